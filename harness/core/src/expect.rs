@@ -1,0 +1,193 @@
+//! What a scenario wants to see.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::phase::Phase;
+use crate::verdict::Cause;
+
+/// Everything a scenario may ask for. What is absent is not checked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expect {
+    /// The phase at which the join ends. Without `diagnosis`: at least this one.
+    pub phase: Option<Phase>,
+    /// The join must fail at `phase`, for this cause.
+    pub diagnosis: Option<Cause>,
+    /// Who the node was to the IAM authenticator and to the API server.
+    pub authentication: Option<AuthenticationExpect>,
+    /// Certificate signing requests; each entry must match one request, and `certificates: []` wants none.
+    pub certificates: Option<Vec<CertificateExpect>>,
+    /// The Node object.
+    pub node: Option<NodeExpect>,
+    /// Calls by `service.Operation`.
+    pub aws: BTreeMap<String, CallsExpect>,
+    /// Calls that must come in this order, others may stand between.
+    pub aws_order: Vec<String>,
+    /// Files of the node, by absolute path.
+    pub files: BTreeMap<String, FileExpect>,
+    /// The running kubelet.
+    pub kubelet: Option<KubeletExpect>,
+    /// User data as a whole and in its parts.
+    pub user_data: Option<UserDataExpect>,
+    /// States of systemd units: `active`, `inactive`, `failed`, `activating`.
+    pub units: BTreeMap<String, String>,
+    /// Whether the scenario's pod answered.
+    pub pod: Option<PodExpect>,
+}
+
+/// Who the node was.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuthenticationExpect {
+    /// Whether the authenticator accepted a token of the instance.
+    pub accepted: Option<bool>,
+    /// Role name in the ARN that STS told.
+    pub role: Option<String>,
+    /// User name, as the API server's audit log has it too.
+    pub username: Option<String>,
+    /// Groups that were given, all of them and no other; `system:authenticated` goes without saying.
+    pub groups: Option<Vec<String>>,
+}
+
+/// A certificate signing request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CertificateExpect {
+    /// Signer, such as `kubernetes.io/kubelet-serving`.
+    pub signer: String,
+    /// Who asked for it.
+    pub requestor: Option<String>,
+    /// Common name of the subject.
+    pub common_name: Option<String>,
+    /// Organizations of the subject.
+    pub organizations: Option<Vec<String>>,
+    /// DNS names, all of them.
+    pub dns_names: Option<Vec<String>>,
+    /// IP addresses, all of them.
+    pub ip_addresses: Option<Vec<String>>,
+    /// Usages, all of them.
+    pub usages: Option<Vec<String>>,
+    /// Whether it was approved; `false` wants it not approved.
+    pub approved: Option<bool>,
+    /// Who approved or denied it.
+    pub decided_by: Option<String>,
+    /// Whether it was issued.
+    pub issued: Option<bool>,
+    /// Whether port 10250 of the node really serves it, verified against the cluster's CA.
+    pub served: Option<bool>,
+}
+
+/// The Node object.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NodeExpect {
+    /// Its name.
+    pub name: Option<String>,
+    /// `spec.providerID`.
+    pub provider_id: Option<String>,
+    /// `status.addresses`, by type; those named must be there.
+    pub addresses: BTreeMap<String, String>,
+    /// `status.capacity`; those named must have this value.
+    pub capacity: BTreeMap<String, Quantity>,
+    /// Kubelet version, such as `v1.20.2`.
+    pub kubelet_version: Option<String>,
+    /// Labels that must be there, with these values.
+    pub labels: BTreeMap<String, String>,
+    /// All labels, and no other.
+    pub labels_exactly: Option<BTreeMap<String, String>>,
+    /// Keys of labels that must not be there.
+    pub labels_absent: Vec<String>,
+    /// Labels that must have been there when the Node was created.
+    pub labels_at_creation: BTreeMap<String, String>,
+    /// All taints, `key=value:Effect`, in any order; `node.kubernetes.io/not-ready` is left out once the node is ready.
+    pub taints: Option<Vec<String>>,
+    /// Taints that must be there.
+    pub taints_include: Vec<String>,
+    /// Taints that must not be there.
+    pub taints_absent: Vec<String>,
+    /// Taints that must have been there when the Node was created.
+    pub taints_at_creation: Vec<String>,
+    /// The Ready condition.
+    pub ready: Option<bool>,
+}
+
+/// A quantity as a number or as text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Quantity {
+    /// A whole number, such as `29`.
+    Number(i64),
+    /// Kubernetes' own text, such as `7836Mi`.
+    Text(String),
+}
+
+/// How often a call may come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CallsExpect {
+    /// Exactly so often.
+    Count(u32),
+    /// Between bounds.
+    Range(CallRange),
+}
+
+/// Bounds of a count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallRange {
+    /// At least so often.
+    pub min: Option<u32>,
+    /// At most so often.
+    pub max: Option<u32>,
+}
+
+/// A file of the node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileExpect {
+    /// Whether it is there; `true` where any other key is given.
+    pub exists: Option<bool>,
+    /// Texts that stand in it.
+    pub contains: Vec<String>,
+    /// Texts that do not.
+    pub lacks: Vec<String>,
+    /// Permission bits in octal, such as `"0644"`.
+    pub mode: Option<String>,
+}
+
+/// The running kubelet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KubeletExpect {
+    /// Arguments of the running process that must be there, each as one whole argument or `--flag value`.
+    pub argv: Vec<String>,
+    /// Arguments, or starts of arguments, that must not be there.
+    pub argv_absent: Vec<String>,
+    /// Values of `/configz`, by dotted path such as `evictionHard.memory.available` (a key with dots is tried whole first).
+    pub config: BTreeMap<String, serde_json::Value>,
+    /// How often systemd started it.
+    pub starts: Option<u32>,
+}
+
+/// User data as a whole and in its parts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UserDataExpect {
+    /// Whether all of it succeeded.
+    pub succeeded: Option<bool>,
+    /// Exit code by part (`part-001`), or of `user-data` itself where it has no parts.
+    pub exit_codes: BTreeMap<String, i32>,
+    /// Texts that stand in its output.
+    pub output_contains: Vec<String>,
+}
+
+/// The scenario's pod.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PodExpect {
+    /// Whether it answered through the API server.
+    pub answers: Option<bool>,
+}

@@ -1,0 +1,158 @@
+//! Names and identifiers that check themselves.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An identifier that does not have the form its owner gives it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{value}` is not {kind}: {form}")]
+pub struct InvalidId {
+    /// What was given.
+    pub value: String,
+    /// What it should have been, with its article.
+    pub kind: &'static str,
+    /// The form that is accepted.
+    pub form: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $form:literal, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(value: &str) -> Result<Self, InvalidId> {
+                let check: fn(&str) -> bool = $check;
+                if check(value) {
+                    return Ok(Self(value.to_owned()));
+                }
+                Err(InvalidId { value: value.to_owned(), kind: $kind, form: $form })
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+
+            fn try_from(value: String) -> Result<Self, InvalidId> {
+                value.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// One run of the harness; stands on every container, network and volume as the label `nodejoin.run`.
+    RunId,
+    "a run id",
+    "8 to 16 lower-case letters and digits",
+    |v| (8..=16).contains(&v.len()) && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+);
+
+id!(
+    /// A scenario's short name: its path below the scenario folder, without the extension.
+    ScenarioId,
+    "a scenario id",
+    "lower-case letters, digits, `-`, `_`, `.` and `/`",
+    |v| !v.is_empty()
+        && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b))
+);
+
+id!(
+    /// An EC2 instance id.
+    InstanceId,
+    "an EC2 instance id",
+    "`i-` and 8 or 17 hexadecimal digits",
+    |v| v.strip_prefix("i-").is_some_and(
+        |hex| (hex.len() == 8 || hex.len() == 17) && hex.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
+    )
+);
+
+id!(
+    /// An AWS account id.
+    AccountId,
+    "an AWS account id",
+    "12 digits",
+    |v| v.len() == 12 && v.bytes().all(|b| b.is_ascii_digit())
+);
+
+id!(
+    /// An AWS region name.
+    Region,
+    "an AWS region",
+    "such as `eu-west-1`",
+    |v| v.split('-').count() >= 3
+        && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && v.ends_with(|c: char| c.is_ascii_digit())
+);
+
+impl Region {
+    /// The suffix of the region's AWS host names.
+    #[must_use]
+    pub fn dns_suffix(&self) -> &'static str {
+        if self.0.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
+    }
+
+    /// The partition that stands in the region's ARNs.
+    #[must_use]
+    pub fn partition(&self) -> &'static str {
+        match self.0.as_str() {
+            r if r.starts_with("cn-") => "aws-cn",
+            r if r.starts_with("us-gov-") => "aws-us-gov",
+            _ => "aws",
+        }
+    }
+
+    /// The domain of private DNS names; `us-east-1` has one of its own.
+    #[must_use]
+    pub fn private_domain(&self) -> String {
+        if self.0 == "us-east-1" { "ec2.internal".to_owned() } else { format!("{}.compute.internal", self.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_say_why_they_refused() {
+        let error = "i-123".parse::<InstanceId>().unwrap_err();
+        assert_eq!(error.to_string(), "`i-123` is not an EC2 instance id: `i-` and 8 or 17 hexadecimal digits");
+        assert!("i-0b22a22eec53b9321".parse::<InstanceId>().is_ok());
+        assert!("eu-west".parse::<Region>().is_err());
+    }
+
+    #[test]
+    fn regions_know_their_names() {
+        let region: Region = "us-east-1".parse().unwrap();
+        assert_eq!(region.private_domain(), "ec2.internal");
+        let region: Region = "cn-north-1".parse().unwrap();
+        assert_eq!((region.partition(), region.dns_suffix()), ("aws-cn", "amazonaws.com.cn"));
+    }
+}

@@ -1,0 +1,67 @@
+//! How far a join got.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The phases of a join, in their order. `described` is passed over by nodes that are given endpoint and CA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// systemd runs.
+    Booted,
+    /// The metadata service gave the instance something other than an error.
+    Metadata,
+    /// EKS described the cluster to the instance.
+    Described,
+    /// systemd was told to start the kubelet: whatever configures it is done.
+    Configured,
+    /// The kubelet wrote its first line.
+    KubeletStarted,
+    /// The API server accepted the node's credentials.
+    Authenticated,
+    /// The Node object exists.
+    Registered,
+    /// A serving certificate was issued.
+    Certified,
+    /// The Node's Ready condition is true.
+    Ready,
+}
+
+impl Phase {
+    /// All phases, first to last.
+    pub const ALL: [Self; 9] = [
+        Self::Booted,
+        Self::Metadata,
+        Self::Described,
+        Self::Configured,
+        Self::KubeletStarted,
+        Self::Authenticated,
+        Self::Registered,
+        Self::Certified,
+        Self::Ready,
+    ];
+
+    /// The word that stands in scenarios and reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Booted => "booted",
+            Self::Metadata => "metadata",
+            Self::Described => "described",
+            Self::Configured => "configured",
+            Self::KubeletStarted => "kubelet-started",
+            Self::Authenticated => "authenticated",
+            Self::Registered => "registered",
+            Self::Certified => "certified",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

@@ -1,0 +1,288 @@
+//! A scenario after every default and file reference is resolved: what the engine runs.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::expect::Expect;
+use crate::fault::Fault;
+use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
+
+/// Everything the engine needs to know of one scenario. Plain data: it can cross a process boundary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The scenario's id.
+    pub id: ScenarioId,
+    /// The scenario's sentence.
+    pub name: String,
+    /// The file it was read from, as the user gave it.
+    pub file: String,
+    /// Who runs the API server.
+    pub control_plane: Provider,
+    /// Kubernetes versions of the control plane that the scenario is for; skipped elsewhere.
+    pub kubernetes: Option<semver::VersionReq>,
+    /// Kubelet versions that the scenario is for; skipped elsewhere.
+    pub kubelet: Option<semver::VersionReq>,
+    /// What the node reaches.
+    pub network: Network,
+    /// The node image and what is laid over it.
+    pub image: ImagePlan,
+    /// The account's id.
+    pub account: AccountId,
+    /// The region everything stands in.
+    pub region: Region,
+    /// The instance.
+    pub instance: InstancePlan,
+    /// The role that the instance's profile holds; `None` is an instance without a profile.
+    pub role: Option<RolePlan>,
+    /// The EKS cluster.
+    pub cluster: ClusterPlan,
+    /// The user data.
+    pub user_data: Option<UserDataPlan>,
+    /// Faults of AWS.
+    pub faults: Vec<Fault>,
+    /// Container networking on the node.
+    pub cni: Cni,
+    /// A pod that must answer on the node, once it is ready.
+    pub pod: Option<PodPlan>,
+    /// What must be seen.
+    pub expect: Expect,
+    /// How long things may take.
+    pub limits: Limits,
+}
+
+/// Who runs the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// etcd, kube-apiserver and kube-controller-manager in one container that the harness makes.
+    #[default]
+    Local,
+}
+
+/// What a node reaches beside the control plane and the harness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Nothing.
+    #[default]
+    Isolated,
+    /// Whatever the container engine's networks reach.
+    Open,
+}
+
+/// The node image and what is laid over it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ImagePlan {
+    /// Name of the node image: a folder of `fixtures/images/nodes`, or an image of the user's (`image:tag`).
+    pub name: String,
+    /// Files laid over the image, in order; later ones win.
+    pub overlay: Vec<OverlayFile>,
+}
+
+/// One file laid over the image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OverlayFile {
+    /// The file on this machine, absolute.
+    pub from: String,
+    /// Where it lands in the node, absolute.
+    pub to: String,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// One EC2 instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstancePlan {
+    /// Instance id.
+    pub id: InstanceId,
+    /// Instance type, such as `m5.large`.
+    pub instance_type: String,
+    /// Image id, such as `ami-0...`.
+    pub ami: String,
+    /// The primary private address.
+    pub private_ip: Ipv4Addr,
+    /// `PrivateDnsName`, as EC2 and the metadata service know it.
+    pub private_dns_name: String,
+    /// The name the operating system boots with; EC2's DHCP gives the private DNS name.
+    pub host_name: String,
+    /// MAC address of the primary interface, lower case with colons.
+    pub mac: String,
+    /// Availability zone.
+    pub availability_zone: String,
+    /// CIDR of the subnet.
+    pub subnet_cidr: String,
+    /// CIDRs of the VPC, the primary one first.
+    pub vpc_cidrs: Vec<String>,
+    /// VPC id.
+    pub vpc_id: String,
+    /// Subnet id.
+    pub subnet_id: String,
+    /// Network interface id.
+    pub network_interface_id: String,
+    /// Security group id.
+    pub security_group_id: String,
+    /// Tags. In-tree AWS kubelets need one that names the cluster.
+    pub tags: BTreeMap<String, String>,
+    /// `on-demand` or `spot`.
+    pub life_cycle: String,
+    /// Options of the metadata service.
+    pub metadata: MetadataPlan,
+}
+
+/// EC2's metadata options of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MetadataPlan {
+    /// Whether a request needs a token.
+    pub tokens: Tokens,
+    /// Whether the endpoint answers at all.
+    pub enabled: bool,
+    /// Whether tags are listed under `tags/instance`.
+    pub instance_tags: bool,
+}
+
+impl Default for MetadataPlan {
+    fn default() -> Self {
+        Self { tokens: Tokens::Required, enabled: true, instance_tags: false }
+    }
+}
+
+/// `HttpTokens` of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tokens {
+    /// IMDSv2 only.
+    Required,
+    /// IMDSv1 works too.
+    Optional,
+}
+
+/// An IAM role of an instance profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RolePlan {
+    /// Name, without its path.
+    pub name: String,
+    /// Path, `/` at least.
+    pub path: String,
+    /// Actions that the role may not do, such as `eks:DescribeCluster`. Everything else is allowed.
+    pub deny: Vec<String>,
+}
+
+/// An EKS cluster and what stands in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClusterPlan {
+    /// Name.
+    pub name: String,
+    /// 32 upper-case hexadecimal digits: the first label of the endpoint's host name.
+    pub endpoint_id: String,
+    /// What DescribeCluster says, in time: each status holds for so many seconds after the node's start, the last for ever.
+    pub status: Vec<StatusStep>,
+    /// CIDR of service addresses; `None` is answered as null.
+    pub service_ipv4_cidr: Option<String>,
+    /// The CA that DescribeCluster and `{{ cluster.certificate_authority }}` give.
+    pub certificate_authority: Authority,
+    /// Rows that this scenario's cluster has in `kube-system/aws-auth`.
+    pub aws_auth: Vec<RoleMapping>,
+    /// Whether EKS' approver of kubelet-serving requests works.
+    pub approve_serving: bool,
+    /// Whether the cloud node controller works.
+    pub cloud_node_controller: bool,
+}
+
+impl ClusterPlan {
+    /// The host name of the cluster's endpoint.
+    #[must_use]
+    pub fn endpoint_host(&self, region: &Region) -> String {
+        format!("{}.gr7.{region}.eks.{}", self.endpoint_id, region.dns_suffix())
+    }
+}
+
+/// A status of a cluster and how long it holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusStep {
+    /// `CREATING`, `ACTIVE`, `UPDATING`, `FAILED`, `DELETING` or `PENDING`.
+    pub status: String,
+    /// Seconds after the node's start at which the next step begins; the last step has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_seconds: Option<f64>,
+}
+
+/// Which CA a node is told to trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Authority {
+    /// The control plane's own.
+    #[default]
+    Own,
+    /// A CA of another cluster: well formed, and wrong.
+    Other,
+}
+
+/// A row of `mapRoles` in `aws-auth`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleMapping {
+    /// ARN of the role.
+    pub rolearn: String,
+    /// User name, with templates.
+    pub username: String,
+    /// Groups.
+    pub groups: Vec<String>,
+}
+
+/// User data and who runs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UserDataPlan {
+    /// Who runs it.
+    pub engine: UserDataEngine,
+    /// The bytes as EC2 would hand them out, in base64, before `{{ cluster.* }}` and `{{ instance.* }}` are filled in.
+    pub base64: String,
+}
+
+/// Who runs user data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UserDataEngine {
+    /// The image's own cloud-init.
+    #[default]
+    CloudInit,
+    /// The harness's own reader of the same formats, for images without cloud-init.
+    Direct,
+}
+
+/// Container networking on the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Cni {
+    /// A bridge configuration that the harness lays down, as the VPC CNI's pod would.
+    #[default]
+    Bridge,
+    /// None: the node registers and never becomes ready.
+    None,
+}
+
+/// A pod that must answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodPlan {
+    /// Repository of the fake ECR, such as `nodejoin/echo`.
+    pub image: String,
+}
+
+/// How long things may take, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// From the start of the node to the expected end of its join.
+    pub join_seconds: f64,
+    /// How long an expected failure must hold before it is believed.
+    pub settle_seconds: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { join_seconds: 90.0, settle_seconds: 3.0 }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the harness says of a join.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{Deviation, Millis};
+use crate::phase::Phase;
+
+/// What the harness says of one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The word.
+    pub outcome: Outcome,
+    /// When each phase was reached.
+    pub phases: BTreeMap<Phase, Millis>,
+    /// Why the join stopped, where it did.
+    pub diagnosis: Option<Diagnosis>,
+    /// Every check, held or not.
+    pub checks: Vec<Check>,
+    /// Changes that the harness made to what the AMI would have.
+    pub deviations: Vec<Deviation>,
+}
+
+/// The word of a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "outcome", content = "reason")]
+pub enum Outcome {
+    /// Everything that must be seen was seen.
+    Passed,
+    /// Something that must be seen was not, or something that must not be seen was.
+    Failed,
+    /// The harness could not tell.
+    Errored(String),
+    /// The scenario is not for this control plane or this host.
+    Skipped(String),
+    /// The user ended the run.
+    Cancelled,
+}
+
+/// One thing that was checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Key of the scenario's `expect`, such as `node.labels.app`.
+    pub key: String,
+    /// Whether it held.
+    pub held: bool,
+    /// What was wanted.
+    pub expected: String,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// Why a join stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// The last phase that was reached.
+    pub phase: Option<Phase>,
+    /// The cause, by name.
+    pub cause: Cause,
+    /// The cause, in one sentence.
+    pub because: String,
+    /// The line of evidence, with its source and time.
+    pub seen: String,
+    /// The way out.
+    pub remedy: String,
+}
+
+/// The causes that can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The metadata service never answered.
+    MetadataUnreachable,
+    /// User data never ran, although cloud-init says that it is done.
+    UserDataNeverRan,
+    /// A script part of the user data has no `#!` line.
+    MissingShebang,
+    /// The role may not call an AWS operation that the script needs.
+    AccessDenied,
+    /// DescribeCluster failed for another reason.
+    DescribeFailed,
+    /// The user data or the bootstrap script ended with an error.
+    ScriptFailed,
+    /// The kubelet was never started.
+    KubeletNeverStarted,
+    /// The kubelet refuses a label given on its command line.
+    LabelRefused,
+    /// The kubelet refuses a taint given on its command line.
+    TaintInvalid,
+    /// The kubelet ends by itself, for another reason.
+    KubeletExits,
+    /// The kubelet does not trust the API server's certificate.
+    WrongCertificateAuthority,
+    /// The kubelet cannot reach the API server.
+    EndpointUnreachable,
+    /// The token was signed for another cluster's name.
+    TokenForAnotherCluster,
+    /// The node's role has no row in aws-auth.
+    RoleNotMapped,
+    /// The API server answers 401 for another reason.
+    Unauthorized,
+    /// The node may not register under this name.
+    NodeNameRefused,
+    /// The API server refuses the Node object.
+    NodeInvalid,
+    /// No one approved the serving certificate.
+    ServingCertificateNotApproved,
+    /// The approver refused the serving certificate.
+    ServingCertificateDenied,
+    /// No container networking was configured.
+    CniNotReady,
+    /// None of these.
+    Unknown,
+}
