@@ -47,11 +47,45 @@ mod tests {
     #[test]
     fn a_failed_scenario_weighs_more_than_one_that_could_not_be_told() {
         let cases = [
-            (Summary { passed: 3, skipped: 1, ..Summary::default() }, 0),
-            (Summary { failed: 1, errored: 1, ..Summary::default() }, 1),
-            (Summary { errored: 1, ..Summary::default() }, 4),
-            (Summary { cancelled: 1, failed: 1, ..Summary::default() }, 130),
-            (Summary { passed: 1, left_behind: vec!["container x".to_owned()], ..Summary::default() }, 4),
+            (
+                Summary {
+                    passed: 3,
+                    skipped: 1,
+                    ..Summary::default()
+                },
+                0,
+            ),
+            (
+                Summary {
+                    failed: 1,
+                    errored: 1,
+                    ..Summary::default()
+                },
+                1,
+            ),
+            (
+                Summary {
+                    errored: 1,
+                    ..Summary::default()
+                },
+                4,
+            ),
+            (
+                Summary {
+                    cancelled: 1,
+                    failed: 1,
+                    ..Summary::default()
+                },
+                130,
+            ),
+            (
+                Summary {
+                    passed: 1,
+                    left_behind: vec!["container x".to_owned()],
+                    ..Summary::default()
+                },
+                4,
+            ),
         ];
         for (summary, code) in cases {
             assert_eq!(ExitCode::of(&summary).code(), code, "{summary:?}");

@@ -116,7 +116,11 @@ impl Region {
     /// The suffix of the region's AWS host names.
     #[must_use]
     pub fn dns_suffix(&self) -> &'static str {
-        if self.0.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
+        if self.0.starts_with("cn-") {
+            "amazonaws.com.cn"
+        } else {
+            "amazonaws.com"
+        }
     }
 
     /// The partition that stands in the region's ARNs.
@@ -132,7 +136,11 @@ impl Region {
     /// The domain of private DNS names; `us-east-1` has one of its own.
     #[must_use]
     pub fn private_domain(&self) -> String {
-        if self.0 == "us-east-1" { "ec2.internal".to_owned() } else { format!("{}.compute.internal", self.0) }
+        if self.0 == "us-east-1" {
+            "ec2.internal".to_owned()
+        } else {
+            format!("{}.compute.internal", self.0)
+        }
     }
 }
 
@@ -143,7 +151,10 @@ mod tests {
     #[test]
     fn ids_say_why_they_refused() {
         let error = "i-123".parse::<InstanceId>().unwrap_err();
-        assert_eq!(error.to_string(), "`i-123` is not an EC2 instance id: `i-` and 8 or 17 hexadecimal digits");
+        assert_eq!(
+            error.to_string(),
+            "`i-123` is not an EC2 instance id: `i-` and 8 or 17 hexadecimal digits"
+        );
         assert!("i-0b22a22eec53b9321".parse::<InstanceId>().is_ok());
         assert!("eu-west".parse::<Region>().is_err());
     }
@@ -153,6 +164,9 @@ mod tests {
         let region: Region = "us-east-1".parse().unwrap();
         assert_eq!(region.private_domain(), "ec2.internal");
         let region: Region = "cn-north-1".parse().unwrap();
-        assert_eq!((region.partition(), region.dns_suffix()), ("aws-cn", "amazonaws.com.cn"));
+        assert_eq!(
+            (region.partition(), region.dns_suffix()),
+            ("aws-cn", "amazonaws.com.cn")
+        );
     }
 }

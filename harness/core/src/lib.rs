@@ -6,10 +6,21 @@
 //! scenario YAML -> Scenario -> Plan -> (the engine runs it) -> Observation -> Verdict
 //! ```
 
+pub mod cidr;
+pub mod event;
+pub mod exit_code;
 pub mod expect;
 pub mod fault;
+pub mod files;
 pub mod ids;
 pub mod observation;
+pub mod overlay;
 pub mod phase;
 pub mod plan;
+pub mod problem;
+mod report;
+pub mod scenario;
+pub mod schema;
+pub mod user_data;
 pub mod verdict;
+pub mod yaml;

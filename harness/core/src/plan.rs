@@ -54,7 +54,9 @@ pub struct Plan {
 }
 
 /// Who runs the API server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
     /// etcd, kube-apiserver and kube-controller-manager in one container that the harness makes.
@@ -146,7 +148,11 @@ pub struct MetadataPlan {
 
 impl Default for MetadataPlan {
     fn default() -> Self {
-        Self { tokens: Tokens::Required, enabled: true, instance_tags: false }
+        Self {
+            tokens: Tokens::Required,
+            enabled: true,
+            instance_tags: false,
+        }
     }
 }
 
@@ -238,8 +244,12 @@ pub struct RoleMapping {
 pub struct UserDataPlan {
     /// Who runs it.
     pub engine: UserDataEngine,
-    /// The bytes as EC2 would hand them out, in base64, before `{{ cluster.* }}` and `{{ instance.* }}` are filled in.
+    /// The bytes as EC2 would hand them out, in base64, before `{{ cluster.* }}` and `{{ instance.* }}` are filled in
+    /// and before they are compressed.
     pub base64: String,
+    /// Whether they are compressed with gzip after that.
+    #[serde(default)]
+    pub gzip: bool,
 }
 
 /// Who runs user data.
@@ -283,6 +293,80 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { join_seconds: 90.0, settle_seconds: 3.0 }
+        Self {
+            join_seconds: 90.0,
+            settle_seconds: 3.0,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A small plan for tests of other modules: role and cluster are called `demo-role` and `demo`.
+    pub(crate) fn plan() -> Plan {
+        Plan {
+            id: "demo".parse().unwrap(),
+            name: "demo".into(),
+            file: "demo.yaml".into(),
+            control_plane: Provider::Local,
+            kubernetes: None,
+            kubelet: None,
+            network: Network::Isolated,
+            image: ImagePlan {
+                name: "al2".into(),
+                overlay: Vec::new(),
+            },
+            account: "111122223333".parse().unwrap(),
+            region: "eu-west-1".parse().unwrap(),
+            instance: InstancePlan {
+                id: "i-0b22a22eec53b9321".parse().unwrap(),
+                instance_type: "m5.large".into(),
+                ami: "ami-0bb07d9c8d6ca41e8".into(),
+                private_ip: Ipv4Addr::new(192, 168, 40, 16),
+                private_dns_name: "ip-192-168-40-16.eu-west-1.compute.internal".into(),
+                host_name: "ip-192-168-40-16.eu-west-1.compute.internal".into(),
+                mac: "0a:00:00:00:00:01".into(),
+                availability_zone: "eu-west-1a".into(),
+                subnet_cidr: "192.168.32.0/19".into(),
+                vpc_cidrs: vec!["192.168.0.0/16".into()],
+                vpc_id: "vpc-0".into(),
+                subnet_id: "subnet-0".into(),
+                network_interface_id: "eni-0".into(),
+                security_group_id: "sg-0".into(),
+                tags: BTreeMap::new(),
+                life_cycle: "on-demand".into(),
+                metadata: MetadataPlan::default(),
+            },
+            role: Some(RolePlan {
+                name: "demo-role".into(),
+                path: "/".into(),
+                deny: Vec::new(),
+            }),
+            cluster: ClusterPlan {
+                name: "demo".into(),
+                endpoint_id: "0123456789ABCDEF0123456789ABCDEF".into(),
+                status: vec![StatusStep {
+                    status: "ACTIVE".into(),
+                    until_seconds: None,
+                }],
+                service_ipv4_cidr: Some("10.100.0.0/16".into()),
+                certificate_authority: Authority::Own,
+                aws_auth: vec![RoleMapping {
+                    rolearn: "arn:aws:iam::111122223333:role/demo-role".into(),
+                    username: "system:node:{{EC2PrivateDNSName}}".into(),
+                    groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
+                }],
+                approve_serving: true,
+                cloud_node_controller: true,
+            },
+            user_data: None,
+            faults: Vec::new(),
+            cni: Cni::Bridge,
+            pod: None,
+            expect: Expect::default(),
+            limits: Limits::default(),
+        }
     }
 }

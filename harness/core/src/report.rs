@@ -1,0 +1,124 @@
+//! Collects the problems of one file while it is read, each at the place of its key.
+
+use crate::problem::{Place, Problem, ScenarioError};
+use crate::yaml::{Step, Tree};
+
+/// The problems of one file so far.
+pub(crate) struct Report<'a> {
+    file: &'a str,
+    tree: &'a Tree,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn of(file: &'a str, tree: &'a Tree) -> Self {
+        Self {
+            file,
+            tree,
+            problems: Vec::new(),
+        }
+    }
+
+    /// A problem with a key that is written like `instance.id` or `faults[0].effect`.
+    pub(crate) fn add(
+        &mut self,
+        key: &str,
+        what: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.add_at(&steps(key), what, why, hint);
+    }
+
+    /// A problem with a key whose parts may hold dots.
+    pub(crate) fn add_at(
+        &mut self,
+        path: &[Step<'_>],
+        what: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.push(
+            self.tree.place_of(path),
+            text(path),
+            what.into(),
+            why.into(),
+            hint.into(),
+        );
+    }
+
+    /// A problem at a place that is known better than by its key.
+    pub(crate) fn push(&mut self, place: Place, key: String, what: String, why: String, hint: String) {
+        let hint = Some(hint).filter(|hint| !hint.is_empty());
+        self.problems.push(Problem {
+            file: self.file.to_owned(),
+            place,
+            key,
+            what,
+            why,
+            hint,
+        });
+    }
+
+    /// Problems of another file that this one names.
+    pub(crate) fn extend(&mut self, error: ScenarioError) {
+        self.problems.extend(error.problems);
+    }
+
+    /// A value that must parse; a refusal is a problem with its key.
+    pub(crate) fn parse<T>(&mut self, key: &str, value: &str, hint: &str) -> Option<T>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        value
+            .parse()
+            .map_err(|error: T::Err| self.add(key, error.to_string(), "", hint))
+            .ok()
+    }
+
+    /// Where a key stands, or the nearest of its parents.
+    pub(crate) fn place_of(&self, path: &[Step<'_>]) -> Place {
+        self.tree.place_of(path)
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}
+
+/// Takes a key path apart.
+pub(crate) fn steps(key: &str) -> Vec<Step<'_>> {
+    key.split('.')
+        .flat_map(|part| {
+            let (name, indexes) = part.split_once('[').unwrap_or((part, ""));
+            let indexes = indexes
+                .split(['[', ']'])
+                .filter_map(|index| index.parse().ok())
+                .map(Step::Index);
+            std::iter::once(Step::Key(name)).chain(indexes)
+        })
+        .collect()
+}
+
+fn text(path: &[Step<'_>]) -> String {
+    path.iter().fold(String::new(), |text, step| match step {
+        Step::Key(key) if text.is_empty() => (*key).to_owned(),
+        Step::Key(key) => format!("{text}.{key}"),
+        Step::Index(index) => format!("{text}[{index}]"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_paths_are_taken_apart() {
+        assert_eq!(
+            steps("a.b[1].c"),
+            [Step::Key("a"), Step::Key("b"), Step::Index(1), Step::Key("c")]
+        );
+        assert_eq!(text(&steps("a.b[1].c")), "a.b[1].c");
+    }
+}

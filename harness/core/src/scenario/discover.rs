@@ -1,0 +1,187 @@
+//! Which scenarios a user's paths name.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::Files;
+use crate::problem::{Place, Problem, ScenarioError, nearest};
+use crate::schema::scenario_schema;
+use crate::yaml;
+
+/// A scenario file, and the folder that its id is relative to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// The file.
+    pub path: PathBuf,
+    /// The folder: the nearest one called `scenarios` above the file, so that a scenario has one id however it is named on
+    /// the command line; else the folder that was given.
+    pub root: PathBuf,
+}
+
+/// The scenarios that paths name: files as they are, and all `*.yaml` and `*.yml` below folders that look like scenarios.
+/// Sorted, each once.
+///
+/// # Errors
+/// Every path that is not there.
+pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Found>, ScenarioError> {
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        if files.is_folder(path) {
+            below(path, path, files, &mut found, &mut problems);
+        } else if let Err(error) = files.read(path) {
+            problems.push(missing(path, &error, files));
+        } else {
+            let parent = path.parent().unwrap_or(Path::new(""));
+            found.push(Found {
+                path: path.clone(),
+                root: root_of(path, parent, files),
+            });
+        }
+    }
+    if !problems.is_empty() {
+        return Err(ScenarioError { problems });
+    }
+    found.sort();
+    found.dedup_by(|a, b| files.absolute(&a.path) == files.absolute(&b.path));
+    Ok(found)
+}
+
+fn below(
+    folder: &Path,
+    given: &Path,
+    files: &dyn Files,
+    found: &mut Vec<Found>,
+    problems: &mut Vec<Problem>,
+) {
+    let paths = match files.list(folder) {
+        Ok(paths) => paths,
+        Err(error) => return problems.push(missing(folder, &error, files)),
+    };
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') {
+            continue;
+        }
+        if files.is_folder(&path) {
+            below(&path, given, files, found, problems);
+        } else if is_yaml(&path) && looks_like_a_scenario(&path, files) {
+            found.push(Found {
+                root: root_of(&path, given, files),
+                path,
+            });
+        }
+    }
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// Overlay manifests, Kubernetes objects and whatever else is YAML have none of a scenario's own keys. A file that does not
+/// parse counts by its lines, so that a slip in a scenario is told and not passed over.
+fn looks_like_a_scenario(path: &Path, files: &dyn Files) -> bool {
+    let Ok(bytes) = files.read(path) else { return true };
+    let text = String::from_utf8_lossy(&bytes);
+    let keys: Vec<String> = match yaml::parse(&text) {
+        Ok(tree) => tree.entries().iter().map(|entry| entry.key.clone()).collect(),
+        Err(_) => text
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(key, _)| key.to_owned())
+            .collect(),
+    };
+    if keys.iter().any(|key| key == "apiVersion") {
+        return false;
+    }
+    let schema = scenario_schema();
+    let Some(own) = schema.get("properties").and_then(serde_json::Value::as_object) else {
+        return false;
+    };
+    keys.iter().any(|key| own.contains_key(key))
+}
+
+fn root_of(path: &Path, given: &Path, files: &dyn Files) -> PathBuf {
+    let absolute = files.absolute(path);
+    let scenarios = absolute
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.file_name().is_some_and(|n| n == "scenarios"));
+    scenarios.map_or_else(|| given.to_owned(), Path::to_owned)
+}
+
+fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
+    let siblings = path
+        .parent()
+        .and_then(|parent| files.list(parent).ok())
+        .unwrap_or_default();
+    let names: Vec<String> = siblings
+        .iter()
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Problem {
+        file: path.display().to_string(),
+        place: Place::default(),
+        key: String::new(),
+        what: "it cannot be read".to_owned(),
+        why: error.to_string(),
+        hint: nearest(&name, names.iter().map(String::as_str))
+            .map(|right| format!("did you mean `{right}`?")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Memory;
+
+    #[test]
+    fn folders_are_searched_for_what_looks_like_a_scenario() {
+        let files = Memory::default()
+            .with("/p/scenarios/b.yaml", "name: b\n")
+            .with("/p/scenarios/deep/a.yml", "name: a\n")
+            .with("/p/scenarios/deep/broken.yaml", "name: [\n")
+            .with("/p/scenarios/deep/overlay.yaml", "root: x\nfiles: []\n")
+            .with(
+                "/p/scenarios/deep/kind.yaml",
+                "kind: Cluster\napiVersion: v1\nname: x\n",
+            )
+            .with("/p/scenarios/.hidden/c.yaml", "name: c\n")
+            .with("/p/scenarios/user-data.mime", "name: c\n");
+        let names = |paths: &[&str]| -> Vec<String> {
+            let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+            discover(&paths, &files)
+                .unwrap()
+                .iter()
+                .map(|f| f.path.display().to_string())
+                .collect()
+        };
+        let all = [
+            "/p/scenarios/b.yaml",
+            "/p/scenarios/deep/a.yml",
+            "/p/scenarios/deep/broken.yaml",
+        ];
+        assert_eq!(names(&["/p"]), all);
+        assert_eq!(names(&["/p/scenarios", "/p/scenarios/b.yaml"]), all);
+        assert_eq!(
+            names(&["/p/scenarios/deep/overlay.yaml"]),
+            ["/p/scenarios/deep/overlay.yaml"]
+        );
+        let found = discover(&["/p/scenarios/deep".into()], &files).unwrap();
+        assert_eq!(found[0].root, Path::new("/p/scenarios"));
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_told_with_its_neighbour() {
+        let files = Memory::default().with("/p/first-join.yaml", "name: b\n");
+        let error = discover(&["/p/frist-join.yaml".into()], &files).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("/p/frist-join.yaml: it cannot be read"),
+            "{error}"
+        );
+        assert_eq!(error.hint(), Some("did you mean `first-join.yaml`?"));
+    }
+}

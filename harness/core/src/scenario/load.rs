@@ -1,0 +1,378 @@
+//! Reads scenario files and makes plans of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::discover::Found;
+use super::file::Scenario;
+use super::resolve::resolve;
+use super::rules;
+use crate::files::Files;
+use crate::ids::ScenarioId;
+use crate::plan::Plan;
+use crate::problem::{Place, Problem, ScenarioError};
+use crate::report::{Report, steps};
+use crate::schema::scenario_schema;
+use crate::yaml::{self, Tree};
+
+/// Reads one scenario. Its id is its path below `root`.
+///
+/// # Errors
+/// Everything that is wrong with it, at once.
+pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
+    Ok(read(path, root, files)?.plan)
+}
+
+/// Reads all scenarios of a run, in their order, and sees that none of them is another's double.
+///
+/// # Errors
+/// Everything that is wrong with any of them, at once.
+pub fn load_all(found: &[Found], files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
+    let mut loaded = Vec::new();
+    let mut problems = Vec::new();
+    for Found { path, root } in found {
+        match read(path, root, files) {
+            Ok(one) => loaded.push(one),
+            Err(error) => problems.extend(error.problems),
+        }
+    }
+    problems.extend(doubles(&loaded));
+    if problems.is_empty() {
+        Ok(loaded.into_iter().map(|one| one.plan).collect())
+    } else {
+        Err(ScenarioError { problems })
+    }
+}
+
+struct Loaded {
+    plan: Plan,
+    tree: Tree,
+}
+
+fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioError> {
+    let name = path.display().to_string();
+    let bytes = files
+        .read(path)
+        .map_err(|error| whole(&name, Place::default(), "it cannot be read", error.to_string()))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| whole(&name, Place::default(), "it is not UTF-8", error.to_string()))?;
+    let tree =
+        yaml::parse(&text).map_err(|error| whole(&name, error.place, "it is not YAML", error.message))?;
+    let problems = yaml::check(&name, &scenario_schema(), &tree);
+    if !problems.is_empty() {
+        return Err(ScenarioError { problems });
+    }
+    let scenario: Scenario = serde_json::from_value(tree.to_json())
+        .map_err(|error| whole(&name, tree.place, "it is not a scenario", error.to_string()))?;
+    let mut report = Report::of(&name, &tree);
+    let id = id_of(path, root, files);
+    let plan = resolve(&scenario, id, path, &text, files, &mut report);
+    rules::check(&scenario, &plan, &mut report);
+    let mut problems = report.into_problems();
+    problems.sort_by_key(|problem| problem.place);
+    if problems.is_empty() {
+        Ok(Loaded { plan, tree })
+    } else {
+        Err(ScenarioError { problems })
+    }
+}
+
+fn whole(file: &str, place: Place, what: &str, why: String) -> ScenarioError {
+    let what = format!("scenario: {what}");
+    ScenarioError {
+        problems: vec![Problem {
+            file: file.to_owned(),
+            place,
+            key: String::new(),
+            what,
+            why,
+            hint: None,
+        }],
+    }
+}
+
+fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
+    let (path, root) = (files.absolute(path), files.absolute(root));
+    let below = path
+        .strip_prefix(&root)
+        .ok()
+        .filter(|below| below.components().next().is_some());
+    let below = below.map_or_else(|| Path::new(path.file_name().unwrap_or_default()), |below| below);
+    let text = below.with_extension("").to_string_lossy().to_lowercase();
+    let safe: String = text
+        .chars()
+        .map(|c| {
+            if c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    safe.parse()
+        .unwrap_or_else(|_| "scenario".parse().expect("the word is a scenario id"))
+}
+
+/// Two scenarios that would be the same EC2 instance, or stand at the same address.
+fn doubles(loaded: &[Loaded]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (key, value) in [
+        (
+            "instance.id",
+            (|plan| plan.instance.id.to_string()) as fn(&Plan) -> String,
+        ),
+        ("instance.private_ip", |plan| plan.instance.private_ip.to_string()),
+        ("instance.mac", |plan| plan.instance.mac.clone()),
+    ] {
+        let mut owners: BTreeMap<String, &Loaded> = BTreeMap::new();
+        for one in loaded {
+            match owners.get(&value(&one.plan)) {
+                Some(first) => problems.push(double(key, &value(&one.plan), first, one)),
+                None => drop(owners.insert(value(&one.plan), one)),
+            }
+        }
+    }
+    problems
+}
+
+fn double(key: &str, value: &str, first: &Loaded, second: &Loaded) -> Problem {
+    // The scenario that pins the value is the one to change; where neither does, the second.
+    let (told, other) = if is_pinned(&second.tree, key) || !is_pinned(&first.tree, key) {
+        (second, first)
+    } else {
+        (first, second)
+    };
+    Problem {
+        file: told.plan.file.clone(),
+        place: told.tree.place_of(&steps(key)),
+        key: key.to_owned(),
+        what: format!("`{value}` is taken"),
+        why: format!("{} has it too", other.plan.file),
+        hint: Some(format!(
+            "give `{key}` another value in one of them, or leave it out and get one of its own"
+        )),
+    }
+}
+
+fn is_pinned(tree: &Tree, key: &str) -> bool {
+    steps(key)
+        .iter()
+        .try_fold(tree, |tree, step| match step {
+            crate::yaml::Step::Key(key) => tree.get(key),
+            crate::yaml::Step::Index(_) => None,
+        })
+        .is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Memory;
+    use crate::phase::Phase;
+    use crate::plan::RoleMapping;
+
+    fn plan(text: &str) -> Plan {
+        match load_text(text) {
+            Ok(plan) => plan,
+            Err(error) => panic!("{text}\n{error}"),
+        }
+    }
+
+    fn load_text(text: &str) -> Result<Plan, String> {
+        let files = Memory::default()
+            .with("/s/refused/a.yaml", format!("name: x\n{text}"))
+            .with("/s/refused/data.sh", "#!/bin/sh\necho {{ cluster.endpont }}\n")
+            .with("/s/refused/big", "x".repeat(16 * 1024 + 1));
+        load(Path::new("/s/refused/a.yaml"), Path::new("/s"), &files).map_err(|error| error.with_hints())
+    }
+
+    #[test]
+    fn what_is_left_out_gets_a_default() {
+        let plan = plan("user_data: '#!/bin/sh'\ninstance: { private_ip: 192.168.40.16, role: /eks/Node }\n");
+        assert_eq!(plan.id.as_str(), "refused/a");
+        assert_eq!(plan.expect.phase, Some(Phase::Ready));
+        assert_eq!(
+            plan.instance.private_dns_name,
+            "ip-192-168-40-16.eu-west-1.compute.internal"
+        );
+        assert_eq!(plan.instance.host_name, plan.instance.private_dns_name);
+        assert_eq!(
+            (
+                plan.instance.subnet_cidr.as_str(),
+                plan.instance.vpc_cidrs[0].as_str()
+            ),
+            ("192.168.32.0/19", "192.168.0.0/16")
+        );
+        assert_eq!(
+            plan.instance.tags[&format!("kubernetes.io/cluster/{}", plan.cluster.name)],
+            "owned"
+        );
+        let role = plan.role.unwrap();
+        assert_eq!((role.name.as_str(), role.path.as_str()), ("Node", "/eks/"));
+        assert_eq!(
+            plan.cluster.aws_auth,
+            [RoleMapping {
+                rolearn: "arn:aws:iam::111122223333:role/Node".into(),
+                username: "system:node:{{EC2PrivateDNSName}}".into(),
+                groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
+            }]
+        );
+    }
+
+    #[test]
+    fn null_and_empty_differ_from_absent() {
+        let text = "user_data: '#!'\ninstance: { role: ~ }\ncluster: { service_ipv4_cidr: null }\n";
+        let plan_ = plan(text);
+        assert_eq!(
+            (
+                plan_.role,
+                plan_.cluster.service_ipv4_cidr,
+                plan_.cluster.aws_auth
+            ),
+            (None, None, vec![])
+        );
+        let plan_ = plan("user_data: '#!'\ncluster: { aws_auth: [] }\n");
+        assert!(plan_.role.is_some() && plan_.cluster.aws_auth.is_empty());
+        assert_eq!(plan_.cluster.service_ipv4_cidr.as_deref(), Some("10.100.0.0/16"));
+        assert_eq!(
+            plan("user_data: '#!'\ncni: none\n").expect.phase,
+            Some(Phase::Registered)
+        );
+    }
+
+    #[test]
+    fn an_address_is_made_to_fit_the_networks_that_are_given() {
+        let plan = plan("user_data: '#!'\ninstance: { subnet_cidr: 10.1.2.0/28 }\n");
+        let subnet: crate::cidr::Cidr = "10.1.2.0/28".parse().unwrap();
+        assert!(subnet.contains(plan.instance.private_ip) && !subnet.is_reserved(plan.instance.private_ip));
+        assert_eq!(plan.instance.vpc_cidrs, ["10.1.0.0/16"]);
+    }
+
+    #[test]
+    fn parts_become_one_message() {
+        use base64::Engine as _;
+        let plan = plan(
+            "user_data: { gzip: true, parts: [{ type: shell, inline: '#!/bin/sh' }, { type: node-config, inline: x }] }\n",
+        );
+        let user_data = plan.user_data.unwrap();
+        assert!(user_data.gzip);
+        let text = String::from_utf8(
+            base64::engine::general_purpose::STANDARD
+                .decode(user_data.base64)
+                .unwrap(),
+        )
+        .unwrap();
+        assert!(
+            text.contains("text/x-shellscript") && text.contains("application/node.eks.aws"),
+            "{text}"
+        );
+    }
+
+    /// Each: what stands after `name: x` on line 1, and what the report says.
+    const REFUSED: &[(&str, &str)] = &[
+        (
+            "kubernetes: '>=one'",
+            "a.yaml:2:13: `kubernetes`: `>=one` is not a range of versions",
+        ),
+        ("kubernetes: 1.20", "hint: write it in quotes"),
+        (
+            "account: '12'",
+            "a.yaml:2:10: `account`: `12` is not an AWS account id: 12 digits",
+        ),
+        ("region: mars", "`region`: `mars` is not an AWS region"),
+        (
+            "overlay: nope.yaml",
+            "a.yaml:2:10: `overlay`: there is no overlay manifest `/s/refused/nope.yaml`",
+        ),
+        (
+            "instance: { id: i-1 }",
+            "a.yaml:2:17: `instance.id`: `i-1` is not an EC2 instance id",
+        ),
+        (
+            "instance: { private_ip: 300.1.1.1 }",
+            "`instance.private_ip`: `300.1.1.1` is not an IPv4 address",
+        ),
+        (
+            "instance: { vpc_cidrs: [10.0.0.1/8] }",
+            "a.yaml:2:25: `instance.vpc_cidrs[0]`",
+        ),
+        (
+            "user_data: { file: nope.sh }",
+            "`user_data.file`: there is no file `/s/refused/nope.sh`",
+        ),
+        (
+            "user_data: { file: big }",
+            "`user_data`: the user data is too large: EC2 refuses user data of more than 16384 bytes, and it has 16385",
+        ),
+        (
+            "user_data: { file: data.sh }",
+            "there is no `{{ cluster.endpont }}`: /s/refused/data.sh, line 2",
+        ),
+        (
+            "user_data: { file: data.sh }",
+            "hint: did you mean `{{ cluster.endpoint }}`?",
+        ),
+        (
+            "user_data: |\n  #!/bin/sh\n  echo {{ cluster.nam }}",
+            "a.yaml:4:11: `user_data`: there is no `{{ cluster.nam }}`",
+        ),
+        (
+            "user_data: { file: data.sh, inline: x }",
+            "it needs one of `inline`, `file` and `parts`",
+        ),
+        (
+            "user_data: { engine: direct }",
+            "it needs one of `inline`, `file` and `parts`",
+        ),
+        (
+            "user_data: { parts: [{ type: shell }] }",
+            "a.yaml:2:22: `user_data.parts[0]`: it needs one of `inline` and `file`",
+        ),
+        ("user_data: { parts: [] }", "there is no part"),
+        ("user_data: ''", "the user data is empty"),
+        ("cni: [", "a.yaml:2:6: scenario: it is not YAML"),
+        ("name: twice", "a.yaml:2:1: scenario: it is not YAML"),
+    ];
+
+    #[test]
+    fn each_fault_is_told_with_its_place() {
+        for (text, message) in REFUSED {
+            let error = load_text(&format!("{text}\n")).expect_err(text);
+            assert!(error.contains(message), "{text}:\n{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error() {
+        let error = load(Path::new("/nope.yaml"), Path::new("/"), &Memory::default()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("/nope.yaml: scenario: it cannot be read"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn doubles_of_one_load_are_refused_at_the_one_that_pins() {
+        let pinned =
+            "name: x\nuser_data: '#!'\ninstance: { id: i-0b22a22eec53b9321, private_ip: 192.168.40.16 }\n";
+        let files = Memory::default()
+            .with("/s/a.yaml", pinned)
+            .with("/s/b.yaml", pinned);
+        let found = |name: &str| Found {
+            path: format!("/s/{name}.yaml").into(),
+            root: "/s".into(),
+        };
+        let error = load_all(&[found("a"), found("b")], &files).unwrap_err();
+        let told: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "/s/b.yaml:3:17: `instance.id`: `i-0b22a22eec53b9321` is taken: /s/a.yaml has it too",
+                "/s/b.yaml:3:50: `instance.private_ip`: `192.168.40.16` is taken: /s/a.yaml has it too",
+            ]
+        );
+        assert_eq!(load_all(&[found("a")], &files).unwrap().len(), 1);
+    }
+}

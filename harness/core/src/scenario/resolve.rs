@@ -1,0 +1,335 @@
+//! Fills in what a scenario leaves out.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use super::file::{ClusterFile, InstanceFile, LifeCycle, RoleMappingFile, Scenario, StatusFile};
+use super::unique::Unique;
+use super::user_data;
+use crate::cidr::Cidr;
+use crate::expect::Expect;
+use crate::files::Files;
+use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
+use crate::overlay;
+use crate::phase::Phase;
+use crate::plan::{
+    ClusterPlan, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, RoleMapping, RolePlan, StatusStep,
+};
+use crate::report::Report;
+
+/// The plan of a scenario. Where something is wrong it is reported, and a stand-in lets the rest be checked too.
+pub(super) fn resolve(
+    scenario: &Scenario,
+    id: ScenarioId,
+    path: &Path,
+    text: &str,
+    files: &dyn Files,
+    report: &mut Report<'_>,
+) -> Plan {
+    let unique = Unique::of(&id);
+    let account = account(scenario, report);
+    let region = region(scenario, report);
+    let role = role(scenario, &unique);
+    let cluster = cluster(&scenario.cluster, role.as_ref(), &account, &region, &unique);
+    let instance = instance(&scenario.instance, &region, &cluster.name, &unique, report);
+    let image = ImagePlan {
+        name: scenario.image.clone().unwrap_or_else(|| "al2".to_owned()),
+        overlay: overlays(scenario, path, files, report),
+    };
+    let mut plan = Plan {
+        name: scenario.name.clone(),
+        file: path.display().to_string(),
+        control_plane: scenario.control_plane,
+        kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), report),
+        kubelet: version_range("kubelet", scenario.kubelet.as_deref(), report),
+        network: scenario.network,
+        image,
+        account,
+        region,
+        instance,
+        role,
+        cluster,
+        user_data: None,
+        faults: scenario.faults.clone(),
+        cni: scenario.cni,
+        pod: scenario.pod.as_ref().map(|pod| PodPlan {
+            image: pod.image.clone(),
+        }),
+        expect: expectations(&scenario.expect, scenario.cni),
+        limits: scenario.limits.clone(),
+        id,
+    };
+    plan.user_data = user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, report);
+    plan
+}
+
+/// A scenario that asks for nothing asks for a whole join.
+fn expectations(expect: &Expect, cni: Cni) -> Expect {
+    let mut expect = expect.clone();
+    if expect == Expect::default() {
+        expect.phase = Some(match cni {
+            Cni::Bridge => Phase::Ready,
+            Cni::None => Phase::Registered,
+        });
+    }
+    expect
+}
+
+fn account(scenario: &Scenario, report: &mut Report<'_>) -> AccountId {
+    let given = scenario
+        .account
+        .as_deref()
+        .and_then(|account| report.parse("account", account, ""));
+    given.unwrap_or_else(|| "111122223333".parse().expect("the default is an account id"))
+}
+
+fn region(scenario: &Scenario, report: &mut Report<'_>) -> Region {
+    let given = scenario
+        .region
+        .as_deref()
+        .and_then(|region| report.parse("region", region, ""));
+    given.unwrap_or_else(|| "eu-west-1".parse().expect("the default is a region"))
+}
+
+fn version_range(key: &str, range: Option<&str>, report: &mut Report<'_>) -> Option<semver::VersionReq> {
+    let range = range?;
+    match range.parse() {
+        Ok(parsed) => Some(parsed),
+        Err(error) => {
+            let hint = "ranges are written like `>=1.20`, `1.20.2` or `>=1.20, <1.27`";
+            report.add(
+                key,
+                format!("`{range}` is not a range of versions"),
+                error.to_string(),
+                hint,
+            );
+            None
+        }
+    }
+}
+
+fn overlays(
+    scenario: &Scenario,
+    path: &Path,
+    files: &dyn Files,
+    report: &mut Report<'_>,
+) -> Vec<OverlayFile> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut all = Vec::new();
+    for name in scenario
+        .overlay
+        .as_ref()
+        .map(|overlay| overlay.as_slice())
+        .unwrap_or_default()
+    {
+        let manifest = folder.join(name);
+        if let Err(error) = files.read(&manifest) {
+            let what = format!("there is no overlay manifest `{}`", manifest.display());
+            report.add(
+                "overlay",
+                what,
+                error.to_string(),
+                "the path is relative to the scenario's own folder",
+            );
+            continue;
+        }
+        match overlay::load(&manifest, files) {
+            Ok(found) => all.extend(found),
+            Err(error) => report.extend(error),
+        }
+    }
+    all
+}
+
+fn role(scenario: &Scenario, unique: &Unique<'_>) -> Option<RolePlan> {
+    let full = match &scenario.instance.role {
+        None => unique.role(),
+        Some(given) => given.clone()?,
+    };
+    let (path, name) = full.rsplit_once('/').unwrap_or(("", &full));
+    let path = path.trim_matches('/');
+    let path = if path.is_empty() {
+        "/".to_owned()
+    } else {
+        format!("/{path}/")
+    };
+    Some(RolePlan {
+        name: name.to_owned(),
+        path,
+        deny: scenario.iam.deny.clone(),
+    })
+}
+
+fn cluster(
+    file: &ClusterFile,
+    role: Option<&RolePlan>,
+    account: &AccountId,
+    region: &Region,
+    unique: &Unique<'_>,
+) -> ClusterPlan {
+    let own = || {
+        role.map(|role| RoleMappingFile {
+            role: Some(role.name.clone()),
+            ..Default::default()
+        })
+    };
+    let rows = file
+        .aws_auth
+        .clone()
+        .unwrap_or_else(|| own().into_iter().collect());
+    ClusterPlan {
+        name: file.name.clone().unwrap_or_else(|| unique.cluster_name()),
+        endpoint_id: unique.endpoint_id(),
+        status: match file.status.clone() {
+            None => vec![StatusStep {
+                status: "ACTIVE".to_owned(),
+                until_seconds: None,
+            }],
+            Some(StatusFile::Always(status)) => vec![StatusStep {
+                status,
+                until_seconds: None,
+            }],
+            Some(StatusFile::Steps(steps)) => steps,
+        },
+        service_ipv4_cidr: file
+            .service_ipv4_cidr
+            .clone()
+            .unwrap_or_else(|| Some("10.100.0.0/16".to_owned())),
+        certificate_authority: file.certificate_authority,
+        aws_auth: rows
+            .into_iter()
+            .map(|row| mapping(row, account, region))
+            .collect(),
+        approve_serving: file.approve_serving,
+        cloud_node_controller: file.cloud_node_controller,
+    }
+}
+
+/// A row as EKS itself writes it, where the scenario does not say otherwise.
+fn mapping(row: RoleMappingFile, account: &AccountId, region: &Region) -> RoleMapping {
+    let arn = |name: String| format!("arn:{}:iam::{account}:role/{name}", region.partition());
+    RoleMapping {
+        rolearn: row.rolearn.or_else(|| row.role.map(arn)).unwrap_or_default(),
+        username: row
+            .username
+            .unwrap_or_else(|| "system:node:{{EC2PrivateDNSName}}".to_owned()),
+        groups: row
+            .groups
+            .unwrap_or_else(|| vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()]),
+    }
+}
+
+fn instance(
+    file: &InstanceFile,
+    region: &Region,
+    cluster: &str,
+    unique: &Unique<'_>,
+    report: &mut Report<'_>,
+) -> InstancePlan {
+    let id: Option<InstanceId> = file
+        .id
+        .as_deref()
+        .and_then(|id| report.parse("instance.id", id, ""));
+    let addresses = addresses(file, unique, report);
+    let private_dns_name = file
+        .private_dns_name
+        .clone()
+        .unwrap_or_else(|| dns_name(addresses.private_ip, region));
+    InstancePlan {
+        id: id.unwrap_or_else(|| unique.aws_id("i").parse().expect("the id is made in EC2's form")),
+        instance_type: file
+            .instance_type
+            .clone()
+            .unwrap_or_else(|| "m5.large".to_owned()),
+        ami: file.ami.clone().unwrap_or_else(|| unique.aws_id("ami")),
+        private_ip: addresses.private_ip,
+        host_name: file.host_name.clone().unwrap_or_else(|| private_dns_name.clone()),
+        private_dns_name,
+        mac: file
+            .mac
+            .as_ref()
+            .map_or_else(|| unique.mac(), |mac| mac.to_lowercase()),
+        availability_zone: file
+            .availability_zone
+            .clone()
+            .unwrap_or_else(|| format!("{region}a")),
+        subnet_cidr: addresses.subnet.to_string(),
+        vpc_cidrs: addresses.vpc.iter().map(Cidr::to_string).collect(),
+        vpc_id: unique.aws_id("vpc"),
+        subnet_id: unique.aws_id("subnet"),
+        network_interface_id: unique.aws_id("eni"),
+        security_group_id: unique.aws_id("sg"),
+        tags: tags(file, cluster),
+        life_cycle: match file.life_cycle {
+            LifeCycle::OnDemand => "on-demand".to_owned(),
+            LifeCycle::Spot => "spot".to_owned(),
+        },
+        metadata: file.metadata.clone(),
+    }
+}
+
+fn dns_name(address: Ipv4Addr, region: &Region) -> String {
+    format!(
+        "ip-{}.{}",
+        address.to_string().replace('.', "-"),
+        region.private_domain()
+    )
+}
+
+/// The in-tree AWS provider of a kubelet refuses to start without a tag that names the cluster, and with two of them. EC2
+/// takes no key with a slash while tags are on in the metadata.
+fn tags(file: &InstanceFile, cluster: &str) -> BTreeMap<String, String> {
+    let mut tags = file.tags.clone();
+    let names_a_cluster = tags.keys().any(|key| key.starts_with("kubernetes.io/cluster/"));
+    if !names_a_cluster && !file.metadata.instance_tags {
+        tags.insert(format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned());
+    }
+    tags
+}
+
+struct Addresses {
+    private_ip: Ipv4Addr,
+    subnet: Cidr,
+    vpc: Vec<Cidr>,
+}
+
+/// Address, subnet and VPC, of which each may be given; the others are made to fit.
+fn addresses(file: &InstanceFile, unique: &Unique<'_>, report: &mut Report<'_>) -> Addresses {
+    const HINT: &str = "addresses are written like `192.168.40.16`, networks like `192.168.32.0/19`";
+    let given: Option<Ipv4Addr> = file.private_ip.as_deref().and_then(|text| {
+        let address = text.parse().ok();
+        if address.is_none() {
+            report.add(
+                "instance.private_ip",
+                format!("`{text}` is not an IPv4 address"),
+                "",
+                HINT,
+            );
+        }
+        address
+    });
+    let subnet: Option<Cidr> = file
+        .subnet_cidr
+        .as_deref()
+        .and_then(|text| report.parse("instance.subnet_cidr", text, HINT));
+    let texts = file.vpc_cidrs.as_deref().unwrap_or_default().iter().enumerate();
+    let vpc: Vec<Cidr> = texts
+        .filter_map(|(index, text)| report.parse(&format!("instance.vpc_cidrs[{index}]"), text, HINT))
+        .collect();
+    let around = subnet
+        .or(vpc.first().copied())
+        .unwrap_or_else(|| Cidr::around([192, 168, 0, 0].into(), 16));
+    let private_ip = given.unwrap_or_else(|| unique.address(&around));
+    let subnet = subnet.unwrap_or_else(|| Cidr::around(private_ip, 19));
+    let vpc = if vpc.is_empty() {
+        vec![Cidr::around(subnet.address(0), 16)]
+    } else {
+        vpc
+    };
+    Addresses {
+        private_ip,
+        subnet,
+        vpc,
+    }
+}

@@ -1,0 +1,192 @@
+//! The user data of a scenario: found, composed and held to what EC2 takes.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::file::{UserDataFile, UserDataPart, UserDataSource};
+use crate::files::Files;
+use crate::plan::{Plan, UserDataEngine, UserDataPlan};
+use crate::problem::Place;
+use crate::report::{Report, steps};
+use crate::user_data::{LIMIT, MimePart, UnknownTemplate, Values, fill, message};
+
+/// The user data of a scenario. `text` is the scenario's own file, to find the line of a slip in inline user data.
+pub(super) fn read(
+    file: Option<&UserDataFile>,
+    plan: &Plan,
+    path: &Path,
+    text: &str,
+    files: &dyn Files,
+    report: &mut Report<'_>,
+) -> Option<UserDataPlan> {
+    let mut reader = Reader {
+        plan,
+        folder: path.parent().unwrap_or(Path::new("")),
+        text,
+        files,
+        report,
+    };
+    match file? {
+        UserDataFile::Text(inline) => {
+            let source = UserDataSource {
+                inline: Some(inline.clone()),
+                ..Default::default()
+            };
+            reader.source(&source, "user_data")
+        }
+        UserDataFile::Source(source) => reader.source(source, "user_data.inline"),
+    }
+}
+
+struct Reader<'a, 'r, 't> {
+    plan: &'a Plan,
+    folder: &'a Path,
+    text: &'a str,
+    files: &'a dyn Files,
+    report: &'r mut Report<'t>,
+}
+
+impl Reader<'_, '_, '_> {
+    fn source(&mut self, source: &UserDataSource, inline_key: &str) -> Option<UserDataPlan> {
+        let bytes = match (&source.inline, &source.file, &source.parts) {
+            (Some(inline), None, None) => self.inline(inline, inline_key),
+            (None, Some(file), None) => self.file(file, "user_data.file")?,
+            (None, None, Some(parts)) => self.parts(parts)?,
+            _ => {
+                self.one_of("user_data", "`inline`, `file` and `parts`");
+                return None;
+            }
+        };
+        if bytes.is_empty() {
+            self.report.add(
+                "user_data",
+                "the user data is empty",
+                "",
+                "leave `user_data` out for an instance without any",
+            );
+        }
+        // What is compressed later is measured then: the engine renders it before it starts anything.
+        if !source.gzip && bytes.len() > LIMIT {
+            let why = format!(
+                "EC2 refuses user data of more than {LIMIT} bytes, and it has {}",
+                bytes.len()
+            );
+            self.report.add(
+                "user_data",
+                "the user data is too large",
+                why,
+                "compress it with `gzip: true`",
+            );
+        }
+        Some(UserDataPlan {
+            engine: source.engine,
+            base64: STANDARD.encode(bytes),
+            gzip: source.gzip,
+        })
+    }
+
+    fn inline(&mut self, inline: &str, key: &str) -> Vec<u8> {
+        if let Err(unknown) = fill(inline.as_bytes(), &Values::of(self.plan, "")) {
+            let place = self.place_in_scenario(&unknown, key);
+            self.unknown_template(&unknown, place, key, String::new());
+        }
+        inline.as_bytes().to_vec()
+    }
+
+    fn file(&mut self, name: &str, key: &str) -> Option<Vec<u8>> {
+        let path = self.folder.join(name);
+        let bytes = match self.files.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let what = format!("there is no file `{}`", path.display());
+                self.report.add(
+                    key,
+                    what,
+                    error.to_string(),
+                    "the path is relative to the scenario's own folder",
+                );
+                return None;
+            }
+        };
+        if let Err(unknown) = fill(&bytes, &Values::of(self.plan, "")) {
+            let place = self.report.place_of(&steps(key));
+            self.unknown_template(
+                &unknown,
+                place,
+                key,
+                format!("{}, line {}", path.display(), unknown.line),
+            );
+        }
+        Some(bytes)
+    }
+
+    fn parts(&mut self, parts: &[UserDataPart]) -> Option<Vec<u8>> {
+        if parts.is_empty() {
+            self.report.add(
+                "user_data.parts",
+                "there is no part",
+                "a MIME message needs one",
+                "",
+            );
+            return None;
+        }
+        let parts: Option<Vec<MimePart>> = parts
+            .iter()
+            .enumerate()
+            .map(|(index, part)| self.part(part, &format!("user_data.parts[{index}]")))
+            .collect();
+        parts.map(|parts| message(&parts))
+    }
+
+    fn part(&mut self, part: &UserDataPart, key: &str) -> Option<MimePart> {
+        let content = match (&part.inline, &part.file) {
+            (Some(inline), None) => self.inline(inline, &format!("{key}.inline")),
+            (None, Some(file)) => self.file(file, &format!("{key}.file"))?,
+            _ => {
+                self.one_of(key, "`inline` and `file`");
+                return None;
+            }
+        };
+        Some(MimePart {
+            mime: part.part_type.mime().to_owned(),
+            filename: part.filename.clone(),
+            content,
+        })
+    }
+
+    fn one_of(&mut self, key: &str, keys: &str) {
+        self.report
+            .add(key, format!("it needs one of {keys}"), "and no other of them", "");
+    }
+
+    fn unknown_template(&mut self, unknown: &UnknownTemplate, place: Place, key: &str, why: String) {
+        let what = format!("there is no `{{{{ {} }}}}`", unknown.name);
+        self.report.push(place, key.to_owned(), what, why, unknown.hint());
+    }
+
+    /// The line of the scenario file where the name stands: the first after the key that has it.
+    fn place_in_scenario(&self, unknown: &UnknownTemplate, key: &str) -> Place {
+        let start = self.report.place_of(&steps(key));
+        let lines = (1..)
+            .zip(self.text.lines())
+            .skip(usize::try_from(start.line).unwrap_or(1).saturating_sub(1));
+        for (number, line) in lines {
+            if let Some(before) = line.find(&unknown.name).map(|at| &line[..at]) {
+                return Place {
+                    line: number,
+                    column: before.chars().count() as u64 + 1,
+                };
+            }
+        }
+        start
+    }
+}
+
+/// Whether user data reaches the node only through the metadata service.
+pub(super) fn needs_metadata(plan: &Plan) -> bool {
+    plan.user_data
+        .as_ref()
+        .is_some_and(|user_data| user_data.engine == UserDataEngine::CloudInit)
+}

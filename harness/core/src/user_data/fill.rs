@@ -1,0 +1,206 @@
+//! The `{{ cluster.endpoint }}` and its like in user data.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::cidr::Cidr;
+use crate::plan::Plan;
+use crate::problem::nearest;
+
+/// The values that user data can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values(BTreeMap<&'static str, String>);
+
+impl Values {
+    /// The values of a plan. `certificate_authority` is the PEM of the CA that the plan's cluster gives to its nodes.
+    #[must_use]
+    pub fn of(plan: &Plan, certificate_authority: &str) -> Self {
+        let (cluster, instance) = (&plan.cluster, &plan.instance);
+        let role = plan
+            .role
+            .as_ref()
+            .map(|role| role.name.clone())
+            .unwrap_or_default();
+        Self(BTreeMap::from([
+            ("account.id", plan.account.to_string()),
+            (
+                "cluster.certificate_authority",
+                STANDARD.encode(certificate_authority),
+            ),
+            ("cluster.dns_ip", dns_ip(cluster.service_ipv4_cidr.as_deref())),
+            (
+                "cluster.endpoint",
+                format!("https://{}", cluster.endpoint_host(&plan.region)),
+            ),
+            ("cluster.name", cluster.name.clone()),
+            (
+                "cluster.service_ipv4_cidr",
+                service_cidr(cluster.service_ipv4_cidr.as_deref()).to_string(),
+            ),
+            ("instance.availability_zone", instance.availability_zone.clone()),
+            ("instance.host_name", instance.host_name.clone()),
+            ("instance.id", instance.id.to_string()),
+            ("instance.private_dns_name", instance.private_dns_name.clone()),
+            ("instance.private_ip", instance.private_ip.to_string()),
+            ("instance.region", plan.region.to_string()),
+            ("instance.role", role),
+            ("instance.type", instance.instance_type.clone()),
+        ]))
+    }
+
+    /// The names that can stand between `{{` and `}}`.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+}
+
+/// A name between `{{` and `}}` that looks like one of ours and is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the user data: there is no `{{{{ {name} }}}}`")]
+pub struct UnknownTemplate {
+    /// The name.
+    pub name: String,
+    /// Line in the user data, from 1.
+    pub line: usize,
+    /// The name that was most likely meant.
+    pub nearest: Option<String>,
+}
+
+impl UnknownTemplate {
+    /// The way out.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match &self.nearest {
+            Some(right) => format!("did you mean `{{{{ {right} }}}}`?"),
+            None => "see `nodejoin plan` for the names that can be filled in".to_owned(),
+        }
+    }
+}
+
+/// Fills in the values. Other `{{ }}`, such as those of Jinja or of Go's templates, stay as they are, and so does what is
+/// compressed already.
+///
+/// # Errors
+/// Where a name that begins like one of ours is unknown.
+pub fn fill(user_data: &[u8], values: &Values) -> Result<Vec<u8>, UnknownTemplate> {
+    if user_data.starts_with(&GZIP) {
+        return Ok(user_data.to_vec());
+    }
+    let mut filled = Vec::with_capacity(user_data.len());
+    let mut rest = user_data;
+    while let Some((before, inner, after)) = next_template(rest) {
+        filled.extend_from_slice(before);
+        match values.0.get(inner.trim()) {
+            Some(value) => filled.extend_from_slice(value.as_bytes()),
+            None if is_ours(inner.trim()) => return Err(unknown(user_data, rest, before, inner, values)),
+            None => filled.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
+        }
+        rest = after;
+    }
+    filled.extend_from_slice(rest);
+    Ok(filled)
+}
+
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The text before the next `{{`, what stands inside, and the rest after its `}}`. Templates do not span lines.
+fn next_template(bytes: &[u8]) -> Option<(&[u8], &str, &[u8])> {
+    let mut from = 0;
+    loop {
+        let start = from + find(&bytes[from..], b"{{")?;
+        let inside = &bytes[start + 2..];
+        let line_end = inside
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(inside.len());
+        let end = find(&inside[..line_end], b"}}");
+        if let Some(Ok(text)) = end.map(|end| std::str::from_utf8(&inside[..end])) {
+            return Some((&bytes[..start], text, &inside[text.len() + 2..]));
+        }
+        from = start + 2;
+    }
+}
+
+fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|window| window == needle)
+}
+
+fn is_ours(name: &str) -> bool {
+    ["cluster.", "instance.", "account."]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+fn unknown(all: &[u8], rest: &[u8], before: &[u8], inner: &str, values: &Values) -> UnknownTemplate {
+    let offset = all.len() - rest.len() + before.len();
+    let name = inner.trim().to_owned();
+    UnknownTemplate {
+        line: all[..offset].iter().filter(|byte| **byte == b'\n').count() + 1,
+        nearest: nearest(&name, values.names()).map(str::to_owned),
+        name,
+    }
+}
+
+fn dns_ip(cidr: Option<&str>) -> String {
+    service_cidr(cidr).address(10).to_string()
+}
+
+/// The addresses that services really have, also where EKS tells none.
+fn service_cidr(cidr: Option<&str>) -> Cidr {
+    cidr.and_then(|cidr| cidr.parse().ok())
+        .unwrap_or_else(|| Cidr::around([10, 100, 0, 0].into(), 16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Values {
+        Values(BTreeMap::from([
+            ("cluster.name", "demo".to_owned()),
+            ("instance.id", "i-1".to_owned()),
+        ]))
+    }
+
+    #[test]
+    fn only_names_of_ours_are_filled_in() {
+        for (given, wanted) in [
+            (
+                "bootstrap.sh {{ cluster.name }} {{instance.id}}\n",
+                "bootstrap.sh demo i-1\n",
+            ),
+            (
+                "{{ v1.region }} {{.Id}} ${{x}} {{",
+                "{{ v1.region }} {{.Id}} ${{x}} {{",
+            ),
+            ("{{\n{{ cluster.name }}", "{{\ndemo"),
+            ("\u{1f600}{{ cluster.name }}\u{1f600}", "\u{1f600}demo\u{1f600}"),
+            ("", ""),
+        ] {
+            assert_eq!(
+                String::from_utf8(fill(given.as_bytes(), &values()).unwrap()).unwrap(),
+                wanted
+            );
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay() {
+        let bytes = [0xff, b'{', b'{', 0xfe, b'}', b'}', 0x00];
+        assert_eq!(fill(&bytes, &values()).unwrap(), bytes);
+        let packed = [&GZIP[..], b"{{ cluster.name }}"].concat();
+        assert_eq!(fill(&packed, &values()).unwrap(), packed);
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_its_line() {
+        let error = fill(b"#!/bin/sh\necho {{ cluster.nmae }}\n", &values()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 2 of the user data: there is no `{{ cluster.nmae }}`"
+        );
+        assert_eq!(error.hint(), "did you mean `{{ cluster.name }}`?");
+    }
+}
