@@ -1,1 +1,54 @@
-//! Under construction.
+//! Control planes: a real API server, with the behaviours of EKS wired to it from outside.
+//!
+//! ```text
+//!   kubelet --token--> kube-apiserver --TokenReview--> webhook -> authenticator -> STS (fake AWS)
+//!                        |   |  |                                     ^
+//!                        |   |  +--audit events--> webhook -> audit --|--> events of the tenant
+//!                        |   +--watches--> observer, approver, cloud node controller
+//!                        +--watch of kube-system/aws-auth ------------+
+//! ```
+//!
+//! | file | question |
+//! | --- | --- |
+//! | `plane` | what can be asked of a running control plane? |
+//! | `local` | how is one started in a container of ours? |
+//! | `settings` | which flags and files wire an API server, version by version? |
+//! | `pki`, `access`, `secret` | who may talk to it, and how are keys kept out of sight? |
+//! | `webhook` | what does the API server call? |
+//! | `token`, `identity`, `mapping`, `authenticator`, `sts` | whose is a token? |
+//! | `audit`, `certificates`, `request`, `observer` | what happened, and whom does it concern? |
+//! | `controllers` | what does EKS do in a cluster beside upstream? |
+//! | `tenants` | which scenarios share it? |
+//! | `pod` | does a pod on the node answer? |
+//!
+//! Life cycle: `ControlPlane::start_local`, then any number of [`ControlPlane::admit`] and [`ControlPlane::withdraw`],
+//! then [`ControlPlane::shut_down`]. The container is recorded by the run, which removes it.
+
+mod access;
+mod audit;
+mod authenticator;
+mod certificates;
+mod container;
+mod controllers;
+mod error;
+mod identity;
+mod local;
+mod mapping;
+mod observer;
+pub mod pki;
+mod plane;
+mod pod;
+mod request;
+pub mod secret;
+mod settings;
+mod sts;
+mod tenants;
+#[cfg(test)]
+mod testing;
+mod token;
+mod webhook;
+
+pub use error::ClusterError;
+pub use plane::{ControlPlane, StartTime};
+pub use sts::{Caller, SecurityTokens, StsRefused};
+pub use tenants::{ClusterEvent, ClusterFact, Tenant};

@@ -1,0 +1,289 @@
+//! The API server's audit log, as its webhook sends it: decoding, and whose a request is.
+//!
+//! Objects are kept for Nodes and certificate signing requests only; no other object is held or passed on, and tokens
+//! are never in the log (token reviews are logged without their bodies).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use nodejoin_core::observation::Audit;
+use serde::Deserialize;
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::certificates::Certificates;
+use crate::tenants::{Admitted, ClusterFact, Tenants};
+
+/// Takes the audit log in and tells each tenant what is its own.
+pub(crate) struct AuditLog {
+    tenants: Arc<Tenants>,
+    certificates: Arc<Certificates>,
+}
+
+/// `audit.k8s.io/v1` `EventList`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EventList {
+    #[serde(default)]
+    items: Vec<Event>,
+}
+
+/// `audit.k8s.io/v1` `Event`, the part that is read.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Event {
+    stage: String,
+    #[serde(rename = "requestURI", default)]
+    request_uri: String,
+    verb: String,
+    #[serde(default)]
+    user: UserInfo,
+    impersonated_user: Option<UserInfo>,
+    #[serde(rename = "sourceIPs", default)]
+    source_ips: Vec<IpAddr>,
+    object_ref: Option<ObjectRef>,
+    response_status: Option<Status>,
+    request_object: Option<Value>,
+    response_object: Option<Value>,
+    #[serde(default)]
+    stage_timestamp: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct UserInfo {
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    groups: Vec<String>,
+    #[serde(default)]
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ObjectRef {
+    #[serde(default)]
+    resource: String,
+    subresource: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    #[serde(default)]
+    code: u16,
+    message: Option<String>,
+}
+
+impl AuditLog {
+    pub(crate) fn new(tenants: Arc<Tenants>, certificates: Arc<Certificates>) -> Self {
+        Self {
+            tenants,
+            certificates,
+        }
+    }
+
+    pub(crate) fn take(&self, events: EventList) {
+        for event in events.items.into_iter().filter(Event::is_the_outcome) {
+            self.note_decision(&event);
+            if let Some(tenant) = self.tenant_of(&event) {
+                tenant.tell(event.at(), ClusterFact::Audit(event.into_audit()));
+            }
+        }
+    }
+
+    /// Who approved or denied a certificate signing request stands in no object, only here.
+    fn note_decision(&self, event: &Event) {
+        let Some(object) = event.object_ref.as_ref() else {
+            return;
+        };
+        let is_decision = object.resource == CSRS && object.subresource.as_deref() == Some("approval");
+        if let (true, 200..300, Some(name)) = (is_decision, event.code(), &object.name) {
+            self.certificates.decided(name, &event.user().username);
+        }
+    }
+
+    fn tenant_of(&self, event: &Event) -> Option<Arc<Admitted>> {
+        let user = event.user();
+        let by_session = user
+            .extra
+            .get("sessionName")
+            .and_then(|names| self.tenants.by_session(names.first()?));
+        by_session
+            .or_else(|| self.tenants.by_user(&user.username))
+            .or_else(|| self.tenant_of_object(event))
+            .or_else(|| {
+                event
+                    .source_ips
+                    .iter()
+                    .find_map(|address| self.tenants.by_address(*address))
+            })
+    }
+
+    fn tenant_of_object(&self, event: &Event) -> Option<Arc<Admitted>> {
+        let object = event.object_ref.as_ref()?;
+        match object.resource.as_str() {
+            CSRS => self
+                .tenants
+                .by_instance(&self.certificates.owner(object.name.as_deref()?)?),
+            "nodes" => self.tenants.by_node(object.name.as_deref()?),
+            _ => None,
+        }
+    }
+}
+
+impl Event {
+    /// Each request once. A refused authentication is only ever logged when its answer starts, and a watch that is
+    /// allowed is news when it starts, not when it ends.
+    fn is_the_outcome(&self) -> bool {
+        match self.stage.as_str() {
+            "ResponseComplete" | "Panic" => self.verb != "watch",
+            "ResponseStarted" => self.verb == "watch" || self.code() == 401,
+            _ => false,
+        }
+    }
+
+    fn at(&self) -> SystemTime {
+        let at = OffsetDateTime::parse(&self.stage_timestamp, &Rfc3339);
+        at.map_or_else(|_| SystemTime::now(), SystemTime::from)
+    }
+
+    fn code(&self) -> u16 {
+        self.response_status.as_ref().map_or(0, |status| status.code)
+    }
+
+    /// On whose behalf the request was made.
+    fn user(&self) -> &UserInfo {
+        self.impersonated_user.as_ref().unwrap_or(&self.user)
+    }
+
+    fn into_audit(self) -> Audit {
+        let code = self.code();
+        let (username, groups) = (self.user().username.clone(), self.user().groups.clone());
+        // A refused authentication has no object reference: the path tells what was asked for.
+        let object_ref = self.object_ref.unwrap_or_else(|| ObjectRef {
+            resource: self.request_uri.split('?').next().unwrap_or_default().to_owned(),
+            ..ObjectRef::default()
+        });
+        let has_object = matches!(object_ref.resource.as_str(), "nodes" | CSRS);
+        // The answer to a refused request is a Status, so what was asked is the object then.
+        let object = if code < 300 {
+            self.response_object
+        } else {
+            self.request_object
+        };
+        Audit {
+            verb: self.verb,
+            name: object_ref.name.or_else(|| name_of(object.as_ref())),
+            resource: match object_ref.subresource {
+                Some(subresource) => format!("{}/{subresource}", object_ref.resource),
+                None => object_ref.resource,
+            },
+            namespace: object_ref.namespace,
+            username,
+            groups,
+            code,
+            message: self.response_status.and_then(|status| status.message),
+            object: object.filter(|_| has_object).map(without_managed_fields),
+        }
+    }
+}
+
+/// A create names its object only in the answer.
+fn name_of(object: Option<&Value>) -> Option<String> {
+    Some(object?.pointer("/metadata/name")?.as_str()?.to_owned())
+}
+
+/// Managed fields are three quarters of a Node's text and tell nothing about a join.
+pub(crate) fn without_managed_fields(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+const CSRS: &str = "certificatesigningrequests";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(value: Value) -> Event {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn create(code: u16) -> Value {
+        json!({
+            "stage": "ResponseComplete", "verb": "create", "requestURI": "/api/v1/nodes",
+            "user": { "username": "system:node:a", "groups": ["system:nodes"],
+                      "extra": { "sessionName": ["i-0b22a22eec53b9321"] } },
+            "sourceIPs": ["172.30.0.4"],
+            "objectRef": { "resource": "nodes", "apiVersion": "v1" },
+            "responseStatus": { "metadata": {}, "code": code, "message": "why" },
+            "requestObject": { "metadata": { "name": "a" } },
+            "responseObject": { "metadata": { "name": "a", "uid": "1", "managedFields": [] } },
+            "stageTimestamp": "2026-11-21T10:00:00.500000Z"
+        })
+    }
+
+    #[test]
+    fn a_create_carries_the_object_that_was_made() {
+        let event = event(create(201));
+        let since = event.at().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(since.subsec_millis(), 500);
+        let audit = event.into_audit();
+        assert_eq!(
+            audit.object,
+            Some(json!({ "metadata": { "name": "a", "uid": "1" } }))
+        );
+        assert_eq!(
+            (audit.resource.as_str(), audit.name.as_deref(), audit.code),
+            ("nodes", Some("a"), 201)
+        );
+    }
+
+    #[test]
+    fn a_refused_create_carries_what_was_asked() {
+        let audit = event(create(403)).into_audit();
+        assert_eq!(audit.object, Some(json!({ "metadata": { "name": "a" } })));
+        assert_eq!(audit.message.as_deref(), Some("why"));
+    }
+
+    #[test]
+    fn objects_of_other_kinds_are_dropped() {
+        let mut secret = create(201);
+        secret["objectRef"]["resource"] = json!("secrets");
+        assert_eq!(event(secret).into_audit().object, None);
+    }
+
+    #[test]
+    fn each_request_counts_once() {
+        let outcome = |stage: &str, verb: &str, code: u16| {
+            event(json!({ "stage": stage, "verb": verb, "responseStatus": { "code": code } }))
+                .is_the_outcome()
+        };
+        assert!(outcome("ResponseComplete", "create", 201));
+        assert!(outcome("ResponseStarted", "get", 401));
+        assert!(outcome("ResponseStarted", "watch", 200));
+        assert!(!outcome("ResponseComplete", "watch", 200));
+        assert!(!outcome("ResponseStarted", "get", 200));
+        assert!(!outcome("RequestReceived", "get", 0));
+    }
+
+    #[test]
+    fn a_refused_authentication_has_its_path() {
+        let audit = event(json!({
+            "stage": "ResponseStarted", "verb": "get", "requestURI": "/api/v1/nodes?limit=500",
+            "user": {}, "responseStatus": { "code": 401, "message": "Authentication failed, attempted: bearer" }
+        }))
+        .into_audit();
+        assert_eq!(
+            (audit.resource.as_str(), audit.username.as_str()),
+            ("/api/v1/nodes", "")
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! The owner of `kube-system/aws-auth`: one real ConfigMap with the rows of every tenant.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::RoleMapping;
+use serde_json::json;
+use tokio::sync::{Mutex, watch};
+
+use crate::ClusterError;
+use crate::mapping::{AwsAuth, config_map_data};
+
+/// Writes the ConfigMap. Rows that people add by hand beside it are overwritten by the next tenant that comes or goes.
+pub(crate) struct AwsAuthOwner {
+    api: Api<ConfigMap>,
+    /// What the authenticator has read; a tenant is admitted when its rows stand there.
+    read: watch::Receiver<AwsAuth>,
+    /// Rows by tenant, in order of admission. Held while writing, so that one write is one state.
+    rows: Mutex<Vec<(InstanceId, Vec<RoleMapping>)>>,
+}
+
+impl AwsAuthOwner {
+    pub(crate) fn new(client: Client, read: watch::Receiver<AwsAuth>) -> Self {
+        Self {
+            api: Api::namespaced(client, NAMESPACE),
+            read,
+            rows: Mutex::default(),
+        }
+    }
+
+    /// Writes the ConfigMap as it stands, so that it exists before the first tenant.
+    pub(crate) async fn create(&self) -> Result<(), ClusterError> {
+        self.write(&*self.rows.lock().await).await
+    }
+
+    /// Adds a tenant's rows and waits until the authenticator has read them.
+    pub(crate) async fn add(&self, instance: &InstanceId, added: &[RoleMapping]) -> Result<(), ClusterError> {
+        let mut rows = self.rows.lock().await;
+        rows.push((instance.clone(), added.to_vec()));
+        self.write(&rows).await
+    }
+
+    /// Removes a tenant's rows.
+    pub(crate) async fn remove(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+        let mut rows = self.rows.lock().await;
+        rows.retain(|(owner, _)| owner != instance);
+        self.write(&rows).await
+    }
+
+    async fn write(&self, rows: &[(InstanceId, Vec<RoleMapping>)]) -> Result<(), ClusterError> {
+        let all: Vec<RoleMapping> = rows.iter().flat_map(|(_, rows)| rows.clone()).collect();
+        let data = config_map_data(&all);
+        let object = json!({ "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": NAME, "namespace": NAMESPACE }, "data": data });
+        let params = PatchParams::apply("eks").force();
+        let written = self.api.patch(NAME, &params, &Patch::Apply(&object)).await;
+        written.map_err(ClusterError::api("write ConfigMap `kube-system/aws-auth`"))?;
+        self.await_read(&AwsAuth::parse(&data)).await
+    }
+
+    async fn await_read(&self, written: &AwsAuth) -> Result<(), ClusterError> {
+        let mut read = self.read.clone();
+        let seen = tokio::time::timeout(READ_LIMIT, read.wait_for(|read| read == written)).await;
+        // A closed channel means that the watch has ended: the control plane is going down, and says so elsewhere.
+        seen.map(|_| ()).map_err(|_| ClusterError::TimedOut {
+            what: "the authenticator to read `kube-system/aws-auth`".to_owned(),
+            limit: READ_LIMIT,
+            last_seen: "other rows than those that were written".to_owned(),
+        })
+    }
+}
+
+pub(crate) const NAMESPACE: &str = "kube-system";
+pub(crate) const NAME: &str = "aws-auth";
+const READ_LIMIT: Duration = Duration::from_secs(10);

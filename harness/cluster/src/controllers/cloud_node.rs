@@ -1,0 +1,175 @@
+//! The node controller of AWS' cloud controller manager: it initializes Nodes whose kubelet runs with
+//! `--cloud-provider=external`, and only those, as the real one does. They carry the uninitialized taint; a kubelet with
+//! the in-tree provider sets all of this itself, and one without a provider never gets it, which is then its fault.
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use nodejoin_core::plan::InstancePlan;
+use serde_json::{Value, json};
+
+use crate::controllers::touched;
+use crate::tenants::{Tenant, Tenants};
+
+/// Initializes nodes until the watch is dropped.
+pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
+    let api = Api::<Node>::all(client);
+    let nodes = touched(api.clone());
+    pin_mut!(nodes);
+    while let Some(node) = nodes.next().await {
+        let Some(tenant) = node
+            .metadata
+            .name
+            .as_deref()
+            .and_then(|name| tenants.by_node(name))
+        else {
+            continue;
+        };
+        let tenant = &tenant.tenant;
+        if !is_uninitialized(&node) || !tenant.cluster.cloud_node_controller {
+            continue;
+        }
+        if !is_instance(&node, &tenant.instance) {
+            tracing::warn!(
+                node = node.metadata.name,
+                "no instance has this name or provider id; left uninitialized"
+            );
+            continue;
+        }
+        if let Err(error) = initialize(&api, &node, tenant).await {
+            // A conflict is a change, and that change's event brings the node back here.
+            tracing::debug!(%error, "cannot initialize a node yet");
+        }
+    }
+}
+
+fn is_uninitialized(node: &Node) -> bool {
+    taints(node).iter().any(|taint| taint.key == UNINITIALIZED)
+}
+
+/// The instance is found by provider id, else by the node's name; an address that the kubelet was told by `--node-ip`
+/// has to be one of the instance's.
+fn is_instance(node: &Node, instance: &InstancePlan) -> bool {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+    let is_found = match provider_id {
+        Some(id) => id.ends_with(&format!("/{}", instance.id)),
+        None => name == instance.private_dns_name || name == instance.id.as_str(),
+    };
+    let annotations = node.metadata.annotations.as_ref();
+    let given = annotations.and_then(|all| all.get("alpha.kubernetes.io/provided-node-ip"));
+    is_found && given.is_none_or(|given| *given == instance.private_ip.to_string())
+}
+
+async fn initialize(api: &Api<Node>, node: &Node, tenant: &Tenant) -> kube::Result<()> {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let params = PatchParams::default();
+    // Addresses first: a node without the taint is one that others may count on.
+    let status = json!({ "status": { "addresses": addresses(tenant) } });
+    let node = api.patch_status(name, &params, &Patch::Strategic(status)).await?;
+    api.patch(name, &params, &Patch::Merge(properties(&node, tenant)))
+        .await?;
+    Ok(())
+}
+
+fn addresses(tenant: &Tenant) -> Value {
+    let instance = &tenant.instance;
+    json!([
+        { "type": "InternalIP", "address": instance.private_ip },
+        { "type": "Hostname", "address": instance.private_dns_name },
+        { "type": "InternalDNS", "address": instance.private_dns_name },
+    ])
+}
+
+/// The patch. Taints are a list that is replaced as a whole, so the version that was read has to be the one that is
+/// written: somebody else may add a taint in between.
+fn properties(node: &Node, tenant: &Tenant) -> Value {
+    let instance = &tenant.instance;
+    let (zone, region) = (&instance.availability_zone, &tenant.region);
+    let left: Vec<&Taint> = taints(node)
+        .iter()
+        .filter(|taint| taint.key != UNINITIALIZED)
+        .collect();
+    let provider_id = format!("aws:///{zone}/{}", instance.id);
+    json!({
+        "metadata": { "resourceVersion": node.metadata.resource_version, "labels": {
+            "beta.kubernetes.io/instance-type": instance.instance_type,
+            "node.kubernetes.io/instance-type": instance.instance_type,
+            "failure-domain.beta.kubernetes.io/zone": zone,
+            "failure-domain.beta.kubernetes.io/region": region,
+            "topology.kubernetes.io/zone": zone,
+            "topology.kubernetes.io/region": region,
+        } },
+        "spec": { "providerID": provider_id, "taints": left },
+    })
+}
+
+fn taints(node: &Node) -> &[Taint] {
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.taints.as_deref())
+        .unwrap_or_default()
+}
+
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn node(value: Value) -> Node {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn external(name: &str) -> Node {
+        node(json!({
+            "metadata": { "name": name, "annotations": { "alpha.kubernetes.io/provided-node-ip": "192.168.40.16" } },
+            "spec": { "taints": [
+                { "key": UNINITIALIZED, "value": "true", "effect": "NoSchedule" },
+                { "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" } ] }
+        }))
+    }
+
+    #[test]
+    fn an_external_node_gets_what_the_cloud_knows() {
+        let (tenant, _events) = testing::tenant();
+        let node = external(&tenant.instance.private_dns_name);
+        assert!(is_uninitialized(&node) && is_instance(&node, &tenant.instance));
+        let patch = properties(&node, &tenant);
+        assert_eq!(
+            patch["spec"]["providerID"],
+            "aws:///eu-west-1a/i-0b22a22eec53b9321"
+        );
+        assert_eq!(patch["spec"]["taints"].as_array().unwrap().len(), 1);
+        assert_eq!(
+            patch["metadata"]["labels"]["topology.kubernetes.io/region"],
+            "eu-west-1"
+        );
+        assert_eq!(addresses(&tenant)[0]["address"], "192.168.40.16");
+    }
+
+    #[test]
+    fn other_nodes_are_left_alone() {
+        let (tenant, _events) = testing::tenant();
+        assert!(!is_uninitialized(&node(
+            json!({ "metadata": { "name": "a" }, "spec": {} })
+        )));
+        assert!(!is_instance(&external("another"), &tenant.instance));
+        let mut elsewhere = external(&tenant.instance.private_dns_name);
+        elsewhere
+            .metadata
+            .annotations
+            .as_mut()
+            .unwrap()
+            .values_mut()
+            .for_each(|ip| "10.0.0.1".clone_into(ip));
+        assert!(!is_instance(&elsewhere, &tenant.instance));
+        let mut by_id = external("another");
+        by_id.spec.as_mut().unwrap().provider_id = Some("aws:///eu-west-1a/i-0b22a22eec53b9321".to_owned());
+        assert!(is_instance(&by_id, &tenant.instance));
+    }
+}

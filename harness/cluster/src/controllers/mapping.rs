@@ -1,0 +1,36 @@
+//! Keeps the authenticator's copy of `kube-system/aws-auth` by a watch.
+
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::runtime::watcher::Event;
+use kube::{Api, Client};
+use tokio::sync::watch;
+
+use crate::controllers::aws_auth::{NAME, NAMESPACE};
+use crate::controllers::events;
+use crate::mapping::AwsAuth;
+
+/// Publishes each version of the ConfigMap until it is dropped. A deleted ConfigMap is an empty one.
+pub(crate) async fn run(client: Client, mapping: watch::Sender<AwsAuth>) {
+    let events = events(Api::<ConfigMap>::namespaced(client, NAMESPACE));
+    pin_mut!(events);
+    while let Some(event) = events.next().await {
+        match event {
+            Event::Apply(map) | Event::InitApply(map) if is_aws_auth(&map) => {
+                let parsed = AwsAuth::parse(&map.data.unwrap_or_default());
+                for row in &parsed.skipped {
+                    tracing::warn!(row, "a row of aws-auth is skipped");
+                }
+                mapping.send_replace(parsed);
+            }
+            Event::Delete(map) if is_aws_auth(&map) => {
+                mapping.send_replace(AwsAuth::default());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_aws_auth(map: &ConfigMap) -> bool {
+    map.metadata.name.as_deref() == Some(NAME)
+}

@@ -1,0 +1,310 @@
+//! EKS' approver of kubelets' serving certificates, which upstream's kube-controller-manager never approves.
+//!
+//! A request is approved when its subject is the user who asks, and every name and address in it is the instance's own
+//! by EC2. Otherwise it is denied and says why. Since 1.24 the real one leaves such a request approved and unissued;
+//! a denial tells the same story with its reason in the object.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use nodejoin_core::plan::InstancePlan;
+
+use crate::controllers::touched;
+use crate::request::CertificateRequest;
+use crate::tenants::{Admitted, NODE_USER, Tenants};
+
+/// Why a request is denied: the reason of its condition, and the sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Denial {
+    reason: &'static str,
+    message: String,
+}
+
+/// Decides on requests until the watch is dropped.
+pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
+    let requests = touched(Api::<CertificateSigningRequest>::all(client.clone()));
+    pin_mut!(requests);
+    while let Some(request) = requests.next().await {
+        if !is_open(&request) {
+            continue;
+        }
+        let Some(tenant) = requestor(&request.spec, &tenants) else {
+            continue;
+        };
+        if !tenant.tenant.cluster.approve_serving {
+            continue;
+        }
+        if let Err(error) = decide(&client, request, &tenant).await {
+            tracing::debug!(%error, "cannot decide on a request yet");
+        }
+    }
+}
+
+/// The tenant whose node asks.
+pub(crate) fn requestor(spec: &CertificateSigningRequestSpec, tenants: &Tenants) -> Option<Arc<Admitted>> {
+    let session = spec
+        .extra
+        .as_ref()
+        .and_then(|extra| extra.get("sessionName")?.first());
+    let by_session = session.and_then(|session| tenants.by_session(session));
+    by_session.or_else(|| tenants.by_user(spec.username.as_deref()?))
+}
+
+fn is_open(request: &CertificateSigningRequest) -> bool {
+    let conditions = request
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    request.spec.signer_name == SIGNER && conditions.is_none_or(Vec::is_empty)
+}
+
+async fn decide(
+    client: &Client,
+    mut request: CertificateSigningRequest,
+    tenant: &Admitted,
+) -> kube::Result<()> {
+    let condition = match check(&request.spec, tenant.instance()) {
+        Err(denial) => condition("Denied", denial.reason, denial.message),
+        Ok(()) if may_ask(client, &request.spec).await? => {
+            condition("Approved", "AutoApproved", APPROVED.to_owned())
+        }
+        // As upstream's approver: it recognizes the request, may not approve it, and leaves it to somebody else.
+        Ok(()) => return Ok(()),
+    };
+    let name = request.metadata.name.clone().unwrap_or_default();
+    request.status.get_or_insert_default().conditions = Some(vec![condition]);
+    let api = Api::<CertificateSigningRequest>::all(client.clone());
+    api.replace_subresource("approval", &name, &PostParams::default(), &request)
+        .await?;
+    Ok(())
+}
+
+/// The checks on a request, in order; the first that fails is the reason.
+fn check(spec: &CertificateSigningRequestSpec, instance: &InstancePlan) -> Result<(), Denial> {
+    let asked = CertificateRequest::parse(&spec.request.0)
+        .ok_or_else(|| deny("InvalidRequest", "the request is not PKCS #10".to_owned()))?;
+    check_subject(&asked, spec.username.as_deref().unwrap_or_default())?;
+    check_usages(spec.usages.as_deref().unwrap_or_default())?;
+    check_names(&asked, instance)
+}
+
+fn check_subject(asked: &CertificateRequest, user: &str) -> Result<(), Denial> {
+    let common_name = asked.common_name.as_deref().unwrap_or_default();
+    if asked.organizations != ["system:nodes"] {
+        let message = format!(
+            "organization must be exactly system:nodes, not {:?}",
+            asked.organizations
+        );
+        return Err(deny("InvalidSubject", message));
+    }
+    if !common_name.starts_with(NODE_USER) {
+        return Err(deny(
+            "InvalidSubject",
+            format!("common name {common_name:?} does not start with {NODE_USER}"),
+        ));
+    }
+    if common_name != user {
+        return Err(deny(
+            "InvalidSubject",
+            format!("common name {common_name:?} is not the requestor {user:?}"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_usages(usages: &[String]) -> Result<(), Denial> {
+    let allowed = ["digital signature", "key encipherment", "server auth"];
+    let has = |usage: &str| usages.iter().any(|given| given == usage);
+    if has("digital signature")
+        && has("server auth")
+        && usages.iter().all(|usage| allowed.contains(&usage.as_str()))
+    {
+        return Ok(());
+    }
+    Err(deny(
+        "InvalidUsages",
+        format!("usages {usages:?} are not those of a serving certificate"),
+    ))
+}
+
+fn check_names(asked: &CertificateRequest, instance: &InstancePlan) -> Result<(), Denial> {
+    let id = &instance.id;
+    if let Some(name) = asked.other_names.first() {
+        return Err(deny(
+            "InvalidSubjectAlternativeName",
+            format!("only DNS names and addresses are allowed, not {name}"),
+        ));
+    }
+    if asked.dns_names.is_empty() && asked.ip_addresses.is_empty() {
+        return Err(deny(
+            "InvalidSubjectAlternativeName",
+            "there is no DNS name and no address".to_owned(),
+        ));
+    }
+    let own_names = [&instance.private_dns_name, &instance.host_name];
+    if let Some(name) = asked.dns_names.iter().find(|name| !own_names.contains(name)) {
+        return Err(deny(
+            "UnverifiedSubjectAlternativeName",
+            format!("DNS name {name} is not one of instance {id}"),
+        ));
+    }
+    let own = IpAddr::from(instance.private_ip);
+    if let Some(address) = asked.ip_addresses.iter().find(|address| **address != own) {
+        return Err(deny(
+            "UnverifiedSubjectAlternativeName",
+            format!("address {address} is not one of instance {id}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The SubjectAccessReview that upstream's approvers make: may this user ask for its own serving certificate?
+async fn may_ask(client: &Client, spec: &CertificateSigningRequestSpec) -> kube::Result<bool> {
+    let review = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: spec.username.clone(),
+            groups: spec.groups.clone(),
+            uid: spec.uid.clone(),
+            extra: spec.extra.clone(),
+            resource_attributes: Some(ResourceAttributes {
+                group: Some("certificates.k8s.io".to_owned()),
+                resource: Some("certificatesigningrequests".to_owned()),
+                subresource: Some("selfnodeserver".to_owned()),
+                verb: Some("create".to_owned()),
+                version: Some("*".to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    let answer = Api::<SubjectAccessReview>::all(client.clone())
+        .create(&PostParams::default(), &review)
+        .await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+fn condition(kind: &str, reason: &str, message: String) -> CertificateSigningRequestCondition {
+    CertificateSigningRequestCondition {
+        type_: kind.to_owned(),
+        status: "True".to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        ..CertificateSigningRequestCondition::default()
+    }
+}
+
+fn deny(reason: &'static str, message: String) -> Denial {
+    Denial { reason, message }
+}
+
+const SIGNER: &str = "kubernetes.io/kubelet-serving";
+const APPROVED: &str = "Auto approving self kubelet server certificate after SubjectAccessReview.";
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::ByteString;
+    use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+
+    use super::*;
+    use crate::testing;
+
+    const NODE: &str = "system:node:ip-192-168-40-16.eu-west-1.compute.internal";
+
+    /// A request as a kubelet makes it, with this subject and these names.
+    fn request(organization: &str, common_name: &str, names: &[&str]) -> CertificateSigningRequestSpec {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, organization);
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        let pem = params
+            .serialize_request(&KeyPair::generate().unwrap())
+            .unwrap()
+            .pem()
+            .unwrap();
+        CertificateSigningRequestSpec {
+            request: ByteString(pem.into_bytes()),
+            signer_name: SIGNER.to_owned(),
+            username: Some(NODE.to_owned()),
+            usages: Some(vec!["digital signature".to_owned(), "server auth".to_owned()]),
+            ..CertificateSigningRequestSpec::default()
+        }
+    }
+
+    fn reason(spec: &CertificateSigningRequestSpec) -> String {
+        let denial = check(spec, &testing::instance()).unwrap_err();
+        format!("{}: {}", denial.reason, denial.message)
+    }
+
+    #[test]
+    fn what_a_kubelet_asks_for_is_approved() {
+        let names = ["ip-192-168-40-16.eu-west-1.compute.internal", "192.168.40.16"];
+        assert_eq!(
+            check(&request("system:nodes", NODE, &names), &testing::instance()),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn each_check_denies_with_its_reason() {
+        let good = ["192.168.40.16"];
+        let mut signing = request("system:nodes", NODE, &good);
+        signing.usages = Some(vec!["digital signature".to_owned(), "client auth".to_owned()]);
+        let table = [
+            (
+                request("system:masters", NODE, &good),
+                "InvalidSubject: organization must be exactly system:nodes",
+            ),
+            (
+                request("system:nodes", "admin", &good),
+                "InvalidSubject: common name \"admin\" does not start",
+            ),
+            (
+                request("system:nodes", "system:node:other", &good),
+                "is not the requestor",
+            ),
+            (signing, "InvalidUsages"),
+            (
+                request("system:nodes", NODE, &[]),
+                "there is no DNS name and no address",
+            ),
+            (
+                request("system:nodes", NODE, &["10.0.0.1"]),
+                "UnverifiedSubjectAlternativeName: address 10.0.0.1 is not one of instance i-0b22a22eec53b9321",
+            ),
+            (
+                request("system:nodes", NODE, &["kubernetes"]),
+                "DNS name kubernetes is not one of",
+            ),
+        ];
+        for (spec, expected) in table {
+            let seen = reason(&spec);
+            assert!(seen.contains(expected), "`{seen}` does not say `{expected}`");
+        }
+    }
+
+    #[test]
+    fn only_open_serving_requests_are_looked_at() {
+        let spec = request("system:nodes", NODE, &[]);
+        let mut csr = CertificateSigningRequest {
+            spec,
+            ..CertificateSigningRequest::default()
+        };
+        assert!(is_open(&csr));
+        csr.status.get_or_insert_default().conditions = Some(vec![condition("Denied", "x", String::new())]);
+        assert!(!is_open(&csr));
+        csr.status = None;
+        csr.spec.signer_name = "kubernetes.io/kube-apiserver-client-kubelet".to_owned();
+        assert!(!is_open(&csr));
+    }
+}

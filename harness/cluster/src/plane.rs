@@ -1,0 +1,283 @@
+//! A running control plane, whoever runs its API server: admits tenants, answers questions, and ends.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::Request;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, Client};
+use nodejoin_core::ids::InstanceId;
+use nodejoin_core::observation::PodResult;
+use nodejoin_core::plan::PodPlan;
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ClusterError;
+use crate::access::Access;
+use crate::certificates::Certificates;
+use crate::container::Container;
+use crate::controllers::aws_auth::AwsAuthOwner;
+use crate::pod;
+use crate::tenants::{Admitted, Tenant, Tenants, lock};
+use crate::webhook::raise;
+
+/// A running control plane. Scenarios share it as tenants; everything takes `&self`.
+pub struct ControlPlane {
+    /// Version of its API server, such as `v1.20.2`.
+    pub version: String,
+    /// The address by which nodes reach it.
+    pub ip: Ipv4Addr,
+    /// The cluster's CA.
+    pub ca_pem: String,
+    /// The CA of another cluster: well formed, and wrong.
+    pub other_ca_pem: String,
+    pub(crate) parts: Parts,
+}
+
+/// What a running control plane is made of.
+pub(crate) struct Parts {
+    pub(crate) client: Client,
+    pub(crate) access: Access,
+    pub(crate) container: Container,
+    pub(crate) tenants: Arc<Tenants>,
+    pub(crate) certificates: Arc<Certificates>,
+    pub(crate) aws_auth: AwsAuthOwner,
+    pub(crate) start_times: Vec<StartTime>,
+    pub(crate) tasks: Mutex<JoinSet<()>>,
+    pub(crate) cancel: CancellationToken,
+    /// One pod is asked at a time: two nodes may give their pods the same address, and there is one route to it.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+}
+
+/// How long a phase of the start took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartTime {
+    /// What was done.
+    pub phase: &'static str,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether the programs needed the time, or the harness.
+    pub by_programs: bool,
+}
+
+impl ControlPlane {
+    /// Takes a tenant in; its rows of `aws-auth` count when this returns.
+    ///
+    /// # Errors
+    /// When another tenant has the instance's id, address or private DNS name, or the API server refuses.
+    pub async fn admit(&self, tenant: Tenant) -> Result<(), ClusterError> {
+        let admitted = self.parts.tenants.admit(tenant)?;
+        let tenant = &admitted.tenant;
+        self.parts
+            .aws_auth
+            .add(&tenant.instance.id, &tenant.cluster.aws_auth)
+            .await
+    }
+
+    /// Sends what is for the instance's private address to its container.
+    ///
+    /// # Errors
+    /// When the instance is unknown or the route cannot be set.
+    pub async fn route(&self, instance: &InstanceId, via: Ipv4Addr) -> Result<(), ClusterError> {
+        let tenant = self.tenant(instance)?;
+        tenant.learn_via(via);
+        self.route_subnet(&format!("{}/32", tenant.instance().private_ip), via)
+            .await
+    }
+
+    /// Sends what is for a subnet, such as a node's pods, to this container.
+    ///
+    /// # Errors
+    /// When the route cannot be set.
+    pub async fn route_subnet(&self, cidr: &str, via: Ipv4Addr) -> Result<(), ClusterError> {
+        self.parts
+            .container
+            .ip(&["route", "replace", cidr, "via", &via.to_string()])
+            .await
+    }
+
+    /// Runs a pod on a node of this instance and asks it through the API server.
+    ///
+    /// # Errors
+    /// When the instance is unknown or the API server refuses the pod; a pod that does not answer is no error.
+    pub async fn run_pod(
+        &self,
+        instance: &InstanceId,
+        node: &str,
+        ask: &PodPlan,
+        limit: Duration,
+    ) -> Result<PodResult, ClusterError> {
+        let tenant = self.tenant(instance)?;
+        pod::run(self, &tenant, node, ask, limit).await
+    }
+
+    /// The kubelet's running configuration, through the API server.
+    ///
+    /// # Errors
+    /// When the kubelet cannot be reached, which an unapproved serving certificate is enough for.
+    pub async fn configz(&self, node: &str) -> Result<Value, ClusterError> {
+        let operation = format!("read /configz of node `{node}`");
+        let request = Request::get(format!("/api/v1/nodes/{node}/proxy/configz")).body(Vec::new());
+        let request = request
+            .map_err(kube::Error::HttpError)
+            .map_err(ClusterError::api(operation.clone()))?;
+        let mut value: Value = self
+            .client()
+            .request(request)
+            .await
+            .map_err(ClusterError::api(operation))?;
+        Ok(value.get_mut("kubeletconfig").map_or(Value::Null, Value::take))
+    }
+
+    /// Removes everything of a tenant: its rows of `aws-auth`, Node, lease, certificate signing requests, pods, routes.
+    ///
+    /// # Errors
+    /// All that could not be removed, the first of them; the others are in the log.
+    pub async fn withdraw(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+        let Some(tenant) = self.parts.tenants.withdraw(instance) else {
+            return Ok(());
+        };
+        let removals = tokio::join!(
+            self.parts.aws_auth.remove(instance),
+            self.remove_requests(instance),
+            self.remove_nodes(&tenant),
+            self.remove_routes(&tenant),
+        );
+        let failed = [removals.0, removals.1, removals.2, removals.3]
+            .into_iter()
+            .filter_map(Result::err);
+        let mut failed =
+            failed.inspect(|error| tracing::warn!(%error, %instance, "left behind on the control plane"));
+        let first = failed.next();
+        failed.for_each(drop);
+        first.map_or(Ok(()), Err)
+    }
+
+    /// A client with every right.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.parts.client.clone()
+    }
+
+    /// The admin's kubeconfig, for the user's own `kubectl` on this machine. It holds a key: it is for a file that only
+    /// the user reads, never for a report.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        self.parts.access.kubeconfig()
+    }
+
+    /// Where the time of the start went.
+    #[must_use]
+    pub fn start_times(&self) -> &[StartTime] {
+        &self.parts.start_times
+    }
+
+    /// What the programs printed, for evidence.
+    pub async fn logs(&self) -> String {
+        self.parts.container.logs().await
+    }
+
+    /// The id of its container.
+    #[must_use]
+    pub fn container_id(&self) -> &str {
+        self.parts.container.id()
+    }
+
+    /// Ends the controllers and the webhooks, and raises the panic of any. The container is the run's to remove.
+    ///
+    /// # Panics
+    /// When a controller has panicked.
+    pub async fn shut_down(&self) {
+        self.parts.cancel.cancel();
+        let mut tasks = std::mem::take(&mut *lock(&self.parts.tasks));
+        while let Some(ended) = tasks.join_next().await {
+            raise(ended);
+        }
+    }
+
+    pub(crate) fn tenant(&self, instance: &InstanceId) -> Result<Arc<Admitted>, ClusterError> {
+        let tenant = self.parts.tenants.by_instance(instance);
+        tenant.ok_or_else(|| ClusterError::UnknownInstance {
+            instance: instance.to_string(),
+        })
+    }
+
+    async fn remove_requests(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+        let api = Api::<CertificateSigningRequest>::all(self.client());
+        for name in self.parts.certificates.forget(instance) {
+            gone(
+                api.delete(&name, &DeleteParams::default()).await,
+                "request",
+                &name,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Pods first and at once: no kubelet is left that could confirm their end.
+    async fn remove_nodes(&self, tenant: &Admitted) -> Result<(), ClusterError> {
+        let at_once = DeleteParams::default().grace_period(0);
+        let leases = Api::<Lease>::namespaced(self.client(), "kube-node-lease");
+        for name in tenant.node_names() {
+            let pods = Api::<Pod>::all(self.client());
+            let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
+            for pod in pods
+                .list(&on_node)
+                .await
+                .map_err(ClusterError::api("list pods"))?
+            {
+                let metadata = pod.metadata;
+                let (Some(pod), Some(namespace)) = (metadata.name, metadata.namespace) else {
+                    continue;
+                };
+                gone(
+                    Api::<Pod>::namespaced(self.client(), &namespace)
+                        .delete(&pod, &at_once)
+                        .await,
+                    "pod",
+                    &pod,
+                )?;
+            }
+            gone(
+                Api::<Node>::all(self.client()).delete(&name, &at_once).await,
+                "node",
+                &name,
+            )?;
+            gone(leases.delete(&name, &at_once).await, "lease", &name)?;
+        }
+        Ok(())
+    }
+
+    async fn remove_routes(&self, tenant: &Admitted) -> Result<(), ClusterError> {
+        if tenant.via().is_none() {
+            return Ok(());
+        }
+        self.parts
+            .container
+            .ip(&["route", "del", &format!("{}/32", tenant.instance().private_ip)])
+            .await
+    }
+}
+
+impl std::fmt::Debug for ControlPlane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlPlane")
+            .field("version", &self.version)
+            .field("ip", &self.ip)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes of a deletion that found nothing a deletion that worked.
+fn gone<T>(result: kube::Result<T>, kind: &str, name: &str) -> Result<(), ClusterError> {
+    match result {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(ClusterError::api(format!("delete {kind} `{name}`"))(error)),
+        Ok(_) => Ok(()),
+    }
+}

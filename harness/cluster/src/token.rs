@@ -1,0 +1,395 @@
+//! The checks that aws-iam-authenticator makes on a token before it asks STS, in its order and with its words.
+//!
+//! A token is `k8s-aws-v1.` and the unpadded base64url of a presigned `GetCallerIdentity` URL. The order is that of
+//! `Verify` in the authenticator's `pkg/token/token.go`: the first check that fails names the refusal.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use nodejoin_core::ids::Region;
+use nodejoin_core::observation::Refusal;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+use time::{Duration, OffsetDateTime, PrimitiveDateTime};
+use url::Url;
+
+/// A token that passed every check short of STS. Its `Debug` hides the signature.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PresignedUrl {
+    url: Url,
+    /// The access key that signed it.
+    pub access_key_id: String,
+}
+
+/// Why a token was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TokenRefused {
+    /// The kind of refusal.
+    pub refusal: Refusal,
+    /// The authenticator's words.
+    pub message: String,
+}
+
+impl PresignedUrl {
+    /// Takes a token apart. `region` is the cluster's own; its partition decides which STS endpoints are believed.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn parse(token: &str, region: &Region, now: OffsetDateTime) -> Result<Self, TokenRefused> {
+        let url = decode(token)?;
+        check_place(&url, region)?;
+        let parameters = Parameters::read(&url)?;
+        parameters.check(now)?;
+        Ok(Self {
+            access_key_id: parameters.access_key_id(),
+            url,
+        })
+    }
+
+    /// The URL to ask STS with.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl fmt::Debug for PresignedUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.url.host_str();
+        f.debug_struct("PresignedUrl")
+            .field("host", &host)
+            .field("access_key_id", &self.access_key_id)
+            .finish()
+    }
+}
+
+/// The access key that a token names, however bad the rest of it is: whom to tell about a refusal.
+#[must_use]
+pub fn access_key_id(token: &str) -> Option<String> {
+    let url = decode(token).ok()?;
+    let (_, credential) = url
+        .query_pairs()
+        .find(|(name, _)| name.eq_ignore_ascii_case("x-amz-credential"))?;
+    credential.split('/').next().map(str::to_owned)
+}
+
+fn decode(token: &str) -> Result<Url, TokenRefused> {
+    if token.len() > MAX_TOKEN_LENGTH {
+        return Err(malformed("token is too large"));
+    }
+    let encoded = token
+        .strip_prefix(PREFIX)
+        .ok_or_else(|| malformed(format!("token is missing expected \"{PREFIX}\" prefix")))?;
+    let bytes = URL_SAFE_NO_PAD
+        .decode(encoded)
+        .map_err(|error| malformed(illegal_base64(&error)))?;
+    let text = String::from_utf8(bytes).map_err(|_| malformed("parse: invalid UTF-8"))?;
+    Url::parse(&text).map_err(|error| malformed(format!("parse: {error}")))
+}
+
+fn illegal_base64(error: &base64::DecodeError) -> String {
+    match error {
+        base64::DecodeError::InvalidByte(at, _) => format!("illegal base64 data at input byte {at}"),
+        base64::DecodeError::InvalidLength(length) => format!("illegal base64 data at input byte {length}"),
+        _ => "illegal base64 data".to_owned(),
+    }
+}
+
+fn check_place(url: &Url, region: &Region) -> Result<(), TokenRefused> {
+    if url.scheme() != "https" {
+        return Err(malformed(format!(
+            "unexpected scheme {:?} in pre-signed URL",
+            url.scheme()
+        )));
+    }
+    check_host(url.host_str().unwrap_or_default(), region)?;
+    if url.path() != "/" {
+        return Err(malformed("unexpected path in pre-signed URL"));
+    }
+    Ok(())
+}
+
+/// Hosts of STS: the global one in partition `aws`, and every region's plain, FIPS and dual-stack ones. A region that is
+/// not known passes as long as it has its partition's form, as in the authenticator.
+fn check_host(host: &str, region: &Region) -> Result<(), TokenRefused> {
+    let labels: Vec<&str> = host.split('.').collect();
+    if labels.len() < 3 {
+        return Err(malformed("invalid host format: ".to_owned() + host));
+    }
+    let unexpected = || malformed(format!("unexpected hostname {host:?} in pre-signed URL"));
+    let partition = region.partition();
+    if host == "sts.amazonaws.com" {
+        return if partition == "aws" {
+            Ok(())
+        } else {
+            Err(unexpected())
+        };
+    }
+    let suffixes: &[&str] = match partition {
+        "aws-cn" => &["amazonaws.com.cn", "api.amazonwebservices.com.cn"],
+        _ => &["amazonaws.com", "api.aws"],
+    };
+    let suffix = labels[2..].join(".");
+    let is_sts = matches!(labels[0], "sts" | "sts-fips");
+    if is_sts && partition_of(labels[1]) == partition && suffixes.contains(&suffix.as_str()) {
+        return Ok(());
+    }
+    Err(unexpected())
+}
+
+/// As [`Region::partition`], for a label that may be no region.
+fn partition_of(label: &str) -> &'static str {
+    match label {
+        cn if cn.starts_with("cn-") => "aws-cn",
+        gov if gov.starts_with("us-gov-") => "aws-us-gov",
+        _ => "aws",
+    }
+}
+
+/// The query, each name in lower case, each once.
+struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    fn read(url: &Url) -> Result<Self, TokenRefused> {
+        check_escapes(url.query().unwrap_or_default())?;
+        let mut read: Vec<(String, String)> = Vec::new();
+        for (name, value) in url.query_pairs() {
+            let lower = name.to_ascii_lowercase();
+            if read.iter().any(|(seen, _)| *seen == lower) {
+                return Err(malformed(format!("duplicate query parameter found: {name:?}")));
+            }
+            if !ALLOWED.contains(&lower.as_str()) {
+                return Err(malformed(format!("non-whitelisted query parameter {name:?}")));
+            }
+            read.push((lower, value.into_owned()));
+        }
+        Ok(Self(read))
+    }
+
+    fn check(&self, now: OffsetDateTime) -> Result<(), TokenRefused> {
+        let action = self.get("action");
+        if action != "GetCallerIdentity" {
+            return Err(malformed("unexpected action parameter in pre-signed URL"));
+        }
+        if !self
+            .get("x-amz-signedheaders")
+            .split(';')
+            .any(|header| header.eq_ignore_ascii_case("x-k8s-aws-id"))
+        {
+            return Err(malformed(
+                "client did not sign the x-k8s-aws-id header in the pre-signed URL",
+            ));
+        }
+        let expires: i64 = self
+            .get("x-amz-expires")
+            .parse()
+            .map_err(|_| malformed("invalid X-Amz-Expires parameter in pre-signed URL"))?;
+        if !(0..=MAX_EXPIRES_SECONDS).contains(&expires) {
+            return Err(malformed(format!(
+                "invalid X-Amz-Expires parameter in pre-signed URL: {expires}"
+            )));
+        }
+        check_date(self.get("x-amz-date"), now)
+    }
+
+    fn get(&self, name: &str) -> &str {
+        self.0
+            .iter()
+            .find(|(seen, _)| seen == name)
+            .map_or("", |(_, value)| value)
+    }
+
+    fn access_key_id(&self) -> String {
+        self.get("x-amz-credential")
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+/// `X-Amz-Expires` is not what ends a token: 15 minutes after its date is.
+fn check_date(date: &str, now: OffsetDateTime) -> Result<(), TokenRefused> {
+    if date.is_empty() {
+        return Err(malformed(
+            "X-Amz-Date parameter must be present in pre-signed URL",
+        ));
+    }
+    let signed = PrimitiveDateTime::parse(date, DATE)
+        .map_err(|_| {
+            malformed(format!(
+                "error parsing X-Amz-Date parameter {date} into format 20060102T150405Z"
+            ))
+        })?
+        .assume_utc();
+    let expires = signed + VALID;
+    if now > expires {
+        let message = format!("X-Amz-Date parameter is expired ({signed} + 15m0s < {now})");
+        return Err(TokenRefused {
+            refusal: Refusal::Expired,
+            message,
+        });
+    }
+    Ok(())
+}
+
+fn check_escapes(query: &str) -> Result<(), TokenRefused> {
+    let bytes = query.as_bytes();
+    let is_hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
+    let broken = (0..bytes.len()).any(|at| bytes[at] == b'%' && !(is_hex(at + 1) && is_hex(at + 2)));
+    if broken {
+        Err(malformed("malformed query parameter"))
+    } else {
+        Ok(())
+    }
+}
+
+fn malformed(message: impl Into<String>) -> TokenRefused {
+    TokenRefused {
+        refusal: Refusal::Malformed,
+        message: message.into(),
+    }
+}
+
+const PREFIX: &str = "k8s-aws-v1.";
+const MAX_TOKEN_LENGTH: usize = 4 * 1024;
+const MAX_EXPIRES_SECONDS: i64 = 900;
+const VALID: Duration = Duration::minutes(15);
+const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
+const ALLOWED: &[&str] = &[
+    "action",
+    "version",
+    "x-amz-algorithm",
+    "x-amz-credential",
+    "x-amz-date",
+    "x-amz-expires",
+    "x-amz-security-token",
+    "x-amz-signature",
+    "x-amz-signedheaders",
+];
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+
+    const NOW: OffsetDateTime = datetime!(2022-09-24 21:00:00 UTC);
+    const GOOD: &str = "https://sts.eu-west-1.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15\
+        &X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=ASIAEXAMPLE%2F20220924%2Feu-west-1%2Fsts%2Faws4_request\
+        &X-Amz-Date=20220924T205900Z&X-Amz-Expires=60&X-Amz-Security-Token=abc\
+        &X-Amz-SignedHeaders=host%3Bx-k8s-aws-id&X-Amz-Signature=00ff";
+
+    fn region() -> Region {
+        "eu-west-1".parse().unwrap()
+    }
+
+    fn token(url: &str) -> String {
+        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(url))
+    }
+
+    fn refusal(token: &str) -> String {
+        PresignedUrl::parse(token, &region(), NOW).unwrap_err().message
+    }
+
+    #[test]
+    fn a_good_token_names_its_access_key() {
+        let parsed = PresignedUrl::parse(&token(GOOD), &region(), NOW).unwrap();
+        assert_eq!(parsed.access_key_id, "ASIAEXAMPLE");
+        assert!(!format!("{parsed:?}").contains("00ff"));
+        assert_eq!(access_key_id(&token(GOOD)).as_deref(), Some("ASIAEXAMPLE"));
+    }
+
+    #[test]
+    fn each_check_has_its_words() {
+        let with = |from: &str, to: &str| refusal(&token(&GOOD.replace(from, to)));
+        let table = [
+            (refusal(&"x".repeat(4097)), "token is too large"),
+            (
+                refusal("k8s-aws-v2.abc"),
+                "missing expected \"k8s-aws-v1.\" prefix",
+            ),
+            (refusal(&format!("{}==", token(GOOD))), "illegal base64 data"),
+            (with("https://", "http://"), "unexpected scheme \"http\""),
+            (
+                with("sts.eu-west-1.amazonaws.com", "sts.com"),
+                "invalid host format",
+            ),
+            (
+                with("sts.eu-west-1.amazonaws.com", "sts.eu-west-1.example.com"),
+                "unexpected hostname",
+            ),
+            (
+                with("sts.eu-west-1.amazonaws.com", "sts.cn-north-1.amazonaws.com.cn"),
+                "unexpected hostname",
+            ),
+            (with(".com/?", ".com/login?"), "unexpected path"),
+            (
+                with("Signature=00ff", "Signature=%zz"),
+                "malformed query parameter",
+            ),
+            (
+                with("&X-Amz-Expires=60", "&X-Amz-Expires=60&x-amz-expires=61"),
+                "duplicate query parameter",
+            ),
+            (
+                with("&X-Amz-Expires=60", "&X-Amz-Expires=60&Foo=1"),
+                "non-whitelisted query parameter \"Foo\"",
+            ),
+            (
+                with("Action=GetCallerIdentity", "Action=getcalleridentity"),
+                "unexpected action parameter",
+            ),
+            (
+                with("host%3Bx-k8s-aws-id", "host"),
+                "did not sign the x-k8s-aws-id header",
+            ),
+            (
+                with("X-Amz-Expires=60", "X-Amz-Expires=901"),
+                "invalid X-Amz-Expires parameter",
+            ),
+            (
+                with("X-Amz-Expires=60", "X-Amz-Expires=one"),
+                "invalid X-Amz-Expires parameter",
+            ),
+            (
+                with("X-Amz-Date=20220924T205900Z", "X-Amz-Date="),
+                "X-Amz-Date parameter must be present",
+            ),
+            (with("20220924T205900Z", "2022-09-24"), "error parsing X-Amz-Date"),
+            (
+                with("20220924T205900Z", "20220924T204459Z"),
+                "X-Amz-Date parameter is expired",
+            ),
+        ];
+        for (seen, expected) in table {
+            assert!(seen.contains(expected), "`{seen}` does not say `{expected}`");
+        }
+    }
+
+    #[test]
+    fn only_age_is_expiry() {
+        let old = token(&GOOD.replace("20220924T205900Z", "20220924T204459Z"));
+        assert_eq!(
+            PresignedUrl::parse(&old, &region(), NOW).unwrap_err().refusal,
+            Refusal::Expired
+        );
+        // A date in the future is STS' business.
+        let early = token(&GOOD.replace("20220924T205900Z", "20220924T235900Z"));
+        assert!(PresignedUrl::parse(&early, &region(), NOW).is_ok());
+    }
+
+    #[test]
+    fn endpoints_of_sts_are_believed_by_partition() {
+        let host = |host: &str, region: &str| check_host(host, &region.parse().unwrap()).is_ok();
+        assert!(host("sts.amazonaws.com", "us-east-1"));
+        assert!(host("sts-fips.us-east-1.amazonaws.com", "eu-west-1"));
+        assert!(host("sts.eu-west-1.api.aws", "eu-west-1"));
+        assert!(host("sts.not-a-region.amazonaws.com", "eu-west-1"));
+        assert!(host("sts.cn-north-1.amazonaws.com.cn", "cn-north-1"));
+        assert!(!host("sts.amazonaws.com", "cn-north-1"));
+        assert!(!host("sts.us-gov-west-1.amazonaws.com", "eu-west-1"));
+    }
+}

@@ -1,0 +1,209 @@
+//! The HTTPS server that the API server's webhooks call.
+//!
+//! | method, path | caller | behaviour |
+//! | --- | --- | --- |
+//! | POST /authenticate | token webhook | a TokenReview (v1 or v1beta1) in, the same with its status out; 200, 403 or 429 |
+//! | POST /audit | audit webhook | an EventList in, 200 |
+//! | GET /healthz | people | `ok` |
+//! | others | | 404; another method on these paths 405 |
+//!
+//! It stands for aws-iam-authenticator's server on :21362 and for the control plane's log collector. It listens on the
+//! address of the run's network only; whoever can reach that can ask it about tokens, and learns nothing else.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::ClusterError;
+use crate::audit::AuditLog;
+use crate::authenticator::{Authenticator, Decision};
+use crate::pki::{Authority, Identity};
+
+/// The webhooks' socket, bound and not yet served: the API server's files need its address.
+pub(crate) struct Bound {
+    listener: TcpListener,
+    pub(crate) address: SocketAddr,
+    acceptor: TlsAcceptor,
+}
+
+/// What the requests are handed to.
+pub(crate) struct Handlers {
+    pub(crate) authenticator: Authenticator,
+    pub(crate) audit: AuditLog,
+}
+
+#[derive(Deserialize)]
+struct TokenReview {
+    #[serde(rename = "apiVersion")]
+    api_version: Option<String>,
+    spec: TokenReviewSpec,
+}
+
+#[derive(Deserialize)]
+struct TokenReviewSpec {
+    #[serde(default)]
+    token: String,
+}
+
+impl Bound {
+    /// Takes a free port on this address.
+    pub(crate) async fn bind(ip: IpAddr, authority: &Authority) -> Result<Self, ClusterError> {
+        let failed = |source| ClusterError::Listen { address: ip, source };
+        let listener = TcpListener::bind((ip, 0)).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let identity = authority.serving("nodejoin-webhooks", &[ip.to_string()])?;
+        Ok(Self {
+            listener,
+            address,
+            acceptor: acceptor(&identity)?,
+        })
+    }
+
+    /// Serves until it is cancelled; a panic in a handler is raised here.
+    pub(crate) async fn serve(self, handlers: Arc<Handlers>, cancel: CancellationToken) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = cancel.cancelled() => break,
+                Some(ended) = connections.join_next() => raise(ended),
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        connections.spawn(connection(stream, self.acceptor.clone(), Arc::clone(&handlers)));
+                    }
+                    Err(error) => tracing::warn!(%error, "cannot accept a connection of the API server"),
+                },
+            }
+        }
+        connections.shutdown().await;
+    }
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, handlers: Arc<Handlers>) {
+    // The answers are small, and the API server waits for each.
+    let _ = stream.set_nodelay(true);
+    let stream = match acceptor.accept(stream).await {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(%error, "a webhook call failed its TLS handshake"),
+    };
+    let service = service_fn(move |request| {
+        let handlers = Arc::clone(&handlers);
+        async move { Ok::<_, Infallible>(handlers.route(request).await) }
+    });
+    let server = auto::Builder::new(TokioExecutor::new());
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a webhook connection ended");
+    }
+}
+
+impl Handlers {
+    async fn route(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        match (request.method(), request.uri().path()) {
+            (&Method::POST, "/authenticate") => self.authenticate(request).await,
+            (&Method::POST, "/audit") => self.audit(request).await,
+            (_, "/authenticate" | "/audit") => text(StatusCode::METHOD_NOT_ALLOWED, "expected POST"),
+            (&Method::GET, "/healthz") => text(StatusCode::OK, "ok"),
+            _ => text(StatusCode::NOT_FOUND, "404 page not found"),
+        }
+    }
+
+    async fn authenticate(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let Some(review) = body::<TokenReview>(request).await else {
+            return text(
+                StatusCode::BAD_REQUEST,
+                "expected a request body to be a TokenReview",
+            );
+        };
+        let (code, status) = match self.authenticator.decide(&review.spec.token).await {
+            Decision::Accepted(user) => (StatusCode::OK, json!({ "authenticated": true, "user": user })),
+            Decision::Refused => (StatusCode::FORBIDDEN, json!({ "authenticated": false })),
+            Decision::TryAgain => (StatusCode::TOO_MANY_REQUESTS, json!({ "authenticated": false })),
+        };
+        // The real one leaves kind and version out; with them the answer is right for every API server that asks.
+        let version = review
+            .api_version
+            .unwrap_or_else(|| "authentication.k8s.io/v1beta1".to_owned());
+        json_response(
+            code,
+            &json!({ "apiVersion": version, "kind": "TokenReview", "status": status }),
+        )
+    }
+
+    async fn audit(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        match body(request).await {
+            Some(events) => {
+                self.audit.take(events);
+                json_response(StatusCode::OK, &json!({}))
+            }
+            None => text(StatusCode::BAD_REQUEST, "expected an EventList"),
+        }
+    }
+}
+
+async fn body<T: for<'de> Deserialize<'de>>(request: Request<Incoming>) -> Option<T> {
+    let bytes = request.into_body().collect().await.ok()?.to_bytes();
+    serde_json::from_slice(&bytes)
+        .inspect_err(|error| tracing::warn!(%error, "unreadable webhook body"))
+        .ok()
+}
+
+fn json_response(code: StatusCode, value: &Value) -> Response<Full<Bytes>> {
+    respond(code, "application/json; charset=UTF-8", value.to_string())
+}
+
+fn text(code: StatusCode, text: &str) -> Response<Full<Bytes>> {
+    respond(code, "text/plain; charset=utf-8", text.to_owned())
+}
+
+fn respond(code: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+}
+
+fn acceptor(identity: &Identity) -> Result<TlsAcceptor, ClusterError> {
+    let unreadable = |error: rustls::pki_types::pem::Error| rustls::Error::General(error.to_string());
+    let build = || {
+        let certificate =
+            CertificateDer::from_pem_slice(identity.certificate.as_bytes()).map_err(unreadable)?;
+        let key = PrivateKeyDer::from_pem_slice(identity.key.reveal().as_bytes()).map_err(unreadable)?;
+        let mut config =
+            rustls::ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+                .with_safe_default_protocol_versions()?
+                .with_no_client_auth()
+                .with_single_cert(vec![certificate], key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    };
+    build().map_err(|source| ClusterError::Tls {
+        role: "the webhooks",
+        source,
+    })
+}
+
+/// Raises the panic of a task that was joined.
+pub(crate) fn raise(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
+}
