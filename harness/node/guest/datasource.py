@@ -3,8 +3,8 @@ from cloudinit import sources
 from cloudinit.sources import DataSourceEc2 as ec2
 
 
-class DataSourceEc2Node(ec2.DataSourceEc2):
-    """Tells the platform; everything else is the original."""
+class DataSourceEc2(ec2.DataSourceEc2):
+    """Tells the platform; everything else, the name too, is the original."""
 
     dsname = "Ec2"
 
@@ -13,7 +13,7 @@ class DataSourceEc2Node(ec2.DataSourceEc2):
         return ec2.CloudNames.AWS
 
 
-datasources = [(DataSourceEc2Node, (sources.DEP_FILESYSTEM, sources.DEP_NETWORK))]
+datasources = [(DataSourceEc2, (sources.DEP_FILESYSTEM, sources.DEP_NETWORK))]
 
 
 def get_datasource_list(depends):

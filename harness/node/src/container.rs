@@ -1,0 +1,96 @@
+//! The container of a node: what it may do, and what is mounted in it.
+
+use std::collections::HashMap;
+
+use nodejoin_docker::{Privileges, Run};
+use testcontainers::bollard::models::{
+    DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+};
+use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
+
+use crate::layer;
+
+/// Folders that programs of a node cannot keep on the container's own file system: containerd's and docker's layers are overlays
+/// themselves, and the kubelet wants the device below its folder.
+const VOLUMES: [&str; 3] = ["/var/lib/containerd", "/var/lib/docker", "/var/lib/kubelet"];
+
+/// The request for a node's container.
+pub(crate) fn request(
+    run: &Run,
+    image: &str,
+    privileges: &Privileges,
+    archive: Vec<u8>,
+) -> ContainerRequest<GenericImage> {
+    let (name, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
+    let mounts: Vec<_> = VOLUMES.iter().map(|target| run.volume_mount(target)).collect();
+    let privileges = privileges.clone();
+    GenericImage::new(name, tag)
+        .with_entrypoint("/bin/sh")
+        .with_cmd(["-c", layer::COMMAND])
+        .with_env_var("container", "docker")
+        .with_copy_to(layer::ARCHIVE, CopyDataSource::Data(archive))
+        .with_host_config_modifier(move |host| {
+            host.mounts = Some(mounts.clone());
+            machine(host);
+            allow(host, &privileges);
+        })
+}
+
+/// What makes a container a machine that systemd can run.
+fn machine(host: &mut HostConfig) {
+    host.cgroupns_mode = Some(HostConfigCgroupnsModeEnum::PRIVATE);
+    // A daemon that puts its own init into every container would keep systemd from being the first process.
+    host.init = Some(false);
+    host.publish_all_ports = Some(false);
+    host.tmpfs = Some(HashMap::from([
+        ("/run".to_owned(), "exec,mode=755".to_owned()),
+        ("/tmp".to_owned(), "exec,mode=1777".to_owned()),
+    ]));
+    // The journal leaves through the container's output; the engine's own default may keep none.
+    host.log_config =
+        Some(HostConfigLogConfig { typ: Some("json-file".to_owned()), config: Some(HashMap::new()) });
+}
+
+/// `--privileged` where the engine allows it, else every capability that the host has and no confinement.
+fn allow(host: &mut HostConfig, privileges: &Privileges) {
+    if privileges.privileged {
+        host.privileged = Some(true);
+        return;
+    }
+    let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
+    host.privileged = Some(false);
+    host.cap_add = Some(vec!["ALL".to_owned()]);
+    host.cap_drop = Some(privileges.dropped.clone());
+    host.security_opt = Some(unconfined.map(str::to_owned).to_vec());
+    // What the command-line client sends for `--security-opt systempaths=unconfined`.
+    host.masked_paths = Some(Vec::new());
+    host.readonly_paths = Some(Vec::new());
+    host.device_cgroup_rules = Some(vec!["a *:* rwm".to_owned()]);
+    host.devices = Some(vec![DeviceMapping {
+        path_on_host: Some("/dev/kmsg".to_owned()),
+        path_in_container: Some("/dev/kmsg".to_owned()),
+        cgroup_permissions: Some("rwm".to_owned()),
+    }]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_privileges_all_that_the_host_has_is_asked_for() {
+        let mut host = HostConfig::default();
+        let privileges = Privileges { privileged: false, dropped: vec!["SYS_RESOURCE".to_owned()] };
+        allow(&mut host, &privileges);
+        assert_eq!(host.cap_drop, Some(vec!["SYS_RESOURCE".to_owned()]));
+        assert_eq!(host.privileged, Some(false));
+    }
+
+    #[test]
+    fn every_node_has_a_tree_of_control_groups_of_its_own() {
+        let mut host = HostConfig::default();
+        machine(&mut host);
+        assert_eq!(host.cgroupns_mode, Some(HostConfigCgroupnsModeEnum::PRIVATE));
+        assert_eq!(host.init, Some(false));
+    }
+}

@@ -1,0 +1,70 @@
+//! Names every change that the harness makes to what the AMI would have.
+
+use nodejoin_core::observation::Deviation;
+use nodejoin_core::plan::{Cni, Network, UserDataEngine};
+
+use crate::ask::NodeAsk;
+
+/// The changes made to this node.
+pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
+    let mut all = vec![
+        deviation(
+            "redirected-addresses",
+            "169.254.169.254, the resolver and the addresses of AWS' host names are redirected by iptables in the node's own network",
+            "the fake AWS is reached at the real addresses, so that no program needs to know that it is tested",
+        ),
+        deviation(
+            "trusted-authority",
+            "the system's bundle of certificate authorities has one more, and `/etc/resolv.conf` names the harness's resolver",
+            "the fake AWS serves TLS under AWS' own host names",
+        ),
+        deviation(
+            "private-kernel-settings",
+            "/proc/sys/{kernel,vm,fs} are copies with EKS' kernel settings, /sys is read-only, and the clock and kernel modules cannot be changed",
+            "these belong to the host, and a kubelet rewrites them",
+        ),
+        deviation(
+            "journal-stream",
+            "a unit follows the journal into the container's output",
+            "every line is seen from the first on, and none is lost when the node is gone",
+        ),
+    ];
+    match ask.plan.user_data.as_ref().map_or(UserDataEngine::CloudInit, |data| data.engine) {
+        UserDataEngine::CloudInit => all.push(deviation(
+            "cloud-init-data-source",
+            "cloud-init is told by a module of a few lines that it is on EC2, and leaves the network alone",
+            "in a container it does not read the firmware's tables, from which it would know",
+        )),
+        UserDataEngine::Direct => all.push(deviation(
+            "direct-user-data",
+            "user data is run by a unit of the harness, and cloud-init is disabled",
+            "the scenario asks for the engine `direct`",
+        )),
+    }
+    if clamps {
+        all.push(deviation(
+            "runc-clamp",
+            "a `runc` first on PATH takes raised limits and negative OOM scores out of the containers' specifications",
+            "this host lacks CAP_SYS_RESOURCE, without which no pod would start",
+        ));
+    }
+    if ask.plan.cni == Cni::Bridge {
+        all.push(deviation(
+            "cni-bridge",
+            "a CNI configuration with addresses of the node's own is in /etc/cni/net.d",
+            "on EKS the VPC CNI's pod lays one down, and it needs the real EC2",
+        ));
+    }
+    if ask.plan.network == Network::Open {
+        all.push(deviation(
+            "open-network",
+            "the node reaches what the container engine's networks reach, and names that are not faked are asked of the engine's resolver",
+            "the scenario asks for `network: open`",
+        ));
+    }
+    all
+}
+
+fn deviation(name: &str, what: &str, why: &str) -> Deviation {
+    Deviation { name: name.to_owned(), what: what.to_owned(), why: why.to_owned() }
+}

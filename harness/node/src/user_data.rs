@@ -1,0 +1,215 @@
+//! How user data went, from the traces that cloud-init, or the harness's own engine, left in the node.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::observation::UserDataResult;
+use serde_json::Value;
+
+/// Where cloud-init puts the scripts of user data.
+const SCRIPTS: &str = "/scripts/";
+/// What a shell says of a file that it cannot execute; cloud-init has no code for it.
+const NOT_EXECUTABLE: i32 = 126;
+
+/// The files that tell.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    /// `/run/cloud-init/status.json`.
+    pub(crate) status: Option<String>,
+    /// `/run/cloud-init/result.json`, which is there once all stages are through.
+    pub(crate) result: Option<String>,
+    /// `/var/log/cloud-init.log`.
+    pub(crate) log: String,
+    /// `/var/log/cloud-init-output.log`.
+    pub(crate) output: String,
+    /// The word of the engine `direct`.
+    pub(crate) direct_status: Option<String>,
+    /// Its exit codes.
+    pub(crate) direct_codes: String,
+}
+
+/// How user data went.
+pub(crate) fn result(traces: &Traces) -> UserDataResult {
+    if let Some(status) = &traces.direct_status {
+        return direct(traces, status.trim());
+    }
+    let status = traces.status.as_deref().and_then(parsed).unwrap_or_default();
+    let result = traces.result.as_deref().and_then(parsed);
+    let errors = errors(&status, result.as_ref());
+    let data_source = [result.as_ref().map(|r| &r["datasource"]), Some(&status["datasource"])]
+        .into_iter()
+        .flatten()
+        .find_map(Value::as_str)
+        .map(data_source);
+    let exit_codes = exit_codes(&traces.log);
+    UserDataResult {
+        // Scripts are not the only thing user data can hold; without a data source there is none at all.
+        ran: !exit_codes.is_empty() || data_source.as_deref().is_some_and(|name| name != "DataSourceNone"),
+        data_source,
+        status: word(&status, result.is_some(), &errors),
+        errors,
+        exit_codes,
+        output: traces.output.clone(),
+    }
+}
+
+fn direct(traces: &Traces, status: &str) -> UserDataResult {
+    let exit_codes: BTreeMap<_, _> = traces
+        .direct_codes
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(part, code)| Some((part.to_owned(), code.trim().parse().ok()?)))
+        .collect();
+    let errors = exit_codes
+        .iter()
+        .filter(|(_, code)| **code != 0)
+        .map(|(part, code)| format!("{part} ended with {code}"))
+        .collect();
+    UserDataResult {
+        ran: true,
+        data_source: Some("direct".to_owned()),
+        status: Some(status.to_owned()),
+        errors,
+        exit_codes,
+        output: traces.output.clone(),
+    }
+}
+
+fn parsed(text: &str) -> Option<Value> {
+    serde_json::from_str::<Value>(text).ok().map(|mut value| value["v1"].take())
+}
+
+/// `DataSourceEc2`, also from the `DataSourceEc2 [...]` of some versions.
+fn data_source(text: &str) -> String {
+    text.split_whitespace().next().unwrap_or(text).to_owned()
+}
+
+fn errors(status: &Value, result: Option<&Value>) -> Vec<String> {
+    let list = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    if let Some(result) = result {
+        return list(&result["errors"]);
+    }
+    status.as_object().into_iter().flatten().flat_map(|(_, stage)| list(&stage["errors"])).collect()
+}
+
+/// cloud-init's own word, as `cloud-init status` would say it; the command itself takes half a second.
+fn word(status: &Value, finished: bool, errors: &[String]) -> Option<String> {
+    let word = match status {
+        Value::Null => return None,
+        _ if !errors.is_empty() && finished => "error",
+        _ if finished => "done",
+        _ => "running",
+    };
+    Some(word.to_owned())
+}
+
+/// Exit codes by part, from the log: a script that was started and of which no failure is told ended with 0, once the log goes on.
+fn exit_codes(log: &str) -> BTreeMap<String, i32> {
+    let mut codes = BTreeMap::new();
+    let mut running: Option<String> = None;
+    let mut failed = false;
+    for line in log.lines() {
+        if let Some(part) = line.split_once("Running command [").and_then(|(_, rest)| script(rest)) {
+            settle(&mut codes, running.replace(part), failed);
+            failed = false;
+        } else if line.contains("Unexpected error while running command") {
+            failed = true;
+        } else if let (Some(part), Some(code)) = (&running, line.strip_prefix("Exit code: ")) {
+            codes.insert(part.clone(), code.trim().parse().unwrap_or(NOT_EXECUTABLE));
+        } else if line.contains("config-scripts-user") && line.contains("finish:") {
+            settle(&mut codes, running.take(), failed);
+        }
+    }
+    codes
+}
+
+/// A script that was running and is over.
+fn settle(codes: &mut BTreeMap<String, i32>, part: Option<String>, failed: bool) {
+    if let Some(part) = part.filter(|_| !failed) {
+        codes.entry(part).or_insert(0);
+    }
+}
+
+/// `part-001` of `'/var/lib/cloud/instance/scripts/part-001'] with allowed ...`.
+fn script(rest: &str) -> Option<String> {
+    let path = rest.strip_prefix('\'')?.split('\'').next()?;
+    let (folder, name) = path.rsplit_once('/')?;
+    format!("{folder}/").ends_with(SCRIPTS).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "\
+2026-11-21 10:44:19,711 - subp.py[DEBUG]: Running command ['/var/lib/cloud/instance/scripts/part-001'] with allowed return codes [0] (shell=False, capture=False)
+2026-11-21 10:44:20,438 - subp.py[DEBUG]: Unexpected error while running command.
+Command: ['/var/lib/cloud/instance/scripts/part-001']
+Exit code: 3
+Reason: -
+2026-11-21 10:44:20,439 - subp.py[DEBUG]: Running command ['/var/lib/cloud/instance/scripts/part-002'] with allowed return codes [0] (shell=False, capture=False)
+2026-11-21 10:44:20,716 - subp.py[DEBUG]: Running command ['/var/lib/cloud/instance/scripts/part-003'] with allowed return codes [0] (shell=False, capture=False)
+2026-11-21 10:44:20,716 - subp.py[DEBUG]: Unexpected error while running command.
+Exit code: -
+Reason: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-003'
+2026-11-21 10:44:20,717 - subp.py[DEBUG]: Running command ['/var/lib/cloud/instance/scripts/runcmd'] with allowed return codes [0] (shell=False, capture=False)
+";
+
+    #[test]
+    fn each_part_has_its_code() {
+        let codes = exit_codes(LOG);
+        assert_eq!(codes["part-001"], 3);
+        assert_eq!(codes["part-002"], 0);
+        assert_eq!(codes["part-003"], 126);
+        assert!(!codes.contains_key("runcmd"), "it is still running");
+        let over = format!("{LOG}x - handlers.py[DEBUG]: finish: modules-final/config-scripts-user: SUCCESS\n");
+        assert_eq!(exit_codes(&over)["runcmd"], 0);
+    }
+
+    #[test]
+    fn other_commands_are_no_parts() {
+        let log = "x - subp.py[DEBUG]: Running command ['hostname', 'a'] with allowed return codes [0]\n";
+        assert!(exit_codes(log).is_empty());
+    }
+
+    #[test]
+    fn user_data_that_never_ran_is_told_from_its_data_source() {
+        let traces = Traces {
+            status: Some(r#"{"v1": {"datasource": "DataSourceNone", "stage": null}}"#.to_owned()),
+            result: Some(r#"{"v1": {"datasource": "DataSourceNone", "errors": []}}"#.to_owned()),
+            ..Traces::default()
+        };
+        let told = result(&traces);
+        assert!(!told.ran);
+        assert_eq!(told.status.as_deref(), Some("done"));
+        assert_eq!(told.data_source.as_deref(), Some("DataSourceNone"));
+    }
+
+    #[test]
+    fn a_stage_that_is_not_over_is_running() {
+        let traces = Traces {
+            status: Some(
+                r#"{"v1": {"datasource": "DataSourceEc2", "stage": "modules-final", "init": {"errors": []}}}"#.to_owned(),
+            ),
+            ..Traces::default()
+        };
+        let told = result(&traces);
+        assert_eq!(told.status.as_deref(), Some("running"));
+        assert!(told.ran);
+        assert_eq!(result(&Traces::default()).status, None);
+    }
+
+    #[test]
+    fn the_direct_engine_tells_the_same() {
+        let traces = Traces {
+            direct_status: Some("error\n".to_owned()),
+            direct_codes: "part-001 0\nruncmd 1\n".to_owned(),
+            ..Traces::default()
+        };
+        let told = result(&traces);
+        assert_eq!(told.exit_codes["runcmd"], 1);
+        assert_eq!(told.status.as_deref(), Some("error"));
+        assert_eq!(told.errors, ["runcmd ended with 1"]);
+    }
+}
