@@ -7,17 +7,21 @@
 //! ```
 
 pub mod cidr;
+pub mod diagnosis;
 pub mod event;
 pub mod exit_code;
 pub mod expect;
 pub mod fault;
 pub mod files;
 pub mod ids;
+pub mod judge;
 pub mod observation;
 pub mod overlay;
 pub mod phase;
+pub mod phases;
 pub mod plan;
 pub mod problem;
+pub mod redact;
 mod report;
 pub mod scenario;
 pub mod schema;

@@ -97,7 +97,7 @@ fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
         .strip_prefix(&root)
         .ok()
         .filter(|below| below.components().next().is_some());
-    let below = below.map_or_else(|| Path::new(path.file_name().unwrap_or_default()), |below| below);
+    let below = below.unwrap_or_else(|| Path::new(path.file_name().unwrap_or_default()));
     let text = below.with_extension("").to_string_lossy().to_lowercase();
     let safe: String = text
         .chars()

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::file::{UserDataFile, UserDataPart, UserDataSource};
 use crate::files::Files;
-use crate::plan::{Plan, UserDataEngine, UserDataPlan};
+use crate::plan::{Plan, UserDataPlan};
 use crate::problem::Place;
 use crate::report::{Report, steps};
 use crate::user_data::{LIMIT, MimePart, UnknownTemplate, Values, fill, message};
@@ -182,11 +182,4 @@ impl Reader<'_, '_, '_> {
         }
         start
     }
-}
-
-/// Whether user data reaches the node only through the metadata service.
-pub(super) fn needs_metadata(plan: &Plan) -> bool {
-    plan.user_data
-        .as_ref()
-        .is_some_and(|user_data| user_data.engine == UserDataEngine::CloudInit)
 }

@@ -1,0 +1,211 @@
+//! Checks of certificate signing requests, and of what port 10250 serves.
+
+use super::{check, list, same};
+use crate::expect::CertificateExpect;
+use crate::observation::{Certificate, Observation, Served};
+use crate::verdict::Check;
+
+/// Whether what the node serves is known yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// The join still runs: what is served is looked at later.
+    Live,
+    /// Everything is collected.
+    End,
+}
+
+/// Each expected entry must have a request of its own; `[]` wants none.
+pub(super) fn certificates(
+    wanted: &[CertificateExpect],
+    observation: &Observation,
+    when: When,
+) -> Vec<Check> {
+    let served = observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.served.as_ref());
+    let seen = &observation.certificates;
+    if wanted.is_empty() {
+        let names = seen
+            .iter()
+            .map(|certificate| format!("{} ({})", certificate.name, certificate.signer));
+        return vec![check("certificates", seen.is_empty(), "no request", list(names))];
+    }
+    let compare = |wanted, certificate| mismatches(wanted, certificate, served, when);
+    let fitting: Vec<Vec<usize>> = wanted
+        .iter()
+        .map(|wanted| {
+            (0..seen.len())
+                .filter(|index| compare(wanted, &seen[*index]).is_empty())
+                .collect()
+        })
+        .collect();
+    let owners = assign(&fitting, seen.len());
+    let mut checks = Vec::new();
+    for (index, (wanted, owner)) in wanted.iter().zip(&owners).enumerate() {
+        let key = format!("certificates[{index}]");
+        if let Some(owner) = owner {
+            checks.push(check(key, true, describe(wanted), seen[*owner].name.clone()));
+            continue;
+        }
+        let free = (0..seen.len())
+            .filter(|index| !owners.contains(&Some(*index)) && seen[*index].signer == wanted.signer);
+        let nearest = free
+            .map(|index| (compare(wanted, &seen[index]), index))
+            .min_by_key(|(found, _)| found.len());
+        match nearest {
+            None => checks.push(check(
+                key,
+                false,
+                describe(wanted),
+                format!("no such request among {}", seen.len()),
+            )),
+            Some((found, _)) if found.is_empty() => {
+                checks.push(check(
+                    key,
+                    false,
+                    describe(wanted),
+                    "the request that fits is another entry's",
+                ));
+            }
+            Some((found, owner)) => {
+                checks.extend(found.into_iter().map(|m| m.check(&key, &seen[owner].name)));
+            }
+        }
+    }
+    checks
+}
+
+/// Gives as many entries as possible a request of their own (augmenting paths).
+fn assign(fitting: &[Vec<usize>], requests: usize) -> Vec<Option<usize>> {
+    let mut owner_of: Vec<Option<usize>> = vec![None; requests];
+    for entry in 0..fitting.len() {
+        augment(entry, fitting, &mut owner_of, &mut vec![false; requests]);
+    }
+    let mut assigned = vec![None; fitting.len()];
+    for (request, owner) in owner_of.iter().enumerate() {
+        if let Some(entry) = owner {
+            assigned[*entry] = Some(request);
+        }
+    }
+    assigned
+}
+
+fn augment(entry: usize, fitting: &[Vec<usize>], owner_of: &mut [Option<usize>], tried: &mut [bool]) -> bool {
+    for &request in &fitting[entry] {
+        if std::mem::replace(&mut tried[request], true) {
+            continue;
+        }
+        if owner_of[request].is_none_or(|owner| augment(owner, fitting, owner_of, tried)) {
+            owner_of[request] = Some(entry);
+            return true;
+        }
+    }
+    false
+}
+
+fn describe(wanted: &CertificateExpect) -> String {
+    format!("a request for {}", wanted.signer)
+}
+
+struct Mismatch {
+    field: &'static str,
+    expected: String,
+    seen: String,
+}
+
+impl Mismatch {
+    fn check(self, key: &str, name: &str) -> Check {
+        check(
+            format!("{key}.{}", self.field),
+            false,
+            self.expected,
+            format!("{} ({name})", self.seen),
+        )
+    }
+}
+
+fn mismatches(
+    wanted: &CertificateExpect,
+    seen: &Certificate,
+    served: Option<&Served>,
+    when: When,
+) -> Vec<Mismatch> {
+    let text = |field, wanted: &Option<String>, seen: Option<&str>| {
+        let wanted = wanted.as_deref()?;
+        (seen != Some(wanted)).then(|| Mismatch {
+            field,
+            expected: wanted.to_owned(),
+            seen: seen.unwrap_or("nothing").to_owned(),
+        })
+    };
+    let texts = |field, wanted: &Option<Vec<String>>, seen: &[String]| {
+        let wanted = wanted.as_deref()?;
+        (!same(wanted, seen)).then(|| Mismatch {
+            field,
+            expected: list(wanted),
+            seen: list(seen),
+        })
+    };
+    let flag = |field, wanted: Option<bool>, seen: bool| {
+        let wanted = wanted?;
+        (wanted != seen).then(|| Mismatch {
+            field,
+            expected: wanted.to_string(),
+            seen: seen.to_string(),
+        })
+    };
+    let signer = Some(wanted.signer.clone());
+    [
+        text("signer", &signer, Some(&seen.signer)),
+        text("requestor", &wanted.requestor, Some(&seen.requestor)),
+        text("common_name", &wanted.common_name, seen.common_name.as_deref()),
+        texts("organizations", &wanted.organizations, &seen.organizations),
+        texts("dns_names", &wanted.dns_names, &seen.dns_names),
+        texts("ip_addresses", &wanted.ip_addresses, &seen.ip_addresses),
+        texts("usages", &wanted.usages, &seen.usages),
+        flag("approved", wanted.approved, seen.approved == Some(true)),
+        text("decided_by", &wanted.decided_by, seen.decided_by.as_deref()),
+        flag("issued", wanted.issued, seen.issued),
+        served_mismatch(wanted.served, seen, served, when),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn served_mismatch(
+    wanted: Option<bool>,
+    seen: &Certificate,
+    served: Option<&Served>,
+    when: When,
+) -> Option<Mismatch> {
+    let wanted = wanted?;
+    if when == When::Live {
+        // What is not issued cannot be served yet; the rest is seen at the end.
+        return (wanted && !seen.issued).then(|| Mismatch {
+            field: "served",
+            expected: "true".to_owned(),
+            seen: "not issued yet".to_owned(),
+        });
+    }
+    let is_this = served.is_some_and(|served| {
+        served.verified && served.fingerprint.is_some() && served.fingerprint == seen.fingerprint
+    });
+    let told = match served {
+        None => "port 10250 was not looked at".to_owned(),
+        Some(Served {
+            error: Some(error), ..
+        }) => error.clone(),
+        Some(Served {
+            fingerprint: None, ..
+        }) => "no handshake".to_owned(),
+        Some(_) if is_this => "this certificate".to_owned(),
+        Some(_) => "another certificate".to_owned(),
+    };
+    (wanted != is_this).then(|| Mismatch {
+        field: "served",
+        expected: wanted.to_string(),
+        seen: told,
+    })
+}

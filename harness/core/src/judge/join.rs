@@ -1,0 +1,259 @@
+//! Checks of the join itself: phase, cause, authentication, AWS calls, faults.
+
+use super::{check, list, same};
+use crate::expect::{AuthenticationExpect, CallsExpect, Expect};
+use crate::observation::{Audit, Authentication, AwsCall, Observation, What};
+use crate::phase::Phase;
+use crate::plan::Plan;
+use crate::verdict::{Cause, Check, Diagnosis};
+
+/// The phase and, for a scenario that must fail, its cause.
+pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option<&Diagnosis>) -> Vec<Check> {
+    let seen = reached.map_or("nothing", Phase::word);
+    let mut checks = Vec::new();
+    match (expect.phase, expect.diagnosis) {
+        (Some(phase), None) => {
+            checks.push(check(
+                "phase",
+                reached >= Some(phase),
+                format!("{phase} or further"),
+                seen,
+            ));
+        }
+        (Some(phase), Some(_)) => checks.push(check("phase", reached == Some(phase), phase.word(), seen)),
+        (None, _) => {}
+    }
+    if let Some(cause) = expect.diagnosis {
+        let found = diagnosis.map(|diagnosis| diagnosis.cause);
+        let seen = found.map_or("none: the node joined".to_owned(), word);
+        checks.push(check("diagnosis", found == Some(cause), word(cause), seen));
+    }
+    checks
+}
+
+/// The word of a cause, as scenarios have it.
+pub(crate) fn word(cause: Cause) -> String {
+    match serde_json::to_value(cause) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => format!("{cause:?}"),
+    }
+}
+
+/// Who the node was: to the authenticator, and in the audit log.
+pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observation) -> Vec<Check> {
+    let decisions: Vec<&Authentication> = decisions(observation).collect();
+    let accepted: Vec<&Authentication> = decisions
+        .iter()
+        .copied()
+        .filter(|decision| decision.accepted)
+        .collect();
+    let mut checks = Vec::new();
+    if let Some(wanted) = expect.accepted {
+        let held = !decisions.is_empty() && wanted != accepted.is_empty();
+        let expected = if wanted {
+            "a token accepted"
+        } else {
+            "tokens, none accepted"
+        };
+        let seen = format!("{} of {} tokens accepted", accepted.len(), decisions.len());
+        checks.push(check("authentication.accepted", held, expected, seen));
+    }
+    if let Some(role) = &expect.role {
+        let roles = unique(decisions.iter().filter_map(|decision| role_of(decision)));
+        checks.push(check(
+            "authentication.role",
+            roles == [role.as_str()],
+            role,
+            list(roles),
+        ));
+    }
+    if let Some(username) = &expect.username {
+        checks.push(username_check(username, &accepted, observation));
+    }
+    if let Some(groups) = &expect.groups {
+        checks.push(groups_check(groups, &accepted, observation));
+    }
+    checks
+}
+
+fn username_check(username: &str, accepted: &[&Authentication], observation: &Observation) -> Check {
+    let told = unique(
+        accepted
+            .iter()
+            .filter_map(|decision| decision.username.as_deref()),
+    );
+    let logged = unique(
+        audits(observation)
+            .map(|audit| audit.username.as_str())
+            .filter(|name| *name == username),
+    );
+    let held = told == [username] && logged == [username];
+    let seen = format!("authenticator: {}; audit log: {}", list(told), list(logged));
+    check("authentication.username", held, username, seen)
+}
+
+fn groups_check(groups: &[String], accepted: &[&Authentication], observation: &Observation) -> Check {
+    let told = accepted
+        .last()
+        .map(|decision| groups_without_authenticated(&decision.groups));
+    let names: Vec<&str> = accepted
+        .iter()
+        .filter_map(|decision| decision.username.as_deref())
+        .collect();
+    let logged = audits(observation)
+        .find(|audit| names.contains(&audit.username.as_str()))
+        .map(|audit| groups_without_authenticated(&audit.groups));
+    let wanted = groups_without_authenticated(groups);
+    let held = [&told, &logged]
+        .iter()
+        .all(|seen| seen.as_ref().is_some_and(|seen| same(seen, &wanted)));
+    let words = |seen: Option<Vec<String>>| seen.map_or("nothing".to_owned(), list);
+    let seen = format!("authenticator: {}; audit log: {}", words(told), words(logged));
+    check("authentication.groups", held, list(wanted), seen)
+}
+
+/// `system:authenticated` goes without saying: the API server adds it to everyone it knows.
+fn groups_without_authenticated(groups: &[String]) -> Vec<String> {
+    groups
+        .iter()
+        .filter(|group| *group != "system:authenticated")
+        .cloned()
+        .collect()
+}
+
+/// The role in `arn:aws:sts::111122223333:assumed-role/ROLE/SESSION`.
+pub(crate) fn role_of(decision: &Authentication) -> Option<&str> {
+    decision
+        .arn
+        .as_deref()?
+        .split(":assumed-role/")
+        .nth(1)?
+        .split('/')
+        .next()
+}
+
+pub(crate) fn decisions(observation: &Observation) -> impl Iterator<Item = &Authentication> {
+    observation.timeline.iter().filter_map(|seen| match &seen.what {
+        What::Authentication(decision) => Some(decision),
+        _ => None,
+    })
+}
+
+pub(crate) fn audits(observation: &Observation) -> impl Iterator<Item = &Audit> {
+    observation.timeline.iter().filter_map(|seen| match &seen.what {
+        What::Audit(audit) => Some(audit),
+        _ => None,
+    })
+}
+
+pub(crate) fn calls(observation: &Observation) -> impl Iterator<Item = &AwsCall> {
+    observation.timeline.iter().filter_map(|seen| match &seen.what {
+        What::Aws(call) => Some(call),
+        _ => None,
+    })
+}
+
+fn unique<'a>(items: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found: Vec<&str> = Vec::new();
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
+}
+
+/// How often calls came, and in what order.
+pub(super) fn aws(expect: &Expect, observation: &Observation) -> Vec<Check> {
+    let made: Vec<String> = calls(observation).map(name_of).collect();
+    let mut checks: Vec<Check> = expect
+        .aws
+        .iter()
+        .map(|(name, wanted)| count(name, wanted, &made))
+        .collect();
+    if !expect.aws_order.is_empty() {
+        checks.push(order(&expect.aws_order, &made));
+    }
+    checks
+}
+
+/// `service.Operation`.
+pub(crate) fn name_of(call: &AwsCall) -> String {
+    format!("{}.{}", call.service.word(), call.operation)
+}
+
+fn count(name: &str, wanted: &CallsExpect, made: &[String]) -> Check {
+    let seen = made.iter().filter(|call| is_called(name, call)).count();
+    let (min, max) = match wanted {
+        CallsExpect::Count(count) => (*count, *count),
+        CallsExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
+    };
+    let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
+    let expected = match (min, max) {
+        (min, max) if min == max => times(min),
+        (min, u32::MAX) => format!("{} or more", times(min)),
+        (min, max) => format!("{min} to {}", times(max)),
+    };
+    check(
+        format!("aws.{name}"),
+        held,
+        expected,
+        times(u32::try_from(seen).unwrap_or(u32::MAX)),
+    )
+}
+
+/// A name may end in `*`, such as `imds.meta-data/*`.
+fn is_called(name: &str, call: &str) -> bool {
+    name.strip_suffix('*')
+        .map_or(name == call, |start| call.starts_with(start))
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "1 call".to_owned(),
+        count => format!("{count} calls"),
+    }
+}
+
+fn order(wanted: &[String], made: &[String]) -> Check {
+    let mut left = wanted.iter().peekable();
+    for call in made {
+        left.next_if(|name| is_called(name, call));
+    }
+    let seen = match left.peek() {
+        None => "in this order".to_owned(),
+        Some(name) => format!("no {name} where it should come, in {}", list(made)),
+    };
+    check("aws_order", left.peek().is_none(), list(wanted), seen)
+}
+
+/// What no scenario asks for and every scenario needs: only calls that the fake knows, and every fault fired.
+pub(super) fn hygiene(plan: &Plan, observation: &Observation) -> Vec<Check> {
+    let strange = calls(observation)
+        .filter(|call| !call.known)
+        .map(|call| format!("{} {}", name_of(call), call.path));
+    let mut strange: Vec<String> = strange.collect();
+    strange.dedup();
+    let mut checks = vec![check(
+        "aws",
+        strange.is_empty(),
+        "only calls that the fake AWS knows",
+        list(strange),
+    )];
+    for (index, fault) in plan
+        .faults
+        .iter()
+        .enumerate()
+        .filter(|(_, fault)| !fault.may_fire)
+    {
+        let fired = observation.faults_fired.get(&index).copied().unwrap_or(0);
+        let expected = format!("fires ({})", fault.service.word());
+        checks.push(check(
+            format!("faults[{index}]"),
+            fired > 0,
+            expected,
+            format!("fired {fired} times"),
+        ));
+    }
+    checks
+}

@@ -1,0 +1,53 @@
+//! Compares what was seen with what must be seen.
+//!
+//! | file | question |
+//! | --- | --- |
+//! | `progress.rs` | while the join runs: is there anything left to wait for? |
+//! | `verdict.rs` | at its end: passed or failed, and which checks decided |
+//! | `join.rs` | phase, cause, authentication, AWS calls, faults |
+//! | `certificates.rs` | certificate signing requests, and what port 10250 serves |
+//! | `node.rs` | the Node object |
+//! | `machine.rs` | files, units, kubelet, user data, pod: what is collected at the end |
+
+mod certificates;
+mod join;
+mod machine;
+mod node;
+mod progress;
+mod verdict;
+
+pub use progress::{Progress, progress};
+pub use verdict::judge;
+
+use crate::verdict::Check;
+
+/// A check of `key`.
+fn check(key: impl Into<String>, held: bool, expected: impl Into<String>, seen: impl Into<String>) -> Check {
+    Check {
+        key: key.into(),
+        held,
+        expected: expected.into(),
+        seen: seen.into(),
+    }
+}
+
+/// Words for a report: `none` where there are none.
+fn list<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let texts: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    if texts.is_empty() {
+        "none".to_owned()
+    } else {
+        texts.join(", ")
+    }
+}
+
+/// Whether two lists hold the same things in any order.
+fn same<T: Ord + Clone>(left: &[T], right: &[T]) -> bool {
+    let sorted = |items: &[T]| {
+        let mut items = items.to_vec();
+        items.sort();
+        items.dedup();
+        items
+    };
+    sorted(left) == sorted(right)
+}

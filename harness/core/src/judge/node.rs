@@ -1,0 +1,309 @@
+//! Checks of the Node object.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{check, list, same};
+use crate::expect::{NodeExpect, Quantity};
+use crate::observation::Observation;
+use crate::verdict::Check;
+
+/// Everything a scenario wants of the Node, now and at its creation.
+pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+    let now = Seen {
+        node: observation.node.as_ref(),
+        missing: "there is no Node",
+    };
+    let then = Seen {
+        node: observation.node_at_creation.as_ref(),
+        missing: "its creation was not seen",
+    };
+    let mut checks = Vec::new();
+    checks.extend(
+        wanted
+            .name
+            .as_deref()
+            .map(|name| now.text("node.name", name, "/metadata/name")),
+    );
+    checks.extend(
+        wanted
+            .provider_id
+            .as_deref()
+            .map(|id| now.text("node.provider_id", id, "/spec/providerID")),
+    );
+    checks.extend(
+        wanted
+            .kubelet_version
+            .as_deref()
+            .map(|v| now.text("node.kubelet_version", v, "/status/nodeInfo/kubeletVersion")),
+    );
+    checks.extend(
+        wanted
+            .addresses
+            .iter()
+            .map(|(kind, address)| now.address(kind, address)),
+    );
+    checks.extend(
+        wanted
+            .capacity
+            .iter()
+            .map(|(name, quantity)| now.capacity(name, quantity)),
+    );
+    checks.extend(
+        wanted
+            .labels
+            .iter()
+            .map(|(key, value)| now.label("node.labels", key, value)),
+    );
+    checks.extend(
+        wanted
+            .labels_exactly
+            .as_ref()
+            .map(|labels| now.labels_exactly(labels)),
+    );
+    checks.extend(wanted.labels_absent.iter().map(|key| now.label_absent(key)));
+    checks.extend(
+        wanted
+            .labels_at_creation
+            .iter()
+            .map(|(key, value)| then.label("node.labels_at_creation", key, value)),
+    );
+    checks.extend(wanted.taints.as_ref().map(|taints| now.taints_exactly(taints)));
+    checks.extend(
+        wanted
+            .taints_include
+            .iter()
+            .map(|taint| now.taint("node.taints_include", taint, true)),
+    );
+    checks.extend(
+        wanted
+            .taints_absent
+            .iter()
+            .map(|taint| now.taint("node.taints_absent", taint, false)),
+    );
+    checks.extend(
+        wanted
+            .taints_at_creation
+            .iter()
+            .map(|taint| then.taint("node.taints_at_creation", taint, true)),
+    );
+    checks.extend(wanted.ready.map(|ready| now.ready(ready)));
+    checks
+}
+
+/// A Node as it was at some time.
+struct Seen<'a> {
+    node: Option<&'a Value>,
+    missing: &'static str,
+}
+
+impl Seen<'_> {
+    fn at(&self, pointer: &str) -> Option<&Value> {
+        self.node?.pointer(pointer)
+    }
+
+    /// What stands in a report where a value is not there.
+    fn nothing(&self) -> String {
+        if self.node.is_some() {
+            "nothing".to_owned()
+        } else {
+            self.missing.to_owned()
+        }
+    }
+
+    fn text(&self, key: &str, wanted: &str, pointer: &str) -> Check {
+        let seen = self.at(pointer).and_then(Value::as_str);
+        check(
+            key,
+            seen == Some(wanted),
+            wanted,
+            seen.map_or_else(|| self.nothing(), str::to_owned),
+        )
+    }
+
+    fn address(&self, kind: &str, wanted: &str) -> Check {
+        let addresses = self
+            .at("/status/addresses")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let of_kind = addresses.iter().filter(|address| address["type"] == kind);
+        let seen: Vec<&str> = of_kind
+            .filter_map(|address| address["address"].as_str())
+            .collect();
+        let text = if seen.is_empty() {
+            self.nothing()
+        } else {
+            list(&seen)
+        };
+        check(
+            format!("node.addresses.{kind}"),
+            seen.contains(&wanted),
+            wanted,
+            text,
+        )
+    }
+
+    fn capacity(&self, name: &str, wanted: &Quantity) -> Check {
+        let seen = self
+            .at("/status/capacity")
+            .and_then(|capacity| capacity.get(name))
+            .and_then(Value::as_str);
+        let wanted = match wanted {
+            Quantity::Number(number) => number.to_string(),
+            Quantity::Text(text) => text.clone(),
+        };
+        let held = seen.is_some_and(|seen| is_same_quantity(seen, &wanted));
+        check(
+            format!("node.capacity.{name}"),
+            held,
+            wanted,
+            seen.map_or_else(|| self.nothing(), str::to_owned),
+        )
+    }
+
+    fn labels(&self) -> BTreeMap<&str, &str> {
+        let labels = self.at("/metadata/labels").and_then(Value::as_object);
+        let texts = labels
+            .into_iter()
+            .flatten()
+            .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
+        texts.collect()
+    }
+
+    fn label(&self, key: &str, label: &str, wanted: &str) -> Check {
+        let seen = self.labels().get(label).copied();
+        let text = seen.map_or_else(|| self.nothing(), str::to_owned);
+        check(format!("{key}.{label}"), seen == Some(wanted), wanted, text)
+    }
+
+    fn labels_exactly(&self, wanted: &BTreeMap<String, String>) -> Check {
+        let seen = self.labels();
+        let missing = wanted
+            .iter()
+            .filter(|(key, value)| seen.get(key.as_str()) != Some(&value.as_str()));
+        let missing: Vec<String> = missing
+            .map(|(key, value)| format!("{key}={value} is missing"))
+            .collect();
+        let extra = seen.iter().filter(|(key, _)| !wanted.contains_key(**key));
+        let extra: Vec<String> = extra
+            .map(|(key, value)| format!("{key}={value} is there"))
+            .collect();
+        let differences: Vec<String> = missing.into_iter().chain(extra).collect();
+        let held = self.node.is_some() && differences.is_empty();
+        let text = if self.node.is_none() {
+            self.nothing()
+        } else {
+            list(differences)
+        };
+        check(
+            "node.labels_exactly",
+            held,
+            format!("these {} labels", wanted.len()),
+            text,
+        )
+    }
+
+    fn label_absent(&self, label: &str) -> Check {
+        let seen = self.labels().get(label).map(|value| format!("{label}={value}"));
+        let held = self.node.is_some() && seen.is_none();
+        check(
+            format!("node.labels_absent.{label}"),
+            held,
+            "no such label",
+            seen.unwrap_or_else(|| self.nothing()),
+        )
+    }
+
+    fn is_ready(&self) -> bool {
+        let conditions = self.at("/status/conditions").and_then(Value::as_array);
+        conditions
+            .into_iter()
+            .flatten()
+            .any(|c| c["type"] == "Ready" && c["status"] == "True")
+    }
+
+    fn ready(&self, wanted: bool) -> Check {
+        let held = self.node.is_some() && self.is_ready() == wanted;
+        let seen = if self.node.is_some() {
+            self.is_ready().to_string()
+        } else {
+            self.nothing()
+        };
+        check("node.ready", held, wanted.to_string(), seen)
+    }
+
+    fn taints(&self) -> Vec<String> {
+        let taints = self.at("/spec/taints").and_then(Value::as_array);
+        taints.into_iter().flatten().map(taint_text).collect()
+    }
+
+    /// The node controller takes the not-ready taints away a moment after the node is ready.
+    fn taints_exactly(&self, wanted: &[String]) -> Check {
+        let mut seen = self.taints();
+        if self.is_ready() {
+            seen.retain(|taint| !taint.starts_with("node.kubernetes.io/not-ready:"));
+        }
+        let wanted: Vec<String> = wanted.iter().map(|taint| canonical(taint)).collect();
+        let text = if self.node.is_some() {
+            list(&seen)
+        } else {
+            self.nothing()
+        };
+        check(
+            "node.taints",
+            self.node.is_some() && same(&seen, &wanted),
+            list(&wanted),
+            text,
+        )
+    }
+
+    fn taint(&self, key: &str, taint: &str, wanted: bool) -> Check {
+        let seen = self.taints();
+        let held = self.node.is_some() && seen.contains(&canonical(taint)) == wanted;
+        let expected = if wanted { "this taint" } else { "no such taint" };
+        let text = if self.node.is_some() {
+            list(&seen)
+        } else {
+            self.nothing()
+        };
+        check(format!("{key}.{taint}"), held, expected, text)
+    }
+}
+
+fn taint_text(taint: &Value) -> String {
+    let part = |name: &str| taint[name].as_str().unwrap_or_default().to_owned();
+    canonical(&format!("{}={}:{}", part("key"), part("value"), part("effect")))
+}
+
+/// `key=:Effect` and `key:Effect` are one taint.
+fn canonical(taint: &str) -> String {
+    taint.replacen("=:", ":", 1)
+}
+
+/// Whether two quantities are one amount, such as `1Gi` and `1024Mi`.
+fn is_same_quantity(left: &str, right: &str) -> bool {
+    left == right || matches!((amount(left), amount(right)), (Some(left), Some(right)) if left == right)
+}
+
+fn amount(text: &str) -> Option<f64> {
+    const SUFFIXES: [(&str, f64); 12] = [
+        ("Ki", 1024.0),
+        ("Mi", 1_048_576.0),
+        ("Gi", 1_073_741_824.0),
+        ("Ti", 1_099_511_627_776.0),
+        ("Pi", 1_125_899_906_842_624.0),
+        ("m", 1e-3),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("T", 1e12),
+        ("P", 1e15),
+        ("", 1.0),
+    ];
+    let (digits, factor) = SUFFIXES
+        .iter()
+        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
+    Some(digits.parse::<f64>().ok()? * factor)
+}

@@ -1,0 +1,84 @@
+//! At the end of a join: passed or failed, and which checks decided.
+
+use super::certificates::{When, certificates};
+use super::{join, machine, node};
+use crate::diagnosis::diagnose;
+use crate::observation::{Observation, What};
+use crate::phases::{phases, reached};
+use crate::plan::Plan;
+use crate::verdict::{Check, Outcome, Verdict};
+
+/// What the harness says of a join that came to its end.
+#[must_use]
+pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
+    let phases = phases(plan, observation);
+    let reached = reached(&phases, observation);
+    let diagnosis = diagnose(plan, observation);
+    let expect = &plan.expect;
+    let mut checks = join::outcome(expect, reached, diagnosis.as_ref());
+    checks.extend(
+        expect
+            .authentication
+            .iter()
+            .flat_map(|wanted| join::authentication(wanted, observation)),
+    );
+    checks.extend(
+        expect
+            .certificates
+            .iter()
+            .flat_map(|wanted| certificates(wanted, observation, When::End)),
+    );
+    checks.extend(
+        expect
+            .node
+            .iter()
+            .flat_map(|wanted| node::node(wanted, observation)),
+    );
+    checks.extend(join::aws(expect, observation));
+    checks.extend(machine::machine(expect, observation));
+    checks.extend(join::hygiene(plan, observation));
+    let outcome = outcome(observation, &checks);
+    let is_wanted = expect.diagnosis.is_some() || (outcome == Outcome::Failed && reached < goal(plan));
+    Verdict {
+        outcome,
+        phases,
+        diagnosis: diagnosis.filter(|_| is_wanted),
+        checks,
+        deviations: observation.deviations.clone(),
+    }
+}
+
+/// What a join is measured by where it failed: what the scenario wants, or all there is.
+fn goal(plan: &Plan) -> Option<crate::phase::Phase> {
+    plan.expect.phase.or(Some(crate::phase::Phase::Ready))
+}
+
+fn outcome(observation: &Observation, checks: &[Check]) -> Outcome {
+    if let Some(reason) = not_isolated(observation) {
+        return Outcome::Errored(reason);
+    }
+    if checks.iter().all(|check| check.held) {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    }
+}
+
+/// A node that never proved that its metadata address is the harness's proves nothing else either.
+fn not_isolated(observation: &Observation) -> Option<String> {
+    let mut timeline = observation.timeline.iter();
+    if timeline.clone().any(|seen| matches!(seen.what, What::Isolated)) {
+        return None;
+    }
+    let exit = timeline.find_map(|seen| match &seen.what {
+        What::ContainerExited { code, lines } => Some((code, lines)),
+        _ => None,
+    });
+    Some(match exit {
+        Some((code, lines)) => format!(
+            "the node's container ended with {code} before it reached the harness: {}",
+            lines.join("; ")
+        ),
+        None => "the node never reached the harness at 169.254.169.254".to_owned(),
+    })
+}
