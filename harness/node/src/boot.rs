@@ -60,15 +60,26 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
     let instance = ask.plan.instance.id.to_string();
     let failed = |operation| {
         let node = instance.clone();
-        move |source| NodeError::Docker { operation, node, source }
+        move |source| NodeError::Docker {
+            operation,
+            node,
+            source,
+        }
     };
     let image = ask.image.name.clone();
-    let privileges = run.engine().privileges(&image).await.map_err(failed("look up the privileges of"))?;
+    let privileges = run
+        .engine()
+        .privileges(&image)
+        .await
+        .map_err(failed("look up the privileges of"))?;
     let clamps = !privileges.privileged && privileges.dropped.iter().any(|name| name == "SYS_RESOURCE");
     let archive = layer::archive(run.id(), ask, clamps)?;
     let request = container::request(run, &image, &privileges, archive);
     let asked = SystemTime::now();
-    let started = run.start(ROLE, &instance, &ask.network, request).await.map_err(failed("start"))?;
+    let started = run
+        .start(ROLE, &instance, &ask.network, request)
+        .await
+        .map_err(failed("start"))?;
     let at = start_time(run, &started.id).await.unwrap_or(asked);
     Ok(Node {
         run: run.clone(),
@@ -83,7 +94,12 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
 
 /// When the engine started the container, which is later than the request by its creation and the upload.
 async fn start_time(run: &Run, id: &str) -> Option<SystemTime> {
-    let found = run.engine().docker().inspect_container(id, None::<InspectContainerOptions>).await.ok()?;
+    let found = run
+        .engine()
+        .docker()
+        .inspect_container(id, None::<InspectContainerOptions>)
+        .await
+        .ok()?;
     let text = found.state?.started_at?;
     OffsetDateTime::parse(&text, &Rfc3339).ok().map(SystemTime::from)
 }
@@ -97,13 +113,19 @@ impl Node {
 
     /// The journal from its first line on, until the container ends.
     pub fn journal(&self) -> impl Stream<Item = (SystemTime, JournalLine)> + Send + use<> {
-        let options = LogsOptionsBuilder::new().follow(true).stdout(true).stderr(false).build();
+        let options = LogsOptionsBuilder::new()
+            .follow(true)
+            .stdout(true)
+            .stderr(false)
+            .build();
         let docker = self.run.engine().docker().clone();
         let pieces = docker.logs(&self.id, Some(options));
         let mut lines = Lines::default();
         pieces.flat_map(move |piece| {
             // A connection that breaks ends the stream; the container's end is told by `exited`.
-            let complete = piece.map(|piece| lines.push(&piece.into_bytes())).unwrap_or_default();
+            let complete = piece
+                .map(|piece| lines.push(&piece.into_bytes()))
+                .unwrap_or_default();
             futures::stream::iter(complete.into_iter().filter_map(|line| journal_line(&line)))
         })
     }
@@ -121,18 +143,32 @@ impl Node {
             Some(Err(error)) => return Err(self.docker("wait for the end of")(DockerError::from(error))),
             None => -1,
         };
-        Ok(Exit { code, lines: self.last_lines().await })
+        Ok(Exit {
+            code,
+            lines: self.last_lines().await,
+        })
     }
 
     /// What the container itself wrote: its entry program's words, never the journal.
     async fn last_lines(&self) -> Vec<String> {
-        let options = LogsOptionsBuilder::new().stdout(false).stderr(true).tail("50").build();
+        let options = LogsOptionsBuilder::new()
+            .stdout(false)
+            .stderr(true)
+            .tail("50")
+            .build();
         let docker = self.run.engine().docker();
         let pieces: Vec<_> = docker.logs(&self.id, Some(options)).collect().await;
-        let bytes: Vec<u8> =
-            pieces.into_iter().filter_map(Result::ok).flat_map(|piece| piece.into_bytes().to_vec()).collect();
+        let bytes: Vec<u8> = pieces
+            .into_iter()
+            .filter_map(Result::ok)
+            .flat_map(|piece| piece.into_bytes().to_vec())
+            .collect();
         let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+        let lines: Vec<_> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(str::to_owned)
+            .collect();
         lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
     }
 
@@ -144,10 +180,16 @@ impl Node {
     /// Where the node cannot be asked. That nothing listens on :10250 is not an error, but an answer.
     pub async fn collect(&self, ask: &CollectAsk) -> Result<Collected, NodeError> {
         let command = collect::command(ask);
-        let served = served::look((self.ip, KUBELET_PORT).into(), &ask.cluster_ca_pem, ask.private_ip);
+        let served = served::look(
+            (self.ip, KUBELET_PORT).into(),
+            &ask.cluster_ca_pem,
+            ask.private_ip,
+        );
         let (output, served) = tokio::join!(self.exec("ask", &command), served);
-        let mut collected = collect::read(&output?.stdout)
-            .map_err(|source| NodeError::Answer { node: self.instance.clone(), source })?;
+        let mut collected = collect::read(&output?.stdout).map_err(|source| NodeError::Answer {
+            node: self.instance.clone(),
+            source,
+        })?;
         for path in &ask.files {
             collected.files.entry(path.clone()).or_default();
         }
@@ -168,7 +210,9 @@ impl Node {
         evidence::write_journals(folder, &self.output().await, redact)?;
         let command = evidence::command();
         // A node that is gone cannot be asked; what it wrote until then is there already.
-        let Ok(output) = self.exec("ask", &command).await else { return Ok(()) };
+        let Ok(output) = self.exec("ask", &command).await else {
+            return Ok(());
+        };
         evidence::write_archive(folder, &output.stdout, redact)
     }
 
@@ -192,7 +236,12 @@ impl Node {
     }
 
     async fn exec(&self, operation: &'static str, command: &[&str]) -> Result<ExecOutput, NodeError> {
-        let output = self.run.engine().exec(&self.id, command).await.map_err(self.docker(operation))?;
+        let output = self
+            .run
+            .engine()
+            .exec(&self.id, command)
+            .await
+            .map_err(self.docker(operation))?;
         if output.code == 0 {
             return Ok(output);
         }
@@ -206,6 +255,10 @@ impl Node {
 
     fn docker(&self, operation: &'static str) -> impl FnOnce(DockerError) -> NodeError + use<> {
         let node = self.instance.clone();
-        move |source| NodeError::Docker { operation, node, source }
+        move |source| NodeError::Docker {
+            operation,
+            node,
+            source,
+        }
     }
 }

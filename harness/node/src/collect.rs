@@ -41,9 +41,19 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
         }
         let mode = entry.header().mode()? & 0o7777;
         let text = String::from_utf8_lossy(&content).into_owned();
-        collected.files.insert(path, CollectedFile { exists: true, mode, text });
+        collected.files.insert(
+            path,
+            CollectedFile {
+                exists: true,
+                mode,
+                text,
+            },
+        );
     }
-    collected.kubelet_argv = facts.get("argv").map(|bytes| argv(bytes)).filter(|argv| !argv.is_empty());
+    collected.kubelet_argv = facts
+        .get("argv")
+        .map(|bytes| argv(bytes))
+        .filter(|argv| !argv.is_empty());
     collected.units = facts.get("units").map(|bytes| units(bytes)).unwrap_or_default();
     collected.user_data = Some(user_data::result(&traces(&facts)));
     Ok(collected)
@@ -55,7 +65,10 @@ fn argv(bytes: &[u8]) -> Vec<String> {
     if words.is_empty() {
         return Vec::new();
     }
-    words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    words
+        .split(|byte| *byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
 }
 
 fn units(bytes: &[u8]) -> BTreeMap<String, String> {
@@ -67,7 +80,11 @@ fn units(bytes: &[u8]) -> BTreeMap<String, String> {
 }
 
 fn traces(facts: &BTreeMap<String, Vec<u8>>) -> Traces {
-    let fact = |name: &str| facts.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let fact = |name: &str| {
+        facts
+            .get(name)
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    };
     Traces {
         status: fact("status.json"),
         result: fact("result.json"),
@@ -100,11 +117,18 @@ mod tests {
     fn facts_and_files_are_told_apart() {
         let bytes = archive(&[
             ("facts/argv", 0o644, b"/usr/bin/kubelet\0--v=2\0--node-labels=\0"),
-            ("facts/units", 0o644, b"kubelet.service active\nx.service inactive\n"),
+            (
+                "facts/units",
+                0o644,
+                b"kubelet.service active\nx.service inactive\n",
+            ),
             ("/etc/kubernetes/pki/ca.crt", 0o100_644, b"PEM"),
         ]);
         let collected = read(&bytes).unwrap();
-        assert_eq!(collected.kubelet_argv.unwrap(), ["/usr/bin/kubelet", "--v=2", "--node-labels="]);
+        assert_eq!(
+            collected.kubelet_argv.unwrap(),
+            ["/usr/bin/kubelet", "--v=2", "--node-labels="]
+        );
         assert_eq!(collected.units["kubelet.service"], "active");
         let file = &collected.files["/etc/kubernetes/pki/ca.crt"];
         assert_eq!((file.mode, file.text.as_str()), (0o644, "PEM"));
@@ -112,6 +136,11 @@ mod tests {
 
     #[test]
     fn no_kubelet_has_no_argv() {
-        assert_eq!(read(&archive(&[("facts/argv", 0o644, b"")])).unwrap().kubelet_argv, None);
+        assert_eq!(
+            read(&archive(&[("facts/argv", 0o644, b"")]))
+                .unwrap()
+                .kubelet_argv,
+            None
+        );
     }
 }

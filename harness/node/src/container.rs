@@ -47,8 +47,10 @@ fn machine(host: &mut HostConfig) {
         ("/tmp".to_owned(), "exec,mode=1777".to_owned()),
     ]));
     // The journal leaves through the container's output; the engine's own default may keep none.
-    host.log_config =
-        Some(HostConfigLogConfig { typ: Some("json-file".to_owned()), config: Some(HashMap::new()) });
+    host.log_config = Some(HostConfigLogConfig {
+        typ: Some("json-file".to_owned()),
+        config: Some(HashMap::new()),
+    });
 }
 
 /// `--privileged` where the engine allows it, else every capability that the host has and no confinement.
@@ -80,7 +82,10 @@ mod tests {
     #[test]
     fn without_privileges_all_that_the_host_has_is_asked_for() {
         let mut host = HostConfig::default();
-        let privileges = Privileges { privileged: false, dropped: vec!["SYS_RESOURCE".to_owned()] };
+        let privileges = Privileges {
+            privileged: false,
+            dropped: vec!["SYS_RESOURCE".to_owned()],
+        };
         allow(&mut host, &privileges);
         assert_eq!(host.cap_drop, Some(vec!["SYS_RESOURCE".to_owned()]));
         assert_eq!(host.privileged, Some(false));

@@ -29,7 +29,12 @@ pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
             "every line is seen from the first on, and none is lost when the node is gone",
         ),
     ];
-    match ask.plan.user_data.as_ref().map_or(UserDataEngine::CloudInit, |data| data.engine) {
+    match ask
+        .plan
+        .user_data
+        .as_ref()
+        .map_or(UserDataEngine::CloudInit, |data| data.engine)
+    {
         UserDataEngine::CloudInit => all.push(deviation(
             "cloud-init-data-source",
             "cloud-init is told by a module of a few lines that it is on EC2, and leaves the network alone",
@@ -66,5 +71,9 @@ pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
 }
 
 fn deviation(name: &str, what: &str, why: &str) -> Deviation {
-    Deviation { name: name.to_owned(), what: what.to_owned(), why: why.to_owned() }
+    Deviation {
+        name: name.to_owned(),
+        what: what.to_owned(),
+        why: why.to_owned(),
+    }
 }

@@ -75,11 +75,15 @@ impl NodeError {
         match self {
             Self::Docker { .. } => "see `nodejoin doctor` for what the container engine must allow",
             Self::Overlay { .. } => "check the overlay's manifest, and that the checkout is complete",
-            Self::Layer { .. } => "paths in the node must be absolute and not longer than a file system takes",
+            Self::Layer { .. } => {
+                "paths in the node must be absolute and not longer than a file system takes"
+            }
             Self::Guest { .. } | Self::Answer { .. } => {
                 "the image must have sh, tar, coreutils and systemd; the container's output is in the evidence"
             }
-            Self::Evidence { .. } => "check that the folder for reports can be written and the disk is not full",
+            Self::Evidence { .. } => {
+                "check that the folder for reports can be written and the disk is not full"
+            }
         }
     }
 }

@@ -63,7 +63,12 @@ pub(crate) fn write_journals(
 fn printed(at: SystemTime, line: &JournalLine) -> String {
     let at = OffsetDateTime::from(at).format(&Rfc3339).unwrap_or_default();
     let who = line.command.as_deref().or(line.unit.as_deref()).unwrap_or("-");
-    let about = line.unit.as_deref().filter(|_| line.by_systemd).map(|u| format!(" [{u}]")).unwrap_or_default();
+    let about = line
+        .unit
+        .as_deref()
+        .filter(|_| line.by_systemd)
+        .map(|u| format!(" [{u}]"))
+        .unwrap_or_default();
     format!("{at} {who}{about}: {}\n", line.message)
 }
 
@@ -73,11 +78,16 @@ pub(crate) fn write_archive(
     archive: &[u8],
     redact: &(dyn Fn(&str) -> String + Sync),
 ) -> Result<(), NodeError> {
-    let failed = |source| NodeError::Evidence { path: folder.display().to_string(), source };
+    let failed = |source| NodeError::Evidence {
+        path: folder.display().to_string(),
+        source,
+    };
     for entry in tar::Archive::new(archive).entries().map_err(failed)? {
         let Ok(mut entry) = entry else { break };
         let path = entry.path().map_err(failed)?.into_owned();
-        let Some(path) = inside(&path).filter(|_| entry.header().entry_type().is_file()) else { continue };
+        let Some(path) = inside(&path).filter(|_| entry.header().entry_type().is_file()) else {
+            continue;
+        };
         let mut content = Vec::new();
         entry.read_to_end(&mut content).map_err(failed)?;
         let kept = &content[content.len().saturating_sub(LARGEST)..];
@@ -107,7 +117,10 @@ fn write(folder: &Path, name: &Path, text: &str) -> Result<(), NodeError> {
         }
         fs::write(&path, text)
     };
-    put().map_err(|source| NodeError::Evidence { path: path.display().to_string(), source })
+    put().map_err(|source| NodeError::Evidence {
+        path: path.display().to_string(),
+        source,
+    })
 }
 
 #[cfg(test)]
@@ -116,7 +129,10 @@ mod tests {
 
     #[test]
     fn no_file_leaves_its_folder() {
-        assert_eq!(inside(Path::new("./files/etc/hosts")), Some(PathBuf::from("files/etc/hosts")));
+        assert_eq!(
+            inside(Path::new("./files/etc/hosts")),
+            Some(PathBuf::from("files/etc/hosts"))
+        );
         assert_eq!(inside(Path::new("../x")), None);
         assert_eq!(inside(Path::new("/etc/passwd")), None);
         assert_eq!(inside(Path::new(".")), None);

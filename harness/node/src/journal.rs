@@ -48,8 +48,11 @@ fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(items) if items.iter().all(Value::is_u64) => {
-            let bytes: Vec<u8> =
-                items.iter().filter_map(Value::as_u64).filter_map(|b| u8::try_from(b).ok()).collect();
+            let bytes: Vec<u8> = items
+                .iter()
+                .filter_map(Value::as_u64)
+                .filter_map(|b| u8::try_from(b).ok())
+                .collect();
             Some(String::from_utf8_lossy(&bytes).into_owned())
         }
         Value::Array(items) => items.first().and_then(text),
@@ -67,7 +70,10 @@ mod tests {
             r#"{"_PID":"1","_SYSTEMD_UNIT":"init.scope","UNIT":"kubelet.service","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"Started","__REALTIME_TIMESTAMP":"1795257815985511"}"#,
         )
         .unwrap();
-        assert_eq!(at, SystemTime::UNIX_EPOCH + Duration::from_micros(1_795_257_815_985_511));
+        assert_eq!(
+            at,
+            SystemTime::UNIX_EPOCH + Duration::from_micros(1_795_257_815_985_511)
+        );
         assert_eq!(line.unit.as_deref(), Some("kubelet.service"));
         assert!(line.by_systemd);
     }

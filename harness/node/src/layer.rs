@@ -12,8 +12,7 @@ use crate::pods;
 /// Where the archive lands, and what unpacks it and becomes the machine.
 pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 /// The container's command line behind `/bin/sh -c`.
-pub(crate) const COMMAND: &str =
-    "tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar && exec /opt/nodejoin/enter";
+pub(crate) const COMMAND: &str = "tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar && exec /opt/nodejoin/enter";
 
 const ENTER: &str = include_str!("../guest/enter");
 const JOURNAL_UNIT: &str = include_str!("../guest/journal.service");
@@ -42,7 +41,12 @@ pub(crate) fn archive(run: &RunId, ask: &NodeAsk<'_>, clamps: bool) -> Result<Ve
     layer.file("/opt/nodejoin/values", 0o644, values(run, ask).as_bytes())?;
     layer.file("/opt/nodejoin/ca.pem", 0o644, ask.aws_ca_pem.as_bytes())?;
     layer.unit("nodejoin-journal.service", "sysinit.target", JOURNAL_UNIT)?;
-    match ask.plan.user_data.as_ref().map_or(UserDataEngine::CloudInit, |data| data.engine) {
+    match ask
+        .plan
+        .user_data
+        .as_ref()
+        .map_or(UserDataEngine::CloudInit, |data| data.engine)
+    {
         UserDataEngine::CloudInit => layer.cloud_init()?,
         UserDataEngine::Direct => layer.direct(ask.direct.as_ref().unwrap_or(&DirectUserData::default()))?,
     }
@@ -50,7 +54,11 @@ pub(crate) fn archive(run: &RunId, ask: &NodeAsk<'_>, clamps: bool) -> Result<Ve
         layer.file("/usr/local/sbin/runc", 0o755, RUNC.as_bytes())?;
     }
     if ask.plan.cni == Cni::Bridge {
-        layer.file(pods::PATH, 0o644, pods::conflist(ask.plan.instance.private_ip).as_bytes())?;
+        layer.file(
+            pods::PATH,
+            0o644,
+            pods::conflist(ask.plan.instance.private_ip).as_bytes(),
+        )?;
     }
     layer.finish()
 }
@@ -62,7 +70,11 @@ fn overlay(ask: &NodeAsk<'_>) -> Result<Vec<LaidFile>, NodeError> {
             to: file.to.clone(),
             source,
         })?;
-        Ok(LaidFile { path: file.to.clone(), mode: file.mode, content })
+        Ok(LaidFile {
+            path: file.to.clone(),
+            mode: file.mode,
+            content,
+        })
     };
     ask.plan.image.overlay.iter().map(read).collect()
 }
@@ -119,7 +131,10 @@ impl Layer {
         header.set_mtime(1_660_000_000);
         self.0
             .append_data(&mut header, path.trim_start_matches('/'), content)
-            .map_err(|source| NodeError::Layer { path: path.to_owned(), source })
+            .map_err(|source| NodeError::Layer {
+                path: path.to_owned(),
+                source,
+            })
     }
 
     fn link(&mut self, path: &str, target: &str) -> Result<(), NodeError> {
@@ -129,20 +144,34 @@ impl Layer {
         header.set_mode(0o777);
         self.0
             .append_link(&mut header, path.trim_start_matches('/'), target)
-            .map_err(|source| NodeError::Layer { path: path.to_owned(), source })
+            .map_err(|source| NodeError::Layer {
+                path: path.to_owned(),
+                source,
+            })
     }
 
     /// A unit that a target wants.
     fn unit(&mut self, name: &str, target: &str, text: &str) -> Result<(), NodeError> {
         self.file(&format!("/etc/systemd/system/{name}"), 0o644, text.as_bytes())?;
-        self.link(&format!("/etc/systemd/system/{target}.wants/{name}"), &format!("../{name}"))
+        self.link(
+            &format!("/etc/systemd/system/{target}.wants/{name}"),
+            &format!("../{name}"),
+        )
     }
 
     fn cloud_init(&mut self) -> Result<(), NodeError> {
         let package = "/usr/lib/python3/dist-packages/nodejoin_cloud";
         self.file(&format!("{package}/__init__.py"), 0o644, b"")?;
-        self.file(&format!("{package}/DataSourceEc2Node.py"), 0o644, DATA_SOURCE.as_bytes())?;
-        self.file("/etc/cloud/cloud.cfg.d/99_nodejoin.cfg", 0o644, CLOUD_CONFIG.as_bytes())
+        self.file(
+            &format!("{package}/DataSourceEc2Node.py"),
+            0o644,
+            DATA_SOURCE.as_bytes(),
+        )?;
+        self.file(
+            "/etc/cloud/cloud.cfg.d/99_nodejoin.cfg",
+            0o644,
+            CLOUD_CONFIG.as_bytes(),
+        )
     }
 
     fn direct(&mut self, data: &DirectUserData) -> Result<(), NodeError> {
@@ -160,8 +189,13 @@ impl Layer {
 
     fn finish(self) -> Result<Vec<u8>, NodeError> {
         let path = || ARCHIVE.to_owned();
-        let mut bytes = self.0.into_inner().map_err(|source| NodeError::Layer { path: path(), source })?;
-        bytes.flush().map_err(|source| NodeError::Layer { path: path(), source })?;
+        let mut bytes = self
+            .0
+            .into_inner()
+            .map_err(|source| NodeError::Layer { path: path(), source })?;
+        bytes
+            .flush()
+            .map_err(|source| NodeError::Layer { path: path(), source })?;
         Ok(bytes)
     }
 }
@@ -179,7 +213,9 @@ mod tests {
     #[test]
     fn modes_bytes_and_links_are_kept() {
         let mut layer = Layer::default();
-        layer.file("/etc/eks/bootstrap.sh", 0o755, b"#!/bin/bash\r\n").unwrap();
+        layer
+            .file("/etc/eks/bootstrap.sh", 0o755, b"#!/bin/bash\r\n")
+            .unwrap();
         layer.unit("a.service", "b.target", "[Unit]\n").unwrap();
         let bytes = layer.finish().unwrap();
         let mut archive = tar::Archive::new(bytes.as_slice());
@@ -188,22 +224,40 @@ mod tests {
         let mut content = Vec::new();
         first.read_to_end(&mut content).unwrap();
         assert_eq!(first.path().unwrap().to_str(), Some("etc/eks/bootstrap.sh"));
-        assert_eq!((first.header().mode().unwrap(), content.as_slice()), (0o755, b"#!/bin/bash\r\n".as_slice()));
+        assert_eq!(
+            (first.header().mode().unwrap(), content.as_slice()),
+            (0o755, b"#!/bin/bash\r\n".as_slice())
+        );
         let link = entries.nth(1).unwrap().unwrap();
         assert_eq!(link.link_name().unwrap().unwrap().to_str(), Some("../a.service"));
     }
 
     #[test]
     fn scripts_keep_their_order_and_their_names() {
-        let script = |name: &str| crate::ask::Script { name: name.to_owned(), content: Vec::new() };
-        let data = DirectUserData { files: Vec::new(), scripts: vec![script("part-001"), script("runcmd")] };
+        let script = |name: &str| crate::ask::Script {
+            name: name.to_owned(),
+            content: Vec::new(),
+        };
+        let data = DirectUserData {
+            files: Vec::new(),
+            scripts: vec![script("part-001"), script("runcmd")],
+        };
         let mut layer = Layer::default();
         layer.direct(&data).unwrap();
         let bytes = layer.finish().unwrap();
         let mut archive = tar::Archive::new(bytes.as_slice());
-        let paths: Vec<_> =
-            archive.entries().unwrap().map(|e| e.unwrap().path().unwrap().display().to_string()).collect();
-        assert!(paths.contains(&"opt/nodejoin/user-data/scripts/000.part-001".to_owned()), "{paths:?}");
-        assert!(paths.contains(&"opt/nodejoin/user-data/scripts/001.runcmd".to_owned()), "{paths:?}");
+        let paths: Vec<_> = archive
+            .entries()
+            .unwrap()
+            .map(|e| e.unwrap().path().unwrap().display().to_string())
+            .collect();
+        assert!(
+            paths.contains(&"opt/nodejoin/user-data/scripts/000.part-001".to_owned()),
+            "{paths:?}"
+        );
+        assert!(
+            paths.contains(&"opt/nodejoin/user-data/scripts/001.runcmd".to_owned()),
+            "{paths:?}"
+        );
     }
 }

@@ -42,12 +42,18 @@ mod tests {
     #[test]
     fn neighbours_do_not_share_addresses() {
         assert_eq!(cidr(Ipv4Addr::new(192, 168, 40, 16)), "100.104.16.0/24");
-        assert_ne!(cidr(Ipv4Addr::new(192, 168, 40, 16)), cidr(Ipv4Addr::new(192, 168, 41, 16)));
+        assert_ne!(
+            cidr(Ipv4Addr::new(192, 168, 40, 16)),
+            cidr(Ipv4Addr::new(192, 168, 41, 16))
+        );
     }
 
     #[test]
     fn the_configuration_is_a_list_of_plugins() {
         let list: serde_json::Value = serde_json::from_str(&conflist(Ipv4Addr::new(10, 0, 0, 5))).unwrap();
-        assert_eq!(list["plugins"][0]["ipam"]["ranges"][0][0]["subnet"], "100.64.5.0/24");
+        assert_eq!(
+            list["plugins"][0]["ipam"]["ranges"][0][0]["subnet"],
+            "100.64.5.0/24"
+        );
     }
 }

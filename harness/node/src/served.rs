@@ -34,7 +34,12 @@ async fn shake_hands(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr)
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map(|builder| builder.dangerous().with_custom_certificate_verifier(witness.clone()).with_no_client_auth());
+        .map(|builder| {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(witness.clone())
+                .with_no_client_auth()
+        });
     let config = match config {
         Ok(config) => config,
         Err(error) => return refused(error.to_string()),
@@ -51,7 +56,11 @@ async fn shake_hands(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr)
 }
 
 fn refused(error: String) -> Served {
-    Served { fingerprint: None, verified: false, error: Some(error) }
+    Served {
+        fingerprint: None,
+        verified: false,
+        error: Some(error),
+    }
 }
 
 /// Lets every certificate pass, and remembers what it was and what the real verifier says of it.
@@ -71,7 +80,10 @@ impl Witness {
         let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { judge, seen: Mutex::new(Served::default()) })
+        Ok(Self {
+            judge,
+            seen: Mutex::new(Served::default()),
+        })
     }
 
     fn testimony(&self) -> Served {
@@ -89,7 +101,8 @@ impl ServerCertVerifier for Witness {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let judged =
-            self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+            self.judge
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         if let Ok(mut seen) = self.seen.lock() {
             *seen = Served {
                 fingerprint: Some(hex::encode(Sha256::digest(end_entity))),

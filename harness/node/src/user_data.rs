@@ -35,15 +35,21 @@ pub(crate) fn result(traces: &Traces) -> UserDataResult {
     let status = traces.status.as_deref().and_then(parsed).unwrap_or_default();
     let result = traces.result.as_deref().and_then(parsed);
     let errors = errors(&status, result.as_ref());
-    let data_source = [result.as_ref().map(|r| &r["datasource"]), Some(&status["datasource"])]
-        .into_iter()
-        .flatten()
-        .find_map(Value::as_str)
-        .map(data_source);
+    let data_source = [
+        result.as_ref().map(|r| &r["datasource"]),
+        Some(&status["datasource"]),
+    ]
+    .into_iter()
+    .flatten()
+    .find_map(Value::as_str)
+    .map(data_source);
     let exit_codes = exit_codes(&traces.log);
     UserDataResult {
         // Scripts are not the only thing user data can hold; without a data source there is none at all.
-        ran: !exit_codes.is_empty() || data_source.as_deref().is_some_and(|name| name != "DataSourceNone"),
+        ran: !exit_codes.is_empty()
+            || data_source
+                .as_deref()
+                .is_some_and(|name| name != "DataSourceNone"),
         data_source,
         status: word(&status, result.is_some(), &errors),
         errors,
@@ -75,7 +81,9 @@ fn direct(traces: &Traces, status: &str) -> UserDataResult {
 }
 
 fn parsed(text: &str) -> Option<Value> {
-    serde_json::from_str::<Value>(text).ok().map(|mut value| value["v1"].take())
+    serde_json::from_str::<Value>(text)
+        .ok()
+        .map(|mut value| value["v1"].take())
 }
 
 /// `DataSourceEc2`, also from the `DataSourceEc2 [...]` of some versions.
@@ -85,12 +93,23 @@ fn data_source(text: &str) -> String {
 
 fn errors(status: &Value, result: Option<&Value>) -> Vec<String> {
     let list = |value: &Value| -> Vec<String> {
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     };
     if let Some(result) = result {
         return list(&result["errors"]);
     }
-    status.as_object().into_iter().flatten().flat_map(|(_, stage)| list(&stage["errors"])).collect()
+    status
+        .as_object()
+        .into_iter()
+        .flatten()
+        .flat_map(|(_, stage)| list(&stage["errors"]))
+        .collect()
 }
 
 /// cloud-init's own word, as `cloud-init status` would say it; the command itself takes half a second.
@@ -110,7 +129,10 @@ fn exit_codes(log: &str) -> BTreeMap<String, i32> {
     let mut running: Option<String> = None;
     let mut failed = false;
     for line in log.lines() {
-        if let Some(part) = line.split_once("Running command [").and_then(|(_, rest)| script(rest)) {
+        if let Some(part) = line
+            .split_once("Running command [")
+            .and_then(|(_, rest)| script(rest))
+        {
             settle(&mut codes, running.replace(part), failed);
             failed = false;
         } else if line.contains("Unexpected error while running command") {
@@ -163,7 +185,8 @@ Reason: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-003'
         assert_eq!(codes["part-002"], 0);
         assert_eq!(codes["part-003"], 126);
         assert!(!codes.contains_key("runcmd"), "it is still running");
-        let over = format!("{LOG}x - handlers.py[DEBUG]: finish: modules-final/config-scripts-user: SUCCESS\n");
+        let over =
+            format!("{LOG}x - handlers.py[DEBUG]: finish: modules-final/config-scripts-user: SUCCESS\n");
         assert_eq!(exit_codes(&over)["runcmd"], 0);
     }
 
