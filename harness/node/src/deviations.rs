@@ -25,8 +25,8 @@ pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
         ),
         deviation(
             "journal-stream",
-            "a unit follows the journal into the container's output",
-            "every line is seen from the first on, and none is lost when the node is gone",
+            "a unit follows the journal into the container's output, and the journal leaves out the kernel's messages",
+            "every line is seen from the first on, none is lost when the node is gone, and the kernel's are the host's",
         ),
     ];
     match ask
@@ -37,8 +37,8 @@ pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
     {
         UserDataEngine::CloudInit => all.push(deviation(
             "cloud-init-data-source",
-            "cloud-init is told by a module of a few lines that it is on EC2, and leaves the network alone",
-            "in a container it does not read the firmware's tables, from which it would know",
+            "cloud-init is told by a module of a few lines that it is on EC2, leaves the network alone, and is loaded once for its four stages, as its release 24.3 does by itself",
+            "in a container it does not read the firmware's tables, from which it would know; loading it four times takes longer than a join",
         )),
         UserDataEngine::Direct => all.push(deviation(
             "direct-user-data",

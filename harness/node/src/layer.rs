@@ -16,6 +16,8 @@ pub(crate) const COMMAND: &str = "tar --extract --file /opt/nodejoin.tar --direc
 
 const ENTER: &str = include_str!("../guest/enter");
 const JOURNAL_UNIT: &str = include_str!("../guest/journal.service");
+const JOURNALD: &str = include_str!("../guest/journald.conf");
+const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
 const RUNC: &str = include_str!("../guest/runc");
@@ -41,6 +43,11 @@ pub(crate) fn archive(run: &RunId, ask: &NodeAsk<'_>, clamps: bool) -> Result<Ve
     layer.file("/opt/nodejoin/values", 0o644, values(run, ask).as_bytes())?;
     layer.file("/opt/nodejoin/ca.pem", 0o644, ask.aws_ca_pem.as_bytes())?;
     layer.unit("nodejoin-journal.service", "sysinit.target", JOURNAL_UNIT)?;
+    layer.file(
+        "/etc/systemd/journald.conf.d/99-nodejoin.conf",
+        0o644,
+        JOURNALD.as_bytes(),
+    )?;
     match ask
         .plan
         .user_data
@@ -160,6 +167,7 @@ impl Layer {
     }
 
     fn cloud_init(&mut self) -> Result<(), NodeError> {
+        self.file("/opt/nodejoin/cloud-init", 0o755, CLOUD_INIT.as_bytes())?;
         let package = "/usr/lib/python3/dist-packages/nodejoin_cloud";
         self.file(&format!("{package}/__init__.py"), 0o644, b"")?;
         self.file(
