@@ -1,1 +1,42 @@
-//! Under construction.
+//! Everything that is made in a container engine: images, networks, containers, and their removal.
+//!
+//! ```text
+//! Engine ── connects, tells facts, runs commands in containers
+//!   ├── Run ─────── makes networks and containers of one run, records each before it exists, removes them in reverse
+//!   ├── sweep ───── removes what runs left whose process is gone
+//!   ├── Images ──── makes images from the recipes in fixtures/images, named by the hash of what they are made of
+//!   └── doctor ──── looks at what a run needs and changes nothing
+//! ```
+//!
+//! | file | question it answers |
+//! | --- | --- |
+//! | `engine.rs`, `exec.rs`, `privileges.rs` | what is this engine, and what does it allow |
+//! | `labels.rs`, `owner.rs` | whose is an object, and is its process still there |
+//! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs` | how objects come and go with a run |
+//! | `sweep.rs` | what did dead runs leave |
+//! | `images/` | how an image is named, made, found again and removed |
+//! | `env.rs`, `settings.rs` | what the environment can set |
+
+mod engine;
+pub mod env;
+mod error;
+mod exec;
+mod images;
+mod labels;
+mod ledger;
+mod owner;
+mod privileges;
+mod probe;
+mod run;
+mod settings;
+mod start;
+mod teardown;
+
+pub use engine::{Engine, Facts};
+pub use error::DockerError;
+pub use exec::{ExecOutput, Lines};
+pub use images::{ImageEvent, ImageRef, Images};
+pub use privileges::Privileges;
+pub use run::{Run, RunNetwork, Started};
+pub use settings::ImageSettings;
+pub use teardown::TearDown;

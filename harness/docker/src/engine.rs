@@ -1,0 +1,199 @@
+//! The connection to a container engine, and what is known of it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
+use testcontainers::core::client::docker_client_instance;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::error::DockerError;
+use crate::privileges::Privileges;
+use crate::settings::ImageSettings;
+
+/// The oldest API that has everything: private cgroup namespaces came with it.
+const OLDEST_API: (u32, u32) = (1, 41);
+/// How long an engine may take to say who it is.
+const HELLO: Duration = Duration::from_secs(20);
+
+/// A container engine that answers. Clones share the connection.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    docker: Docker,
+    host: String,
+    facts: Facts,
+    cache: PathBuf,
+    /// By image: what was probed stays true as long as the engine runs.
+    privileges: Mutex<HashMap<String, Privileges>>,
+}
+
+/// What an engine says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// The engine's own id; it stays through restarts.
+    pub id: String,
+    /// Its version.
+    pub server_version: String,
+    /// The newest API it speaks.
+    pub api_version: String,
+    /// 1 or 2.
+    pub cgroup_version: u8,
+    /// `cgroupfs` or `systemd`.
+    pub cgroup_driver: String,
+    /// Such as `overlay2`.
+    pub storage_driver: String,
+    /// Such as `name=seccomp,profile=default`.
+    pub security_options: Vec<String>,
+    /// Processors.
+    pub cpus: u64,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// As Docker names it: `x86_64`, `aarch64`.
+    pub architecture: String,
+    /// The kernel that containers run on.
+    pub kernel: String,
+    /// The system that the engine runs on.
+    pub operating_system: String,
+    /// The folder of its data.
+    pub root: PathBuf,
+}
+
+impl Engine {
+    /// Connects to the engine that DOCKER_HOST names, else to the local one.
+    ///
+    /// # Errors
+    /// When none answers (the hint says how to start one), or it is too old.
+    pub async fn connect() -> Result<Self, DockerError> {
+        let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
+        Self::connect_with_cache(cache).await
+    }
+
+    /// The same, with another folder for what is worth keeping about the engine.
+    ///
+    /// # Errors
+    /// As for [`Engine::connect`].
+    pub async fn connect_with_cache(cache: impl Into<PathBuf>) -> Result<Self, DockerError> {
+        let host = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
+        let unreachable = |source| DockerError::Unreachable {
+            host: host.clone(),
+            source,
+        };
+        // The client of testcontainers knows where engines listen; two opinions about that would part containers from networks.
+        let docker = docker_client_instance()
+            .await
+            .map_err(|error| unreachable(error.into()))?;
+        let hello = timeout(HELLO, async { docker.negotiate_version().await });
+        let docker = match hello.await {
+            Ok(answer) => answer.map_err(|error| unreachable(error.into()))?,
+            Err(late) => return Err(unreachable(late.into())),
+        };
+        let facts = facts(&docker).await?;
+        if parse_api(&facts.api_version) < Some(OLDEST_API) {
+            return Err(DockerError::TooOld {
+                version: facts.server_version,
+                api: facts.api_version,
+            });
+        }
+        let privileges = Mutex::default();
+        Ok(Self {
+            inner: Arc::new(Inner {
+                docker,
+                host,
+                facts,
+                cache: cache.into(),
+                privileges,
+            }),
+        })
+    }
+
+    /// What the engine says of itself.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.inner.facts
+    }
+
+    /// The client, for what this crate does not offer.
+    #[must_use]
+    pub fn docker(&self) -> &Docker {
+        &self.inner.docker
+    }
+
+    /// Whether it runs on this machine, as far as its address tells.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.inner.host.starts_with("unix://") || self.inner.host.starts_with('/')
+    }
+
+    pub(crate) fn cache(&self) -> &Path {
+        &self.inner.cache
+    }
+
+    pub(crate) fn known_privileges(&self) -> &Mutex<HashMap<String, Privileges>> {
+        &self.inner.privileges
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("host", &self.inner.host)
+            .finish_non_exhaustive()
+    }
+}
+
+async fn facts(docker: &Docker) -> Result<Facts, DockerError> {
+    let ask = || DockerError::engine("ask for the facts of", "the engine");
+    let version = docker.version().await.map_err(ask())?;
+    let info = docker.info().await.map_err(ask())?;
+    Ok(read(info, version.api_version.unwrap_or_default()))
+}
+
+fn read(info: SystemInfo, api_version: String) -> Facts {
+    Facts {
+        id: info.id.unwrap_or_default(),
+        server_version: info.server_version.unwrap_or_default(),
+        api_version,
+        cgroup_version: match info.cgroup_version {
+            Some(SystemInfoCgroupVersionEnum::_2) => 2,
+            _ => 1,
+        },
+        cgroup_driver: info
+            .cgroup_driver
+            .map(|driver| driver.to_string())
+            .unwrap_or_default(),
+        storage_driver: info.driver.unwrap_or_default(),
+        security_options: info.security_options.unwrap_or_default(),
+        cpus: info.ncpu.unwrap_or_default().unsigned_abs(),
+        memory: info.mem_total.unwrap_or_default().unsigned_abs(),
+        architecture: info.architecture.unwrap_or_default(),
+        kernel: info.kernel_version.unwrap_or_default(),
+        operating_system: info.operating_system.unwrap_or_default(),
+        root: info.docker_root_dir.unwrap_or_default().into(),
+    }
+}
+
+fn parse_api(version: &str) -> Option<(u32, u32)> {
+    let (major, minor) = version.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn api_versions_are_compared_as_numbers() {
+        assert!(parse_api("1.9") < Some(OLDEST_API));
+        assert!(parse_api("1.41") >= Some(OLDEST_API));
+        assert!(parse_api("2.0") >= Some(OLDEST_API));
+        assert!(parse_api("") < Some(OLDEST_API));
+    }
+}

@@ -1,0 +1,43 @@
+//! The environment variables that this crate reads, each with its meaning.
+
+/// A folder with `kube-apiserver`, `kube-controller-manager`, `kubelet`, `kubeadm` and `kubectl`: they are used as they are.
+/// A second name, for people who have such a folder already, is [`KUBEBUILDER_ASSETS`].
+pub const NODEJOIN_ASSETS: &str = "NODEJOIN_ASSETS";
+
+/// The folder of envtest; read where [`NODEJOIN_ASSETS`] is not set. Archives of envtest hold no kubelet: it must be added.
+pub const KUBEBUILDER_ASSETS: &str = "KUBEBUILDER_ASSETS";
+
+/// The version of Kubernetes whose official release is downloaded, such as `v1.29.4`.
+/// Unset: what the cache has, else a build of Debian's source package.
+pub const NODEJOIN_KUBERNETES: &str = "NODEJOIN_KUBERNETES";
+
+/// Where official releases are downloaded from; below it lies `release/<version>/bin/linux/<architecture>/<program>`.
+pub const NODEJOIN_RELEASE_URL: &str = "NODEJOIN_RELEASE_URL";
+
+/// The folder for downloads, build output and locks. Unset: `$XDG_CACHE_HOME/nodejoin`, else `~/.cache/nodejoin`.
+pub const NODEJOIN_CACHE: &str = "NODEJOIN_CACHE";
+
+/// The image that node and control-plane images start from, instead of `debian:bookworm-slim`; it must have apt.
+pub const NODEJOIN_BASE: &str = "NODEJOIN_BASE";
+
+/// A mirror of Debian, for the base image where none can be pulled.
+pub const NODEJOIN_DEBIAN_MIRROR: &str = "NODEJOIN_DEBIAN_MIRROR";
+
+/// The user's cache folder.
+pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+
+/// The user's home folder.
+pub const HOME: &str = "HOME";
+
+/// `keep`: containers of the run are left when it ends. The name is that of testcontainers, which reads it too.
+pub const TESTCONTAINERS_COMMAND: &str = "TESTCONTAINERS_COMMAND";
+
+/// Proxies that builds and downloads go through, where they are set.
+pub const PROXIES: [&str; 6] = [
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+];

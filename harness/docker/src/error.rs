@@ -1,0 +1,292 @@
+//! What can go wrong with the container engine and with images, and the way out.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bollard::errors::Error as EngineWord;
+
+/// Something that was asked of the container engine, or for an image, was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum DockerError {
+    /// No engine answers.
+    #[error("no container engine answers at `{host}`")]
+    Unreachable {
+        /// Where it was looked for.
+        host: String,
+        /// What the connection said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The engine speaks an API that is too old.
+    #[error("the container engine {version} speaks API {api}, and 1.41 is the oldest that will do")]
+    TooOld {
+        /// Its version.
+        version: String,
+        /// The API it speaks.
+        api: String,
+    },
+    /// The engine refused, or the connection broke.
+    #[error("could not {operation} `{object}`")]
+    Engine {
+        /// What was tried.
+        operation: &'static str,
+        /// With what.
+        object: String,
+        /// The engine's word.
+        #[source]
+        source: Box<EngineWord>,
+    },
+    /// A container did not start; nothing of it is left unless a later tear-down says so.
+    #[error("could not start container `{name}` from image `{image}`{}", log_lines(.lines))]
+    Start {
+        /// Its name.
+        name: String,
+        /// Its image.
+        image: String,
+        /// The last lines of its output, where it had any.
+        lines: String,
+        /// The engine's word.
+        #[source]
+        source: Box<testcontainers::TestcontainersError>,
+    },
+    /// A container or network is not what it was made to be.
+    #[error("{object} {wrong}")]
+    Unexpected {
+        /// Which.
+        object: String,
+        /// In which way.
+        wrong: String,
+    },
+    /// The run is being torn down: nothing new is made.
+    #[error("could not make {object}: run `{run}` is being torn down")]
+    Ending {
+        /// What was asked for.
+        object: String,
+        /// The run.
+        run: String,
+    },
+    /// Something took too long.
+    #[error("could not {operation} `{object}` within {} s", .limit.as_secs())]
+    TimedOut {
+        /// What was tried.
+        operation: &'static str,
+        /// With what.
+        object: String,
+        /// How long.
+        limit: Duration,
+    },
+    /// There is no recipe of this name.
+    #[error("there is no node image `{name}`; there are: {}", .known.join(", "))]
+    UnknownImage {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A recipe cannot be used as it stands.
+    #[error("the recipe of image `{recipe}` cannot be used: {wrong}")]
+    Recipe {
+        /// The recipe.
+        recipe: String,
+        /// Why.
+        wrong: String,
+    },
+    /// A build ended without an image.
+    #[error("could not build image `{image}`: {reason}\nits last lines, of `{}`:\n{lines}", .log.display())]
+    Build {
+        /// The image.
+        image: String,
+        /// The builder's word.
+        reason: String,
+        /// The file with all its output.
+        log: PathBuf,
+        /// The last lines of that.
+        lines: String,
+    },
+    /// There is no way to a base image.
+    #[error("could not make the base image `{image}`: {}", .tried.join("; "))]
+    Base {
+        /// The image.
+        image: String,
+        /// Every way that was tried and why it failed.
+        tried: Vec<String>,
+        /// The file with all output.
+        log: PathBuf,
+    },
+    /// A folder of Kubernetes programs lacks some.
+    #[error("`{}`, named by {variable}, has no {}", .folder.display(), .missing.join(", no "))]
+    Assets {
+        /// The folder.
+        folder: PathBuf,
+        /// The variable that named it.
+        variable: String,
+        /// What it should have had.
+        missing: Vec<String>,
+    },
+    /// A program of Kubernetes cannot be used.
+    #[error("`{}` cannot be used: {wrong}", .program.display())]
+    Program {
+        /// The file.
+        program: PathBuf,
+        /// Why.
+        wrong: String,
+    },
+    /// A version that is none.
+    #[error("`{value}` is no version of Kubernetes such as `v1.20.2`")]
+    Version {
+        /// What was given.
+        value: String,
+    },
+    /// A file of a release could not be downloaded.
+    #[error("could not download `{url}`: {reason}")]
+    Download {
+        /// Its address.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// A downloaded file is not the published one.
+    #[error("`{url}` is not what was published: its SHA-256 is {seen}, and {expected} was published")]
+    Checksum {
+        /// Its address.
+        url: String,
+        /// The published sum.
+        expected: String,
+        /// The sum of what came.
+        seen: String,
+    },
+    /// A file or folder of the cache could not be used.
+    #[error("could not {operation} `{}`", .path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// With which.
+        path: PathBuf,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl DockerError {
+    /// The way out, where one is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Unreachable { host, source } => return Some(start_hint(host, &source.to_string())),
+            Self::TooOld { .. } => "install Docker Engine 20.10 or newer",
+            Self::Engine { source, .. } => return engine_hint(source),
+            Self::Start { .. } => "`nodejoin doctor` checks what the engine allows",
+            Self::TimedOut { .. } => {
+                "`nodejoin doctor` tells how busy this machine is; `nodejoin sweep` removes what was left"
+            }
+            Self::UnknownImage { .. } => "set `image.name` in the scenario to one of them",
+            Self::Build { .. } => {
+                "the build needs a mirror of Debian; behind a proxy set `http_proxy` and `https_proxy`"
+            }
+            Self::Base { .. } => {
+                "let the engine reach a registry, or install `mmdebstrap`, or make an image of Debian bookworm yourself \
+                 and tag it as `nodejoin/base:<the tag above>`"
+            }
+            Self::Assets { .. } => "put the programs there, or unset the variable",
+            Self::Program { .. } => "it must be a Linux program of this machine's architecture",
+            Self::Version { .. } => "see https://kubernetes.io/releases for versions",
+            Self::Download { .. } => {
+                "set NODEJOIN_ASSETS to a folder with the programs, NODEJOIN_RELEASE_URL to a mirror, \
+                 or ask for no version: then they are built from Debian's source package"
+            }
+            Self::Checksum { .. } => {
+                "a proxy may have changed it; try again, or set NODEJOIN_RELEASE_URL to another mirror"
+            }
+            Self::Io { .. } => "set NODEJOIN_CACHE to a folder that can be written",
+            Self::Unexpected { .. } | Self::Ending { .. } | Self::Recipe { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// An error of the engine while doing something with an object.
+    pub(crate) fn engine(
+        operation: &'static str,
+        object: impl Into<String>,
+    ) -> impl FnOnce(EngineWord) -> Self {
+        let object = object.into();
+        move |source| match source {
+            EngineWord::RequestTimeoutError => Self::TimedOut {
+                operation,
+                object,
+                limit: Duration::from_secs(120),
+            },
+            source => Self::Engine {
+                operation,
+                object,
+                source: Box::new(source),
+            },
+        }
+    }
+
+    /// An error of the file system.
+    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            operation,
+            path,
+            source,
+        }
+    }
+}
+
+/// The status with which the engine answered, where it did.
+pub(crate) fn status(error: &EngineWord) -> Option<u16> {
+    match error {
+        EngineWord::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+fn log_lines(lines: &str) -> String {
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("; its last lines:\n{lines}")
+    }
+}
+
+fn start_hint(host: &str, said: &str) -> String {
+    let local = host.starts_with("unix://") || host.starts_with('/');
+    if said.to_lowercase().contains("permission denied") {
+        return "add yourself to the group `docker` (`sudo usermod -aG docker $USER`), then log in again"
+            .to_owned();
+    }
+    match local {
+        true => "start it with `sudo systemctl start docker` (`sudo service docker start` without systemd; Docker Desktop: \
+                 start the application), or set DOCKER_HOST to where it listens"
+            .to_owned(),
+        false => format!("DOCKER_HOST says `{host}`: start the engine there, or unset it"),
+    }
+}
+
+fn engine_hint(source: &EngineWord) -> Option<String> {
+    let EngineWord::DockerResponseServerError { message, .. } = source else {
+        return None;
+    };
+    let known = [
+        (
+            "address pool",
+            "Docker has no subnet left: remove unused networks with `nodejoin sweep` or `docker network prune`",
+        ),
+        (
+            "no space left",
+            "the disk is full: `nodejoin images prune` and `docker system prune` free some",
+        ),
+        (
+            "too many open files",
+            "raise fs.inotify.max_user_instances, see `nodejoin doctor`",
+        ),
+        ("No such container", "it ended or was removed by somebody else"),
+    ];
+    known
+        .iter()
+        .find(|(part, _)| message.contains(part))
+        .map(|(_, hint)| (*hint).to_owned())
+}

@@ -1,0 +1,122 @@
+//! A throw-away container that runs one command and is gone.
+
+use std::time::{Duration, SystemTime};
+
+use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions,
+    WaitContainerOptions,
+};
+use futures::StreamExt as _;
+use tokio::time::timeout;
+
+use crate::engine::Engine;
+use crate::error::DockerError;
+use crate::labels;
+use crate::owner::Owner;
+
+/// How long a probe may run.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A command in a container of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Probe {
+    image: String,
+    host: HostConfig,
+}
+
+impl Probe {
+    /// The operation that fails when the engine refuses the container's privileges.
+    pub(crate) const START: &str = "start a probe from image";
+
+    /// A probe without a network.
+    pub(crate) fn of(image: &str) -> Self {
+        let host = HostConfig {
+            network_mode: Some("none".to_owned()),
+            ..HostConfig::default()
+        };
+        Self {
+            image: image.to_owned(),
+            host,
+        }
+    }
+
+    /// The same with other privileges or another network.
+    #[must_use]
+    pub(crate) fn with_host(mut self, host: HostConfig) -> Self {
+        let network = host
+            .network_mode
+            .clone()
+            .or_else(|| self.host.network_mode.clone());
+        self.host = HostConfig {
+            network_mode: network,
+            ..host
+        };
+        self
+    }
+
+    /// Runs a shell command and gives its exit code and output.
+    pub(crate) async fn run(self, engine: &Engine, command: &str) -> Result<(i64, String), DockerError> {
+        let (engine, command) = (engine.clone(), command.to_owned());
+        // A task of its own: a caller that goes away must not leave a container.
+        let task = tokio::spawn(async move { self.run_to_its_removal(&engine, &command).await });
+        task.await
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+
+    async fn run_to_its_removal(self, engine: &Engine, command: &str) -> Result<(i64, String), DockerError> {
+        let docker = engine.docker();
+        let name = format!("nodejoin-probe-{}-{:x}", std::process::id(), rand_bits());
+        let body = ContainerCreateBody {
+            image: Some(self.image.clone()),
+            entrypoint: Some(vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()]),
+            labels: Some(labels::of("probe", "probe", &Owner::current(), SystemTime::now())),
+            host_config: Some(self.host.clone()),
+            ..ContainerCreateBody::default()
+        };
+        let options = CreateContainerOptionsBuilder::new().name(&name).build();
+        let created = docker.create_container(Some(options), body).await;
+        created.map_err(DockerError::engine("make a probe from image", &self.image))?;
+        let done = timeout(LIMIT, self.follow(engine, &name)).await;
+        let force = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+        let removed = docker.remove_container(&name, Some(force)).await;
+        let late = DockerError::TimedOut {
+            operation: "run a probe in",
+            object: self.image.clone(),
+            limit: LIMIT,
+        };
+        let done = done.unwrap_or(Err(late))?;
+        removed.map_err(DockerError::engine("remove the probe", name))?;
+        Ok(done)
+    }
+
+    async fn follow(&self, engine: &Engine, name: &str) -> Result<(i64, String), DockerError> {
+        let docker = engine.docker();
+        let start = docker.start_container(name, None::<StartContainerOptions>).await;
+        start.map_err(DockerError::engine(Self::START, &self.image))?;
+        let code = match docker
+            .wait_container(name, None::<WaitContainerOptions>)
+            .next()
+            .await
+        {
+            Some(Ok(end)) => end.status_code,
+            Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
+            Some(Err(error)) => return Err(DockerError::engine("wait for the probe", name)(error)),
+            None => -1,
+        };
+        let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
+        let mut log = docker.logs(name, Some(options));
+        let mut output = String::new();
+        while let Some(piece) = log.next().await {
+            let piece = piece.map_err(DockerError::engine("read the output of the probe", name))?;
+            output.push_str(&String::from_utf8_lossy(&piece.into_bytes()));
+        }
+        Ok((code, output))
+    }
+}
+
+/// Bits that differ from call to call and from process to process.
+pub(crate) fn rand_bits() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(SystemTime::now())
+}

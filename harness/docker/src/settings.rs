@@ -1,0 +1,150 @@
+//! Where images and programs come from, resolved once from the environment.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::env;
+
+/// Where images and programs come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSettings {
+    /// A folder with the programs of Kubernetes, with the variable that named it.
+    pub assets: Option<Assets>,
+    /// The version whose official release is wanted, such as `v1.29.4`.
+    pub kubernetes: Option<String>,
+    /// Where official releases are downloaded from, without a slash at the end.
+    pub release_url: String,
+    /// The folder for downloads, build output and locks.
+    pub cache: PathBuf,
+    /// The image that others start from, where a registry answers or it is there already.
+    pub base: String,
+    /// The mirror of Debian that a base image is made from where none can be pulled.
+    pub debian_mirror: String,
+    /// How long a registry may be silent before it counts as one that does not answer.
+    pub registry_limit: Duration,
+    /// How long a server of releases may take to answer at all.
+    pub connect_limit: Duration,
+    /// Proxies that builds go through, by the name of their variable.
+    pub proxies: Vec<(String, String)>,
+}
+
+/// A folder with the programs of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assets {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The variable or flag that named it, for messages.
+    pub named_by: String,
+}
+
+impl ImageSettings {
+    /// What every image starts from, unless told otherwise.
+    pub const BASE: &str = "debian:bookworm-slim";
+    /// Where the Kubernetes project publishes its releases.
+    pub const RELEASE_URL: &str = "https://dl.k8s.io";
+    /// Debian's own entry to its mirrors.
+    pub const DEBIAN_MIRROR: &str = "http://deb.debian.org/debian";
+
+    /// Settings with everything at its default and this cache folder.
+    #[must_use]
+    pub fn with_cache(cache: impl Into<PathBuf>) -> Self {
+        Self {
+            assets: None,
+            kubernetes: None,
+            release_url: Self::RELEASE_URL.to_owned(),
+            cache: cache.into(),
+            base: Self::BASE.to_owned(),
+            debian_mirror: Self::DEBIAN_MIRROR.to_owned(),
+            registry_limit: Duration::from_secs(10),
+            connect_limit: Duration::from_secs(5),
+            proxies: Vec::new(),
+        }
+    }
+
+    /// Settings from an environment, which is any function from a variable's name to its value.
+    #[must_use]
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let text = |name: &str, default: &str| set(name).unwrap_or_else(|| default.to_owned());
+        let assets = [env::NODEJOIN_ASSETS, env::KUBEBUILDER_ASSETS]
+            .iter()
+            .find_map(|name| {
+                Some(Assets {
+                    folder: set(name)?.into(),
+                    named_by: (*name).to_owned(),
+                })
+            });
+        let release_url = text(env::NODEJOIN_RELEASE_URL, Self::RELEASE_URL);
+        Self {
+            assets,
+            kubernetes: set(env::NODEJOIN_KUBERNETES),
+            release_url: release_url.trim_end_matches('/').to_owned(),
+            base: text(env::NODEJOIN_BASE, Self::BASE),
+            debian_mirror: text(env::NODEJOIN_DEBIAN_MIRROR, Self::DEBIAN_MIRROR),
+            proxies: env::PROXIES
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), set(name)?)))
+                .collect(),
+            ..Self::with_cache(cache_folder(&set))
+        }
+    }
+}
+
+fn cache_folder(set: impl Fn(&str) -> Option<String>) -> PathBuf {
+    if let Some(folder) = set(env::NODEJOIN_CACHE) {
+        return folder.into();
+    }
+    if let Some(folder) = set(env::XDG_CACHE_HOME) {
+        return PathBuf::from(folder).join("nodejoin");
+    }
+    // A user without a home is most often a container's: its temporary folder lives as long as anything there.
+    set(env::HOME).map_or_else(
+        || std::env::temp_dir().join("nodejoin-cache"),
+        |home| PathBuf::from(home).join(".cache/nodejoin"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(variables: &[(&str, &str)]) -> ImageSettings {
+        let found = |name: &str| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        ImageSettings::from_lookup(found)
+    }
+
+    #[test]
+    fn the_cache_is_where_the_user_keeps_caches() {
+        let home = ("HOME", "/home/u");
+        assert_eq!(settings(&[home]).cache, PathBuf::from("/home/u/.cache/nodejoin"));
+        assert_eq!(
+            settings(&[home, ("XDG_CACHE_HOME", "/c")]).cache,
+            PathBuf::from("/c/nodejoin")
+        );
+        assert_eq!(
+            settings(&[home, ("XDG_CACHE_HOME", "/c"), ("NODEJOIN_CACHE", "/n")]).cache,
+            PathBuf::from("/n")
+        );
+    }
+
+    #[test]
+    fn our_own_folder_of_programs_goes_first_and_an_empty_variable_is_unset() {
+        let both = settings(&[("NODEJOIN_ASSETS", "/a"), ("KUBEBUILDER_ASSETS", "/k")]);
+        assert_eq!(both.assets.unwrap().folder, PathBuf::from("/a"));
+        let other = settings(&[("NODEJOIN_ASSETS", ""), ("KUBEBUILDER_ASSETS", "/k")]);
+        assert_eq!(other.assets.unwrap().named_by, "KUBEBUILDER_ASSETS");
+    }
+
+    #[test]
+    fn a_slash_at_the_end_of_the_mirror_does_not_matter() {
+        assert_eq!(
+            settings(&[("NODEJOIN_RELEASE_URL", "http://mirror/k8s/")]).release_url,
+            "http://mirror/k8s"
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! What the tests on a real engine share.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::collections::HashMap;
+
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptionsBuilder,
+    ListVolumesOptionsBuilder,
+};
+use nodejoin_core::ids::RunId;
+use nodejoin_docker::Engine;
+
+/// Connects, or says what a person must do: a test that passes without an engine proves nothing.
+pub async fn engine() -> Engine {
+    match Engine::connect().await {
+        Ok(engine) => engine,
+        Err(error) => panic!("{error}; {}", error.hint().unwrap_or_default()),
+    }
+}
+
+/// A run id that no other test has.
+pub fn run_id() -> RunId {
+    use std::hash::{BuildHasher as _, RandomState};
+    let bits = RandomState::new().hash_one(std::process::id());
+    format!("t{bits:015x}")[..16].parse().unwrap()
+}
+
+/// An image with a shell that the engine has: the base image of ours, or anything of Debian.
+pub async fn shell_image(engine: &Engine) -> (String, String) {
+    let all = engine
+        .docker()
+        .list_images(Some(ListImagesOptionsBuilder::new().build()))
+        .await
+        .unwrap();
+    let tags: Vec<_> = all.into_iter().flat_map(|image| image.repo_tags).collect();
+    let wanted = ["nodejoin/base:", "njbase:", "debian:", "nodejoin/"];
+    let found = wanted
+        .iter()
+        .find_map(|start| tags.iter().find(|tag| tag.starts_with(start)));
+    let found = found.expect("an image with a shell: `nodejoin images build` makes one");
+    let (name, tag) = found.rsplit_once(':').unwrap();
+    (name.to_owned(), tag.to_owned())
+}
+
+/// Containers, networks and volumes with a run's label.
+pub async fn objects(engine: &Engine, run: &str) -> Vec<String> {
+    let filter = HashMap::from([("label", vec![format!("nodejoin.run={run}")])]);
+    let docker = engine.docker();
+    let containers = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filter)
+        .build();
+    let containers = docker.list_containers(Some(containers)).await.unwrap();
+    let networks = ListNetworksOptionsBuilder::new().filters(&filter).build();
+    let networks = docker.list_networks(Some(networks)).await.unwrap();
+    let volumes = ListVolumesOptionsBuilder::new().filters(&filter).build();
+    let volumes = docker
+        .list_volumes(Some(volumes))
+        .await
+        .unwrap()
+        .volumes
+        .unwrap_or_default();
+    let containers = containers
+        .into_iter()
+        .map(|it| format!("container {}", it.names.unwrap_or_default().concat()));
+    let networks = networks
+        .into_iter()
+        .map(|it| format!("network {}", it.name.unwrap_or_default()));
+    let volumes = volumes.into_iter().map(|it| format!("volume {}", it.name));
+    containers.chain(networks).chain(volumes).collect()
+}
