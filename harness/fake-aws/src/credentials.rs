@@ -1,0 +1,225 @@
+//! The credentials that an instance's role gets: made, renewed and found again, and what is derived from an instance's own key.
+
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
+use hmac::{Hmac, Mac};
+use rand::RngCore;
+use sha2::{Digest, Sha256};
+use time::{Duration, OffsetDateTime};
+
+use crate::secret::Secret;
+
+/// How long credentials live. Real ones live about six hours.
+pub const LIFETIME: Duration = Duration::hours(6);
+/// New credentials are there at least this long before the old ones expire (AWS documents five minutes).
+pub const RENEWED_BEFORE: Duration = Duration::minutes(15);
+/// Expired credentials are remembered this long, so that their use is told as expiry and not as an unknown key.
+const REMEMBERED: Duration = Duration::hours(24);
+
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// One set of temporary credentials.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// `ASIA` and 16 more; not a secret.
+    pub access_key_id: String,
+    /// Secret access key, 40 characters.
+    pub secret_access_key: Secret,
+    /// Session token.
+    pub token: Secret,
+    /// When they were made.
+    pub updated: OffsetDateTime,
+    /// When they expire.
+    pub expires: OffsetDateTime,
+}
+
+/// Every set of credentials that an instance got.
+#[derive(Debug, Default)]
+pub struct Issued(Vec<Credentials>);
+
+impl Issued {
+    /// The credentials to hand out now; new ones where the last are about to expire.
+    pub fn current(&mut self, now: OffsetDateTime) -> &Credentials {
+        let fresh = self
+            .0
+            .last()
+            .is_some_and(|last| now >= last.updated && now + RENEWED_BEFORE < last.expires);
+        if !fresh {
+            self.0.retain(|old| now < old.expires + REMEMBERED);
+            self.0.push(Credentials::issue(now));
+        }
+        &self.0[self.0.len() - 1]
+    }
+
+    /// The credentials with this access key id.
+    #[must_use]
+    pub fn find(&self, access_key_id: &str) -> Option<&Credentials> {
+        self.0
+            .iter()
+            .find(|credentials| credentials.access_key_id == access_key_id)
+    }
+}
+
+impl Credentials {
+    fn issue(now: OffsetDateTime) -> Self {
+        // The first bytes are those of every real session token.
+        let token = format!("IQoJb3JpZ2luX2Vj{}", BASE64_STANDARD.encode(random::<630>()));
+        Self {
+            access_key_id: format!("ASIA{}", base32::<16>(&random::<16>())),
+            secret_access_key: Secret::new(BASE64_STANDARD.encode(random::<30>())),
+            token: Secret::new(token),
+            updated: now,
+            expires: now + LIFETIME,
+        }
+    }
+}
+
+/// The unique id that IAM gives to a role, an instance profile or a user: a prefix and 17 characters, the same for the same name.
+#[must_use]
+pub fn unique_id(prefix: &str, arn: &str) -> String {
+    format!("{prefix}{}", base32::<17>(&Sha256::digest(arn)))
+}
+
+fn base32<const LENGTH: usize>(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .take(LENGTH)
+        .map(|byte| char::from(BASE32[usize::from(byte % 32)]))
+        .collect()
+}
+
+fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    rand::rng().fill_bytes(&mut bytes);
+    bytes
+}
+
+/// A request id as AWS writes it.
+#[must_use]
+pub fn request_id() -> String {
+    let text = hex::encode(random::<16>());
+    format!(
+        "{}-{}-4{}-a{}-{}",
+        &text[..8],
+        &text[8..12],
+        &text[13..16],
+        &text[17..20],
+        &text[20..]
+    )
+}
+
+/// An instance's own key. Metadata tokens and registry passwords are proved by it instead of being remembered, so that a
+/// client that asks for a million of them costs no memory.
+pub struct InstanceKey([u8; 32]);
+
+impl std::fmt::Debug for InstanceKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("InstanceKey(..)")
+    }
+}
+
+/// What an instance's key proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A session token of the metadata service.
+    MetadataToken,
+    /// A password of the image registry.
+    RegistryPassword,
+    /// The signature of the identity document.
+    IdentitySignature,
+}
+
+impl InstanceKey {
+    /// A new key.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(random())
+    }
+
+    /// The proof of some bytes.
+    #[must_use]
+    pub fn proof(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32] {
+        let mut mac = self.mac(purpose);
+        mac.update(bytes);
+        mac.finalize().into_bytes().into()
+    }
+
+    fn mac(&self, purpose: Purpose) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        mac.update(&[purpose as u8]);
+        mac
+    }
+
+    /// A session token of the metadata service: 56 characters that start with `AQAEA`, as real ones do.
+    #[must_use]
+    pub fn metadata_token(&self, expires: OffsetDateTime) -> String {
+        let mut token = [0_u8; 40];
+        token[..4].copy_from_slice(&[1, 0, 4, random::<1>()[0] & 3]);
+        token[4..12].copy_from_slice(&expires.unix_timestamp().to_be_bytes());
+        token[12..16].copy_from_slice(&random::<4>());
+        let proof = self.proof(Purpose::MetadataToken, &token[..16]);
+        token[16..].copy_from_slice(&proof[..24]);
+        BASE64_URL_SAFE.encode(token)
+    }
+
+    /// When a token expires; `None` where it is not one of this instance's.
+    #[must_use]
+    pub fn token_expiry(&self, token: &str) -> Option<OffsetDateTime> {
+        let bytes: [u8; 40] = BASE64_URL_SAFE.decode(token).ok()?.try_into().ok()?;
+        if self.proof(Purpose::MetadataToken, &bytes[..16])[..24] != bytes[16..] {
+            return None;
+        }
+        OffsetDateTime::from_unix_timestamp(i64::from_be_bytes(bytes[4..12].try_into().ok()?)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noon() -> OffsetDateTime {
+        OffsetDateTime::from_unix_timestamp(1_778_155_200).unwrap()
+    }
+
+    #[test]
+    fn credentials_have_the_form_of_real_ones() {
+        let credentials = Credentials::issue(noon());
+        assert!(credentials.access_key_id.starts_with("ASIA") && credentials.access_key_id.len() == 20);
+        assert_eq!(credentials.secret_access_key.reveal().len(), 40);
+        assert!(credentials.token.reveal().starts_with("IQoJb3JpZ2luX2Vj"));
+        assert!(!format!("{credentials:?}").contains(credentials.secret_access_key.reveal()));
+    }
+
+    #[test]
+    fn credentials_are_renewed_before_they_expire_and_stay_known() {
+        let mut issued = Issued::default();
+        let first = issued.current(noon()).access_key_id.clone();
+        assert_eq!(issued.current(noon() + Duration::hours(5)).access_key_id, first);
+        assert_ne!(
+            issued
+                .current(noon() + LIFETIME - Duration::minutes(10))
+                .access_key_id,
+            first
+        );
+        assert!(issued.find(&first).is_some());
+    }
+
+    #[test]
+    fn tokens_are_56_characters_and_bound_to_their_instance() {
+        let (key, other) = (InstanceKey::generate(), InstanceKey::generate());
+        let token = key.metadata_token(noon());
+        assert_eq!((token.len(), &token[..5]), (56, "AQAEA"));
+        assert!(token.ends_with("=="));
+        assert_eq!(key.token_expiry(&token), Some(noon()));
+        assert_eq!(other.token_expiry(&token), None);
+        assert_eq!(key.token_expiry("fake"), None);
+    }
+
+    #[test]
+    fn unique_ids_are_stable() {
+        let id = unique_id("AROA", "arn:aws:iam::111122223333:role/demo");
+        assert_eq!(id.len(), 21);
+        assert_eq!(id, unique_id("AROA", "arn:aws:iam::111122223333:role/demo"));
+        assert_eq!(request_id().len(), 36);
+    }
+}

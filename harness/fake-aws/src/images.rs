@@ -1,0 +1,252 @@
+//! Container images for the fake registry, packed in the process: no builder and no registry is needed to have them.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::error::FakeAwsError;
+
+/// Media type of a manifest.
+pub const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
+const CONFIG_TYPE: &str = "application/vnd.docker.container.image.v1+json";
+const LAYER_TYPE: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
+
+/// Which tags of a repository lead to an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tags {
+    /// Every tag that is asked for: a pause image has to be there under whatever tag an AMI was built for.
+    Any,
+    /// These.
+    Only(Vec<String>),
+}
+
+/// An image in a repository. Cloning one copies no content.
+#[derive(Debug, Clone)]
+pub struct RegistryImage {
+    /// Repository, such as `eks/pause`.
+    pub repository: String,
+    /// Tags.
+    pub tags: Tags,
+    manifest: Blob,
+    blobs: Vec<Blob>,
+}
+
+/// Bytes with their digest.
+#[derive(Debug, Clone)]
+pub struct Blob {
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// Media type.
+    pub media_type: &'static str,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+impl Blob {
+    fn new(media_type: &'static str, bytes: Vec<u8>) -> Self {
+        Self {
+            digest: digest(&bytes),
+            media_type,
+            bytes: bytes.into(),
+        }
+    }
+
+    fn descriptor(&self) -> Value {
+        json!({ "mediaType": self.media_type, "size": self.bytes.len(), "digest": self.digest })
+    }
+}
+
+/// A layer: an uncompressed tar archive.
+#[derive(Debug, Clone)]
+pub struct Layer(pub Vec<u8>);
+
+impl RegistryImage {
+    /// Packs an image.
+    ///
+    /// # Errors
+    /// Where a layer cannot be compressed.
+    pub fn pack(
+        repository: &str,
+        tags: Tags,
+        command: &[&str],
+        layers: &[Layer],
+    ) -> Result<Self, FakeAwsError> {
+        let failed = |source| FakeAwsError::Image {
+            repository: repository.to_owned(),
+            source,
+        };
+        let packed = layers
+            .iter()
+            .map(|layer| gzip(&layer.0))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(failed)?;
+        let layer_blobs: Vec<Blob> = packed
+            .into_iter()
+            .map(|bytes| Blob::new(LAYER_TYPE, bytes))
+            .collect();
+        let config = Blob::new(CONFIG_TYPE, config(command, layers).to_string().into_bytes());
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST_TYPE,
+            "config": config.descriptor(),
+            "layers": layer_blobs.iter().map(Blob::descriptor).collect::<Vec<_>>(),
+        });
+        let manifest = Blob::new(MANIFEST_TYPE, manifest.to_string().into_bytes());
+        let blobs = layer_blobs.into_iter().chain([config]).collect();
+        Ok(Self {
+            repository: repository.to_owned(),
+            tags,
+            manifest,
+            blobs,
+        })
+    }
+
+    /// The same image in another repository.
+    #[must_use]
+    pub fn with_repository(&self, repository: &str) -> Self {
+        Self {
+            repository: repository.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The manifest that a tag or a digest leads to.
+    #[must_use]
+    pub fn manifest(&self, reference: &str) -> Option<&Blob> {
+        let found = match &self.tags {
+            _ if reference.starts_with("sha256:") => reference == self.manifest.digest,
+            Tags::Any => true,
+            Tags::Only(tags) => tags.iter().any(|tag| tag == reference),
+        };
+        found.then_some(&self.manifest)
+    }
+
+    /// A blob of this image.
+    #[must_use]
+    pub fn blob(&self, digest: &str) -> Option<&Blob> {
+        self.blobs.iter().find(|blob| blob.digest == digest)
+    }
+}
+
+/// The images that a node needs, made from a static busybox: `eks/pause` and `eks/pause-amd64` under every tag, and
+/// `nodejoin/echo`, which answers on port 8080 with its own host name.
+///
+/// # Errors
+/// Where they cannot be packed.
+pub fn busybox_images(busybox: &[u8]) -> Result<Vec<RegistryImage>, FakeAwsError> {
+    let layer = busybox_layer(busybox).map_err(|source| FakeAwsError::Image {
+        repository: "busybox".to_owned(),
+        source,
+    })?;
+    let layers = std::slice::from_ref(&layer);
+    let pause = RegistryImage::pack("eks/pause", Tags::Any, &["/bin/sh", "-c", PAUSE], layers)?;
+    let echo = RegistryImage::pack("nodejoin/echo", Tags::Any, &["/bin/sh", "-c", ECHO], layers)?;
+    let older = pause.with_repository("eks/pause-amd64");
+    Ok(vec![pause, older, echo])
+}
+
+/// The first process of a sandbox gets no default actions of signals: without a trap, every pod would take its whole grace
+/// period to end.
+const PAUSE: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
+/// One file that says who answers.
+const ECHO: &str = "mkdir -p /tmp/www && hostname > /tmp/www/index.html && cd /tmp/www || exit 1\n\
+    httpd -f -p 8080 -h /tmp/www & server=$!\n\
+    trap 'kill $server; exit 0' TERM INT\n\
+    wait $server";
+
+/// What busybox is called by: enough for the commands above and for a look around.
+const APPLETS: &[&str] = &[
+    "sh", "sleep", "httpd", "hostname", "mkdir", "cat", "ls", "ps", "kill", "nc", "wget", "env", "id", "ip",
+    "nslookup", "echo", "true",
+];
+
+fn busybox_layer(busybox: &[u8]) -> io::Result<Layer> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for folder in ["bin", "tmp", "etc"] {
+        let mode = if folder == "tmp" { 0o1777 } else { 0o755 };
+        let mut header = header(tar::EntryType::Directory, mode, 0);
+        archive.append_data(&mut header, format!("{folder}/"), io::empty())?;
+    }
+    let mut program = header(tar::EntryType::Regular, 0o755, busybox.len() as u64);
+    archive.append_data(&mut program, "bin/busybox", busybox)?;
+    for applet in APPLETS {
+        archive.append_link(
+            &mut header(tar::EntryType::Symlink, 0o777, 0),
+            format!("bin/{applet}"),
+            "busybox",
+        )?;
+    }
+    Ok(Layer(archive.into_inner()?))
+}
+
+/// Everything about an entry is fixed: the same busybox gives the same digests.
+fn header(kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(size);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
+}
+
+fn config(command: &[&str], layers: &[Layer]) -> Value {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    json!({
+        "architecture": architecture,
+        "os": "linux",
+        "created": "1970-01-01T00:00:00Z",
+        "config": { "Env": ["PATH=/bin"], "Entrypoint": command, "WorkingDir": "/" },
+        "rootfs": { "type": "layers", "diff_ids": layers.iter().map(|layer| digest(&layer.0)).collect::<Vec<_>>() },
+        "history": layers.iter().map(|_| json!({ "created": "1970-01-01T00:00:00Z", "created_by": "nodejoin" })).collect::<Vec<_>>(),
+    })
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_name_what_they_hold() {
+        let images = busybox_images(b"not really busybox").unwrap();
+        let pause = &images[0];
+        let manifest = pause.manifest("3.5").unwrap();
+        assert_eq!(pause.manifest(&manifest.digest).unwrap().bytes, manifest.bytes);
+        let manifest: Value = serde_json::from_slice(&manifest.bytes).unwrap();
+        for digest in [&manifest["config"]["digest"], &manifest["layers"][0]["digest"]] {
+            let digest = digest.as_str().unwrap();
+            assert_eq!(super::digest(&pause.blob(digest).unwrap().bytes), digest);
+        }
+        let again = busybox_images(b"not really busybox").unwrap();
+        assert_eq!(again[0].manifest.digest, pause.manifest.digest);
+    }
+
+    #[test]
+    fn tags_are_any_or_only_these() {
+        let image = RegistryImage::pack("demo", Tags::Only(vec!["1".into()]), &["x"], &[]).unwrap();
+        assert!(
+            image.manifest("1").is_some()
+                && image.manifest("2").is_none()
+                && image.manifest("sha256:00").is_none()
+        );
+    }
+}

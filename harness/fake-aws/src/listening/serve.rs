@@ -1,0 +1,243 @@
+//! A request's way: its world by its source address, the fault that meets it, the answer, the event.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{Request as HttpRequest, Response, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use nodejoin_core::fault::Effect;
+use nodejoin_core::observation::AwsCall;
+use tokio::time::Instant;
+
+use super::body::AnswerBody;
+use super::worlds::{Shared, Worlds, moment};
+use crate::exchange::{Answer, Request, ServiceError};
+use crate::faults::Asked;
+use crate::router::Route;
+use crate::wire::defaults::fault_error;
+use crate::world::{AwsEventKind, Target};
+
+/// No AWS request that a node makes is larger.
+const LARGEST_BODY: usize = 1024 * 1024;
+/// A body that does not arrive within this time is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Where a node asks which run answers it, before its own system starts.
+const RUN_PATH: &str = "/nodejoin/run";
+
+/// The port that a request came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Port {
+    /// The metadata service's.
+    Metadata,
+    /// The one of all others.
+    Services,
+}
+
+/// The connection is closed without an answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Dropped {
+    /// A fault says so.
+    #[error("the connection is refused, as the scenario's fault says")]
+    Refused,
+    /// The client did not send its request.
+    #[error("reading the request")]
+    Unread(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The client was too slow.
+    #[error("the request's body did not arrive")]
+    TooSlow,
+}
+
+/// Answers one request of a connection.
+pub(super) async fn request(
+    worlds: Arc<Worlds>,
+    source: Ipv4Addr,
+    port: Port,
+    incoming: HttpRequest<Incoming>,
+) -> Result<Response<AnswerBody>, Dropped> {
+    let Some(shared) = worlds.at(source) else {
+        return Ok(unattached());
+    };
+    let at = worlds.now();
+    if port == Port::Metadata && incoming.uri().path() == RUN_PATH {
+        shared.lock().tell(at, AwsEventKind::Isolated);
+        return Ok(bare(StatusCode::OK, worlds.run().to_string()));
+    }
+    let started = Instant::now();
+    let (request, too_large) = read(incoming).await?;
+    let call = Call {
+        shared,
+        port,
+        request,
+        at,
+        started,
+    };
+    call.run(too_large, &worlds).await
+}
+
+/// One request with everything its event needs.
+struct Call {
+    shared: Shared,
+    port: Port,
+    request: Request,
+    at: SystemTime,
+    started: Instant,
+}
+
+impl Call {
+    async fn run(self, too_large: bool, worlds: &Worlds) -> Result<Response<AnswerBody>, Dropped> {
+        let route = match self.port {
+            Port::Metadata => Route::Metadata,
+            Port::Services => Route::of_host(&self.request),
+        };
+        let target = route.identify(&self.request);
+        let met = self.meet(&target);
+        if let Some((_, Effect::DelayMs(delay))) = &met {
+            tokio::time::sleep(Duration::from_millis(*delay)).await;
+        }
+        let fault = met.as_ref().map(|(place, _)| *place);
+        let answer = match met.map(|(_, effect)| effect) {
+            Some(Effect::Refuse) => {
+                self.tell(&route, &target, fault, None);
+                return Err(Dropped::Refused);
+            }
+            Some(Effect::Error {
+                status,
+                code,
+                message,
+            }) => route.error(&self.request, fault_error(target.service, status, code, message)),
+            Some(Effect::CutAfter(length)) => {
+                let answer = self.answer(&route, &target, too_large, worlds);
+                self.tell(&route, &target, fault, Some(&answer));
+                return Ok(respond(&answer, AnswerBody::cut_after(&answer.body, length)));
+            }
+            Some(Effect::DelayMs(_)) | None => self.answer(&route, &target, too_large, worlds),
+        };
+        self.tell(&route, &target, fault, Some(&answer));
+        Ok(respond(&answer, AnswerBody::whole(answer.body.clone())))
+    }
+
+    fn meet(&self, target: &Target) -> Option<(usize, Effect)> {
+        let mut instance = self.shared.lock();
+        let seconds = moment(&instance, self.at).seconds();
+        let asked = Asked {
+            service: target.service,
+            operation: &target.operation,
+            path: &self.request.path,
+            seconds,
+        };
+        instance.faults.meet(asked)
+    }
+
+    fn answer(&self, route: &Route, target: &Target, too_large: bool, worlds: &Worlds) -> Answer {
+        if too_large {
+            let error = ServiceError::new(
+                413,
+                "RequestEntityTooLarge",
+                "The request is larger than this service takes",
+            );
+            return route.error(&self.request, error);
+        }
+        let mut instance = self.shared.lock();
+        // The time after a delay, not before it: credentials may have expired meanwhile.
+        let now = moment(&instance, worlds.now());
+        route.answer(&mut instance, &self.request, target, now)
+    }
+
+    fn tell(&self, route: &Route, target: &Target, fault: Option<usize>, answer: Option<&Answer>) {
+        let error = answer.and_then(|answer| answer.error.as_ref());
+        let authorization = match answer {
+            Some(answer) => answer.authorization.clone(),
+            None => {
+                route
+                    .error(&self.request, ServiceError::new(0, "", ""))
+                    .authorization
+            }
+        };
+        let call = AwsCall {
+            service: target.service,
+            operation: target.operation.clone(),
+            method: self.request.method.to_string(),
+            host: self.request.host_name(),
+            path: self.request.path.clone(),
+            status: answer.map_or(0, |answer| answer.status),
+            error: error.map(|error| error.code.clone()),
+            message: error.map(|error| error.message.clone()),
+            subject: target.subject.clone(),
+            known: target.known,
+            fault,
+            authorization,
+            took_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        };
+        tracing::debug!(
+            service = call.service.word(),
+            operation = call.operation,
+            status = call.status,
+            "answered"
+        );
+        self.shared.lock().tell(self.at, AwsEventKind::Aws(call));
+    }
+}
+
+/// Reads a request with its body; a body that is too large is left unread.
+async fn read(incoming: HttpRequest<Incoming>) -> Result<(Request, bool), Dropped> {
+    let (parts, body) = incoming.into_parts();
+    let collected = tokio::time::timeout(PATIENCE, Limited::new(body, LARGEST_BODY).collect()).await;
+    let (body, too_large) = match collected.map_err(|_| Dropped::TooSlow)? {
+        Ok(collected) => (collected.to_bytes(), false),
+        Err(error) if error.is::<LengthLimitError>() => (Bytes::new(), true),
+        Err(error) => return Err(Dropped::Unread(error)),
+    };
+    // A request may carry its host in its target, as through a proxy.
+    let host = parts.uri.authority().map(ToString::to_string);
+    let host = host.or_else(|| {
+        parts
+            .headers
+            .get("host")
+            .and_then(|host| host.to_str().ok())
+            .map(ToOwned::to_owned)
+    });
+    let request = Request {
+        method: parts.method,
+        host: host.unwrap_or_default(),
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        headers: parts.headers,
+        body,
+    };
+    Ok((request, too_large))
+}
+
+fn respond(answer: &Answer, body: AnswerBody) -> Response<AnswerBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in &answer.headers {
+        // A header value may hold a client's own words, which need not be allowed there: then it is left out.
+        if let Ok(value) = http::HeaderValue::from_str(value) {
+            response.headers_mut().append(*name, value);
+        }
+    }
+    response
+}
+
+/// What a source without a world gets: its node asks again.
+fn unattached() -> Response<AnswerBody> {
+    bare(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no instance has this address yet\n".to_owned(),
+    )
+}
+
+fn bare(status: StatusCode, text: String) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::whole(text.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert("content-type", http::HeaderValue::from_static("text/plain"));
+    response
+        .headers_mut()
+        .insert("connection", http::HeaderValue::from_static("close"));
+    response
+}

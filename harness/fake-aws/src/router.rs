@@ -1,0 +1,274 @@
+//! From a host name to a service, and from a request to its answer.
+
+use nodejoin_core::fault::Service;
+
+use crate::clock::Moment;
+use crate::exchange::{Answer, Request, ServiceError};
+use crate::services::{cloudformation, ec2, ecr, eks, imds, registry, sts};
+use crate::sigv4::signed;
+use crate::wire::{Shape, errors};
+use crate::world::{Instance, Target};
+
+/// A service's endpoint, as its host name tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Service.
+    pub service: Service,
+    /// Region that signatures must be scoped to.
+    pub region: String,
+    /// Account, in a registry's name.
+    pub account: Option<String>,
+}
+
+/// The regions whose host names exist.
+const REGIONS: &[&str] = &[
+    "af-south-1",
+    "ap-east-1",
+    "ap-east-2",
+    "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "ap-south-2",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-southeast-5",
+    "ap-southeast-7",
+    "ca-central-1",
+    "ca-west-1",
+    "cn-north-1",
+    "cn-northwest-1",
+    "eu-central-1",
+    "eu-central-2",
+    "eu-north-1",
+    "eu-south-1",
+    "eu-south-2",
+    "eu-west-1",
+    "eu-west-2",
+    "eu-west-3",
+    "il-central-1",
+    "me-central-1",
+    "me-south-1",
+    "mx-central-1",
+    "sa-east-1",
+    "us-east-1",
+    "us-east-2",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "us-west-1",
+    "us-west-2",
+];
+
+impl Endpoint {
+    /// The endpoint of a host name, in lower case and without a port; `None` where no service of the fake has that name.
+    #[must_use]
+    pub fn of_host(host: &str) -> Option<Self> {
+        let (labels, china) = match host.strip_suffix(".amazonaws.com.cn") {
+            Some(labels) => (labels, true),
+            None => (
+                host.strip_suffix(".amazonaws.com")
+                    .or_else(|| host.strip_suffix(".api.aws"))?,
+                false,
+            ),
+        };
+        let parts: Vec<&str> = labels.split('.').collect();
+        let (service, region, account) = match parts.as_slice() {
+            ["sts"] if !china => (Service::Sts, "us-east-1", None),
+            ["ec2"] if !china => (Service::Ec2, "us-east-1", None),
+            ["api", "ecr", region] => (Service::Ecr, *region, None),
+            [account, "dkr", "ecr", region] if is_account(account) => {
+                (Service::Registry, *region, Some((*account).to_owned()))
+            }
+            [name, region] => (
+                service(name.strip_suffix("-fips").unwrap_or(name))?,
+                *region,
+                None,
+            ),
+            _ => return None,
+        };
+        let exists = REGIONS.contains(&region) && region.starts_with("cn-") == china;
+        exists.then(|| Self {
+            service,
+            region: region.to_owned(),
+            account,
+        })
+    }
+
+    /// The shape of the service's answers.
+    #[must_use]
+    pub fn shape(service: Service) -> Shape {
+        match service {
+            Service::Imds => Shape::Metadata,
+            Service::Eks => Shape::RestJson,
+            Service::Sts => sts::SHAPE,
+            Service::Ec2 => Shape::Ec2,
+            Service::Ecr => Shape::Json11,
+            Service::Registry => Shape::Registry,
+            Service::Cloudformation => cloudformation::SHAPE,
+        }
+    }
+}
+
+fn service(name: &str) -> Option<Service> {
+    match name {
+        "eks" => Some(Service::Eks),
+        "sts" => Some(Service::Sts),
+        "ec2" => Some(Service::Ec2),
+        "cloudformation" => Some(Service::Cloudformation),
+        _ => None,
+    }
+}
+
+fn is_account(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// The metadata service.
+    Metadata,
+    /// A service by its host name.
+    Service(Endpoint),
+    /// A host name that no service has. It resolves nowhere, so only a client that made up its own address gets here.
+    Nowhere,
+}
+
+impl Route {
+    /// Where a request on the TLS port goes.
+    #[must_use]
+    pub fn of_host(request: &Request) -> Self {
+        Endpoint::of_host(&request.host_name()).map_or(Self::Nowhere, Self::Service)
+    }
+
+    /// The service, as the transcript has it. It has no word for a host of no service: the host name tells.
+    #[must_use]
+    pub fn service(&self) -> Service {
+        match self {
+            Self::Metadata => Service::Imds,
+            Self::Service(endpoint) => endpoint.service,
+            Self::Nowhere => Service::Ec2,
+        }
+    }
+
+    /// What a request asks for.
+    #[must_use]
+    pub fn identify(&self, request: &Request) -> Target {
+        let Self::Service(endpoint) = self else {
+            return match self {
+                Self::Metadata => imds::identify(request),
+                _ => Target::unknown(self.service(), format!("{} {}", request.method, request.path)),
+            };
+        };
+        match endpoint.service {
+            Service::Imds => imds::identify(request),
+            Service::Eks => eks::identify(request),
+            Service::Sts => sts::identify(request),
+            Service::Ec2 => ec2::identify(request),
+            Service::Ecr => ecr::identify(request),
+            Service::Registry => registry::identify(request),
+            Service::Cloudformation => cloudformation::identify(request),
+        }
+    }
+
+    /// Answers a request.
+    pub fn answer(
+        &self,
+        instance: &mut Instance,
+        request: &Request,
+        target: &Target,
+        moment: Moment,
+    ) -> Answer {
+        let answered = match self {
+            Self::Metadata => return imds::answer(instance, request, moment),
+            Self::Service(endpoint) => service_answer(instance, request, target, endpoint, moment),
+            Self::Nowhere => Err(ServiceError::new(
+                404,
+                "UnknownHost",
+                format!("no service of AWS is called {}", request.host_name()),
+            )),
+        };
+        let mut answer = answered.unwrap_or_else(|error| self.error(request, error));
+        answer.authorization = signed::claimed_access_key_id(request);
+        answer
+    }
+
+    /// An error in the shape of this route's service.
+    #[must_use]
+    pub fn error(&self, request: &Request, error: ServiceError) -> Answer {
+        let shape = Endpoint::shape(self.service());
+        let mut answer = errors::answer(shape, error, sts::wants_json(request));
+        answer.authorization = match self {
+            Self::Metadata => Some(imds::authorization(request).to_owned()),
+            _ => signed::claimed_access_key_id(request),
+        };
+        answer
+    }
+}
+
+fn service_answer(
+    instance: &mut Instance,
+    request: &Request,
+    target: &Target,
+    endpoint: &Endpoint,
+    moment: Moment,
+) -> Result<Answer, ServiceError> {
+    match endpoint.service {
+        Service::Imds => Ok(imds::answer(instance, request, moment)),
+        Service::Eks => eks::answer(instance, request, target, endpoint, moment),
+        Service::Sts => sts::answer(instance, request, target, endpoint, moment),
+        Service::Ec2 => ec2::answer(instance, request, target, endpoint, moment),
+        Service::Ecr => ecr::answer(instance, request, target, endpoint, moment),
+        Service::Registry => registry::answer(instance, request, endpoint, moment),
+        Service::Cloudformation => cloudformation::answer(instance, request, target, endpoint, moment),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_lead_to_services() {
+        let table = [
+            ("eks.eu-west-1.amazonaws.com", Some((Service::Eks, "eu-west-1"))),
+            ("sts.amazonaws.com", Some((Service::Sts, "us-east-1"))),
+            ("sts.eu-west-1.amazonaws.com", Some((Service::Sts, "eu-west-1"))),
+            (
+                "sts-fips.us-east-1.amazonaws.com",
+                Some((Service::Sts, "us-east-1")),
+            ),
+            (
+                "ec2.cn-north-1.amazonaws.com.cn",
+                Some((Service::Ec2, "cn-north-1")),
+            ),
+            ("ec2.cn-north-1.amazonaws.com", None),
+            (
+                "api.ecr.eu-west-1.amazonaws.com",
+                Some((Service::Ecr, "eu-west-1")),
+            ),
+            (
+                "602401143452.dkr.ecr.eu-west-1.amazonaws.com",
+                Some((Service::Registry, "eu-west-1")),
+            ),
+            ("x.dkr.ecr.eu-west-1.amazonaws.com", None),
+            (
+                "cloudformation.us-gov-west-1.amazonaws.com",
+                Some((Service::Cloudformation, "us-gov-west-1")),
+            ),
+            ("eks.eu-west-9.amazonaws.com", None),
+            ("s3.eu-west-1.amazonaws.com", None),
+            ("registry.k8s.io", None),
+        ];
+        for (host, expected) in table {
+            let found = Endpoint::of_host(host);
+            assert_eq!(
+                found.as_ref().map(|e| (e.service, e.region.as_str())),
+                expected,
+                "{host}"
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! EC2, as `https://ec2.REGION.amazonaws.com` answers: EC2's own query protocol, version 2016-11-15.
+//!
+//! | action | auth | answer |
+//! | --- | --- | --- |
+//! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | the instance, by ids and [filters](filters) |
+//! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the instance's tags |
+//! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the types asked for |
+//! | any other | - | 400 `InvalidAction` |
+//!
+//! Real: members and their wire names, ids unknown and malformed, filters, wildcards. Faked: the account has one instance.
+
+pub mod filters;
+pub mod instances;
+pub mod tags;
+pub mod types;
+pub mod zones;
+
+use nodejoin_core::fault::Service;
+
+use super::authorize;
+use crate::clock::Moment;
+use crate::credentials::request_id;
+use crate::exchange::{Answer, Parameters, Request, ServiceError};
+use crate::router::Endpoint;
+use crate::wire::Shape;
+use crate::wire::xml::Xml;
+use crate::world::{Instance, Target, World};
+
+const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
+
+/// What a request asks for; its subject are the ids or types it names.
+#[must_use]
+pub fn identify(request: &Request) -> Target {
+    let parameters = request.parameters();
+    let subject = |list: &str| Some(parameters.list(list).join(",")).filter(|subject| !subject.is_empty());
+    match parameters.get("Action") {
+        Some("DescribeInstances") => Target::known(Service::Ec2, "DescribeInstances", subject("InstanceId")),
+        Some("DescribeInstanceTypes") => {
+            Target::known(Service::Ec2, "DescribeInstanceTypes", subject("InstanceType"))
+        }
+        Some("DescribeTags") => Target::known(Service::Ec2, "DescribeTags", None),
+        action => Target::unknown(Service::Ec2, action.unwrap_or_default()),
+    }
+}
+
+/// Answers a request.
+///
+/// # Errors
+/// What EC2 answers instead.
+pub fn answer(
+    instance: &Instance,
+    request: &Request,
+    target: &Target,
+    endpoint: &Endpoint,
+    moment: Moment,
+) -> Result<Answer, ServiceError> {
+    let parameters = request.parameters();
+    if !target.known {
+        return Err(unknown(&target.operation, &parameters));
+    }
+    authorize::signature(instance, request, endpoint, Shape::Ec2, moment)?;
+    permit(&instance.world, &format!("ec2:{}", target.operation))?;
+    let body = Xml::new().text("requestId", request_id());
+    let body = match target.operation.as_str() {
+        "DescribeInstances" => instances::describe(body, instance, endpoint, &parameters)?,
+        "DescribeTags" => tags::describe(body, &instance.world, endpoint, &parameters)?,
+        _ => types::describe(body, &parameters)?,
+    };
+    let document = body.document(&format!("{}Response", target.operation), Some(NAMESPACE));
+    Ok(Answer::new(200, "text/xml;charset=UTF-8", document))
+}
+
+fn unknown(action: &str, parameters: &Parameters) -> ServiceError {
+    if action.is_empty() {
+        return ServiceError::new(
+            400,
+            "MissingAction",
+            "The request must contain the parameter Action",
+        );
+    }
+    let version = parameters.get("Version").unwrap_or("2016-11-15");
+    ServiceError::new(
+        400,
+        "InvalidAction",
+        format!("The action {action} is not valid for this web service. (version {version})"),
+    )
+}
+
+fn permit(world: &World, action: &str) -> Result<(), ServiceError> {
+    match world.refusal(action, "*") {
+        Some(sentence) => {
+            let sentence = sentence.replace(" on resource: *", "");
+            let reason = format!("because no identity-based policy allows the {action} action");
+            let message = format!("You are not authorized to perform this operation. {sentence} {reason}");
+            Err(ServiceError::new(403, "UnauthorizedOperation", message))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,207 @@
+//! DescribeInstanceTypes: real figures of instance types, from a data file that travels inside the program.
+
+use crate::exchange::{Parameters, ServiceError};
+use crate::wire::xml::Xml;
+
+/// One type a line; the second line names the columns.
+const DATA: &str = include_str!("../../../data/instance-types.tsv");
+
+/// One instance type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InstanceType {
+    name: &'static str,
+    /// `nitro`, `xen`, or `-` on bare metal.
+    hypervisor: &'static str,
+    /// Stand apart by commas.
+    architectures: &'static str,
+    vcpus: &'static str,
+    cores: &'static str,
+    memory_mib: &'static str,
+    default_card: &'static str,
+    /// Interfaces that each network card takes; stand apart by commas.
+    cards: &'static str,
+    ipv4_addresses: &'static str,
+    ipv6_addresses: &'static str,
+    bare_metal: bool,
+    current: bool,
+}
+
+impl InstanceType {
+    fn read(line: &'static str) -> Option<Self> {
+        let columns: Vec<&'static str> = line.split('\t').collect();
+        let &[
+            name,
+            hypervisor,
+            architectures,
+            vcpus,
+            cores,
+            memory_mib,
+            default_card,
+            cards,
+            ipv4_addresses,
+            ipv6_addresses,
+            bare,
+            age,
+        ] = columns.as_slice()
+        else {
+            return None;
+        };
+        let (bare_metal, current) = (bare == "bare", age == "current");
+        Some(Self {
+            name,
+            hypervisor,
+            architectures,
+            vcpus,
+            cores,
+            memory_mib,
+            default_card,
+            cards,
+            ipv4_addresses,
+            ipv6_addresses,
+            bare_metal,
+            current,
+        })
+    }
+
+    fn interfaces(&self) -> u32 {
+        self.cards
+            .split(',')
+            .filter_map(|card| card.parse::<u32>().ok())
+            .sum()
+    }
+}
+
+fn all() -> impl Iterator<Item = InstanceType> {
+    DATA.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(InstanceType::read)
+}
+
+/// The architecture that the identity document and DescribeInstances tell; types that nobody knows are ordinary ones.
+#[must_use]
+pub fn architecture(instance_type: &str) -> &'static str {
+    let found = all().find(|found| found.name == instance_type);
+    found
+        .and_then(|found| found.architectures.rsplit(',').next())
+        .unwrap_or("x86_64")
+}
+
+/// Writes the answer.
+///
+/// # Errors
+/// For types that do not exist.
+pub fn describe(body: Xml, parameters: &Parameters) -> Result<Xml, ServiceError> {
+    let names = parameters.list("InstanceType");
+    let found: Vec<InstanceType> = all()
+        .filter(|found| names.is_empty() || names.contains(&found.name))
+        .collect();
+    let missing: Vec<&str> = names
+        .iter()
+        .copied()
+        .filter(|name| !found.iter().any(|found| found.name == *name))
+        .collect();
+    if !missing.is_empty() {
+        let message = format!(
+            "The following supplied instance types do not exist: [{}]",
+            missing.join(", ")
+        );
+        return Err(ServiceError::new(400, "InvalidInstanceType", message));
+    }
+    let (page, next) = page(&found, parameters);
+    let body = body.items("instanceTypeSet", page, |item, found| write(item, &found));
+    Ok(match next {
+        Some(next) => body.text("nextToken", next),
+        None => body,
+    })
+}
+
+/// A page of at most 100 types, as EC2 gives them; the token is the place of the next one.
+fn page(found: &[InstanceType], parameters: &Parameters) -> (Vec<InstanceType>, Option<usize>) {
+    let number = |name: &str| parameters.get(name).and_then(|text| text.parse::<usize>().ok());
+    let start = number("NextToken").unwrap_or(0).min(found.len());
+    let end = (start + number("MaxResults").unwrap_or(100).clamp(1, 100)).min(found.len());
+    (found[start..end].to_vec(), (end < found.len()).then_some(end))
+}
+
+fn write(item: Xml, found: &InstanceType) -> Xml {
+    let item = item
+        .text("instanceType", found.name)
+        .text("currentGeneration", found.current)
+        .text("bareMetal", found.bare_metal);
+    let item = if found.hypervisor == "-" {
+        item
+    } else {
+        item.text("hypervisor", found.hypervisor)
+    };
+    item.element("processorInfo", |processor| {
+        processor.items(
+            "supportedArchitectures",
+            found.architectures.split(','),
+            |_, name| Xml::of_text(name),
+        )
+    })
+    .element("vCpuInfo", |vcpus| {
+        let vcpus = vcpus.text("defaultVCpus", found.vcpus);
+        if found.cores == "-" {
+            vcpus
+        } else {
+            vcpus.text("defaultCores", found.cores)
+        }
+    })
+    .element("memoryInfo", |memory| memory.text("sizeInMiB", found.memory_mib))
+    .element("networkInfo", |network| {
+        network
+            .text("maximumNetworkInterfaces", found.interfaces())
+            .text("maximumNetworkCards", found.cards.split(',').count())
+            .text("defaultNetworkCardIndex", found.default_card)
+            .items(
+                "networkCards",
+                found.cards.split(',').enumerate(),
+                |card, (index, interfaces)| {
+                    card.text("networkCardIndex", index)
+                        .text("maximumNetworkInterfaces", interfaces)
+                },
+            )
+            .text("ipv4AddressesPerInterface", found.ipv4_addresses)
+            .text("ipv6AddressesPerInterface", found.ipv6_addresses)
+            .text("ipv6Supported", found.ipv6_addresses != "0")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_data_file_is_read() {
+        let lines = DATA.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(all().count(), lines);
+        assert!(lines > 1_000);
+    }
+
+    /// Pods that a node holds: interfaces * (addresses - 1) + 2, as `eni-max-pods.txt` has them.
+    #[test]
+    fn figures_give_the_pods_of_eni_max_pods() {
+        let table = [
+            ("m5.large", 29),
+            ("t3.medium", 17),
+            ("t2.micro", 4),
+            ("c5.xlarge", 58),
+            ("m5.4xlarge", 234),
+            ("t3.nano", 4),
+        ];
+        for (name, pods) in table {
+            let found = all().find(|found| found.name == name).unwrap();
+            let addresses: u32 = found.ipv4_addresses.parse().unwrap();
+            assert_eq!(found.interfaces() * (addresses - 1) + 2, pods, "{name}");
+        }
+    }
+
+    #[test]
+    fn architectures() {
+        assert_eq!(architecture("m5.large"), "x86_64");
+        assert_eq!(architecture("m6g.large"), "arm64");
+        assert_eq!(architecture("t2.micro"), "x86_64");
+        assert_eq!(architecture("z99.large"), "x86_64");
+    }
+}

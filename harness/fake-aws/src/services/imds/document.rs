@@ -1,0 +1,113 @@
+//! The documents of the metadata service: credentials, profile, identity.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use crate::clock;
+use crate::credentials::{Credentials, Purpose, unique_id};
+use crate::services::ec2::types;
+use crate::world::{Instance, World};
+
+/// `iam/security-credentials/ROLE`.
+#[must_use]
+pub fn credentials(credentials: &Credentials) -> String {
+    object(&[
+        ("Code", json!("Success")),
+        ("LastUpdated", json!(clock::extended(credentials.updated))),
+        ("Type", json!("AWS-HMAC")),
+        ("AccessKeyId", json!(credentials.access_key_id)),
+        ("SecretAccessKey", json!(credentials.secret_access_key.reveal())),
+        ("Token", json!(credentials.token.reveal())),
+        ("Expiration", json!(clock::extended(credentials.expires))),
+    ])
+}
+
+/// `iam/info`. The ARN is the instance profile's, not the role's.
+#[must_use]
+pub fn profile_info(world: &World, credentials: &Credentials) -> String {
+    let arn = world.instance_profile_arn().unwrap_or_default();
+    object(&[
+        ("Code", json!("Success")),
+        ("LastUpdated", json!(clock::extended(credentials.updated))),
+        ("InstanceProfileId", json!(unique_id("AIPA", &arn))),
+        ("InstanceProfileArn", json!(arn)),
+    ])
+}
+
+/// `dynamic/instance-identity/document`.
+#[must_use]
+pub fn identity(world: &World, launched: OffsetDateTime) -> String {
+    let instance = &world.instance;
+    object(&[
+        ("accountId", json!(world.account)),
+        (
+            "architecture",
+            json!(types::architecture(&instance.instance_type)),
+        ),
+        ("availabilityZone", json!(instance.availability_zone)),
+        ("billingProducts", Value::Null),
+        ("devpayProductCodes", Value::Null),
+        ("marketplaceProductCodes", Value::Null),
+        ("imageId", json!(instance.ami)),
+        ("instanceId", json!(instance.id)),
+        ("instanceType", json!(instance.instance_type)),
+        ("kernelId", Value::Null),
+        ("pendingTime", json!(clock::extended(launched))),
+        ("privateIp", json!(instance.private_ip)),
+        ("ramdiskId", Value::Null),
+        ("region", json!(world.region)),
+        ("version", json!("2017-09-30")),
+    ])
+}
+
+/// A signature of the identity document: base64 in lines of 76 characters, of as many bytes as a real one has.
+#[must_use]
+pub fn identity_signature(instance: &Instance, length: usize) -> String {
+    let document = identity(&instance.world, instance.launched.into());
+    let mut bytes = Vec::with_capacity(length + 32);
+    while bytes.len() < length {
+        let part = [
+            document.as_bytes(),
+            &bytes.len().to_be_bytes(),
+            &length.to_be_bytes(),
+        ]
+        .concat();
+        bytes.extend(instance.key.proof(Purpose::IdentitySignature, &part));
+    }
+    let encoded = BASE64_STANDARD.encode(&bytes[..length]);
+    let lines: Vec<String> = encoded
+        .as_bytes()
+        .chunks(76)
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect();
+    lines.join("\n")
+}
+
+/// JSON as the metadata service writes it: one member a line, a space before the colon.
+fn object(members: &[(&str, Value)]) -> String {
+    let mut text = String::from("{\n");
+    for (place, (name, value)) in members.iter().enumerate() {
+        let comma = if place + 1 < members.len() { "," } else { "" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  \"{name}\" : {value}{comma}");
+    }
+    text.push('}');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_have_a_space_before_the_colon() {
+        assert_eq!(
+            object(&[("a", json!("b")), ("c", Value::Null)]),
+            "{\n  \"a\" : \"b\",\n  \"c\" : null\n}"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! A metadata path: its version root and what stands below.
+
+/// A metadata path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetadataPath {
+    /// First segment: `latest` or a date; empty for `/`.
+    pub version: String,
+    /// What follows, decoded, without a slash at its start; one at its end stays.
+    pub rest: String,
+    /// The path without doubled slashes, where it has any inside.
+    pub collapsed: Option<String>,
+}
+
+impl MetadataPath {
+    /// Reads a path as it was sent. Doubled slashes at its start are what clients make of an endpoint with a final slash, and
+    /// are passed over.
+    #[must_use]
+    pub fn parse(path: &str) -> Self {
+        let trimmed = path.trim_start_matches('/');
+        let collapsed = trimmed.contains("//").then(|| format!("/{}", collapse(trimmed)));
+        let (version, rest) = trimmed.split_once('/').unwrap_or((trimmed, ""));
+        Self {
+            version: version.to_owned(),
+            rest: decode(rest.trim_start_matches('/')),
+            collapsed,
+        }
+    }
+
+    /// Whether it is the token's path, under any version.
+    #[must_use]
+    pub fn is_token(&self) -> bool {
+        self.rest == "api/token"
+    }
+
+    /// The path below its version, as the transcript has it.
+    #[must_use]
+    pub fn without_version(&self) -> String {
+        if self.rest.is_empty() {
+            "/".to_owned()
+        } else {
+            self.rest.clone()
+        }
+    }
+}
+
+fn collapse(path: &str) -> String {
+    let mut collapsed = String::with_capacity(path.len());
+    for c in path.chars() {
+        if c != '/' || !collapsed.ends_with('/') {
+            collapsed.push(c);
+        }
+    }
+    collapsed
+}
+
+/// Percent-decoding; what is not UTF-8 afterwards is replaced and so not found.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = (*first == b'%')
+            .then(|| tail.get(..2).and_then(|hex| hex::decode(hex).ok()))
+            .flatten();
+        match escaped {
+            Some(decoded) => {
+                bytes.extend(decoded);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read() {
+        let table = [
+            ("/", "", "", None),
+            ("/latest", "latest", "", None),
+            ("/latest/meta-data/", "latest", "meta-data/", None),
+            ("//latest/meta-data/mac", "latest", "meta-data/mac", None),
+            (
+                "/latest/meta-data/tags/instance/a%20b",
+                "latest",
+                "meta-data/tags/instance/a b",
+                None,
+            ),
+            ("/latest/x//y", "latest", "x//y", Some("/latest/x/y")),
+            ("/latest/%zz%f", "latest", "%zz%f", None),
+        ];
+        for (path, version, rest, collapsed) in table {
+            let parsed = MetadataPath::parse(path);
+            assert_eq!(
+                (
+                    parsed.version.as_str(),
+                    parsed.rest.as_str(),
+                    parsed.collapsed.as_deref()
+                ),
+                (version, rest, collapsed)
+            );
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The canonical request, the string to sign and the signature.
+
+use std::fmt::Write as _;
+
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use url::form_urlencoded;
+
+use super::signed::{ALGORITHM, Form, Signed};
+use crate::exchange::Request;
+
+/// Clients that do not hash their body say this in its place.
+const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
+
+/// The signature that the request must have under this secret key.
+#[must_use]
+pub fn signature(request: &Request, signed: &Signed, secret: &str) -> String {
+    let hashed = hex::encode(Sha256::digest(canonical_request(request, signed)));
+    let to_sign = format!("{ALGORITHM}\n{}\n{}\n{hashed}", signed.date, signed.scope.text());
+    let scope = &signed.scope;
+    let parts = [&scope.date, &scope.region, &scope.service, &scope.terminator];
+    let key = parts
+        .iter()
+        .fold(format!("AWS4{secret}").into_bytes(), |key, part| {
+            hmac(&key, part.as_bytes())
+        });
+    hex::encode(hmac(&key, to_sign.as_bytes()))
+}
+
+/// Whether the body is the one whose hash the request declares, where it declares one.
+#[must_use]
+pub fn body_matches(request: &Request) -> bool {
+    match request.header("x-amz-content-sha256") {
+        None | Some(UNSIGNED_PAYLOAD) => true,
+        Some(declared) => declared == hex::encode(Sha256::digest(&request.body)),
+    }
+}
+
+/// The canonical request.
+#[must_use]
+pub fn canonical_request(request: &Request, signed: &Signed) -> String {
+    let mut text = format!(
+        "{}\n{}\n{}\n",
+        request.method,
+        canonical_path(&request.path),
+        canonical_query(request, signed)
+    );
+    for name in &signed.headers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name}:{}", canonical_header(request, name));
+    }
+    let payload = match request.header("x-amz-content-sha256") {
+        Some(declared) => declared.to_owned(),
+        None => hex::encode(Sha256::digest(&request.body)),
+    };
+    let _ = write!(text, "\n{}\n{payload}", signed.headers.join(";"));
+    text
+}
+
+/// The path as it was sent, without empty and dot segments, encoded once more: every service but S3 does that.
+fn canonical_path(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            other => segments.push(other),
+        }
+    }
+    let encoded: Vec<String> = segments.iter().map(|segment| encode(segment)).collect();
+    let trailing = if path.ends_with('/') && !encoded.is_empty() {
+        "/"
+    } else {
+        ""
+    };
+    format!("/{}{trailing}", encoded.join("/"))
+}
+
+fn canonical_query(request: &Request, signed: &Signed) -> String {
+    let mut pairs: Vec<(String, String)> = form_urlencoded::parse(request.query.as_bytes())
+        .filter(|(name, _)| signed.form == Form::Header || name != "X-Amz-Signature")
+        .map(|(name, value)| (encode(&name), encode(&value)))
+        .collect();
+    pairs.sort();
+    let pairs: Vec<String> = pairs
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pairs.join("&")
+}
+
+fn canonical_header(request: &Request, name: &str) -> String {
+    if name == "host" {
+        return request.host.clone();
+    }
+    let values: Vec<String> = request
+        .headers
+        .get_all(name)
+        .iter()
+        .map(|value| {
+            String::from_utf8_lossy(value.as_bytes())
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    values.join(",")
+}
+
+/// AWS' own percent-encoding: everything but letters, digits and `-_.~`.
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(text);
+    mac.finalize().into_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_normalized_and_encoded_once_more() {
+        let table = [
+            ("/", "/"),
+            ("//x/./y/../z", "/x/z"),
+            ("/clusters/my%20name", "/clusters/my%2520name"),
+            ("/a/", "/a/"),
+            ("", "/"),
+        ];
+        for (path, expected) in table {
+            assert_eq!(canonical_path(path), expected);
+        }
+    }
+}

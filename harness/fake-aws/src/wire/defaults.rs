@@ -1,0 +1,80 @@
+//! The code and message of an error of which a scenario gives the status alone: what the service is seen to answer with it.
+
+use nodejoin_core::fault::Service;
+
+use crate::exchange::ServiceError;
+
+/// The error of a fault.
+#[must_use]
+pub fn fault_error(
+    service: Service,
+    status: u16,
+    code: Option<String>,
+    message: Option<String>,
+) -> ServiceError {
+    let (usual_code, usual_message) = usual(service, status);
+    ServiceError::new(
+        status,
+        code.unwrap_or_else(|| usual_code.to_owned()),
+        message.unwrap_or_else(|| usual_message.to_owned()),
+    )
+}
+
+fn usual(service: Service, status: u16) -> (&'static str, &'static str) {
+    const INTERNAL: &str = "An internal error has occurred";
+    match (service, status) {
+        // EKS' own throttling is seen under this name and not under the modelled one.
+        (Service::Eks, 429) => ("TooManyRequestsException", "Too Many Requests"),
+        (Service::Eks, 400) => ("InvalidRequestException", "Invalid request"),
+        (Service::Eks, 403) => ("AccessDeniedException", "Access denied"),
+        (Service::Eks, 404) => ("ResourceNotFoundException", "No cluster found"),
+        (Service::Eks, 503) => ("ServiceUnavailableException", "Service is unavailable"),
+        (Service::Eks, 500..) => ("ServerException", INTERNAL),
+        (Service::Sts, 400 | 429) => ("Throttling", "Rate exceeded"),
+        (Service::Sts, 503) => ("ServiceUnavailable", "Service Unavailable"),
+        (Service::Ec2, 429 | 503) => ("RequestLimitExceeded", "Request limit exceeded."),
+        (Service::Ec2, 401) => (
+            "AuthFailure",
+            "AWS was not able to validate the provided access credentials",
+        ),
+        (Service::Ec2, 403) => (
+            "UnauthorizedOperation",
+            "You are not authorized to perform this operation.",
+        ),
+        (Service::Ec2, 500..) => ("InternalError", "An internal error has occurred"),
+        (Service::Ecr, 400 | 429) => ("ThrottlingException", "Rate exceeded"),
+        (Service::Ecr, 500..) => ("ServerException", INTERNAL),
+        (Service::Registry, 429) => ("TOOMANYREQUESTS", "Rate exceeded"),
+        (Service::Registry, 403) => ("DENIED", "requested access to the resource is denied"),
+        (Service::Registry, 404) => ("NAME_UNKNOWN", "repository name not known to registry"),
+        (Service::Registry, 500..) => ("UNKNOWN", "unknown error"),
+        (Service::Cloudformation, 400 | 429) => ("Throttling", "Rate exceeded"),
+        (_, 429) => ("ThrottlingException", "Rate exceeded"),
+        (_, 500..) => ("InternalFailure", INTERNAL),
+        _ => ("Error", "The request was refused"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scenario_says_wins() {
+        let error = fault_error(Service::Eks, 429, None, None);
+        assert_eq!(
+            (error.code.as_str(), error.message.as_str()),
+            ("TooManyRequestsException", "Too Many Requests")
+        );
+        let error = fault_error(
+            Service::Eks,
+            429,
+            Some("ThrottlingException".into()),
+            Some("Rate exceeded".into()),
+        );
+        assert_eq!(
+            (error.code.as_str(), error.message.as_str()),
+            ("ThrottlingException", "Rate exceeded")
+        );
+    }
+}

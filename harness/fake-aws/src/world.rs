@@ -1,0 +1,249 @@
+//! What one scenario's AWS holds, and the state of its instance: pure data, no sockets.
+
+use std::net::Ipv4Addr;
+use std::time::SystemTime;
+
+use nodejoin_core::fault::{Fault, Service};
+use nodejoin_core::ids::{AccountId, Region};
+use nodejoin_core::observation::{AwsCall, DnsQuery};
+use nodejoin_core::plan::{ClusterPlan, InstancePlan, RolePlan};
+use tokio::sync::mpsc;
+
+use crate::credentials::{InstanceKey, Issued, unique_id};
+use crate::faults::Faults;
+use crate::images::RegistryImage;
+use crate::services::imds::tree::Tree;
+
+/// The AWS of one scenario: one account with one instance, its role, its cluster and its repositories.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The account's id.
+    pub account: AccountId,
+    /// The region everything stands in.
+    pub region: Region,
+    /// The instance.
+    pub instance: InstancePlan,
+    /// The role of the instance's profile; `None` is an instance without a profile.
+    pub role: Option<RolePlan>,
+    /// The EKS cluster.
+    pub cluster: ClusterPlan,
+    /// The control plane's version, such as `v1.20.2`; DescribeCluster gives its first two numbers.
+    pub kubernetes_version: String,
+    /// The certificate authority that DescribeCluster gives, in PEM.
+    pub certificate_authority: String,
+    /// The address that the cluster's endpoint resolves to.
+    pub control_plane_ip: Ipv4Addr,
+    /// User data, as EC2 hands it out.
+    pub user_data: Option<Vec<u8>>,
+    /// Faults.
+    pub faults: Vec<Fault>,
+    /// What the image registry holds, under every account's host name.
+    pub images: Vec<RegistryImage>,
+    /// Where this world's events go. The engine receives; a closed channel is no error, the events are dropped.
+    pub events: mpsc::UnboundedSender<AwsEvent>,
+}
+
+/// Something that the fake AWS saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AwsEvent {
+    /// When it was asked.
+    pub at: SystemTime,
+    /// What it was.
+    pub what: AwsEventKind,
+}
+
+/// The kinds of things that the fake AWS sees.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AwsEventKind {
+    /// A request to a service.
+    Aws(AwsCall),
+    /// A name was asked of the resolver.
+    Dns(DnsQuery),
+    /// The node asked the metadata address for the run's id and got this run's.
+    Isolated,
+}
+
+impl World {
+    /// ARN of the instance's role, with its path; `None` without a profile.
+    #[must_use]
+    pub fn role_arn(&self) -> Option<String> {
+        let role = self.role.as_ref()?;
+        Some(format!(
+            "arn:{}:iam::{}:role{}{}",
+            self.region.partition(),
+            self.account,
+            role.path,
+            role.name
+        ))
+    }
+
+    /// ARN of the role's session, as STS tells it: without the role's path.
+    #[must_use]
+    pub fn session_arn(&self) -> Option<String> {
+        let role = self.role.as_ref()?;
+        let (partition, account) = (self.region.partition(), &self.account);
+        Some(format!(
+            "arn:{partition}:sts::{account}:assumed-role/{}/{}",
+            role.name, self.instance.id
+        ))
+    }
+
+    /// User id of the role's session.
+    #[must_use]
+    pub fn session_user_id(&self) -> Option<String> {
+        Some(format!(
+            "{}:{}",
+            unique_id("AROA", &self.role_arn()?),
+            self.instance.id
+        ))
+    }
+
+    /// ARN of the instance profile, which bears the role's name here.
+    #[must_use]
+    pub fn instance_profile_arn(&self) -> Option<String> {
+        let role = self.role.as_ref()?;
+        Some(format!(
+            "arn:{}:iam::{}:instance-profile{}{}",
+            self.region.partition(),
+            self.account,
+            role.path,
+            role.name
+        ))
+    }
+
+    /// ARN of a cluster of this account and region.
+    #[must_use]
+    pub fn cluster_arn(&self, name: &str) -> String {
+        format!(
+            "arn:{}:eks:{}:{}:cluster/{name}",
+            self.region.partition(),
+            self.region,
+            self.account
+        )
+    }
+
+    /// The sentence with which IAM refuses an action, or nothing where the role may do it.
+    #[must_use]
+    pub fn refusal(&self, action: &str, resource: &str) -> Option<String> {
+        let role = self.role.as_ref()?;
+        let denied = role.deny.iter().any(|pattern| action_matches(pattern, action));
+        denied.then(|| {
+            let caller = self.session_arn().unwrap_or_default();
+            format!("User: {caller} is not authorized to perform: {action} on resource: {resource}")
+        })
+    }
+}
+
+/// IAM compares actions without regard to case, and `*` stands for anything.
+fn action_matches(pattern: &str, action: &str) -> bool {
+    let (pattern, action) = (pattern.to_ascii_lowercase(), action.to_ascii_lowercase());
+    match pattern.split_once('*') {
+        Some((prefix, suffix)) => {
+            action.len() >= prefix.len() + suffix.len()
+                && action.starts_with(prefix)
+                && action.ends_with(suffix)
+        }
+        None => pattern == action,
+    }
+}
+
+/// An instance and everything that changes about it while it runs.
+#[derive(Debug)]
+pub struct Instance {
+    /// What its scenario says.
+    pub world: World,
+    /// Its own key.
+    pub key: InstanceKey,
+    /// Credentials that its role got.
+    pub issued: Issued,
+    /// Faults and how far they got.
+    pub faults: Faults,
+    /// Metadata, built once.
+    pub tree: Tree,
+    /// When its node's source address was attached.
+    pub started: Option<SystemTime>,
+    /// When its world was admitted: what stands in the identity document as `pendingTime`.
+    pub launched: SystemTime,
+}
+
+impl Instance {
+    /// A fresh instance of a world.
+    #[must_use]
+    pub fn launch(world: World, now: SystemTime) -> Self {
+        let tree = Tree::of(&world);
+        let faults = Faults::new(&world.faults);
+        Self {
+            key: InstanceKey::generate(),
+            issued: Issued::default(),
+            faults,
+            tree,
+            started: None,
+            launched: now,
+            world,
+        }
+    }
+
+    /// Sends an event to whoever listens.
+    pub fn tell(&self, at: SystemTime, what: AwsEventKind) {
+        // Nobody listens any more once the scenario has its verdict; what comes after it is of no interest.
+        let _closed = self.world.events.send(AwsEvent { at, what });
+    }
+}
+
+/// What a request asks for, known before it is answered: faults are matched on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Service.
+    pub service: Service,
+    /// Operation, in AWS' own words; for metadata the path without its version.
+    pub operation: String,
+    /// What the caller asked about.
+    pub subject: Option<String>,
+    /// Whether the fake knows the operation.
+    pub known: bool,
+}
+
+impl Target {
+    /// An operation that the fake knows.
+    #[must_use]
+    pub fn known(service: Service, operation: impl Into<String>, subject: Option<String>) -> Self {
+        Self {
+            service,
+            operation: operation.into(),
+            subject,
+            known: true,
+        }
+    }
+
+    /// An operation that the fake does not know.
+    #[must_use]
+    pub fn unknown(service: Service, operation: impl Into<String>) -> Self {
+        Self {
+            service,
+            operation: operation.into(),
+            subject: None,
+            known: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_match_as_iam_matches_them() {
+        let table = [
+            ("eks:DescribeCluster", "eks:DescribeCluster", true),
+            ("EKS:describecluster", "eks:DescribeCluster", true),
+            ("eks:*", "eks:DescribeCluster", true),
+            ("ec2:Describe*", "ec2:DescribeInstances", true),
+            ("*", "ec2:DescribeInstances", true),
+            ("ec2:Describe*", "eks:DescribeCluster", false),
+            ("eks:DescribeClusterX", "eks:DescribeCluster", false),
+        ];
+        for (pattern, action, expected) in table {
+            assert_eq!(action_matches(pattern, action), expected, "{pattern}");
+        }
+    }
+}
