@@ -107,10 +107,7 @@ fn describe(request: &CertificateSigningRequest) -> Certificate {
         usages: spec.usages.clone().unwrap_or_default(),
         approved: decision.map(|condition| condition.type_ == "Approved"),
         decided_by: None,
-        decision: decision.map(|condition| {
-            let text = |part: &Option<String>| part.clone().unwrap_or_default();
-            format!("{}: {}", text(&condition.reason), text(&condition.message))
-        }),
+        decision: decision.map(|condition| explain(condition, &status)),
         issued: status.certificate.is_some(),
         fingerprint: status.certificate.and_then(|pem| fingerprint(&pem.0)),
     }
@@ -121,6 +118,27 @@ fn decision(status: &CertificateSigningRequestStatus) -> Option<&CertificateSign
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let find = |kind: &str| conditions.iter().find(|condition| condition.type_ == kind);
     find("Denied").or_else(|| find("Approved"))
+}
+
+/// Reason and message; a signer that would not sign what was approved has its say after them.
+fn explain(
+    decision: &CertificateSigningRequestCondition,
+    status: &CertificateSigningRequestStatus,
+) -> String {
+    let failed = status
+        .conditions
+        .iter()
+        .flatten()
+        .filter(|condition| condition.type_ == "Failed");
+    let text = |condition: &CertificateSigningRequestCondition| {
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        format!("{}: {}", part(&condition.reason), part(&condition.message))
+    };
+    std::iter::once(decision)
+        .chain(failed)
+        .map(text)
+        .collect::<Vec<_>>()
+        .join("; then ")
 }
 
 fn fingerprint(pem: &[u8]) -> Option<String> {

@@ -79,14 +79,16 @@ impl Prepared {
     }
 
     /// What the container gets beside its image and network.
-    pub(crate) fn request(&self, image: GenericImage) -> ContainerRequest<GenericImage> {
-        let request = image
+    pub(crate) fn request(
+        &self,
+        image: GenericImage,
+    ) -> Result<ContainerRequest<GenericImage>, ClusterError> {
+        let archive = settings::archive(&self.files).map_err(ClusterError::container("pack the settings"))?;
+        Ok(image
             .with_mount(Mount::tmpfs_mount("/var/lib/etcd"))
             // Routes to the private addresses of nodes are set from inside.
-            .with_cap_add("NET_ADMIN");
-        self.files.iter().fold(request, |request, file| {
-            request.with_copy_to(file.path.as_str(), file.text.reveal().as_bytes().to_vec())
-        })
+            .with_cap_add("NET_ADMIN")
+            .with_copy_to(settings::ARCHIVE, archive))
     }
 
     /// Waits for the programs, lays EKS' own objects down and starts its controllers.

@@ -6,13 +6,10 @@ use std::net::SocketAddr;
 use crate::pki::Pki;
 use crate::secret::Secret;
 
-/// Where the files lie in the API server's file system.
-pub(crate) const FOLDER: &str = "/etc/nodejoin";
-
-/// A file that a control plane's container gets before it starts.
+/// A file of `/etc/nodejoin`.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
-    pub(crate) path: String,
+    pub(crate) name: String,
     pub(crate) text: Secret,
 }
 
@@ -26,7 +23,7 @@ struct Flag {
 /// Every file of a `local` control plane.
 pub(crate) fn files(pki: &Pki, webhooks: SocketAddr, minor: u32) -> Vec<File> {
     let file = |name: &str, text: &str| File {
-        path: format!("{FOLDER}/{name}"),
+        name: name.to_owned(),
         text: Secret::new(text.to_owned()),
     };
     let flags = |program: &str, table: &[Flag]| file(&format!("{program}.flags"), &flag_lines(table, minor));
@@ -53,6 +50,20 @@ pub(crate) fn files(pki: &Pki, webhooks: SocketAddr, minor: u32) -> Vec<File> {
         flags("kube-apiserver", API_SERVER),
         flags("kube-controller-manager", CONTROLLER_MANAGER),
     ]
+}
+
+/// The files as one archive: the engine takes each file that is copied into a container as a request of its own, and a
+/// start should not wait for fifteen of them.
+pub(crate) fn archive(files: &[File]) -> std::io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for file in files {
+        let text = file.text.reveal().as_bytes();
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o600);
+        archive.append_data(&mut header, &file.name, text)?;
+    }
+    archive.into_inner()
 }
 
 /// A kubeconfig with one user, who shows a client certificate.
@@ -95,6 +106,13 @@ const fn flag(text: &'static str) -> Flag {
         until: u32::MAX,
     }
 }
+
+/// Where the archive is laid; the container's entry unpacks it into `/etc/nodejoin`.
+pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";
+
+/// Where the files lie in the API server's file system.
+#[cfg(test)]
+const FOLDER: &str = "/etc/nodejoin/";
 
 /// Nodes ask for `https://<ID>.gr7.<region>.eks.amazonaws.com`, so it has to be this one.
 pub(crate) const SECURE_PORT: u16 = 443;
@@ -159,6 +177,13 @@ const CONTROLLER_MANAGER: &[Flag] = &[
     flag("--service-account-private-key-file=/etc/nodejoin/sa.key"),
     flag("--root-ca-file=/etc/nodejoin/ca.crt"),
     // The delays of its own client, not of the cluster: a node should not wait for a quota meant for big clusters.
+    // Nobody asks for its metrics, and a certificate of its own costs it a quarter of a second.
+    flag("--secure-port=0"),
+    Flag {
+        text: "--port=0",
+        since: 0,
+        until: 23,
+    },
     flag("--kube-api-qps=200"),
     flag("--kube-api-burst=300"),
     flag("--profiling=false"),
@@ -221,11 +246,14 @@ mod tests {
     #[test]
     fn every_file_that_a_flag_names_is_laid() {
         let files = files(&Pki::generate().unwrap(), "10.0.0.1:5000".parse().unwrap(), 20);
-        let flags = files.iter().filter(|file| file.path.ends_with(".flags"));
+        let flags = files.iter().filter(|file| file.name.ends_with(".flags"));
         for flag in flags.flat_map(|file| file.text.reveal().lines()) {
-            if let Some((_, path)) = flag.split_once('=').filter(|(_, path)| path.starts_with(FOLDER)) {
+            if let Some(name) = flag
+                .split_once('=')
+                .and_then(|(_, path)| path.strip_prefix(FOLDER))
+            {
                 assert!(
-                    files.iter().any(|file| file.path == path),
+                    files.iter().any(|file| file.name == name),
                     "{flag} names a file that is not laid"
                 );
             }
@@ -236,7 +264,7 @@ mod tests {
     fn kubeconfigs_and_the_policy_are_yaml() {
         let pki = Pki::generate().unwrap();
         for file in files(&pki, "10.0.0.1:5000".parse().unwrap(), 20) {
-            if file.path.ends_with(".kubeconfig") {
+            if file.name.ends_with(".kubeconfig") {
                 let value: serde_json::Value = serde_yaml::from_str(file.text.reveal()).unwrap();
                 assert_eq!(value["current-context"], "nodejoin");
                 assert!(

@@ -1,0 +1,367 @@
+//! The `local` control plane for real, in Docker: a token becomes a node's user, and EKS' controllers do their work.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::future::BoxFuture;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::api::PostParams;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt as _};
+use nodejoin_cluster::{Caller, ClusterEvent, ClusterFact, ControlPlane, SecurityTokens, StsRefused, Tenant};
+use nodejoin_core::ids::InstanceId;
+use nodejoin_core::observation::{Certificate, Refusal};
+use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use time::OffsetDateTime;
+use time::macros::format_description;
+use tokio::sync::mpsc;
+use url::Url;
+
+const MAPPED: &str = "i-0b22a22eec53b9321";
+const UNMAPPED: &str = "i-0b22a22eec53b9322";
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// An STS that believes every signature; the access key is the instance id without its dash, the role one by instance.
+struct Sts;
+
+impl SecurityTokens for Sts {
+    fn instance_of(&self, access_key_id: &str) -> Option<InstanceId> {
+        access_key_id.replacen('i', "i-", 1).parse().ok()
+    }
+
+    fn caller_identity<'a>(&'a self, url: &'a Url, _: &'a str) -> BoxFuture<'a, Result<Caller, StsRefused>> {
+        let credential = url
+            .query_pairs()
+            .find(|(name, _)| name == "X-Amz-Credential")
+            .unwrap()
+            .1
+            .into_owned();
+        let instance = self.instance_of(credential.split('/').next().unwrap()).unwrap();
+        let arn = format!("arn:aws:sts::111111111111:assumed-role/role-of-{instance}/{instance}");
+        let user_id = format!("AROAEXAMPLE:{instance}");
+        Box::pin(async move {
+            Ok(Caller {
+                account: "111111111111".to_owned(),
+                arn,
+                user_id,
+            })
+        })
+    }
+
+    fn private_dns_name(&self, instance: &InstanceId) -> Option<String> {
+        Some(private_dns_name(instance.as_str()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_are_known_by_their_tokens_and_served_by_the_controllers_of_eks() {
+    let (run, plane) = start(Arc::new(Sts)).await;
+    let mut mapped = Watched::admit(&plane, MAPPED, true).await;
+    let mut unmapped = Watched::admit(&plane, UNMAPPED, false).await;
+
+    a_role_that_is_not_mapped_is_unauthorized(&plane, &mut unmapped).await;
+    a_node_registers_and_is_initialized(&plane, &mut mapped).await;
+    a_serving_certificate_is_approved_and_issued(&plane, &mut mapped).await;
+    a_serving_certificate_for_another_address_is_denied(&plane, &mut mapped).await;
+    nothing_of_a_withdrawn_tenant_is_left(&plane).await;
+
+    plane.shut_down().await;
+    run.end().await;
+}
+
+async fn a_role_that_is_not_mapped_is_unauthorized(plane: &ControlPlane, node: &mut Watched) {
+    let error = Api::<Node>::all(client(plane, UNMAPPED).await)
+        .list(&Default::default())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, kube::Error::Api(status) if status.code == 401),
+        "{error:?}"
+    );
+    let seen = node.wait("a refusal", |fact| match fact {
+        ClusterFact::Authentication(seen) => Some(seen.clone()),
+        _ => None,
+    });
+    let seen = seen.await;
+    assert_eq!((seen.accepted, seen.refusal), (false, Some(Refusal::NotMapped)));
+    assert_eq!(
+        seen.canonical_arn.as_deref(),
+        Some("arn:aws:iam::111111111111:role/role-of-i-0b22a22eec53b9322")
+    );
+}
+
+async fn a_node_registers_and_is_initialized(plane: &ControlPlane, node: &mut Watched) {
+    let api = Api::<Node>::all(client(plane, MAPPED).await);
+    let wrong = api
+        .create(&PostParams::default(), &external_node("another"))
+        .await
+        .unwrap_err();
+    assert!(
+        wrong.to_string().contains("is not allowed to modify node"),
+        "{wrong}"
+    );
+    let name = private_dns_name(MAPPED);
+    api.create(&PostParams::default(), &external_node(&name))
+        .await
+        .unwrap();
+
+    let created = node.wait("the audit event of the creation", |fact| match fact {
+        ClusterFact::Audit(seen) if seen.verb == "create" && seen.code == 201 => Some(seen.clone()),
+        _ => None,
+    });
+    let created = created.await;
+    assert_eq!(
+        (created.resource.as_str(), created.name.as_deref()),
+        ("nodes", Some(name.as_str()))
+    );
+    assert_eq!(created.username, format!("system:node:{name}"));
+    assert!(
+        created.object.unwrap().pointer("/metadata/uid").is_some(),
+        "the object is the one that was made"
+    );
+
+    let initialized = node.wait("the initialized node", |fact| match fact {
+        ClusterFact::Node {
+            object: Some(object), ..
+        } if object.pointer("/spec/providerID").is_some() => Some(object.clone()),
+        _ => None,
+    });
+    let initialized: Node = serde_json::from_value(initialized.await).unwrap();
+    assert_eq!(initialized.labels()["topology.kubernetes.io/zone"], "eu-west-1a");
+    let taints = initialized.spec.unwrap().taints.unwrap_or_default();
+    assert!(
+        !taints.iter().any(|taint| taint.key.contains("uninitialized")),
+        "{taints:?}"
+    );
+    assert_eq!(
+        initialized.status.unwrap().addresses.unwrap()[0].address,
+        "192.168.40.1"
+    );
+}
+
+async fn a_serving_certificate_is_approved_and_issued(plane: &ControlPlane, node: &mut Watched) {
+    ask_for_certificate(plane, "192.168.40.1").await;
+    let issued = node
+        .certificate(|seen| seen.issued && seen.decided_by.is_some())
+        .await;
+    assert_eq!(issued.approved, Some(true));
+    assert_eq!(issued.decided_by.as_deref(), Some("eks:certificate-controller"));
+    assert!(issued.decision.unwrap().starts_with("AutoApproved: "));
+    assert_eq!(issued.fingerprint.unwrap().len(), 64);
+}
+
+async fn a_serving_certificate_for_another_address_is_denied(plane: &ControlPlane, node: &mut Watched) {
+    ask_for_certificate(plane, "10.0.0.1").await;
+    let denied = node
+        .certificate(|seen| seen.approved == Some(false) && seen.decided_by.is_some())
+        .await;
+    assert!(!denied.issued);
+    assert!(
+        denied
+            .decision
+            .unwrap()
+            .starts_with("UnverifiedSubjectAlternativeName: address 10.0.0.1")
+    );
+}
+
+async fn nothing_of_a_withdrawn_tenant_is_left(plane: &ControlPlane) {
+    plane.withdraw(&MAPPED.parse().unwrap()).await.unwrap();
+    assert_eq!(
+        Api::<Node>::all(plane.client())
+            .list(&Default::default())
+            .await
+            .unwrap()
+            .items
+            .len(),
+        0
+    );
+    let requests = Api::<CertificateSigningRequest>::all(plane.client())
+        .list(&Default::default())
+        .await
+        .unwrap();
+    assert_eq!(requests.items.len(), 0);
+    // The token is as good as before; there is nobody any more whose it could be.
+    let error = Api::<Node>::all(client(plane, UNMAPPED).await)
+        .list(&Default::default())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, kube::Error::Api(status) if status.code == 401),
+        "{error:?}"
+    );
+}
+
+/// A tenant and what is told of it.
+struct Watched(mpsc::UnboundedReceiver<ClusterEvent>);
+
+impl Watched {
+    async fn admit(plane: &ControlPlane, id: &str, is_mapped: bool) -> Self {
+        let (events, received) = mpsc::unbounded_channel();
+        let instance = instance(id);
+        let (account, region) = ("111111111111".parse().unwrap(), "eu-west-1".parse().unwrap());
+        let cluster = cluster(is_mapped.then(|| format!("arn:aws:iam::111111111111:role/role-of-{id}")));
+        plane
+            .admit(Tenant {
+                cluster,
+                instance,
+                account,
+                region,
+                events,
+            })
+            .await
+            .unwrap();
+        Self(received)
+    }
+
+    async fn wait<T>(&mut self, what: &str, mut find: impl FnMut(&ClusterFact) -> Option<T>) -> T {
+        let mut seen = Vec::new();
+        let found = tokio::time::timeout(LIMIT, async {
+            while let Some(event) = self.0.recv().await {
+                assert!(event.at <= SystemTime::now());
+                if let Some(found) = find(&event.what) {
+                    return Some(found);
+                }
+                seen.push(event.what);
+            }
+            None
+        });
+        found
+            .await
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| panic!("{what} did not come; seen: {seen:#?}"))
+    }
+
+    async fn certificate(&mut self, is_it: impl Fn(&Certificate) -> bool) -> Certificate {
+        let find = |fact: &ClusterFact| match fact {
+            ClusterFact::Certificate(seen) if is_it(seen) => Some(seen.clone()),
+            _ => None,
+        };
+        self.wait("the certificate", find).await
+    }
+}
+
+/// A client that shows the token of this instance.
+async fn client(plane: &ControlPlane, id: &str) -> Client {
+    let mut kubeconfig = Kubeconfig::from_yaml(&plane.kubeconfig()).unwrap();
+    let user: AuthInfo = serde_json::from_value(serde_json::json!({ "token": token(id) })).unwrap();
+    kubeconfig.auth_infos[0].auth_info = Some(user);
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .unwrap();
+    Client::try_from(config).unwrap()
+}
+
+fn token(id: &str) -> String {
+    let format = format_description!("[year][month][day]T[hour][minute][second]Z");
+    let date = OffsetDateTime::now_utc().format(format).unwrap();
+    let key = id.replacen("i-", "i", 1);
+    let url = format!(
+        "https://sts.eu-west-1.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15\
+         &X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={key}%2F{}%2Feu-west-1%2Fsts%2Faws4_request\
+         &X-Amz-Date={date}&X-Amz-Expires=60&X-Amz-SignedHeaders=host%3Bx-k8s-aws-id&X-Amz-Signature=00",
+        &date[..8]
+    );
+    format!("k8s-aws-v1.{}", URL_SAFE_NO_PAD.encode(url))
+}
+
+/// As a kubelet asks, with the node's own token.
+async fn ask_for_certificate(plane: &ControlPlane, address: &str) {
+    let user = format!("system:node:{}", private_dns_name(MAPPED));
+    let mut params = CertificateParams::new(vec![private_dns_name(MAPPED), address.to_owned()]).unwrap();
+    params.distinguished_name = DistinguishedName::new();
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, "system:nodes");
+    params.distinguished_name.push(DnType::CommonName, user);
+    let pem = params
+        .serialize_request(&KeyPair::generate().unwrap())
+        .unwrap()
+        .pem()
+        .unwrap();
+    let mut request = CertificateSigningRequest {
+        spec: CertificateSigningRequestSpec {
+            request: ByteString(pem.into_bytes()),
+            signer_name: "kubernetes.io/kubelet-serving".to_owned(),
+            // A 1.20 signer takes exactly these three; later ones take a kubelet's two as well.
+            usages: Some(
+                ["digital signature", "key encipherment", "server auth"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+            ..CertificateSigningRequestSpec::default()
+        },
+        ..CertificateSigningRequest::default()
+    };
+    request.metadata.generate_name = Some("csr-".to_owned());
+    let api = Api::<CertificateSigningRequest>::all(client(plane, MAPPED).await);
+    api.create(&PostParams::default(), &request).await.unwrap();
+}
+
+fn external_node(name: &str) -> Node {
+    let mut node = Node::default();
+    node.metadata.name = Some(name.to_owned());
+    let key = "node.cloudprovider.kubernetes.io/uninitialized".to_owned();
+    let taint = Taint {
+        key,
+        value: Some("true".to_owned()),
+        effect: "NoSchedule".to_owned(),
+        time_added: None,
+    };
+    node.spec.get_or_insert_default().taints = Some(vec![taint]);
+    node
+}
+
+fn private_dns_name(id: &str) -> String {
+    format!("ip-192-168-40-{}.eu-west-1.compute.internal", last_digit(id))
+}
+
+fn last_digit(id: &str) -> u8 {
+    id[id.len() - 1..].parse().unwrap()
+}
+
+fn instance(id: &str) -> InstancePlan {
+    InstancePlan {
+        id: id.parse().unwrap(),
+        instance_type: "m5.large".to_owned(),
+        ami: "ami-0123456789abcdef0".to_owned(),
+        private_ip: [192, 168, 40, last_digit(id)].into(),
+        private_dns_name: private_dns_name(id),
+        host_name: private_dns_name(id),
+        mac: "0a:ff:c0:a8:28:10".to_owned(),
+        availability_zone: "eu-west-1a".to_owned(),
+        subnet_cidr: "192.168.32.0/19".to_owned(),
+        vpc_cidrs: vec!["192.168.0.0/16".to_owned()],
+        vpc_id: "vpc-1".to_owned(),
+        subnet_id: "subnet-1".to_owned(),
+        network_interface_id: "eni-1".to_owned(),
+        security_group_id: "sg-1".to_owned(),
+        tags: BTreeMap::new(),
+        life_cycle: "on-demand".to_owned(),
+        metadata: MetadataPlan::default(),
+    }
+}
+
+fn cluster(role: Option<String>) -> ClusterPlan {
+    let row = |rolearn| RoleMapping {
+        rolearn,
+        username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
+        groups: vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()],
+    };
+    ClusterPlan {
+        name: "ironman".to_owned(),
+        endpoint_id: "0123456789ABCDEF0123456789ABCDEF".to_owned(),
+        status: Vec::new(),
+        service_ipv4_cidr: None,
+        certificate_authority: Authority::Own,
+        aws_auth: role.into_iter().map(row).collect(),
+        approve_serving: true,
+        cloud_node_controller: true,
+    }
+}
