@@ -26,7 +26,7 @@ const KUBELET_PORT: u16 = 10250;
 const LAST_LINES: usize = 20;
 
 /// A node's container that was started. It stays until [`Node::remove`] or the end of its run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Node {
     run: Run,
     instance: String,
@@ -104,6 +104,16 @@ async fn start_time(run: &Run, id: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(&text, &Rfc3339).ok().map(SystemTime::from)
 }
 
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node")
+            .field("instance", &self.instance)
+            .field("name", &self.name)
+            .field("ip", &self.ip)
+            .finish()
+    }
+}
+
 impl Node {
     /// The instance's id.
     #[must_use]
@@ -140,7 +150,12 @@ impl Node {
         let code = match waiting.next().await {
             Some(Ok(answer)) => answer.status_code,
             Some(Err(testcontainers::bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
-            Some(Err(error)) => return Err(self.docker("wait for the end of")(DockerError::from(error))),
+            Some(Err(source)) => {
+                return Err(NodeError::Wait {
+                    node: self.instance.clone(),
+                    source,
+                });
+            }
             None => -1,
         };
         Ok(Exit {

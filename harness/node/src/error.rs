@@ -16,6 +16,15 @@ pub enum NodeError {
         #[source]
         source: DockerError,
     },
+    /// The container engine does not tell of a container's end.
+    #[error("could not wait for the end of the node `{node}`")]
+    Wait {
+        /// The instance.
+        node: String,
+        /// Why it failed.
+        #[source]
+        source: testcontainers::bollard::errors::Error,
+    },
     /// A file of an overlay cannot be read.
     #[error("could not read `{path}`, which the overlay lays at `{to}`")]
     Overlay {
@@ -73,7 +82,9 @@ impl NodeError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Docker { .. } => "see `nodejoin doctor` for what the container engine must allow",
+            Self::Docker { .. } | Self::Wait { .. } => {
+                "see `nodejoin doctor` for what the container engine must allow"
+            }
             Self::Overlay { .. } => "check the overlay's manifest, and that the checkout is complete",
             Self::Layer { .. } => {
                 "paths in the node must be absolute and not longer than a file system takes"

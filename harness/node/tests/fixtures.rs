@@ -9,7 +9,11 @@ fn fixtures() -> PathBuf {
 }
 
 fn folders(of: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<_> = std::fs::read_dir(of).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    let mut all: Vec<_> = std::fs::read_dir(of)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.is_dir())
+        .collect();
     all.sort();
     all
 }
@@ -18,17 +22,35 @@ fn folders(of: &Path) -> Vec<PathBuf> {
 fn the_broken_copies_are_those_that_make_makes() {
     let broken = fixtures().join("overlays/broken");
     let out = tempfile::tempdir().unwrap();
-    let made = Command::new("bash").arg(broken.join("make")).arg(out.path()).status().unwrap();
+    let made = Command::new("bash")
+        .arg(broken.join("make"))
+        .arg(out.path())
+        .status()
+        .unwrap();
     assert!(made.success());
     let names = |path: &Path| -> Vec<_> {
-        folders(path).iter().map(|f| f.file_name().unwrap().to_owned()).collect()
+        folders(path)
+            .iter()
+            .map(|f| f.file_name().unwrap().to_owned())
+            .collect()
     };
-    assert_eq!(names(out.path()), names(&broken), "run fixtures/overlays/broken/make");
+    assert_eq!(
+        names(out.path()),
+        names(&broken),
+        "run fixtures/overlays/broken/make"
+    );
     for folder in folders(&broken) {
         for file in ["bootstrap.sh", "overlay.yaml"] {
             let fresh = out.path().join(folder.file_name().unwrap()).join(file);
-            let (kept, fresh) = (std::fs::read(folder.join(file)).unwrap(), std::fs::read(fresh).unwrap());
-            assert!(kept == fresh, "{}/{file} is stale: run fixtures/overlays/broken/make", folder.display());
+            let (kept, fresh) = (
+                std::fs::read(folder.join(file)).unwrap(),
+                std::fs::read(fresh).unwrap(),
+            );
+            assert!(
+                kept == fresh,
+                "{}/{file} is stale: run fixtures/overlays/broken/make",
+                folder.display()
+            );
         }
     }
 }
@@ -42,18 +64,28 @@ fn every_script_is_one_that_bash_can_read() {
         image.join("etc/eks/containerd/pull-sandbox-image.sh"),
         image.join("usr/bin/crictl"),
     ];
-    scripts.extend(folders(&fixtures().join("overlays/broken")).iter().map(|f| f.join("bootstrap.sh")));
+    scripts.extend(
+        folders(&fixtures().join("overlays/broken"))
+            .iter()
+            .map(|f| f.join("bootstrap.sh")),
+    );
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
     scripts.extend(["enter", "runc", "collect", "evidence", "user-data"].map(|name| guest.join(name)));
     for script in scripts {
-        let read = Command::new("bash").arg("-n").arg(&script).stderr(Stdio::inherit()).status().unwrap();
+        let read = Command::new("bash")
+            .arg("-n")
+            .arg(&script)
+            .stderr(Stdio::inherit())
+            .status()
+            .unwrap();
         assert!(read.success(), "{}", script.display());
     }
 }
 
 #[test]
 fn the_bootstrap_script_knows_the_flags_of_2022() {
-    let script = std::fs::read_to_string(fixtures().join("images/nodes/al2/rootfs/etc/eks/bootstrap.sh")).unwrap();
+    let script =
+        std::fs::read_to_string(fixtures().join("images/nodes/al2/rootfs/etc/eks/bootstrap.sh")).unwrap();
     for flag in [
         "use-max-pods",
         "b64-cluster-ca",
@@ -78,7 +110,8 @@ fn the_bootstrap_script_knows_the_flags_of_2022() {
 
 #[test]
 fn max_pods_are_those_that_ec2_tells() {
-    let list = std::fs::read_to_string(fixtures().join("images/nodes/al2/rootfs/etc/eks/eni-max-pods.txt")).unwrap();
+    let list =
+        std::fs::read_to_string(fixtures().join("images/nodes/al2/rootfs/etc/eks/eni-max-pods.txt")).unwrap();
     for line in ["m5.large 29", "t3.medium 17", "m4.xlarge 58", "c5.4xlarge 234"] {
         assert!(list.lines().any(|l| l == line), "{line}");
     }
