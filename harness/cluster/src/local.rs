@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
+use nodejoin_docker::{ImageRef, Run, RunNetwork};
 use testcontainers::core::Mount;
 use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 use tokio::sync::watch;
@@ -35,8 +36,42 @@ use crate::sts::SecurityTokens;
 use crate::tenants::Tenants;
 use crate::webhook::{Bound, Handlers};
 
+impl ControlPlane {
+    /// Starts a control plane in a container of the run, on this network. Returns when nodes can join.
+    ///
+    /// # Errors
+    /// When the container does not start, its programs end or do not get ready, or the webhooks cannot listen. The
+    /// container is then the run's to remove, like any other.
+    pub async fn start_local(
+        run: &Run,
+        image: &ImageRef,
+        network: &RunNetwork,
+        tokens: impl SecurityTokens,
+    ) -> Result<Self, ClusterError> {
+        let prepared = Prepared::new(network.gateway, minor_of(&image.kubernetes), Arc::new(tokens)).await?;
+        let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
+        let request = prepared.request(GenericImage::new(name, tag))?;
+        let started = run
+            .start("control-plane", "control-plane", network, request)
+            .await;
+        let started = started.map_err(ClusterError::container("start the control plane's container"))?;
+        prepared
+            .attach(Container::new(run.clone(), started.id), started.ip)
+            .await
+    }
+}
+
+/// The minor version in `v1.20.2`. An image that says nothing gets the flags of the newest.
+fn minor_of(version: &str) -> u32 {
+    version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok())
+        .unwrap_or(u32::MAX)
+}
+
 /// A control plane that is made up to its container: webhooks listen, files are written out in memory.
-pub(crate) struct Prepared {
+struct Prepared {
     pki: Pki,
     files: Vec<settings::File>,
     tenants: Arc<Tenants>,
@@ -49,7 +84,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Makes the PKI and takes the webhooks' port on the network's gateway address.
-    pub(crate) async fn new(
+    async fn new(
         gateway: Ipv4Addr,
         minor: u32,
         tokens: Arc<dyn SecurityTokens>,
@@ -79,10 +114,7 @@ impl Prepared {
     }
 
     /// What the container gets beside its image and network.
-    pub(crate) fn request(
-        &self,
-        image: GenericImage,
-    ) -> Result<ContainerRequest<GenericImage>, ClusterError> {
+    fn request(&self, image: GenericImage) -> Result<ContainerRequest<GenericImage>, ClusterError> {
         let archive = settings::archive(&self.files).map_err(ClusterError::container("pack the settings"))?;
         Ok(image
             .with_mount(Mount::tmpfs_mount("/var/lib/etcd"))
@@ -92,11 +124,7 @@ impl Prepared {
     }
 
     /// Waits for the programs, lays EKS' own objects down and starts its controllers.
-    pub(crate) async fn attach(
-        mut self,
-        container: Container,
-        ip: Ipv4Addr,
-    ) -> Result<ControlPlane, ClusterError> {
+    async fn attach(mut self, container: Container, ip: Ipv4Addr) -> Result<ControlPlane, ClusterError> {
         self.times.lap("container", false);
         let (ca_pem, other_ca_pem) = (self.pki.cluster.pem().to_owned(), self.pki.other.pem().to_owned());
         let access = Access::new(format!("https://{ip}:{}", settings::SECURE_PORT), self.pki);
@@ -238,3 +266,14 @@ fn timed_out(last_seen: String) -> ClusterError {
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const ENDED_CHECK: Duration = Duration::from_millis(200);
 const LAST_LINES: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minor_version_chooses_the_flags() {
+        assert_eq!(minor_of("v1.20.2"), 20);
+        assert_eq!(minor_of(""), u32::MAX);
+    }
+}
