@@ -17,6 +17,7 @@ use nodejoin_cluster::{Caller, ClusterEvent, ClusterFact, ControlPlane, Security
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::{Certificate, Refusal};
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use nodejoin_docker::{Engine, ImageSettings, Images, Run};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -61,7 +62,7 @@ impl SecurityTokens for Sts {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_are_known_by_their_tokens_and_served_by_the_controllers_of_eks() {
-    let (run, plane) = start(Arc::new(Sts)).await;
+    let (run, plane) = start().await;
     let mut mapped = Watched::admit(&plane, MAPPED, true).await;
     let mut unmapped = Watched::admit(&plane, UNMAPPED, false).await;
 
@@ -72,7 +73,21 @@ async fn nodes_are_known_by_their_tokens_and_served_by_the_controllers_of_eks() 
     nothing_of_a_withdrawn_tenant_is_left(&plane).await;
 
     plane.shut_down().await;
-    run.end().await;
+    assert_eq!(run.tear_down().await.left, Vec::<String>::new());
+}
+
+/// A run of its own with a control plane on an internal network, as the engine makes it.
+async fn start() -> (Run, ControlPlane) {
+    let engine = Engine::connect().await.unwrap();
+    let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+    let images = Images::new(engine.clone(), settings, Arc::new(|event| println!("{event:?}")));
+    let image = images.control_plane().await.unwrap();
+    let id = format!("t{:011x}", std::process::id());
+    let run = Run::begin(engine, id.parse().unwrap());
+    let network = run.network("isolated", true).await.unwrap();
+    let plane = ControlPlane::start_local(&run, &image, &network, Sts).await.unwrap();
+    println!("{} {:#?}", plane.version, plane.start_times());
+    (run, plane)
 }
 
 async fn a_role_that_is_not_mapped_is_unauthorized(plane: &ControlPlane, node: &mut Watched) {
