@@ -101,6 +101,7 @@ const RULES: &[Rule] = &[
     rule(Kind::SessionToken, "x-aws-ec2-metadata-token", Shape::Value),
     rule(Kind::SessionToken, "IQoJb3JpZ2lu", Shape::Included),
     rule(Kind::SessionToken, "FwoGZXIvYXdz", Shape::Included),
+    rule(Kind::SessionToken, "AQAEA", Shape::Included),
     rule(Kind::Signature, "x-amz-signature", Shape::Value),
     rule(Kind::Signature, "signature", Shape::Value),
     rule(Kind::PrivateKey, "client-key-data", Shape::Value),
@@ -137,7 +138,7 @@ impl Rule {
                 continue;
             };
             let range = begin..begin + run(&text[begin..]);
-            if range.len() >= SHORTEST && self.is_credential(&text[range.clone()]) {
+            if range.len() >= self.shortest() && self.is_credential(&text[range.clone()]) {
                 from = range.end;
                 found.push(Secret {
                     kind: self.kind,
@@ -158,6 +159,15 @@ impl Rule {
                 let is_key = line.ends_with(['"', '\'']) || line.trim_start_matches([' ', '-']).is_empty();
                 if is_key { value(text, end) } else { None }
             }
+        }
+    }
+
+    /// A start such as `AQAEA` may stand in other words; what it starts as a credential is long.
+    fn shortest(&self) -> usize {
+        if matches!(self.shape, Shape::Included) {
+            self.word.len().max(SHORTEST) + 8
+        } else {
+            SHORTEST
         }
     }
 
@@ -332,7 +342,11 @@ mod tests {
             "curl -H 'X-aws-ec2-metadata-token: AQAEAx-12345'",
             "curl -H 'X-aws-ec2-metadata-token: <redacted>'",
         ),
-        ("x IQoJb3JpZ2luX2VjEJz y", "x <redacted> y"),
+        ("x IQoJb3JpZ2luX2VjEJz12345 y", "x <redacted> y"),
+        (
+            "TOKEN=AQAEALmJZ2Wv8kqX3tQp0Yt7cW1nB5hD9sF4gK6jL8mN0pQ2rS4tU==",
+            "TOKEN=<redacted>",
+        ),
         (
             "    client-key-data: LS0tLS1CRUdJTi\n",
             "    client-key-data: <redacted>\n",

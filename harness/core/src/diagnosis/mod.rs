@@ -1,24 +1,95 @@
-//! Why a join stopped.
+//! Why a join stopped: small rules, the most specific first, each from what was seen to a cause, its evidence and the way out.
+//!
+//! | file | causes |
+//! | --- | --- |
+//! | `instance.rs` | metadata service, user data that never ran, script parts |
+//! | `script.rs` | AWS calls of the script, the script's own end, a kubelet that was never started |
+//! | `kubelet.rs` | what the kubelet refuses, or ends of |
+//! | `identity.rs` | who the node is to the authenticator and to the API server |
+//! | `cluster.rs` | what comes after registration |
+
+mod cluster;
+mod identity;
+mod instance;
+mod kubelet;
+mod scene;
+mod script;
+#[cfg(test)]
+mod tests;
 
 use crate::observation::{Millis, Observation};
+use crate::phase::Phase;
 use crate::plan::Plan;
-use crate::verdict::Diagnosis;
+use crate::verdict::{Cause, Diagnosis};
+use scene::Scene;
 
 /// A cause that was found, and since when it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
+    /// What was found.
     pub(crate) diagnosis: Diagnosis,
+    /// When its evidence was seen first.
     pub(crate) at: Millis,
-    /// Whether nothing that the node does by itself can mend it.
+    /// Whether nothing that the node does by itself can mend it, once user data is done.
     pub(crate) is_final: bool,
 }
 
-pub(crate) fn find(_plan: &Plan, _observation: &Observation) -> Option<Finding> {
-    None
+type Rule = fn(&Scene<'_>) -> Option<Finding>;
+
+/// In order: a rule may rely on those before it having found nothing. Each says itself until which phase it holds.
+const RULES: &[Rule] = &[
+    cluster::serving_certificate_denied,
+    cluster::serving_certificate_not_approved,
+    cluster::cni_not_ready,
+    instance::metadata_unreachable,
+    kubelet::label_refused,
+    kubelet::taint_invalid,
+    identity::node_name_refused,
+    cluster::node_invalid,
+    identity::role_not_mapped,
+    identity::token_for_another_cluster,
+    kubelet::wrong_certificate_authority,
+    identity::unauthorized,
+    script::access_denied,
+    script::describe_failed,
+    instance::user_data_is_base64,
+    instance::missing_shebang,
+    instance::user_data_never_ran,
+    kubelet::exits,
+    kubelet::endpoint_unreachable,
+    script::failed,
+    script::kubelet_never_started,
+];
+
+/// The cause that is known so far.
+pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
+    let scene = Scene::of(plan, observation);
+    if scene.reached == Some(Phase::Ready) {
+        return None;
+    }
+    RULES.iter().find_map(|rule| rule(&scene))
 }
 
 /// Why a join stopped; `None` for one that reached everything.
 #[must_use]
 pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
-    find(plan, observation).map(|finding| finding.diagnosis)
+    let scene = Scene::of(plan, observation);
+    if scene.reached == Some(Phase::Ready) {
+        return None;
+    }
+    Some(find(plan, observation).map_or_else(|| unknown(&scene), |finding| finding.diagnosis))
+}
+
+fn unknown(scene: &Scene<'_>) -> Diagnosis {
+    let at = scene
+        .reached
+        .map_or("before systemd ran".to_owned(), |phase| format!("at {phase}"));
+    Diagnosis {
+        phase: scene.reached,
+        cause: Cause::Unknown,
+        because: format!("the join stopped {at}, and nothing that was seen says why"),
+        seen: scene.last_complaint(),
+        remedy: "look into the evidence folder: journals, the transcript of AWS calls, the timeline"
+            .to_owned(),
+    }
 }

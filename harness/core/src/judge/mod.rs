@@ -10,12 +10,13 @@
 //! | `machine.rs` | files, units, kubelet, user data, pod: what is collected at the end |
 
 mod certificates;
-mod join;
+pub(crate) mod join;
 mod machine;
 mod node;
 mod progress;
 mod verdict;
 
+pub(crate) use join::role_of;
 pub use progress::{Progress, progress};
 pub use verdict::judge;
 

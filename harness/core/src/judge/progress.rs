@@ -102,12 +102,17 @@ impl<'a> Join<'a> {
         if cause != self.plan.expect.diagnosis || wanted.is_some_and(|wanted| self.reached != Some(wanted)) {
             return Some(self.missing_failure(cause));
         }
-        let began = self
-            .finding
-            .as_ref()
-            .map_or(0, |finding| finding.at)
-            .max(self.since);
-        (!self.has_stood(began)).then(|| "the failure to hold".to_owned())
+        if self.wants_end_of_user_data() {
+            return Some("the end of user data".to_owned());
+        }
+        let found = self.finding.as_ref().map_or(0, |finding| finding.at);
+        (!self.has_stood(found.max(self.since))).then(|| "the failure to hold".to_owned())
+    }
+
+    /// Whether how user data went is to be checked, and it has not ended.
+    fn wants_end_of_user_data(&self) -> bool {
+        let is_checked = self.plan.expect.user_data.is_some() && self.plan.user_data.is_some();
+        is_checked && self.user_data_done.is_none()
     }
 
     fn missing_failure(&self, cause: Option<Cause>) -> String {
@@ -131,8 +136,8 @@ impl<'a> Join<'a> {
         if expect.phase == Some(Phase::Ready) && !self.is_certified_for_good() {
             return Some("a request for a serving certificate".to_owned());
         }
-        let wants_user_data = expect.user_data.is_some() || expect.phase.is_none();
-        if wants_user_data && self.plan.user_data.is_some() && self.user_data_done.is_none() {
+        let has_none_to_wait_for = self.plan.user_data.is_none() || self.user_data_done.is_some();
+        if self.wants_end_of_user_data() || (expect.phase.is_none() && !has_none_to_wait_for) {
             return Some("the end of user data".to_owned());
         }
         if let Some(check) = self.live_checks().into_iter().find(|check| !check.held) {

@@ -1,6 +1,8 @@
 //! YAML of which every value knows its place, and the check of such a tree against a JSON schema.
 
 mod check;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use check::check;

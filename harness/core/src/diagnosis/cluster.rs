@@ -1,0 +1,190 @@
+//! What comes with and after registration: the Node object, its serving certificate, its network.
+
+use serde_json::Value;
+
+use super::Finding;
+use super::scene::{Evidence, Scene, between, sentence};
+use crate::observation::{Certificate, Millis, What};
+use crate::phase::Phase;
+use crate::phases::KUBELET_SERVING;
+use crate::plan::Cni;
+use crate::verdict::Cause;
+
+/// The API server refuses the Node object itself.
+pub(super) fn node_invalid(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    let audited = scene
+        .observation
+        .timeline
+        .iter()
+        .find_map(|seen| match &seen.what {
+            What::Audit(audit) if audit.resource == "nodes" && audit.code == 422 => {
+                let message = audit.message.clone().unwrap_or_default();
+                Some((
+                    Evidence::new(
+                        "audit log",
+                        seen.at,
+                        format!("{} nodes: 422 {message}", audit.verb),
+                    ),
+                    message,
+                ))
+            }
+            _ => None,
+        });
+    let said = || {
+        let is_refusal =
+            |message: &str| message.contains("Unable to register node") && message.contains("is invalid:");
+        let (at, line) = scene.kubelet().find(|(_, line)| is_refusal(&line.message))?;
+        Some((Evidence::journal(at, line), line.message.clone()))
+    };
+    let (evidence, message) = audited.or_else(said)?;
+    let why = between(&message, "is invalid: ", &['\n']).unwrap_or_else(|| sentence(&message));
+    let because = format!("the API server refuses the Node object: {why}");
+    let remedy = if why.contains("labels") {
+        "correct the value in --node-labels: letters, digits, `-`, `_` and `.`, at most 63"
+    } else if why.contains("taints") {
+        "correct --register-with-taints: every taint needs a key and an effect, and no two may be alike"
+    } else {
+        "correct what the kubelet registers with"
+    };
+    scene.found(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
+}
+
+fn serving<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
+    scene
+        .observation
+        .certificates
+        .iter()
+        .filter(|certificate| certificate.signer == KUBELET_SERVING)
+}
+
+/// When the request came first.
+fn asked_at(scene: &Scene<'_>, name: &str) -> Millis {
+    let first = scene.observation.timeline.iter().find(|seen| match &seen.what {
+        What::Certificate(certificate) => certificate.name == name,
+        _ => false,
+    });
+    first.map_or(0, |seen| seen.at)
+}
+
+/// The approver said no.
+pub(super) fn serving_certificate_denied(scene: &Scene<'_>) -> Option<Finding> {
+    if scene.has(Phase::Certified) {
+        return None;
+    }
+    let denied = serving(scene)
+        .filter(|certificate| certificate.approved == Some(false))
+        .last()?;
+    let reason = denied.decision.as_deref().unwrap_or("without a reason");
+    let line = format!("{} of {} is denied: {reason}", denied.name, denied.requestor);
+    let by = denied.decided_by.as_deref().unwrap_or("the approver");
+    let because = format!("{by} denied the serving certificate: {reason}");
+    let names = denied
+        .dns_names
+        .iter()
+        .chain(&denied.ip_addresses)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    let instance = &scene.plan.instance;
+    let remedy = format!(
+        "let the kubelet ask for what the instance has, {} and {}; it asked for {names}",
+        instance.private_dns_name, instance.private_ip
+    );
+    let evidence = Evidence::new("certificate signing request", asked_at(scene, &denied.name), line);
+    scene.found(Cause::ServingCertificateDenied, because, &evidence, remedy)
+}
+
+/// Nobody decided: the node registers and works, and port 10250 has no certificate.
+pub(super) fn serving_certificate_not_approved(scene: &Scene<'_>) -> Option<Finding> {
+    if scene.has(Phase::Certified) || !scene.has(Phase::Registered) {
+        return None;
+    }
+    let pending = serving(scene).find(|certificate| certificate.approved.is_none() && !certificate.issued)?;
+    let served = scene
+        .observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.served.as_ref());
+    let error = served
+        .and_then(|served| served.error.as_deref())
+        .map(|error| format!("; port 10250: {error}"));
+    let line = format!(
+        "{} of {} is pending{}",
+        pending.name,
+        pending.requestor,
+        error.unwrap_or_default()
+    );
+    let because = format!(
+        "nobody approved {}: the node has no serving certificate, so logs, exec and metrics fail at port 10250",
+        pending.name
+    );
+    let remedy = if scene.plan.cluster.approve_serving {
+        format!(
+            "see why the approver left it: kubectl describe csr {}",
+            pending.name
+        )
+    } else {
+        format!(
+            "let an approver of kubelet-serving requests run (`cluster.approve_serving: true`), or approve by hand: \
+             kubectl certificate approve {}",
+            pending.name
+        )
+    };
+    let evidence = Evidence::new(
+        "certificate signing request",
+        asked_at(scene, &pending.name),
+        line,
+    );
+    scene.found(Cause::ServingCertificateNotApproved, because, &evidence, remedy)
+}
+
+/// The container runtime has no network configuration.
+pub(super) fn cni_not_ready(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.has(Phase::Registered) {
+        return None;
+    }
+    let message = ready_message(scene.observation.node.as_ref()?)?;
+    if ![
+        "cni plugin not initialized",
+        "cni config uninitialized",
+        "NetworkPluginNotReady",
+        "network is not ready",
+    ]
+    .iter()
+    .any(|word| message.contains(word))
+    {
+        return None;
+    }
+    let at = scene
+        .observation
+        .timeline
+        .iter()
+        .find(|seen| matches!(&seen.what, What::Node(change) if change.exists));
+    let evidence = Evidence::new(
+        "Node",
+        at.map_or(0, |seen| seen.at),
+        format!("Ready is False: {message}"),
+    );
+    let because = "the node registered, and its container runtime has no network configuration".to_owned();
+    let remedy = match scene.plan.cni {
+        Cni::None => "on EKS the VPC CNI's pod brings it; `cni: bridge` lets the harness lay one down",
+        Cni::Bridge => {
+            "see /etc/cni/net.d and /opt/cni/bin in the node, and where containerd's configuration looks for them"
+        }
+    };
+    scene.found(Cause::CniNotReady, because, &evidence, remedy.to_owned())
+}
+
+/// The message of a Ready condition that is not true.
+fn ready_message(node: &Value) -> Option<&str> {
+    let conditions = node.pointer("/status/conditions")?.as_array()?;
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+    if ready["status"] == "True" {
+        None
+    } else {
+        ready["message"].as_str()
+    }
+}

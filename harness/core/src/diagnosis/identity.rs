@@ -1,0 +1,261 @@
+//! Who the node is to the authenticator, and whether it may be the node that it says it is.
+
+use super::Finding;
+use super::scene::{Evidence, Scene, between, names, sentence};
+use crate::judge::role_of;
+use crate::observation::{Audit, Authentication, Millis, Refusal, What};
+use crate::phase::Phase;
+use crate::plan::RoleMapping;
+use crate::problem::nearest;
+use crate::verdict::Cause;
+
+/// The first refusal of this kind, unless a token was accepted after it.
+fn refused<'a>(scene: &Scene<'a>, refusal: Refusal) -> Option<(Millis, &'a Authentication)> {
+    let decisions = || {
+        scene
+            .observation
+            .timeline
+            .iter()
+            .filter_map(|seen| match &seen.what {
+                What::Authentication(decision) => Some((seen.at, decision)),
+                _ => None,
+            })
+    };
+    if decisions().any(|(_, decision)| decision.accepted) {
+        return None;
+    }
+    // The latest says what is wrong now; its first like tells since when.
+    let (_, last) = decisions().next_back()?;
+    if last.refusal != Some(refusal) {
+        return None;
+    }
+    decisions().find(|(_, decision)| decision.refusal == Some(refusal))
+}
+
+fn evidence(at: Millis, decision: &Authentication) -> Evidence {
+    let line = match (&decision.reason, &decision.canonical_arn) {
+        (Some(reason), _) => reason.clone(),
+        (None, Some(arn)) => format!("{arn} is refused"),
+        (None, None) => "a token is refused".to_owned(),
+    };
+    Evidence::new("authenticator", at, line)
+}
+
+/// STS knows the role, and aws-auth does not.
+pub(super) fn role_not_mapped(scene: &Scene<'_>) -> Option<Finding> {
+    let (at, decision) = refused(scene, Refusal::NotMapped)?;
+    let arn = decision.canonical_arn.clone().unwrap_or_default();
+    let role = role_of(decision)
+        .or_else(|| arn.rsplit('/').next())
+        .unwrap_or("of the instance")
+        .to_owned();
+    let rows = &scene.plan.cluster.aws_auth;
+    let with_path = rows.iter().find(|row| has_path(row) && name_of(row) == role);
+    if let Some(row) = with_path {
+        let because = format!(
+            "the row of {role} in kube-system/aws-auth has the role's path, which the authenticator never sees"
+        );
+        let remedy = format!("write {arn} instead of {}", row.rolearn);
+        return scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy);
+    }
+    let because = format!("role {role} is in no mapRoles row of kube-system/aws-auth");
+    let remedy = remedy_for_unmapped(&role, &arn, rows);
+    scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy)
+}
+
+fn remedy_for_unmapped(role: &str, arn: &str, rows: &[RoleMapping]) -> String {
+    let mut mapped: Vec<&str> = rows.iter().map(name_of).collect();
+    if mapped.is_empty() {
+        return format!("add a row for {arn} to aws-auth, which has none");
+    }
+    if let Some(close) = nearest(role, mapped.iter().copied()) {
+        mapped.retain(|name| *name != close);
+        mapped.insert(0, close);
+    }
+    format!(
+        "add a row for {arn} to aws-auth, or set `instance.role` to one of: {}",
+        mapped.join(", ")
+    )
+}
+
+fn name_of(row: &RoleMapping) -> &str {
+    row.rolearn.rsplit('/').next().unwrap_or(&row.rolearn)
+}
+
+fn has_path(row: &RoleMapping) -> bool {
+    row.rolearn
+        .split_once(":role/")
+        .is_some_and(|(_, name)| name.contains('/'))
+}
+
+/// STS refuses the signature: the name of another cluster was signed.
+pub(super) fn token_for_another_cluster(scene: &Scene<'_>) -> Option<Finding> {
+    let (at, decision) = refused(scene, Refusal::Signature)?;
+    let own = &scene.plan.cluster.name;
+    let because = match named_cluster(scene).filter(|name| name != own) {
+        Some(other) => format!("the token was made for the cluster `{other}`, and this one is `{own}`"),
+        None => format!(
+            "STS refuses the token's signature for `{own}`: it was made for another cluster, or with other credentials"
+        ),
+    };
+    let remedy = format!(
+        "give the script the name `{own}` (`{{{{ cluster.name }}}}` in a scenario): it goes into every token"
+    );
+    scene.found(
+        Cause::TokenForAnotherCluster,
+        because,
+        &evidence(at, decision),
+        remedy,
+    )
+}
+
+/// The cluster that the user data names to the bootstrap script.
+fn named_cluster(scene: &Scene<'_>) -> Option<String> {
+    let text = scene.user_data_text()?.replace("\\\n", " ");
+    let own = text.replace("{{ cluster.name }}", &scene.plan.cluster.name);
+    let after_script = own
+        .split_once("bootstrap.sh ")
+        .and_then(|(_, rest)| rest.split_whitespace().next());
+    let assigned = between(&own, "CLUSTER_NAME=", &['\n', ' ']);
+    let name = after_script
+        .filter(|word| !word.starts_with(['-', '$']))
+        .or(assigned)?;
+    Some(name.trim_matches(['"', '\'']).to_owned())
+        .filter(|name| !name.is_empty() && !name.contains(['{', '$']))
+}
+
+/// The API server answers 401 for another reason.
+pub(super) fn unauthorized(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let other = [
+        Refusal::Malformed,
+        Refusal::Expired,
+        Refusal::Template,
+        Refusal::Throttled,
+    ];
+    if let Some((at, decision)) = other.into_iter().find_map(|refusal| refused(scene, refusal)) {
+        let because = format!(
+            "the authenticator refuses the node's token: {}",
+            decision.reason.as_deref().unwrap_or("it gives no reason")
+        );
+        return scene.found(
+            Cause::Unauthorized,
+            because,
+            &evidence(at, decision),
+            remedy_of(decision),
+        );
+    }
+    let words = ["getting credentials: exec", "exec: executable", "Unauthorized"];
+    let (at, line) = words
+        .iter()
+        .find_map(|word| scene.kubelet().find(|(_, line)| line.message.contains(word)))?;
+    let because = if line.message.contains("Unauthorized") {
+        "the API server answers 401, and no token of the node came to the authenticator".to_owned()
+    } else {
+        format!(
+            "the kubelet got no token from its credential plugin: {}",
+            sentence(&line.message)
+        )
+    };
+    let remedy =
+        "run the `exec` command of /var/lib/kubelet/kubeconfig in the node and see what it prints".to_owned();
+    scene.found(Cause::Unauthorized, because, &Evidence::journal(at, line), remedy)
+}
+
+fn remedy_of(decision: &Authentication) -> String {
+    match decision.refusal {
+        Some(Refusal::Expired) => "set the node's clock: tokens are good for 15 minutes",
+        Some(Refusal::Template) => "see that the row of aws-auth names what the instance has: `{{EC2PrivateDNSName}}` needs an instance id as session name",
+        Some(Refusal::Throttled) => "wait: STS throttles the authenticator",
+        _ => "see which program makes the tokens: `exec` in /var/lib/kubelet/kubeconfig",
+    }
+    .to_owned()
+}
+
+/// The API server knows the node, as another one than it says it is.
+pub(super) fn node_name_refused(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    let refusal = audited(scene).or_else(|| {
+        let words = ["is not allowed to modify node", "unknown node for user"];
+        let (at, line) = scene
+            .kubelet()
+            .find(|(_, line)| words.iter().any(|word| line.message.contains(word)))?;
+        Some((Evidence::journal(at, line), None, line.message.clone()))
+    })?;
+    let (evidence, user, message) = refusal;
+    let own = scene.plan.instance.private_dns_name.as_str();
+    let claimed = between(&message, "to modify node \"", &['"'])
+        .or_else(|| between(&message, "nodes \"", &['"']))
+        .unwrap_or(own);
+    let named = || {
+        message
+            .split_once("\" is not allowed to modify node")
+            .and_then(|(before, _)| before.rsplit('"').next())
+    };
+    let user = user.or_else(|| named().map(|name| format!("system:node:{name}")));
+    let user = user.unwrap_or_else(|| "another user".to_owned());
+    let because = format!("the kubelet registers as {claimed}, and to the API server it is {user}");
+    let remedy = remedy_for_name(scene, claimed, &user);
+    scene.found(Cause::NodeNameRefused, because, &evidence, remedy)
+}
+
+/// A refusal in the audit log: evidence, user, message.
+fn audited(scene: &Scene<'_>) -> Option<(Evidence, Option<String>, String)> {
+    scene.observation.timeline.iter().find_map(|seen| {
+        let What::Audit(audit) = &seen.what else {
+            return None;
+        };
+        is_refused_name(audit).then(|| {
+            let message = audit.message.clone().unwrap_or_default();
+            let line = format!(
+                "{} {} as {}: {} {message}",
+                audit.verb, audit.resource, audit.username, audit.code
+            );
+            (
+                Evidence::new("audit log", seen.at, line),
+                Some(audit.username.clone()),
+                message,
+            )
+        })
+    })
+}
+
+fn is_refused_name(audit: &Audit) -> bool {
+    let message = audit.message.as_deref().unwrap_or_default();
+    let is_node = audit.resource == "nodes" || audit.resource.starts_with("nodes/");
+    let words = [
+        "is not allowed to modify node",
+        "unknown node for user",
+        "not allowed to set",
+    ];
+    audit.code == 403 && is_node && words.iter().any(|word| message.contains(word))
+}
+
+fn remedy_for_name(scene: &Scene<'_>, claimed: &str, user: &str) -> String {
+    let instance = &scene.plan.instance;
+    let fixed: Vec<&str> = scene
+        .plan
+        .cluster
+        .aws_auth
+        .iter()
+        .filter(|row| row.username == user)
+        .map(name_of)
+        .collect();
+    if !fixed.is_empty() {
+        return format!(
+            "write `system:node:{{{{EC2PrivateDNSName}}}}` as username in the aws-auth row of {}",
+            names(&fixed)
+        );
+    }
+    if claimed != instance.private_dns_name {
+        return format!(
+            "let the kubelet take EC2's private DNS name: --hostname-override={}; the system is called {}",
+            instance.private_dns_name, instance.host_name
+        );
+    }
+    format!("make node name and user one: aws-auth has to give {claimed} the user name system:node:{claimed}")
+}

@@ -1,0 +1,142 @@
+//! Before a script runs: the metadata service, and what cloud-init makes of user data.
+
+use super::Finding;
+use super::scene::{Evidence, Scene, between};
+use crate::fault::Service;
+use crate::observation::JournalLine;
+use crate::phase::Phase;
+use crate::user_data::{self, FaultKind};
+use crate::verdict::Cause;
+
+/// Every request to the metadata service failed.
+pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
+    if scene.has(Phase::Metadata) || !scene.is_before(Phase::KubeletStarted) {
+        return None;
+    }
+    let calls = || scene.calls().filter(|(_, call)| call.service == Service::Imds);
+    let (at, first) = calls().next()?;
+    let count = calls().count();
+    let answer = match first.status {
+        0 => "closed the connection".to_owned(),
+        status => format!("answered {status}"),
+    };
+    let because = format!("the metadata service at 169.254.169.254 {answer} to all of {count} requests");
+    let remedy = if !scene.plan.instance.metadata.enabled {
+        "set `instance.metadata.enabled: true`: this instance has its metadata service off".to_owned()
+    } else if first.fault.is_some() {
+        "this scenario breaks the metadata service by a fault; a script that must live with it has to wait longer".to_owned()
+    } else {
+        "see that nothing on the node (routes, proxies, firewalls) stands before 169.254.169.254".to_owned()
+    };
+    scene.found(
+        Cause::MetadataUnreachable,
+        because,
+        &Evidence::call(at, first),
+        remedy,
+    )
+}
+
+/// cloud-init ended without a data source, and calls that `done`.
+pub(super) fn user_data_never_ran(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) || scene.plan.user_data.is_none() {
+        return None;
+    }
+    let line = scene
+        .user_data_lines()
+        .find(|(_, line)| line.message.contains("DataSourceNone"));
+    let result = scene
+        .observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.user_data.as_ref());
+    let evidence = match (line, result) {
+        (Some((at, line)), _) => Evidence::journal(at, line),
+        (None, Some(result)) if !result.ran && is_over(result.status.as_deref()) => {
+            let source = result.data_source.as_deref().unwrap_or("no data source");
+            let at = scene.user_data_done.unwrap_or_default();
+            Evidence::new(
+                "cloud-init",
+                at,
+                format!(
+                    "status {} with {source}",
+                    result.status.as_deref().unwrap_or("none")
+                ),
+            )
+        }
+        _ => return None,
+    };
+    // What cloud-init could not crawl is why it dropped the EC2 data source.
+    let failed = scene
+        .calls()
+        .find(|(_, call)| call.service == Service::Imds && !(200..400).contains(&call.status));
+    let why = failed
+        .map(|(_, call)| format!(" after {} answered {}", call.path, call.status))
+        .unwrap_or_default();
+    let because = format!(
+        "cloud-init dropped the EC2 data source{why}, and ended as done without running any user data"
+    );
+    let remedy = "let every path that the metadata service lists be answered: cloud-init gives up at the first that is not";
+    scene.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
+}
+
+fn is_over(status: Option<&str>) -> bool {
+    matches!(status, Some("done" | "error" | "degraded done"))
+}
+
+/// A script part that the kernel cannot start, because it does not say by what.
+pub(super) fn missing_shebang(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::KubeletStarted) {
+        return None;
+    }
+    let guilty = faulty_part(scene, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
+    let told = scene.user_data_lines().find(|(_, line)| is_format_error(line));
+    let evidence = match (told, &guilty, scene.user_data_done) {
+        (Some((at, line)), _, _) => Evidence::journal(at, line),
+        (None, Some((part, what)), Some(done)) => Evidence::new("user data", done, format!("{part}: {what}")),
+        _ => return None,
+    };
+    let part =
+        told.and_then(|(_, line)| between(&line.message, "/scripts/", &['\'', '"', ' ', ':', ',', ']']));
+    let part = part
+        .map(str::to_owned)
+        .or(guilty.map(|(part, _)| part))
+        .unwrap_or_else(|| "a part".to_owned());
+    let because =
+        format!("{part} of the user data was not run: its first line is not `#!` and an interpreter");
+    let remedy = format!("begin {part} with `#!/bin/bash`");
+    scene.final_(Cause::MissingShebang, because, &evidence, remedy)
+}
+
+fn is_format_error(line: &JournalLine) -> bool {
+    line.message.contains("Exec format error") || line.message.contains("Missing #! in script")
+}
+
+/// A part with a fault of such a kind, from the user data itself, and what is wrong with it.
+fn faulty_part(scene: &Scene<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
+    let parsed = user_data::parse(&scene.user_data()?);
+    let fault = parsed
+        .faults
+        .into_iter()
+        .find(|fault| kinds.contains(&fault.kind))?;
+    Some((fault.part.unwrap_or_else(|| "the whole".to_owned()), fault.what))
+}
+
+/// cloud-init does not decode user data as a whole: it warns about what it does not know, and goes on.
+pub(super) fn user_data_is_base64(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let done = scene.user_data_done?;
+    let (part, what) = faulty_part(scene, &[FaultKind::Base64])?;
+    let told = scene
+        .user_data_lines()
+        .find(|(_, line)| line.message.contains("Unhandled non-multipart"));
+    let evidence = told.map_or_else(
+        || Evidence::new("user data", done, format!("{part}: {what}")),
+        |(at, line)| Evidence::journal(at, line),
+    );
+    let because = "the user data was encoded in base64 twice, so that nothing in it was run".to_owned();
+    let remedy =
+        "give the user data as it is: EC2's API and CloudFormation's Fn::Base64 encode it once".to_owned();
+    scene.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
+}

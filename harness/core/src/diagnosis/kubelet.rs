@@ -1,0 +1,225 @@
+//! What the kubelet says: flags it refuses, an API server it does not trust or reach, and its own end.
+
+use super::Finding;
+use super::scene::{Evidence, Scene, between, names, sentence};
+use crate::observation::{JournalLine, Millis};
+use crate::phase::Phase;
+use crate::plan::Authority;
+use crate::verdict::Cause;
+
+fn said<'a>(scene: &Scene<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
+    scene
+        .kubelet()
+        .find(|(_, line)| words.iter().any(|word| line.message.contains(word)))
+}
+
+/// A label that a kubelet may not give itself, or that is none.
+pub(super) fn label_refused(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let (at, line) = said(
+        scene,
+        &["labels specified with --node-labels", "invalid node labels"],
+    )?;
+    let label = between(&line.message, "--node-labels: [", &[']'])
+        .or_else(|| between(&line.message, "node labels: ", &['\n']));
+    let label = label.unwrap_or("of --node-labels");
+    let because = format!("the kubelet refuses the label {label} on its command line and ends");
+    let remedy = format!(
+        "take {label} out of --node-labels; use a domain of your own or `node.kubernetes.io/`, and set labels like \
+         node-role.kubernetes.io from the control plane: kubectl label node"
+    );
+    scene.final_(Cause::LabelRefused, because, &Evidence::journal(at, line), remedy)
+}
+
+/// A taint that the kubelet cannot read.
+pub(super) fn taint_invalid(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let words = [
+        "invalid taint spec",
+        "unsupported taint effect",
+        "invalid taint effect",
+        "duplicated taints",
+    ];
+    let (at, line) = said(scene, &words)?;
+    let spec = between(&line.message, "invalid taint spec: ", &['\n', ',', ' ']);
+    let spec = spec
+        .or_else(|| between(&line.message, "invalid argument \"", &['"']))
+        .unwrap_or("of --register-with-taints");
+    let because = format!("the kubelet cannot read the taint {spec} and ends");
+    let example = if spec.contains(':') || spec.contains(' ') {
+        "key=value:NoSchedule".to_owned()
+    } else {
+        format!("{spec}:NoSchedule")
+    };
+    let remedy = format!(
+        "write the taint with one of the effects NoSchedule, PreferNoSchedule and NoExecute, such as {example}"
+    );
+    scene.final_(Cause::TaintInvalid, because, &Evidence::journal(at, line), remedy)
+}
+
+/// The kubelet was given the CA of something else.
+pub(super) fn wrong_certificate_authority(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let host = scene.plan.cluster.endpoint_host(&scene.plan.region);
+    let is_about_api = |line: &JournalLine| {
+        line.message.contains(&host)
+            || ["Unable to register node", "ailed to list", "leases"]
+                .iter()
+                .any(|w| line.message.contains(w))
+    };
+    let is_distrust = |line: &JournalLine| {
+        line.message
+            .contains("x509: certificate signed by unknown authority")
+    };
+    let (at, line) = scene
+        .kubelet()
+        .find(|(_, line)| is_distrust(line) && is_about_api(line))?;
+    let because = format!(
+        "the kubelet does not trust the API server at {host}: the CA it was given did not sign its certificate"
+    );
+    let remedy = match scene.plan.cluster.certificate_authority {
+        Authority::Other => {
+            "give the script the CA of this cluster: `cluster.certificate_authority: own` in the scenario"
+                .to_owned()
+        }
+        Authority::Own => format!(
+            "give the script the CA that DescribeCluster tells for `{}`",
+            scene.plan.cluster.name
+        ),
+    };
+    scene.found(
+        Cause::WrongCertificateAuthority,
+        because,
+        &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+/// The kubelet does not get through to the API server.
+pub(super) fn endpoint_unreachable(scene: &Scene<'_>) -> Option<Finding> {
+    const WORDS: [&str; 5] = [
+        "connection refused",
+        "no such host",
+        "i/o timeout",
+        "no route to host",
+        "network is unreachable",
+    ];
+    if !scene.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let is_about_api = |line: &JournalLine| {
+        ["Unable to register node", "ailed to list", "leases"]
+            .iter()
+            .any(|w| line.message.contains(w))
+    };
+    let (at, line) = scene
+        .kubelet()
+        .find(|(_, line)| is_about_api(line) && WORDS.iter().any(|word| line.message.contains(word)))?;
+    let word = WORDS
+        .iter()
+        .find(|word| line.message.contains(**word))
+        .copied()
+        .unwrap_or_default();
+    let asked = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
+    let host = scene.plan.cluster.endpoint_host(&scene.plan.region);
+    let because = format!("the kubelet cannot reach {asked}: {word}");
+    let remedy = if asked == host {
+        "see in the evidence folder whether the control plane still runs".to_owned()
+    } else {
+        format!(
+            "the endpoint of `{}` is https://{host}: pass it to the script",
+            scene.plan.cluster.name
+        )
+    };
+    scene.found(
+        Cause::EndpointUnreachable,
+        because,
+        &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+/// The kubelet ends by itself, and nothing more specific was found.
+pub(super) fn exits(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    let ends = || {
+        scene
+            .systemd_of_kubelet()
+            .filter(|(_, line)| line.message.contains("Main process exited"))
+    };
+    let (at, end) = ends().next()?;
+    let status = between(&end.message, "status=", &['/', ' ', ',']).unwrap_or("an error");
+    let last = scene
+        .kubelet()
+        .filter(|(time, _)| *time <= at)
+        .filter(|(_, line)| is_last_word(line))
+        .last();
+    let evidence = last.map_or_else(
+        || Evidence::journal(at, end),
+        |(at, line)| Evidence::journal(at, line),
+    );
+    let said = last
+        .map(|(_, line)| format!(": {}", sentence(&line.message)))
+        .unwrap_or_default();
+    let because = format!(
+        "the kubelet ended with {status}, {} so far{said}",
+        times(ends().count())
+    );
+    let remedy = remedy_of(
+        scene,
+        last.map(|(_, line)| line.message.as_str()).unwrap_or_default(),
+    );
+    scene.found(Cause::KubeletExits, because, &evidence, remedy)
+}
+
+fn times(count: usize) -> String {
+    if count == 1 {
+        "once".to_owned()
+    } else {
+        format!("{count} times")
+    }
+}
+
+/// klog's fatal and error lines, and what a flag library prints; not the usage text that follows it.
+fn is_last_word(line: &JournalLine) -> bool {
+    let message = &line.message;
+    let is_klog = message.starts_with(['F', 'E']) && message[1..].starts_with(|c: char| c.is_ascii_digit());
+    is_klog
+        || ["Error:", "unknown flag", "invalid argument", "failed to "]
+            .iter()
+            .any(|word| message.contains(word))
+}
+
+fn remedy_of(scene: &Scene<'_>, message: &str) -> String {
+    let tags: Vec<&String> = scene
+        .plan
+        .instance
+        .tags
+        .keys()
+        .filter(|key| key.starts_with("kubernetes.io/cluster/"))
+        .collect();
+    if message.contains("multiple cluster tags") {
+        return format!("leave one of the instance's tags {}", names(&tags));
+    }
+    if message.contains("failed to find ClusterID") {
+        return format!(
+            "tag the instance with kubernetes.io/cluster/{}=owned",
+            scene.plan.cluster.name
+        );
+    }
+    if message.contains("unknown flag") {
+        return "take the flag out: this version of the kubelet does not have it".to_owned();
+    }
+    if message.contains("invalid kernel flag") {
+        return "set the kernel's values that `protectKernelDefaults` wants, or let the harness give the node its own".to_owned();
+    }
+    "see the kubelet's journal and its arguments in the evidence folder".to_owned()
+}

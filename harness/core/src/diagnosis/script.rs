@@ -1,0 +1,244 @@
+//! While the script runs: its AWS calls, its own end, and a kubelet that it never started.
+
+use super::Finding;
+use super::scene::{Evidence, Scene, between, names};
+use crate::fault::Service;
+use crate::observation::{AwsCall, JournalLine, Millis};
+use crate::phase::Phase;
+use crate::verdict::Cause;
+
+/// AWS refused a call for want of permission, and never allowed it.
+pub(super) fn access_denied(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let (at, call) = scene
+        .calls()
+        .find(|(_, call)| is_denied(call) && !was_allowed_later(scene, call))?;
+    let role = scene
+        .plan
+        .role
+        .as_ref()
+        .map_or("the instance has no role, and nobody", |role| role.name.as_str());
+    let action = format!("{}:{}", call.service.word(), call.operation);
+    let subject = call
+        .subject
+        .as_deref()
+        .map(|subject| format!(" on {subject}"))
+        .unwrap_or_default();
+    let because = format!("{role} may not call {action}{subject}");
+    let remedy = match (call.service, call.operation.as_str()) {
+        (Service::Eks, "DescribeCluster") => format!(
+            "allow {action} in the role's policy (AmazonEKSWorkerNodePolicy does), or pass endpoint, CA and DNS address \
+             to the script, which then need not ask"
+        ),
+        _ => format!("allow {action} in the policy of the role"),
+    };
+    scene.found(Cause::AccessDenied, because, &Evidence::call(at, call), remedy)
+}
+
+fn is_denied(call: &AwsCall) -> bool {
+    const CODES: [&str; 4] = [
+        "AccessDenied",
+        "AccessDeniedException",
+        "UnauthorizedOperation",
+        "Client.UnauthorizedOperation",
+    ];
+    call.error.as_deref().is_some_and(|error| CODES.contains(&error))
+}
+
+fn was_allowed_later(scene: &Scene<'_>, denied: &AwsCall) -> bool {
+    scene.calls().any(|(_, call)| {
+        call.service == denied.service
+            && call.operation == denied.operation
+            && (200..300).contains(&call.status)
+    })
+}
+
+/// EKS described no cluster, for another reason than permission; or one that is not active.
+pub(super) fn describe_failed(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let is_describe = |call: &AwsCall| call.service == Service::Eks && call.operation == "DescribeCluster";
+    let (at, call) = scene.calls().filter(|(_, call)| is_describe(call)).last()?;
+    let evidence = Evidence::call(at, call);
+    let own = &scene.plan.cluster.name;
+    let asked = call.subject.as_deref().unwrap_or(own);
+    if call.error.as_deref() == Some("ResourceNotFoundException") {
+        let because = format!(
+            "there is no cluster `{asked}` in {}; the account has `{own}`",
+            scene.plan.region
+        );
+        let remedy = format!("pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario)");
+        return scene.found(Cause::DescribeFailed, because, &evidence, remedy);
+    }
+    if !(200..300).contains(&call.status) {
+        let error = call.error.as_deref().unwrap_or("no answer");
+        let because = format!("EKS did not describe `{asked}`: {error}");
+        let remedy = match call.fault {
+            Some(index) => format!(
+                "`faults[{index}]` of this scenario makes it so; a script that must live with it has to try again"
+            ),
+            None => "see the transcript of AWS calls".to_owned(),
+        };
+        return scene.found(Cause::DescribeFailed, because, &evidence, remedy);
+    }
+    let status = status_at(scene, at).filter(|status| *status != "ACTIVE")?;
+    let because = format!("the cluster `{asked}` is {status}, and the script waits for it to become ACTIVE");
+    let remedy = "wait for the cluster before instances are started".to_owned();
+    scene.found(Cause::DescribeFailed, because, &evidence, remedy)
+}
+
+/// What DescribeCluster says at a time.
+fn status_at<'a>(scene: &Scene<'a>, at: Millis) -> Option<&'a str> {
+    let holds = |until: Option<f64>| until.is_none_or(|until| (at as f64) < until * 1000.0);
+    scene
+        .plan
+        .cluster
+        .status
+        .iter()
+        .find(|step| holds(step.until_seconds))
+        .map(|step| step.status.as_str())
+}
+
+/// User data, or a script in it, ended with an error before the kubelet was started.
+pub(super) fn failed(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let line = scene.user_data_lines().find(|(_, line)| is_failure(line));
+    let collected = scene
+        .observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.user_data.as_ref());
+    let failed: Vec<String> = collected.map_or(Vec::new(), |result| {
+        let failed = result.exit_codes.iter().filter(|(_, code)| **code != 0);
+        failed.map(|(part, code)| format!("{part} with {code}")).collect()
+    });
+    let evidence = match (line, collected) {
+        (Some((at, line)), _) => Evidence::journal(at, line),
+        (None, Some(result)) if !failed.is_empty() => {
+            let last = result
+                .output
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or("no output");
+            Evidence::new("user data", scene.user_data_done.unwrap_or_default(), last)
+        }
+        _ => return None,
+    };
+    let which = match failed.as_slice() {
+        [] => line
+            .and_then(|(_, line)| between(&line.message, "failures (", &[')']))
+            .unwrap_or("a script")
+            .to_owned(),
+        failed => failed.join(", "),
+    };
+    let last = last_words(scene, evidence.at)
+        .map(|words| format!("; its last words: {words}"))
+        .unwrap_or_default();
+    let because = format!("the user data ended with an error ({which}) before it started the kubelet{last}");
+    let remedy =
+        "run the line that failed by hand in the node (`nodejoin run --keep` leaves it standing)".to_owned();
+    scene.final_(Cause::ScriptFailed, because, &evidence, remedy)
+}
+
+fn is_failure(line: &JournalLine) -> bool {
+    const WORDS: [&str; 3] = [
+        "Failed to run module scripts",
+        "Runparts: ",
+        "Failed running /var/lib/cloud",
+    ];
+    if line.by_systemd {
+        return line
+            .unit
+            .as_deref()
+            .is_some_and(|unit| unit.contains("user-data"))
+            && line.message.contains("Failed with result");
+    }
+    let is_failure = WORDS.iter().any(|word| line.message.contains(word));
+    is_failure && (!line.message.contains("Runparts: ") || line.message.contains("failures"))
+}
+
+/// The last line that a script printed before `at`: neither systemd's nor cloud-init's own.
+fn last_words(scene: &Scene<'_>, at: Millis) -> Option<String> {
+    let is_own = |line: &JournalLine| {
+        let is_cloud_init = [".py[", "Cloud-init v."]
+            .iter()
+            .any(|mark| line.message.contains(mark));
+        !line.by_systemd && !is_cloud_init && !is_failure(line) && !line.message.trim().is_empty()
+    };
+    let lines = scene
+        .user_data_lines()
+        .filter(|(time, line)| *time <= at && is_own(line));
+    lines.last().map(|(_, line)| line.message.trim().to_owned())
+}
+
+/// User data is done, and systemd never came to start the kubelet.
+pub(super) fn kubelet_never_started(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::KubeletStarted) {
+        return None;
+    }
+    dependency_failed(scene)
+        .or_else(|| pre_command_failed(scene))
+        .or_else(|| nothing_started_it(scene))
+}
+
+fn dependency_failed(scene: &Scene<'_>) -> Option<Finding> {
+    let (at, line) = scene
+        .systemd_of_kubelet()
+        .find(|(_, line)| line.message.starts_with("Dependency failed for"))?;
+    let failed: Vec<&str> = scene
+        .journal()
+        .filter(|(time, line)| *time <= at && line.by_systemd && line.message.contains("Failed with result"))
+        .filter_map(|(_, line)| line.unit.as_deref())
+        .collect();
+    let because = format!("a unit that the kubelet's needs failed: {}", names(&failed));
+    let remedy = match failed.as_slice() {
+        [] => "see `systemctl list-dependencies kubelet` in the node".to_owned(),
+        [first, ..] => format!("see the journal of {first} in the evidence folder"),
+    };
+    scene.final_(
+        Cause::KubeletNeverStarted,
+        because,
+        &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+fn pre_command_failed(scene: &Scene<'_>) -> Option<Finding> {
+    let (at, line) = scene
+        .systemd_of_kubelet()
+        .find(|(_, line)| line.message.contains("Control process exited"))?;
+    let because = "an `ExecStartPre=` command of the kubelet's unit failed".to_owned();
+    let remedy = "see the kubelet's journal in the evidence folder for what the command said".to_owned();
+    scene.found(
+        Cause::KubeletNeverStarted,
+        because,
+        &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+fn nothing_started_it(scene: &Scene<'_>) -> Option<Finding> {
+    let done = scene.user_data_done.filter(|_| !scene.has(Phase::Configured))?;
+    let (at, line) = scene.user_data_lines().find(|(at, _)| *at == done)?;
+    let because = "the user data is done, and nothing told systemd to start the kubelet".to_owned();
+    let script = scene
+        .user_data_text()
+        .is_some_and(|text| text.contains("bootstrap.sh"));
+    let remedy = if script {
+        "see what the script printed (user-data output in the evidence folder): it ended well and did nothing"
+    } else {
+        "call the bootstrap script in the user data: /etc/eks/bootstrap.sh CLUSTER"
+    };
+    scene.final_(
+        Cause::KubeletNeverStarted,
+        because,
+        &Evidence::journal(at, line),
+        remedy.to_owned(),
+    )
+}

@@ -1,0 +1,164 @@
+//! Whether the join that is asked for can be.
+
+use crate::fault::{Effect, Service};
+use crate::judge::join::word;
+use crate::phase::Phase;
+use crate::plan::{Cni, Plan, UserDataEngine};
+use crate::report::Report;
+use crate::verdict::Cause;
+
+/// Whether the join that is asked for can be.
+pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
+    let expect = &plan.expect;
+    match (expect.phase, expect.diagnosis) {
+        (Some(Phase::Ready), Some(_)) => {
+            let hint = "leave `diagnosis` out, or name the phase at which the join stops";
+            report.add(
+                "expect.diagnosis",
+                "a join that reaches ready has no cause of failure",
+                "",
+                hint,
+            );
+        }
+        (Some(phase), Some(cause)) => stage(phase, cause, report),
+        (Some(phase), None) => reachable(phase, plan, report),
+        (None, _) => {}
+    }
+    if expect.diagnosis.is_some() {
+        if expect.node.as_ref().is_some_and(|node| node.ready == Some(true))
+            && expect.phase < Some(Phase::Registered)
+        {
+            report.add(
+                "expect.node.ready",
+                "a join that fails has no ready node",
+                "",
+                "leave it out",
+            );
+        }
+        if expect.pod.as_ref().is_some_and(|pod| pod.answers == Some(true)) {
+            report.add(
+                "expect.pod.answers",
+                "a join that fails runs no pod",
+                "",
+                "leave it out",
+            );
+        }
+    }
+    if expect.pod.is_some() && plan.pod.is_none() {
+        report.add(
+            "expect.pod",
+            "there is no pod",
+            "the scenario has no `pod`",
+            "add `pod: { image: nodejoin/echo }`",
+        );
+    }
+    if plan.cni == Cni::None {
+        if plan.pod.is_some() {
+            report.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");
+        }
+        if expect.node.as_ref().is_some_and(|node| node.ready == Some(true)) {
+            report.add(
+                "expect.node.ready",
+                "the node cannot become ready",
+                "`cni` is `none`",
+                "set `cni: bridge`",
+            );
+        }
+    }
+}
+
+/// Whether a join that should succeed can get as far as it is asked to.
+fn reachable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
+    let mut refuse = |why: &str, hint: &str| {
+        report.add(
+            "expect.phase",
+            format!("the join cannot come to {phase}"),
+            why,
+            hint,
+        );
+    };
+    if phase == Phase::Ready && plan.cni == Cni::None {
+        refuse("`cni` is `none`", "set `cni: bridge`, or expect `registered`");
+    }
+    if plan.user_data.is_none()
+        && plan.image.overlay.is_empty()
+        && plan.image.name == "al2"
+        && phase > Phase::Metadata
+    {
+        refuse(
+            "there is no `user_data`, and nothing else starts the kubelet",
+            "add `user_data`",
+        );
+    }
+    let by_metadata = plan
+        .user_data
+        .as_ref()
+        .is_some_and(|data| data.engine == UserDataEngine::CloudInit);
+    let is_down = !plan.instance.metadata.enabled
+        || plan.faults.iter().any(|fault| {
+            let is_whole = fault.operation.is_none() && fault.path.is_none() && fault.after == 0;
+            let is_for_ever = fault.times.is_none()
+                && fault
+                    .until_seconds
+                    .is_none_or(|until| until >= plan.limits.join_seconds);
+            let is_fatal = !matches!(fault.effect, Effect::DelayMs(_));
+            fault.service == Service::Imds && is_whole && is_for_ever && is_fatal && !fault.may_fire
+        });
+    if by_metadata && is_down && phase >= Phase::Metadata {
+        refuse(
+            "the metadata service never answers, and cloud-init gets the user data from it",
+            "set `user_data.engine: direct`, or let the fault end",
+        );
+    }
+    if phase >= Phase::Certified && !plan.cluster.approve_serving {
+        refuse(
+            "`cluster.approve_serving` is off, so that nobody approves the serving certificate",
+            "expect `registered`",
+        );
+    }
+}
+
+/// Whether a join can stop at this phase for this cause.
+fn stage(phase: Phase, cause: Cause, report: &mut Report<'_>) {
+    let (first, last) = stages(cause);
+    if (first..=last).contains(&phase) {
+        return;
+    }
+    let word = word(cause);
+    let range = if first == last {
+        format!("at {first}")
+    } else {
+        format!("between {first} and {last}")
+    };
+    let hint = if phase < first { first } else { last };
+    report.add(
+        "expect.phase",
+        format!("a join does not stop at {phase} for {word}"),
+        format!("it stops {range}"),
+        format!("expect `{hint}`"),
+    );
+}
+
+/// The phases at which a join can stop for a cause.
+fn stages(cause: Cause) -> (Phase, Phase) {
+    match cause {
+        Cause::MetadataUnreachable => (Phase::Booted, Phase::Booted),
+        Cause::UserDataNeverRan | Cause::MissingShebang => (Phase::Booted, Phase::Described),
+        Cause::AccessDenied => (Phase::Booted, Phase::KubeletStarted),
+        Cause::DescribeFailed | Cause::ScriptFailed => (Phase::Booted, Phase::Described),
+        Cause::KubeletNeverStarted => (Phase::Booted, Phase::Configured),
+        Cause::LabelRefused | Cause::TaintInvalid => (Phase::KubeletStarted, Phase::KubeletStarted),
+        Cause::KubeletExits => (Phase::Configured, Phase::Authenticated),
+        Cause::WrongCertificateAuthority
+        | Cause::EndpointUnreachable
+        | Cause::TokenForAnotherCluster
+        | Cause::RoleNotMapped
+        | Cause::Unauthorized => (Phase::KubeletStarted, Phase::KubeletStarted),
+        Cause::NodeNameRefused | Cause::NodeInvalid => (Phase::KubeletStarted, Phase::Authenticated),
+        Cause::ServingCertificateNotApproved | Cause::ServingCertificateDenied => {
+            (Phase::Authenticated, Phase::Registered)
+        }
+        Cause::CniNotReady => (Phase::Registered, Phase::Certified),
+        Cause::Unknown => (Phase::Booted, Phase::Certified),
+    }
+}

@@ -1,0 +1,186 @@
+//! Scenarios that cannot be, each with what is said of it.
+
+use std::path::Path;
+
+use crate::files::Memory;
+use crate::scenario::load;
+
+fn report(text: &str) -> Result<(), String> {
+    let files = Memory::default().with("/a.yaml", format!("name: x\n{text}\n"));
+    load(Path::new("/a.yaml"), Path::new("/"), &files)
+        .map(|_| ())
+        .map_err(|error| error.with_hints())
+}
+
+/// Each: what stands in the scenario beside its name, and what the report says.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "",
+        "`expect.phase`: the join cannot come to ready: there is no `user_data`",
+    ),
+    (
+        "user_data: '#!'\ninstance: { private_ip: 10.0.0.9, subnet_cidr: 10.1.0.0/16 }",
+        "/a.yaml:3:25: `instance.private_ip`: 10.0.0.9 is not in the subnet 10.1.0.0/16",
+    ),
+    (
+        "user_data: '#!'\ninstance: { private_ip: 10.1.0.2, subnet_cidr: 10.1.0.0/16 }",
+        "10.1.0.2 cannot be an instance's",
+    ),
+    (
+        "user_data: '#!'\ninstance: { subnet_cidr: 10.1.0.0/16, vpc_cidrs: [10.2.0.0/16] }",
+        "the subnet 10.1.0.0/16 is not in the VPC 10.2.0.0/16",
+    ),
+    (
+        "user_data: '#!'\ninstance: { mac: 0a-1 }",
+        "`instance.mac`: `0a-1` is not a MAC address",
+    ),
+    (
+        "user_data: '#!'\ninstance: { availability_zone: us-east-1a }",
+        "`us-east-1a` is no zone of eu-west-1",
+    ),
+    (
+        "user_data: '#!'\ninstance: { host_name: Big_Host }",
+        "`Big_Host` is not a host name",
+    ),
+    (
+        "user_data: '#!'\ninstance: { tags: { a/b: c }, metadata: { instance_tags: true } }",
+        "`instance.tags.a/b`: the tag `a/b` cannot be",
+    ),
+    (
+        "user_data: '#!'\niam: { deny: [DescribeCluster] }",
+        "`iam.deny[0]`: `DescribeCluster` is not an action",
+    ),
+    (
+        "user_data: '#!'\ncluster: { name: 'a b' }",
+        "`a b` is not a cluster's name",
+    ),
+    (
+        "user_data: '#!'\ncluster: { service_ipv4_cidr: 10.100.0.0 }",
+        "`cluster.service_ipv4_cidr`: it is not an IPv4 network",
+    ),
+    (
+        "user_data: '#!'\ncluster: { status: ACTVE }",
+        "hint: did you mean `ACTIVE`?",
+    ),
+    (
+        "user_data: '#!'\ncluster: { status: [{ status: CREATING }, { status: ACTIVE }] }",
+        "/a.yaml:3:21: `cluster.status[0]`: this status never ends",
+    ),
+    (
+        "user_data: '#!'\ncluster: { status: [{ status: CREATING, until_seconds: 3 }] }",
+        "the last status cannot end",
+    ),
+    (
+        "user_data: '#!'\ncluster: { status: [{ status: CREATING, until_seconds: 3 }, { status: FAILED, until_seconds: 2 }, { status: ACTIVE }] }",
+        "ends before it begins",
+    ),
+    (
+        "user_data: '#!'\ncluster: { aws_auth: [{ username: x }] }",
+        "`cluster.aws_auth[0]`: it needs one of `role` and `rolearn`",
+    ),
+    (
+        "user_data: '#!'\nfaults: [{ service: eks, effect: refuse, times: 0 }]",
+        "`faults[0].times`: a fault that meets no request",
+    ),
+    (
+        "user_data: '#!'\nlimits: { join_seconds: 0 }",
+        "a join cannot take no time",
+    ),
+    (
+        "user_data: '#!'\nlimits: { join_seconds: 1e9 }",
+        "the scenario would hardly ever end",
+    ),
+    (
+        "user_data: '#!'\nlimits: { join_seconds: 5, settle_seconds: 5 }",
+        "nothing could ever settle",
+    ),
+    (
+        "user_data: '#!'\nexpect: { phase: ready, diagnosis: role-not-mapped }",
+        "a join that reaches ready has no cause of failure",
+    ),
+    (
+        "user_data: '#!'\nexpect: { phase: registered, diagnosis: role-not-mapped }",
+        "a join does not stop at registered for role-not-mapped: it stops at kubelet-started",
+    ),
+    (
+        "user_data: '#!'\nexpect: { phase: booted, diagnosis: cni-not-ready }",
+        "hint: expect `registered`",
+    ),
+    (
+        "user_data: '#!'\ncni: none\nexpect: { phase: ready }",
+        "`expect.phase`: the join cannot come to ready: `cni` is `none`",
+    ),
+    ("user_data: '#!'\ncni: none\npod: {}", "`pod`: no pod can run"),
+    (
+        "user_data: '#!'\ncni: none\nexpect: { phase: registered, node: { ready: true } }",
+        "the node cannot become ready",
+    ),
+    (
+        "user_data: '#!'\nexpect: { phase: ready, pod: { answers: true } }",
+        "`expect.pod`: there is no pod",
+    ),
+    (
+        "user_data: '#!'\ncluster: { approve_serving: false }",
+        "the join cannot come to ready: `cluster.approve_serving` is off",
+    ),
+    (
+        "user_data: '#!'\nfaults: [{ service: imds, effect: refuse }]",
+        "the metadata service never answers",
+    ),
+    (
+        "user_data: '#!'\ninstance: { metadata: { enabled: false } }",
+        "the metadata service never answers",
+    ),
+    (
+        "user_data: '#!'\nexpect: { aws: { ekss.DescribeCluster: 1 } }",
+        "/a.yaml:3:40: `expect.aws.ekss.DescribeCluster`: there is no service `ekss`",
+    ),
+    (
+        "user_data: '#!'\nexpect: { aws_order: [DescribeCluster] }",
+        "`DescribeCluster` is not a call",
+    ),
+    (
+        "user_data: '#!'\nexpect: { files: { etc/x: {} } }",
+        "`etc/x` is not an absolute path",
+    ),
+    (
+        "user_data: '#!'\nexpect: { files: { /x: { exists: false, mode: '0644' } } }",
+        "has no content and no mode",
+    ),
+    (
+        "user_data: '#!'\nexpect: { units: { kubelet.service: runing } }",
+        "`runing` is not a state of a unit",
+    ),
+    (
+        "user_data: '#!'\nexpect: { certificates: [{ approved: true }] }",
+        "the key `signer` is missing",
+    ),
+    (
+        "user_data: '#!'\nexpect: { node: { taints: ['a=b'] } }",
+        "`expect.node.taints[0]`: `a=b` is not a taint",
+    ),
+];
+
+#[test]
+fn what_cannot_be_is_refused_and_says_why() {
+    for (text, message) in REFUSED {
+        let told = report(text).expect_err(text);
+        assert!(told.contains(message), "{text}:\n{told}");
+    }
+}
+
+#[test]
+fn what_can_be_passes() {
+    for text in [
+        "user_data: '#!'",
+        "user_data: '#!'\nfaults: [{ service: imds, effect: refuse, until_seconds: 2 }]",
+        "user_data: '#!'\nfaults: [{ service: imds, effect: refuse, path: /latest/x }]",
+        "user_data: { inline: '#!', engine: direct }\nfaults: [{ service: imds, effect: refuse }]\nexpect: { phase: booted, diagnosis: metadata-unreachable }",
+        "user_data: '#!'\ncluster: { status: [{ status: CREATING, until_seconds: 3 }, { status: ACTIVE }] }",
+        "expect: { phase: metadata }",
+        "user_data: '#!'\ncni: none\nexpect: { phase: certified, diagnosis: cni-not-ready }",
+        "user_data: '#!'\nexpect: { phase: registered, diagnosis: serving-certificate-not-approved, node: { ready: true } }",
+    ] {
+        assert_eq!(report(text), Ok(()), "{text}");
+    }
+}

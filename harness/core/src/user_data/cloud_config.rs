@@ -1,0 +1,236 @@
+//! `#cloud-config`, as far as bootstrapping needs it: `write_files` and `runcmd`.
+
+use std::io::Read as _;
+
+use super::mime::decode_base64;
+use crate::overlay::octal;
+use crate::problem::Place;
+use crate::yaml::{self, Tree, Value};
+
+/// The files and commands of a cloud-config.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloudConfig {
+    /// Files of `write_files`, in order.
+    pub files: Vec<WriteFile>,
+    /// The script that cloud-init makes of `runcmd`; it has no `set -e`, so that it ends as its last command does.
+    pub runcmd: Option<Vec<u8>>,
+}
+
+/// A file of `write_files`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteFile {
+    /// Where it goes.
+    pub path: String,
+    /// Its bytes.
+    pub content: Vec<u8>,
+    /// Permission bits.
+    pub mode: u32,
+    /// `user:group`.
+    pub owner: String,
+    /// Whether it is added to what is there.
+    pub append: bool,
+}
+
+/// A cloud-config that cloud-init cannot use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {}: {message}", place.line)]
+pub struct CloudConfigError {
+    /// Where.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl CloudConfig {
+    /// Reads a cloud-config.
+    ///
+    /// # Errors
+    /// Where it is not YAML, or `write_files` and `runcmd` are not what cloud-init takes.
+    pub fn read(text: &str) -> Result<Self, CloudConfigError> {
+        let tree = yaml::parse(text).map_err(|error| CloudConfigError {
+            place: error.place,
+            message: error.message,
+        })?;
+        let files = items(&tree, "write_files")?
+            .iter()
+            .map(write_file)
+            .collect::<Result<_, _>>()?;
+        let commands = items(&tree, "runcmd")?;
+        let runcmd = if commands.is_empty() {
+            None
+        } else {
+            Some(script(commands)?)
+        };
+        Ok(Self { files, runcmd })
+    }
+
+    /// Takes in a later one: as cloud-init merges by default, a list that it has replaces the earlier one.
+    pub fn merge(&mut self, later: Self) {
+        if !later.files.is_empty() {
+            self.files = later.files;
+        }
+        if later.runcmd.is_some() {
+            self.runcmd = later.runcmd;
+        }
+    }
+}
+
+fn refuse(tree: &Tree, message: String) -> CloudConfigError {
+    CloudConfigError {
+        place: tree.place,
+        message,
+    }
+}
+
+fn items<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], CloudConfigError> {
+    match tree.get(key).map(|found| (&found.value, found)) {
+        None | Some((Value::Null, _)) => Ok(&[]),
+        Some((Value::List(items), _)) => Ok(items),
+        Some((_, found)) => Err(refuse(
+            found,
+            format!("`{key}` must be a list, not {}", found.kind()),
+        )),
+    }
+}
+
+fn write_file(tree: &Tree) -> Result<WriteFile, CloudConfigError> {
+    let text = |key: &str| tree.get(key).and_then(scalar);
+    let path =
+        text("path").ok_or_else(|| refuse(tree, "an entry of `write_files` has no `path`".to_owned()))?;
+    let content = text("content").unwrap_or_default();
+    let encoding = text("encoding").unwrap_or_default();
+    let content = decode(content.as_bytes(), &encoding.to_lowercase())
+        .ok_or_else(|| refuse(tree, format!("the content of {path} is not {encoding}")))?;
+    let permissions = text("permissions").unwrap_or_else(|| "0644".to_owned());
+    let mode = octal(&permissions)
+        .ok_or_else(|| refuse(tree, format!("`{permissions}` of {path} is not permission bits")))?;
+    let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
+    let append = matches!(
+        tree.get("append").map(|append| &append.value),
+        Some(Value::Bool(true))
+    );
+    Ok(WriteFile {
+        path,
+        content,
+        mode,
+        owner,
+        append,
+    })
+}
+
+fn decode(content: &[u8], encoding: &str) -> Option<Vec<u8>> {
+    match encoding {
+        "" | "text/plain" => Some(content.to_vec()),
+        "b64" | "base64" => decode_base64(content),
+        "gz" | "gzip" => gunzip(content),
+        "gz+b64" | "gz+base64" | "gzip+b64" | "gzip+base64" => gunzip(&decode_base64(content)?),
+        _ => None,
+    }
+}
+
+pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
+    // User data is 16 KiB at most; what grows beyond this is no user data.
+    const MOST: u64 = 64 * 1024 * 1024;
+    let mut unpacked = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes)
+        .take(MOST)
+        .read_to_end(&mut unpacked)
+        .ok()?;
+    Some(unpacked)
+}
+
+/// cloud-init's `shellify`: text stands as it is, lists are quoted word by word.
+fn script(commands: &[Tree]) -> Result<Vec<u8>, CloudConfigError> {
+    let mut script = b"#!/bin/sh\n".to_vec();
+    for command in commands {
+        let line = match &command.value {
+            Value::List(words) => words
+                .iter()
+                .filter_map(scalar)
+                .map(|word| quoted(&word))
+                .collect::<Vec<_>>()
+                .join(" "),
+            Value::Null => continue,
+            _ => scalar(command)
+                .ok_or_else(|| refuse(command, "a command is text or a list of words".to_owned()))?,
+        };
+        script.extend_from_slice(line.as_bytes());
+        script.push(b'\n');
+    }
+    Ok(script)
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn scalar(tree: &Tree) -> Option<String> {
+    match &tree.value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string().trim_end_matches(".0").to_owned()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_commands_are_read() {
+        let config = CloudConfig::read(
+            "#cloud-config\npackages: null\nwrite_files:\n  - path: /etc/eksctl/kubelet.env\n    content: |\n      A=b\n    permissions: '0600'\n  \
+             - { path: /b, encoding: b64, content: aGk=, owner: 'ubuntu:ubuntu', permissions: 0755, append: true }\n\
+             runcmd:\n  - /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh\n  - [echo, \"it's\", 1]\n",
+        )
+        .unwrap();
+        assert_eq!(config.files[0].content, b"A=b\n");
+        assert_eq!(
+            (config.files[0].mode, config.files[0].owner.as_str()),
+            (0o600, "root:root")
+        );
+        assert_eq!(
+            (
+                config.files[1].content.as_slice(),
+                config.files[1].mode,
+                config.files[1].append
+            ),
+            (&b"hi"[..], 0o755, true)
+        );
+        let script = String::from_utf8(config.runcmd.unwrap()).unwrap();
+        assert_eq!(
+            script,
+            "#!/bin/sh\n/var/lib/cloud/scripts/eksctl/bootstrap.al2.sh\n'echo' 'it'\\''s' '1'\n"
+        );
+    }
+
+    #[test]
+    fn what_cloud_init_cannot_use_is_told_with_its_line() {
+        for (text, message) in [
+            ("runcmd: x\n", "line 1: `runcmd` must be a list, not text"),
+            (
+                "write_files:\n  - content: x\n",
+                "line 2: an entry of `write_files` has no `path`",
+            ),
+            ("write_files: [{ path: /a, encoding: rot13 }]\n", "is not rot13"),
+            (
+                "write_files: [{ path: /a, permissions: rwx }]\n",
+                "is not permission bits",
+            ),
+            ("runcmd: [\n", "line 1:"),
+        ] {
+            let error = CloudConfig::read(text).unwrap_err().to_string();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_later_list_replaces_an_earlier_one() {
+        let read = |text: &str| CloudConfig::read(text).unwrap();
+        let mut config = read("runcmd: [a]\nwrite_files: [{ path: /a }]\n");
+        config.merge(read("runcmd: [b]\n"));
+        assert_eq!(config.runcmd.unwrap(), b"#!/bin/sh\nb\n");
+        assert_eq!(config.files.len(), 1);
+    }
+}

@@ -1,0 +1,387 @@
+//! User data as cloud-init takes it apart: parts with the names it gives them, and what it would stumble over.
+
+use super::cloud_config::{CloudConfig, gunzip};
+use super::fill::GZIP;
+use super::mime::{Message, decode_base64};
+
+/// User data, taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// Its parts, in their order.
+    pub parts: Vec<Part>,
+    /// What is wrong with them.
+    pub faults: Vec<PartFault>,
+}
+
+/// A part of user data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its name: the file name in its header, else `part-001` and so on.
+    pub name: String,
+    /// Its MIME type, given or found out from its first line.
+    pub mime: String,
+    /// Its bytes, decoded and unpacked.
+    pub content: Vec<u8>,
+}
+
+/// Something that is wrong with user data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartFault {
+    /// The part, by its name; none where it is the whole.
+    pub part: Option<String>,
+    /// What kind of fault it is.
+    pub kind: FaultKind,
+    /// The fault, in words.
+    pub what: String,
+}
+
+/// The kinds of faults of user data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A script without `#!` in its first line: `Exec format error`.
+    MissingShebang,
+    /// cloud-init does not know what it is, warns, and goes on.
+    Unhandled,
+    /// Base64 where the bytes themselves are expected: cloud-init does not decode user data as a whole.
+    Base64,
+    /// A MIME message without parts, or a part that cannot be decoded.
+    Damaged,
+    /// A cloud-config that is not YAML, or not what cloud-init takes.
+    CloudConfig,
+}
+
+/// A script that user data runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Its name: that of its part, or `runcmd`.
+    pub name: String,
+    /// Its bytes.
+    pub content: Vec<u8>,
+}
+
+/// Takes user data apart.
+#[must_use]
+pub fn parse(bytes: &[u8]) -> Parsed {
+    let mut parsed = Parsed::default();
+    let Some(bytes) = unpacked(bytes) else {
+        parsed.fault(
+            None,
+            FaultKind::Damaged,
+            "it begins like gzip and cannot be unpacked",
+        );
+        return parsed;
+    };
+    if is_mime(&bytes) {
+        parsed.message(&Message::read(&bytes));
+    } else if !bytes.is_empty() {
+        parsed.part(None, "text/x-not-multipart".to_owned(), bytes);
+    }
+    parsed
+}
+
+impl Parsed {
+    /// The scripts that run, in the order in which cloud-init's final stage runs them: by name, `runcmd` among them.
+    #[must_use]
+    pub fn scripts(&self) -> Vec<Script> {
+        let shell = self.parts.iter().filter(|part| part.mime == SHELL);
+        let mut scripts: Vec<Script> = shell
+            .map(|part| Script {
+                name: part.name.clone(),
+                content: unix(&part.content),
+            })
+            .collect();
+        scripts.extend(self.cloud_config().runcmd.map(|content| Script {
+            name: "runcmd".to_owned(),
+            content,
+        }));
+        scripts.sort_by(|left, right| left.name.cmp(&right.name));
+        scripts
+    }
+
+    /// All cloud-configs as one; those that cannot be read are left out, as [`Parsed::faults`] says.
+    #[must_use]
+    pub fn cloud_config(&self) -> CloudConfig {
+        let mut all = CloudConfig::default();
+        for part in self.parts.iter().filter(|part| part.mime == CLOUD_CONFIG) {
+            if let Ok(config) = CloudConfig::read(&String::from_utf8_lossy(&part.content)) {
+                all.merge(config);
+            }
+        }
+        all
+    }
+
+    fn message(&mut self, message: &Message) {
+        if message.is_multipart() {
+            match message.parts() {
+                Some(parts) => parts.iter().for_each(|part| self.message(part)),
+                None => self.fault(
+                    None,
+                    FaultKind::Damaged,
+                    "a MIME message has no part between its boundaries",
+                ),
+            }
+            return;
+        }
+        let payload = message.payload().and_then(|payload| unpacked(&payload));
+        match payload {
+            Some(content) => self.part(message.filename(), message.content_type(), content),
+            None => {
+                let name = message.filename().unwrap_or_else(|| self.next_name());
+                self.fault(
+                    Some(name),
+                    FaultKind::Damaged,
+                    "its transfer encoding or compression is damaged",
+                );
+            }
+        }
+    }
+
+    fn next_name(&self) -> String {
+        format!("part-{:03}", self.parts.len() + 1)
+    }
+
+    fn part(&mut self, filename: Option<String>, declared: String, content: Vec<u8>) {
+        let name = filename.unwrap_or_else(|| self.next_name());
+        let mime = match declared.as_str() {
+            "text/plain"
+            | "text/x-not-multipart"
+            | "application/octet-stream"
+            | "application/gzip"
+            | "application/x-gzip" => found_out(&content).map_or(declared, str::to_owned),
+            _ => declared,
+        };
+        self.check(&name, &mime, &content);
+        self.parts.push(Part { name, mime, content });
+    }
+
+    fn check(&mut self, name: &str, mime: &str, content: &[u8]) {
+        let first = String::from_utf8_lossy(content.split(|byte| *byte == b'\n').next().unwrap_or_default())
+            .into_owned();
+        let name = Some(name.to_owned());
+        match mime {
+            SHELL if !content.starts_with(b"#!") => {
+                self.fault(
+                    name,
+                    FaultKind::MissingShebang,
+                    &format!("a script must begin with `#!`, and it begins with `{first}`"),
+                );
+            }
+            CLOUD_CONFIG => {
+                if let Err(error) = CloudConfig::read(&String::from_utf8_lossy(content)) {
+                    self.fault(name, FaultKind::CloudConfig, &error.to_string());
+                }
+            }
+            "text/x-not-multipart" if is_base64(content) => {
+                self.fault(
+                    name,
+                    FaultKind::Base64,
+                    "it is base64, and cloud-init takes user data as it comes",
+                );
+            }
+            "text/x-not-multipart" => {
+                self.fault(
+                    name,
+                    FaultKind::Unhandled,
+                    &format!("cloud-init does not know what `{first}` begins"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn fault(&mut self, part: Option<String>, kind: FaultKind, what: &str) {
+        self.faults.push(PartFault {
+            part,
+            kind,
+            what: what.to_owned(),
+        });
+    }
+}
+
+const SHELL: &str = "text/x-shellscript";
+const CLOUD_CONFIG: &str = "text/cloud-config";
+
+/// cloud-init looks for the header in the first 4 KiB.
+fn is_mime(bytes: &[u8]) -> bool {
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).to_lowercase();
+    start.contains("mime-version:") || start.starts_with("content-type: multipart/")
+}
+
+/// The type that the first line tells.
+fn found_out(content: &[u8]) -> Option<&'static str> {
+    const STARTS: [(&str, &str); 9] = [
+        ("#include-once", "text/x-include-once-url"),
+        ("#include", "text/x-include-url"),
+        ("#!", SHELL),
+        ("#cloud-config-archive", "text/cloud-config-archive"),
+        ("#cloud-config", CLOUD_CONFIG),
+        ("#cloud-boothook", "text/cloud-boothook"),
+        ("#part-handler", "text/part-handler"),
+        ("## template: jinja", "text/jinja2"),
+        ("#upstart-job", "text/upstart-job"),
+    ];
+    let text = String::from_utf8_lossy(&content[..content.len().min(256)]).to_lowercase();
+    let text = text.trim_start();
+    STARTS
+        .iter()
+        .find(|(start, _)| text.starts_with(start))
+        .map(|(_, mime)| *mime)
+}
+
+fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.starts_with(&GZIP) {
+        gunzip(bytes)
+    } else {
+        Some(bytes.to_vec())
+    }
+}
+
+/// Whether it is base64 of something that could be user data.
+fn is_base64(content: &[u8]) -> bool {
+    content.len() >= 16
+        && decode_base64(content)
+            .is_some_and(|inner| inner.starts_with(&GZIP) || inner.starts_with(b"#") || is_mime(&inner))
+}
+
+/// cloud-init turns the line ends of scripts into Unix' own.
+fn unix(content: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(content.len());
+    for (index, byte) in content.iter().enumerate() {
+        if *byte != b'\r' || content.get(index + 1) != Some(&b'\n') {
+            lines.push(*byte);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn kinds(bytes: &[u8]) -> Vec<FaultKind> {
+        parse(bytes).faults.into_iter().map(|fault| fault.kind).collect()
+    }
+
+    #[test]
+    fn one_script_is_one_part_however_it_is_packed() {
+        let script = b"#!/bin/bash\necho\n".to_vec();
+        for bytes in [script.clone(), gzip(&script)] {
+            let parsed = parse(&bytes);
+            let part = Part {
+                name: "part-001".into(),
+                mime: SHELL.into(),
+                content: script.clone(),
+            };
+            assert_eq!(
+                parsed,
+                Parsed {
+                    parts: vec![part],
+                    faults: vec![]
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn mime_messages_are_taken_apart_as_python_does() {
+        let inner = STANDARD.encode(gzip(b"#!/bin/sh\ninner\n"));
+        let text = format!(
+            "MIME-Version: 1.0\r\nContent-Type: multipart/mixed;\r\n boundary=\"//\"\r\n\r\npreamble\r\n--//\r\n\
+             Content-Type: text/x-shellscript\r\nContent-Type: charset=\"us-ascii\"\r\n\r\n#!/bin/bash\r\nset -ex\r\n\r\n--//\r\n\
+             Content-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment; filename=\"b.sh\"\r\n\r\n{inner}\r\n--//\r\n\
+             Content-Type: text/cloud-config\r\n#cloud-config\r\nruncmd: [a]\r\n--//--\r\nepilogue\r\n"
+        );
+        let parsed = parse(text.as_bytes());
+        let told: Vec<(&str, &str)> = parsed
+            .parts
+            .iter()
+            .map(|p| (p.name.as_str(), p.mime.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [("part-001", SHELL), ("b.sh", SHELL), ("part-003", CLOUD_CONFIG)]
+        );
+        assert_eq!(parsed.faults, []);
+        let scripts = parsed.scripts();
+        let names: Vec<&str> = scripts.iter().map(|script| script.name.as_str()).collect();
+        assert_eq!(names, ["b.sh", "part-001", "runcmd"]);
+        assert_eq!(scripts[0].content, b"#!/bin/sh\ninner\n");
+        assert_eq!(scripts[1].content, b"#!/bin/bash\nset -ex\n");
+    }
+
+    #[test]
+    fn a_header_without_an_empty_line_after_it_is_accepted() {
+        let parsed = parse(b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n#!/bin/bash\nx\n--B--\n");
+        assert_eq!(parsed.parts[0].content, b"#!/bin/bash\nx");
+        assert_eq!(parsed.faults, []);
+    }
+
+    #[test]
+    fn quoted_printable_is_decoded() {
+        let text = "MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: quoted-printable\n\n#!/bin/sh\na=3Db =\nc =E2=82=AC\n";
+        assert_eq!(
+            parse(text.as_bytes()).parts[0].content,
+            "#!/bin/sh\na=b c \u{20ac}\n".as_bytes()
+        );
+    }
+
+    #[test]
+    fn what_cloud_init_stumbles_over_is_told() {
+        let mime = |part: &str| {
+            format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n{part}\n--B--\n")
+        };
+        for (bytes, kind) in [
+            (
+                mime("Content-Type: text/x-shellscript\n\nset -ex"),
+                FaultKind::MissingShebang,
+            ),
+            ("\n#!/bin/sh\n".to_owned(), FaultKind::MissingShebang),
+            ("set -ex\n".to_owned(), FaultKind::Unhandled),
+            (STANDARD.encode("#!/bin/bash\necho hello\n"), FaultKind::Base64),
+            (
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nx\n".to_owned(),
+                FaultKind::Damaged,
+            ),
+            (
+                mime("Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n%%%"),
+                FaultKind::Damaged,
+            ),
+            ("#cloud-config\nruncmd: x\n".to_owned(), FaultKind::CloudConfig),
+        ] {
+            assert_eq!(kinds(bytes.as_bytes()), [kind], "{bytes}");
+        }
+        assert_eq!(kinds(&GZIP), [FaultKind::Damaged]);
+        assert_eq!(kinds(b""), []);
+        let node_config = mime("Content-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1");
+        assert_eq!(
+            kinds(node_config.as_bytes()),
+            [],
+            "nodeadm reads it, cloud-init leaves it alone"
+        );
+    }
+
+    #[test]
+    fn what_the_harness_composes_is_read_back() {
+        let part = super::super::MimePart {
+            mime: SHELL.into(),
+            filename: Some("x.sh".into()),
+            content: b"#!/bin/sh\n".to_vec(),
+        };
+        let parsed = parse(&super::super::message(&[part]));
+        assert_eq!(
+            (parsed.parts[0].name.as_str(), parsed.parts[0].content.as_slice()),
+            ("x.sh", &b"#!/bin/sh\n"[..])
+        );
+    }
+}
