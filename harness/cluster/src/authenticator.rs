@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use nodejoin_core::observation::{Authentication, Refusal};
 use serde::Serialize;
 use time::OffsetDateTime;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::identity::IamIdentity;
 use crate::mapping::AwsAuth;
@@ -177,6 +178,17 @@ fn deny(denied: Denied, seen: &mut Authentication) -> Decision {
     }
 }
 
+impl Denied {
+    fn timed_out() -> Self {
+        let reason =
+            "error during GET: context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+        Self {
+            refusal: Refusal::Signature,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
 impl From<TokenRefused> for Denied {
     fn from(refused: TokenRefused) -> Self {
         Self {
@@ -200,5 +212,140 @@ impl From<StsRefused> for Denied {
             refusal,
             reason: refused.to_string(),
         }
+    }
+}
+
+/// The timeout of the authenticator's own client.
+const STS_LIMIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::ids::InstanceId;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::mapping::config_map_data;
+    use crate::tenants::ClusterEvent;
+    use crate::testing::{self, StubTokens};
+
+    struct Stage {
+        authenticator: Authenticator,
+        events: mpsc::UnboundedReceiver<ClusterEvent>,
+        _mapping: watch::Sender<AwsAuth>,
+    }
+
+    impl Stage {
+        fn new(tokens: StubTokens) -> Self {
+            let tenants = Arc::new(Tenants::default());
+            let (tenant, events) = testing::tenant();
+            let auth = AwsAuth::parse(&config_map_data(&tenant.cluster.aws_auth));
+            tenants.admit(tenant).unwrap();
+            let (_mapping, read) = watch::channel(auth);
+            Self {
+                authenticator: Authenticator::new(Arc::new(tokens), tenants, read),
+                events,
+                _mapping,
+            }
+        }
+
+        async fn decide(&mut self, token: &str) -> (Decision, Option<Authentication>) {
+            let decision = self.authenticator.decide(token).await;
+            let event = self.events.try_recv().ok().map(|event| match event.what {
+                ClusterFact::Authentication(seen) => seen,
+                other => panic!("{other:?}"),
+            });
+            (decision, event)
+        }
+    }
+
+    #[tokio::test]
+    async fn an_instance_becomes_its_node() {
+        let mut stage = Stage::new(StubTokens::of_role("ng1-NodeInstanceRole"));
+        let (decision, event) = stage.decide(&testing::token()).await;
+        let Decision::Accepted(user) = decision else {
+            panic!("{decision:?}")
+        };
+        assert_eq!(
+            user.username,
+            "system:node:ip-192-168-40-16.eu-west-1.compute.internal"
+        );
+        assert_eq!(user.uid, "aws-iam-authenticator:111111111111:AROAEXAMPLE");
+        assert_eq!(user.groups, ["system:bootstrappers", "system:nodes"]);
+        assert_eq!(user.extra["sessionName"], ["i-0b22a22eec53b9321"]);
+        assert_eq!(user.extra["canonicalArn"], [testing::ROLE_ARN]);
+        let event = event.unwrap();
+        assert!(event.accepted);
+        assert_eq!(event.canonical_arn.as_deref(), Some(testing::ROLE_ARN));
+    }
+
+    #[tokio::test]
+    async fn each_refusal_says_which_it_is() {
+        let refused = |status, code: &str, message: &str| StubTokens {
+            answer: Err(StsRefused {
+                status,
+                code: code.to_owned(),
+                message: message.to_owned(),
+            }),
+            ..StubTokens::of_role("x")
+        };
+        let table = [
+            (
+                StubTokens::of_role("other"),
+                Refusal::NotMapped,
+                "ARN is not mapped: arn:aws:iam::111111111111:role/other",
+            ),
+            (
+                refused(403, "SignatureDoesNotMatch", "The request signature"),
+                Refusal::Signature,
+                "expected 200, got 403",
+            ),
+            (
+                refused(403, "SignatureDoesNotMatch", "Signature expired: 1"),
+                Refusal::Expired,
+                "Signature expired",
+            ),
+            (
+                refused(400, "Throttling", "Rate exceeded"),
+                Refusal::Throttled,
+                "Rate exceeded",
+            ),
+            (
+                StubTokens {
+                    name: None,
+                    ..StubTokens::of_role("ng1-NodeInstanceRole")
+                },
+                Refusal::Template,
+                "failed to find node",
+            ),
+        ];
+        for (tokens, refusal, words) in table {
+            let (decision, event) = Stage::new(tokens).decide(&testing::token()).await;
+            let event = event.unwrap();
+            assert_eq!(event.refusal, Some(refusal));
+            assert!(event.reason.as_deref().unwrap().contains(words), "{event:?}");
+            let expected = if refusal == Refusal::Throttled {
+                Decision::TryAgain
+            } else {
+                Decision::Refused
+            };
+            assert_eq!(decision, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_of_nobody_is_refused_and_told_to_nobody() {
+        let tokens = StubTokens {
+            holder: None::<InstanceId>,
+            ..StubTokens::of_role("x")
+        };
+        assert_eq!(
+            Stage::new(tokens).decide(&testing::token()).await,
+            (Decision::Refused, None)
+        );
+        let mut stage = Stage::new(StubTokens::of_role("x"));
+        assert_eq!(
+            stage.decide("k8s-aws-v1.nonsense").await,
+            (Decision::Refused, None)
+        );
     }
 }

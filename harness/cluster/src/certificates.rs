@@ -58,15 +58,9 @@ impl Certificates {
         lock(&self.known).get(name)?.owner.clone()
     }
 
-    /// Forgets an instance, and says which requests it had.
-    pub(crate) fn forget(&self, instance: &InstanceId) -> Vec<String> {
-        let mut known = lock(&self.known);
-        let names = known
-            .iter()
-            .filter(|(_, known)| known.owner.as_ref() == Some(instance));
-        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
-        known.retain(|name, _| !names.contains(name));
-        names
+    /// Forgets an instance's requests.
+    pub(crate) fn forget(&self, instance: &InstanceId) {
+        lock(&self.known).retain(|_, known| known.owner.as_ref() != Some(instance));
     }
 
     fn update(&self, name: &str, change: impl FnOnce(&mut Known)) {

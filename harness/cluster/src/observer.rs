@@ -12,7 +12,7 @@ use nodejoin_core::observation::NodeChange;
 
 use crate::audit::without_managed_fields;
 use crate::certificates::Certificates;
-use crate::controllers::{events, serving, touched};
+use crate::controllers::{events, touched};
 use crate::tenants::{ClusterFact, Tenants};
 
 /// Tells tenants of their Nodes until the watch is dropped.
@@ -33,7 +33,7 @@ pub(crate) async fn requests(client: Client, tenants: Arc<Tenants>, certificates
     let requests = touched(Api::<CertificateSigningRequest>::all(client));
     pin_mut!(requests);
     while let Some(request) = requests.next().await {
-        if let Some(tenant) = serving::requestor(&request.spec, &tenants) {
+        if let Some(tenant) = tenants.by_request(&request.spec) {
             certificates.seen(&request, &tenant.instance().id);
         }
     }

@@ -9,12 +9,13 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::PodResult;
 use nodejoin_core::plan::PodPlan;
 use serde_json::Value;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::ClusterError;
@@ -126,15 +127,20 @@ impl ControlPlane {
         let request = request
             .map_err(kube::Error::HttpError)
             .map_err(ClusterError::api(operation.clone()))?;
-        let mut value: Value = self
-            .client()
-            .request(request)
-            .await
-            .map_err(ClusterError::api(operation))?;
+        // A node that is gone is not refused by anybody, and TCP waits for minutes.
+        let answer = timeout(KUBELET_LIMIT, self.client().request::<Value>(request)).await;
+        let answer = answer.map_err(|_| ClusterError::TimedOut {
+            what: format!("/configz of node `{node}`"),
+            limit: KUBELET_LIMIT,
+            last_seen: "no answer".to_owned(),
+        })?;
+        let mut value = answer.map_err(ClusterError::api(operation))?;
         Ok(value.get_mut("kubeletconfig").map_or(Value::Null, Value::take))
     }
 
     /// Removes everything of a tenant: its rows of `aws-auth`, Node, lease, certificate signing requests, pods, routes.
+    /// Remove the node's container first: the API server believes a token for some seconds after it was good, and a
+    /// kubelet registers again.
     ///
     /// # Errors
     /// All that could not be removed, the first of them; the others are in the log.
@@ -144,7 +150,7 @@ impl ControlPlane {
         };
         let removals = tokio::join!(
             self.parts.aws_auth.remove(instance),
-            self.remove_requests(instance),
+            self.remove_requests(&tenant),
             self.remove_nodes(&tenant),
             self.remove_routes(&tenant),
         );
@@ -207,15 +213,24 @@ impl ControlPlane {
         })
     }
 
-    async fn remove_requests(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+    /// By a list and not by what the watch has told: the last request may be younger than that.
+    async fn remove_requests(&self, tenant: &Admitted) -> Result<(), ClusterError> {
         let api = Api::<CertificateSigningRequest>::all(self.client());
-        for name in self.parts.certificates.forget(instance) {
+        let all = api.list(&ListParams::default()).await;
+        let all = all.map_err(ClusterError::api("list certificate signing requests"))?;
+        for request in all
+            .items
+            .into_iter()
+            .filter(|request| tenant.is_requestor(&request.spec))
+        {
+            let name = request.name_any();
             gone(
                 api.delete(&name, &DeleteParams::default()).await,
                 "request",
                 &name,
             )?;
         }
+        self.parts.certificates.forget(&tenant.instance().id);
         Ok(())
     }
 
@@ -281,3 +296,5 @@ fn gone<T>(result: kube::Result<T>, kind: &str, name: &str) -> Result<(), Cluste
         Ok(_) => Ok(()),
     }
 }
+
+const KUBELET_LIMIT: Duration = Duration::from_secs(10);

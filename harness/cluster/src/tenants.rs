@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use nodejoin_core::ids::{AccountId, InstanceId, Region};
 use nodejoin_core::observation::{Audit, Authentication, Certificate, NodeChange};
 use nodejoin_core::plan::{ClusterPlan, InstancePlan};
@@ -106,10 +107,11 @@ impl Tenants {
     }
 
     pub(crate) fn by_user(&self, user: &str) -> Option<Arc<Admitted>> {
-        let node = user.strip_prefix(NODE_USER);
-        self.find(|tenant| {
-            tenant.learned().users.contains(user) || node.is_some_and(|node| tenant.is_named(node))
-        })
+        self.find(|tenant| tenant.is_user(user))
+    }
+
+    pub(crate) fn by_request(&self, spec: &CertificateSigningRequestSpec) -> Option<Arc<Admitted>> {
+        self.find(|tenant| tenant.is_requestor(spec))
     }
 
     /// By the name of a Node: the instance's own names, or the one its user may register.
@@ -154,6 +156,26 @@ impl Admitted {
 
     pub(crate) fn via(&self) -> Option<Ipv4Addr> {
         self.learned().via
+    }
+
+    /// Whether this instance asked for a certificate.
+    pub(crate) fn is_requestor(&self, spec: &CertificateSigningRequestSpec) -> bool {
+        let session = spec
+            .extra
+            .as_ref()
+            .and_then(|extra| extra.get("sessionName")?.first());
+        let user = spec.username.as_deref().unwrap_or_default();
+        match session {
+            Some(session) => session == self.instance().id.as_str(),
+            None => self.is_user(user),
+        }
+    }
+
+    fn is_user(&self, user: &str) -> bool {
+        let is_node = user
+            .strip_prefix(NODE_USER)
+            .is_some_and(|node| self.is_named(node));
+        is_node || self.learned().users.contains(user)
     }
 
     /// The names under which the instance's Node may stand: its private DNS name, what its system calls itself, and its
@@ -212,3 +234,42 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The prefix of every node's user name.
 pub(crate) const NODE_USER: &str = "system:node:";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_tenant_is_found_by_everything_it_is_known_by() {
+        let tenants = Tenants::default();
+        let (tenant, _events) = testing::tenant();
+        let admitted = tenants.admit(tenant.clone()).unwrap();
+        let name = tenant.instance.private_dns_name.as_str();
+        assert!(tenants.by_session("i-0b22a22eec53b9321").is_some());
+        assert!(tenants.by_user(&format!("system:node:{name}")).is_some());
+        assert!(tenants.by_node(name).is_some());
+        assert!(tenants.by_node("another").is_none());
+        admitted.learn_user("system:node:another");
+        admitted.learn_via([172, 30, 0, 4].into());
+        assert!(tenants.by_node("another").is_some());
+        assert!(tenants.by_address([172, 30, 0, 4].into()).is_some());
+        assert!(admitted.node_names().contains("another"));
+        tenants.withdraw(&tenant.instance.id);
+        assert!(tenants.by_node(name).is_none());
+    }
+
+    #[test]
+    fn what_one_instance_has_no_other_may_claim() {
+        let tenants = Tenants::default();
+        let (tenant, _events) = testing::tenant();
+        tenants.admit(tenant.clone()).unwrap();
+        let mut other = tenant;
+        other.instance.id = "i-0b22a22eec53b9322".parse().unwrap();
+        let error = tenants.admit(other).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "private address `192.168.40.16` is already taken by instance `i-0b22a22eec53b9321` on this control plane"
+        );
+    }
+}

@@ -2,9 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::future::BoxFuture;
+use nodejoin_core::ids::InstanceId;
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use time::OffsetDateTime;
+use time::macros::format_description;
 use tokio::sync::mpsc;
+use url::Url;
 
+use crate::sts::{Caller, SecurityTokens, StsRefused};
 use crate::tenants::{ClusterEvent, Tenant};
 
 pub(crate) const ROLE_ARN: &str = "arn:aws:iam::111111111111:role/ng1-NodeInstanceRole";
@@ -61,4 +69,55 @@ pub(crate) fn tenant() -> (Tenant, mpsc::UnboundedReceiver<ClusterEvent>) {
         },
         received,
     )
+}
+
+/// An STS that always answers the same.
+pub(crate) struct StubTokens {
+    pub(crate) holder: Option<InstanceId>,
+    pub(crate) answer: Result<Caller, StsRefused>,
+    pub(crate) name: Option<String>,
+}
+
+impl StubTokens {
+    /// Believes every token to be one of the test instance in this role.
+    pub(crate) fn of_role(role: &str) -> Self {
+        let instance = instance();
+        let caller = Caller {
+            account: "111111111111".to_owned(),
+            arn: format!("arn:aws:sts::111111111111:assumed-role/{role}/{}", instance.id),
+            user_id: format!("AROAEXAMPLE:{}", instance.id),
+        };
+        Self {
+            holder: Some(instance.id),
+            answer: Ok(caller),
+            name: Some(instance.private_dns_name),
+        }
+    }
+}
+
+impl SecurityTokens for StubTokens {
+    fn instance_of(&self, _: &str) -> Option<InstanceId> {
+        self.holder.clone()
+    }
+
+    fn caller_identity<'a>(&'a self, _: &'a Url, _: &'a str) -> BoxFuture<'a, Result<Caller, StsRefused>> {
+        Box::pin(async { self.answer.clone() })
+    }
+
+    fn private_dns_name(&self, _: &InstanceId) -> Option<String> {
+        self.name.clone()
+    }
+}
+
+/// A token of now, in the form that `aws eks get-token` prints.
+pub(crate) fn token() -> String {
+    let format = format_description!("[year][month][day]T[hour][minute][second]Z");
+    let date = OffsetDateTime::now_utc().format(format).unwrap();
+    let url = format!(
+        "https://sts.eu-west-1.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15\
+         &X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=ASIAEXAMPLE%2F{}%2Feu-west-1%2Fsts%2Faws4_request\
+         &X-Amz-Date={date}&X-Amz-Expires=60&X-Amz-SignedHeaders=host%3Bx-k8s-aws-id&X-Amz-Signature=00",
+        &date[..8]
+    );
+    format!("k8s-aws-v1.{}", URL_SAFE_NO_PAD.encode(url))
 }

@@ -85,7 +85,9 @@ async fn start() -> (Run, ControlPlane) {
     let id = format!("t{:011x}", std::process::id());
     let run = Run::begin(engine, id.parse().unwrap());
     let network = run.network("isolated", true).await.unwrap();
-    let plane = ControlPlane::start_local(&run, &image, &network, Sts).await.unwrap();
+    let plane = ControlPlane::start_local(&run, &image, &network, Sts)
+        .await
+        .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());
     (run, plane)
 }

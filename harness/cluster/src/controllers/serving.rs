@@ -35,7 +35,7 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
         if !is_open(&request) {
             continue;
         }
-        let Some(tenant) = requestor(&request.spec, &tenants) else {
+        let Some(tenant) = tenants.by_request(&request.spec) else {
             continue;
         };
         if !tenant.tenant.cluster.approve_serving {
@@ -45,16 +45,6 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
             tracing::debug!(%error, "cannot decide on a request yet");
         }
     }
-}
-
-/// The tenant whose node asks.
-pub(crate) fn requestor(spec: &CertificateSigningRequestSpec, tenants: &Tenants) -> Option<Arc<Admitted>> {
-    let session = spec
-        .extra
-        .as_ref()
-        .and_then(|extra| extra.get("sessionName")?.first());
-    let by_session = session.and_then(|session| tenants.by_session(session));
-    by_session.or_else(|| tenants.by_user(spec.username.as_deref()?))
 }
 
 fn is_open(request: &CertificateSigningRequest) -> bool {
