@@ -14,6 +14,8 @@ pub(crate) mod join;
 mod machine;
 mod node;
 mod progress;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub(crate) use join::role_of;
