@@ -1,0 +1,494 @@
+//! The AWS CLI and boto3, which nobody here wrote, against the fakes: by the real host names, with credentials from the metadata
+//! service, signatures checked.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod support;
+
+use std::process::Output;
+
+use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::plan::StatusStep;
+use nodejoin_fake_aws::World;
+use serde_json::{Value, json};
+use support::Fakes;
+use support::clients::Aws;
+
+fn out(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout.clone())
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+fn error(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+fn json_of(output: &Output) -> Value {
+    serde_json::from_str(&out(output)).unwrap()
+}
+
+/// The query of AL2's bootstrap.sh: seven columns in the order of their names, None for null (facts: measured with this CLI).
+const BOOTSTRAP_QUERY: &str = "cluster.{certificateAuthorityData: certificateAuthority.data, endpoint: endpoint, \
+serviceIpv4Cidr: kubernetesNetworkConfig.serviceIpv4Cidr, serviceIpv6Cidr: kubernetesNetworkConfig.serviceIpv6Cidr, \
+clusterIpFamily: kubernetesNetworkConfig.ipFamily, outpostArn: outpostConfig.outpostArns[0], id: id}";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn describe_cluster_as_bootstrap_scripts_ask_it() {
+    let mut fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let asked = [
+        "eks",
+        "describe-cluster",
+        "--name",
+        "demo",
+        "--output",
+        "text",
+        "--query",
+        BOOTSTRAP_QUERY,
+    ];
+    let text = out(&aws.cli(&asked).await);
+    let columns: Vec<&str> = text.split('\t').collect();
+    let endpoint = "https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com";
+    assert_eq!(
+        columns[1..],
+        ["ipv4", endpoint, "None", "None", "10.100.0.0/16", "None"]
+    );
+    assert!(columns[0].starts_with("LS0tLS1CRUdJTi"));
+
+    let calls = fakes.calls();
+    let eks: Vec<_> = calls.iter().filter(|call| call.service == Service::Eks).collect();
+    assert_eq!(eks.len(), 1);
+    assert_eq!(
+        (eks[0].operation.as_str(), eks[0].subject.as_deref()),
+        ("DescribeCluster", Some("demo"))
+    );
+    assert_eq!(
+        (eks[0].status, eks[0].known, eks[0].host.as_str()),
+        (200, true, "eks.eu-west-1.amazonaws.com")
+    );
+    assert!(eks[0].authorization.as_deref().unwrap().starts_with("ASIA"));
+    assert!(calls.iter().all(|call| call.known), "{calls:?}");
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_reach_the_cli_as_real_ones_do() {
+    let denied = |world: &mut World| {
+        world.role.as_mut().unwrap().deny = vec!["eks:DescribeCluster".into(), "ec2:*".into()]
+    };
+    let fakes = Fakes::start(denied);
+    let aws = Aws::of(&fakes).await;
+    let session = "arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321";
+    assert_eq!(
+        error(&aws.cli(&["eks", "describe-cluster", "--name", "demo"]).await),
+        format!(
+            "An error occurred (AccessDeniedException) when calling the DescribeCluster operation: User: {session} is not \
+             authorized to perform: eks:DescribeCluster on resource: arn:aws:eks:eu-west-1:111122223333:cluster/demo"
+        )
+    );
+    assert_eq!(
+        error(&aws.cli(&["ec2", "describe-instances"]).await),
+        format!(
+            "An error occurred (UnauthorizedOperation) when calling the DescribeInstances operation: You are not authorized to \
+             perform this operation. User: {session} is not authorized to perform: ec2:DescribeInstances because no \
+             identity-based policy allows the ec2:DescribeInstances action"
+        )
+    );
+    // No policy can deny this one.
+    assert_eq!(
+        out(&aws
+            .cli(&["sts", "get-caller-identity", "--query", "Arn", "--output", "text"])
+            .await),
+        session
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_another_name_or_region_is_not_found() {
+    let fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    for asked in [
+        ["--name", "other", "--region", "eu-west-1"],
+        ["--name", "demo", "--region", "us-east-1"],
+    ] {
+        let told = error(
+            &aws.cli(&[&["eks", "describe-cluster"], &asked[..]].concat())
+                .await,
+        );
+        let expected = "An error occurred (ResourceNotFoundException) when calling the DescribeCluster operation: \
+            No cluster found for name: ";
+        assert!(told.starts_with(expected), "{told}");
+    }
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wait_cluster_active_ends_at_once_on_a_failed_or_throttled_cluster() {
+    let step = |status: &str| {
+        vec![StatusStep {
+            status: status.into(),
+            until_seconds: None,
+        }]
+    };
+    let throttle = Fault {
+        service: Service::Eks,
+        operation: None,
+        path: None,
+        after: 0,
+        times: None,
+        until_seconds: None,
+        effect: Effect::Error {
+            status: 429,
+            code: None,
+            message: None,
+        },
+        may_fire: false,
+    };
+    let table = [
+        ("ACTIVE", vec![], 0, ""),
+        (
+            "FAILED",
+            vec![],
+            255,
+            "Waiter ClusterActive failed: Waiter encountered a terminal failure state",
+        ),
+        (
+            "ACTIVE",
+            vec![throttle],
+            255,
+            "Waiter ClusterActive failed: An error occurred (TooManyRequestsException): Too Many Requests",
+        ),
+    ];
+    for (status, faults, exit, message) in table {
+        let mut fakes = Fakes::start(|world| (world.cluster.status, world.faults) = (step(status), faults));
+        let aws = Aws::of(&fakes).await;
+        let wait = ["eks", "wait", "cluster-active", "--name", "demo"];
+        let output = aws.cli_with(&wait, &[("AWS_MAX_ATTEMPTS", "2")]).await;
+        assert_eq!(
+            output.status.code(),
+            Some(exit),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains(message),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let fired = fakes.calls().iter().filter(|call| call.fault == Some(0)).count();
+        assert_eq!(fired, if exit == 255 && status == "ACTIVE" { 2 } else { 0 });
+        fakes.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_is_being_created_has_no_endpoint() {
+    let creating = StatusStep {
+        status: "CREATING".into(),
+        until_seconds: Some(3600.0),
+    };
+    let active = StatusStep {
+        status: "ACTIVE".into(),
+        until_seconds: None,
+    };
+    let fakes = Fakes::start(|world| world.cluster.status = vec![creating, active]);
+    let aws = Aws::of(&fakes).await;
+    let cluster = json_of(&aws.cli(&["eks", "describe-cluster", "--name", "demo"]).await)["cluster"].clone();
+    assert_eq!(
+        (&cluster["status"], &cluster["endpoint"]),
+        (&json!("CREATING"), &Value::Null)
+    );
+    assert_eq!(cluster["certificateAuthority"]["data"], Value::Null);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn caller_identity_by_every_way_there_is() {
+    let fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let identity = json_of(&aws.cli(&["sts", "get-caller-identity"]).await);
+    assert_eq!(identity["Account"], "111122223333");
+    assert_eq!(
+        identity["Arn"],
+        "arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321"
+    );
+    let (role, session) = identity["UserId"].as_str().unwrap().split_once(':').unwrap();
+    assert!(role.starts_with("AROA") && role.len() == 21 && session == "i-0b22a22eec53b9321");
+    // The global endpoint, which signs for us-east-1.
+    let legacy = aws
+        .cli_with(
+            &["sts", "get-caller-identity"],
+            &[("AWS_STS_REGIONAL_ENDPOINTS", "legacy")],
+        )
+        .await;
+    assert_eq!(json_of(&legacy), identity);
+    fakes.end().await;
+}
+
+/// `aws eks get-token` makes the token that an AL2023 kubelet presents; the authenticator's question is answered for the
+/// cluster that was signed, and for no other.
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_of_the_cli_are_accepted_for_their_cluster_only() {
+    let mut fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let token = json_of(&aws.cli(&["eks", "get-token", "--cluster-name", "demo"]).await);
+    let token = token["status"]["token"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("k8s-aws-v1.")
+        .unwrap()
+        .to_owned();
+    let url = base64::Engine::decode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, token).unwrap();
+    let url = url::Url::parse(std::str::from_utf8(&url).unwrap()).unwrap();
+    let seen = fakes.calls();
+    assert!(
+        seen.iter().all(|call| call.service == Service::Imds),
+        "making a token asks only the metadata service"
+    );
+
+    let sts = fakes.listening.sts();
+    let identity = sts.caller_identity(&url, "demo").await.unwrap();
+    assert_eq!(
+        identity.arn,
+        "arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321"
+    );
+    let refused = sts.caller_identity(&url, "other").await.unwrap_err();
+    assert_eq!(
+        (refused.status, refused.code.as_str()),
+        (403, "SignatureDoesNotMatch")
+    );
+    let key = url
+        .query_pairs()
+        .find(|(name, _)| name == "X-Amz-Credential")
+        .unwrap()
+        .1[..20]
+        .to_owned();
+    assert_eq!(sts.instance_of(&key).unwrap().as_str(), "i-0b22a22eec53b9321");
+    assert_eq!(sts.instance_of("ASIAAAAAAAAAAAAAAAAA"), None);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn describe_instances_and_its_filters() {
+    let fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let program = r#"
+import boto3, json, botocore.exceptions
+ec2 = boto3.client("ec2")
+def ids(**asked):
+    try:
+        found = ec2.describe_instances(**asked)["Reservations"]
+        return [i["InstanceId"] for r in found for i in r["Instances"]]
+    except botocore.exceptions.ClientError as e:
+        return e.response["Error"]["Code"] + ": " + e.response["Error"]["Message"]
+def filtered(name, *values):
+    return ids(Filters=[{"Name": name, "Values": list(values)}])
+own = "i-0b22a22eec53b9321"
+i = ec2.describe_instances(InstanceIds=[own])["Reservations"][0]["Instances"][0]
+n = i["NetworkInterfaces"][0]
+print(json.dumps({
+  "names": [i["PrivateDnsName"], i["PublicDnsName"], i["PrivateIpAddress"], i["Placement"]["AvailabilityZone"], i["State"]["Name"]],
+  "network": [n["Status"], n["MacAddress"], n["Attachment"]["DeviceIndex"], n["PrivateIpAddresses"][0]["Primary"], n["PrivateIpAddresses"][0]["PrivateIpAddress"]],
+  "tags": {t["Key"]: t["Value"] for t in i["Tags"]},
+  "profile": i["IamInstanceProfile"]["Arn"],
+  "year": i["LaunchTime"].year > 2000,
+  "asked": [
+    filtered("private-dns-name", "ip-192-168-40-16.*"), filtered("private-dns-name", "ip-1"),
+    filtered("instance-state-name", "pending", "running"), filtered("instance-state-name", "stopped"),
+    filtered("tag:eks:cluster-name", "demo"), filtered("colour", "red"),
+    ids(InstanceIds=["i-00000000000000000"]), ids(InstanceIds=["foobar"]), ids(InstanceIds=[own, "i-00000000", "i-00000001"]),
+  ],
+}))
+"#;
+    let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let name = "ip-192-168-40-16.eu-west-1.compute.internal";
+    assert_eq!(
+        seen["names"],
+        json!([name, "", "192.168.40.16", "eu-west-1a", "running"])
+    );
+    assert_eq!(
+        seen["network"],
+        json!(["in-use", "0a:00:00:00:00:01", 0, true, "192.168.40.16"])
+    );
+    assert_eq!(
+        seen["tags"],
+        json!({ "Name": "demo", "eks:cluster-name": "demo" })
+    );
+    assert_eq!(
+        seen["profile"],
+        "arn:aws:iam::111122223333:instance-profile/eks/demo-role"
+    );
+    assert_eq!(seen["year"], true);
+    let own = json!(["i-0b22a22eec53b9321"]);
+    let expected = json!([
+        own,
+        [],
+        own,
+        [],
+        own,
+        "InvalidParameterValue: The filter 'colour' is invalid",
+        "InvalidInstanceID.NotFound: The instance ID 'i-00000000000000000' does not exist",
+        "InvalidInstanceID.Malformed: Invalid id: \"foobar\"",
+        "InvalidInstanceID.NotFound: The instance IDs 'i-00000000, i-00000001' do not exist",
+    ]);
+    assert_eq!(seen["asked"], expected);
+    fakes.end().await;
+}
+
+/// The question of AL2's max-pods-calculator.sh.
+#[tokio::test(flavor = "multi_thread")]
+async fn describe_instance_types_as_the_max_pods_calculator_asks_it() {
+    let fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let query = "InstanceTypes[0].{Hypervisor: Hypervisor, EniCount: NetworkInfo.NetworkCards[0].MaximumNetworkInterfaces, \
+        PodsPerEniCount: NetworkInfo.Ipv4AddressesPerInterface, CpuCount: VCpuInfo.DefaultVCpus}";
+    let asked = [
+        "ec2",
+        "describe-instance-types",
+        "--instance-type",
+        "m5.large",
+        "--query",
+        query,
+    ];
+    let expected = json!({ "Hypervisor": "nitro", "EniCount": 3, "PodsPerEniCount": 10, "CpuCount": 2 });
+    assert_eq!(json_of(&aws.cli(&asked).await), expected);
+    let every = [
+        "ec2",
+        "describe-instance-types",
+        "--query",
+        "length(InstanceTypes)",
+    ];
+    assert!(
+        json_of(&aws.cli(&every).await).as_u64().unwrap() > 1_000,
+        "pages are followed to the end"
+    );
+    let told = error(
+        &aws.cli(&["ec2", "describe-instance-types", "--instance-types", "z99.huge"])
+            .await,
+    );
+    assert!(
+        told.ends_with("The following supplied instance types do not exist: [z99.huge]"),
+        "{told}"
+    );
+    let tags = [
+        "ec2",
+        "describe-tags",
+        "--filters",
+        "Name=resource-id,Values=i-0b22a22eec53b9321",
+        "--query",
+        "Tags[].Key",
+    ];
+    assert_eq!(
+        json_of(&aws.cli(&tags).await),
+        json!(["Name", "eks:cluster-name"])
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_that_the_fake_does_not_know_is_told_and_marked() {
+    let mut fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let table: [(&[&str], &str); 4] = [
+        (&["ec2", "describe-vpcs"], "(InvalidAction)"),
+        (
+            &["eks", "list-nodegroups", "--cluster-name", "demo"],
+            "(UnknownOperationException)",
+        ),
+        (&["ecr", "describe-repositories"], "(UnknownOperationException)"),
+        (&["sts", "get-session-token"], "(InvalidAction)"),
+    ];
+    for (asked, code) in table {
+        let told = error(&aws.cli(asked).await);
+        assert!(told.contains(code), "{told}");
+        assert_eq!(
+            fakes.calls().iter().filter(|call| !call.known).count(),
+            1,
+            "{asked:?}"
+        );
+    }
+    fakes.end().await;
+}
+
+/// Every client's credentials are wrong in one way; each service tells it in its own words.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_credentials() {
+    let fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let program = r#"
+import boto3, json, botocore.exceptions
+real = boto3.Session().get_credentials().get_frozen_credentials()
+def told(service, call, key=real.access_key, secret=real.secret_key, token=real.token, **more):
+    client = boto3.client(service, aws_access_key_id=key, aws_secret_access_key=secret, aws_session_token=token)
+    try:
+        getattr(client, call)(**more)
+        return "accepted"
+    except botocore.exceptions.ClientError as e:
+        return "%s %s" % (e.response["ResponseMetadata"]["HTTPStatusCode"], e.response["Error"]["Code"])
+calls = [("eks", "list_clusters"), ("sts", "get_caller_identity"), ("ec2", "describe_instances"), ("ecr", "get_authorization_token")]
+print(json.dumps({
+  "right": [told(*c) for c in calls],
+  "secret": [told(*c, secret="x" * 40) for c in calls],
+  "key": [told(*c, key="ASIAAAAAAAAAAAAAAAAA") for c in calls],
+  "token": [told(*c, token="x") for c in calls],
+  "no token": [told(*c, token=None) for c in calls],
+}))
+"#;
+    let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let invalid = json!([
+        "403 UnrecognizedClientException",
+        "403 InvalidClientTokenId",
+        "401 AuthFailure",
+        "400 UnrecognizedClientException"
+    ]);
+    let expected = json!({
+        "right": ["accepted", "accepted", "accepted", "accepted"],
+        "secret": ["403 InvalidSignatureException", "403 SignatureDoesNotMatch", "401 AuthFailure", "400 InvalidSignatureException"],
+        "key": invalid, "token": invalid, "no token": invalid,
+    });
+    assert_eq!(seen, expected);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_without_a_role_has_no_credentials() {
+    let fakes = Fakes::start(|world| world.role = None);
+    let aws = Aws::of(&fakes).await;
+    let told = error(&aws.cli(&["sts", "get-caller-identity"]).await);
+    assert!(told.contains("Unable to locate credentials"), "{told}");
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cloudformation_signals_are_accepted() {
+    let mut fakes = Fakes::start(|_| {});
+    let aws = Aws::of(&fakes).await;
+    let signal = [
+        "cloudformation",
+        "signal-resource",
+        "--stack-name",
+        "s",
+        "--logical-resource-id",
+        "NodeGroup",
+    ];
+    let rest = ["--unique-id", "i-0b22a22eec53b9321", "--status", "SUCCESS"];
+    out(&aws.cli(&[&signal[..], &rest[..]].concat()).await);
+    let calls = fakes.calls();
+    let signal = calls
+        .iter()
+        .find(|call| call.service == Service::Cloudformation)
+        .unwrap();
+    assert_eq!(
+        (signal.operation.as_str(), signal.subject.as_deref()),
+        ("SignalResource", Some("s/NodeGroup SUCCESS"))
+    );
+    fakes.end().await;
+}

@@ -1,0 +1,579 @@
+//! The metadata service, asked by curl: one row a fact, each with its source.
+//!
+//! `EC2UG`: EC2 user guide, instancedata-data-retrieval and -data-categories. `capture`: recorded traffic of real services, in
+//! smithy-rs' aws-config test data and in issues of the named projects. `CI`: cloud-init's EC2 datasource.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod support;
+
+use std::net::Ipv4Addr;
+
+use nodejoin_core::fault::Service;
+use nodejoin_core::plan::Tokens;
+use nodejoin_fake_aws::World;
+use serde_json::Value;
+use support::clients::{Curled, curl, metadata, token};
+use support::{Fakes, calls};
+
+const MAC: &str = "0a:00:00:00:00:01";
+
+async fn put(fakes: &Fakes, path: &str, headers: &[&str]) -> Curled {
+    let headers: Vec<&str> = headers.iter().flat_map(|header| ["-H", header]).collect();
+    curl(&[&["-X", "PUT"], &headers[..], &[&fakes.metadata(path)]].concat()).await
+}
+
+fn optional(world: &mut World) {
+    world.instance.metadata.tokens = Tokens::Optional;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_given_by_the_rules() {
+    let fakes = Fakes::start(|_| {});
+    const TTL: &str = "X-aws-ec2-metadata-token-ttl-seconds";
+    let ttl = |seconds: &str| format!("{TTL}: {seconds}");
+    let (one, day, zero, more, word) = (ttl("1"), ttl("21600"), ttl("0"), ttl("21601"), ttl("ten"));
+    let latest = "/latest/api/token";
+    let table: [(&str, Vec<&str>, u16, &str); 10] = [
+        (latest, vec![&one], 200, "EC2UG: at least one second"),
+        (latest, vec![&day], 200, "EC2UG: at most six hours"),
+        (latest, vec![], 400, "EC2UG: missing or invalid parameters"),
+        (latest, vec![&zero], 400, "EC2UG"),
+        (latest, vec![&more], 400, "EC2UG"),
+        (latest, vec![&word], 400, "EC2UG"),
+        (
+            latest,
+            vec![&day, "X-Forwarded-For: 10.0.0.1"],
+            403,
+            "EC2UG: rejected; 403 in titus-executor",
+        ),
+        (
+            latest,
+            vec![&day, "X-Forwarded-For;"],
+            403,
+            "an empty one counts too",
+        ),
+        (
+            "/2021-03-23/api/token",
+            vec![&day],
+            403,
+            "EC2UG: a versioned path",
+        ),
+        (
+            "//latest/api/token",
+            vec![&day],
+            200,
+            "aws-cli#9281: an endpoint with a final slash",
+        ),
+    ];
+    for (path, headers, status, source) in table {
+        let answer = put(&fakes, path, &headers).await;
+        assert_eq!(answer.status, status, "{path} {headers:?}: {source}");
+        assert_eq!(
+            (answer.header("server"), answer.header("connection")),
+            (Some("EC2ws"), Some("close")),
+            "capture"
+        );
+        if status == 200 {
+            assert_eq!(answer.body.len(), 56, "capture");
+            assert_eq!(answer.header("content-type"), Some("text/plain"), "capture");
+            assert!(
+                answer.header("x-aws-ec2-metadata-token-ttl-seconds").is_some(),
+                "capture; aws-sdk-go discards it without"
+            );
+        }
+    }
+    fakes.end().await;
+}
+
+/// Capture of 2020-04-07 in jtblin/aws-mock-metadata: `Allow: OPTIONS, PUT`, no body, `text/plain`.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_methods_on_the_token_are_not_allowed() {
+    let fakes = Fakes::start(|_| {});
+    for method in ["GET", "POST", "DELETE"] {
+        let answer = curl(&["-X", method, &fakes.metadata("/latest/api/token")]).await;
+        assert_eq!(
+            (answer.status, answer.header("allow"), answer.body.len()),
+            (405, Some("OPTIONS, PUT"), 0),
+            "{method}"
+        );
+        assert_eq!(answer.header("content-type"), Some("text/plain"));
+    }
+    let answer = curl(&["-X", "POST", &fakes.metadata("/latest/meta-data/")]).await;
+    assert_eq!(answer.status, 405);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_needs_a_token() {
+    let path = "/latest/meta-data/instance-id";
+    let table: [(fn(&mut World), Option<&str>, u16, &str); 6] = [
+        (|_| {}, None, 401, "EC2UG: required, none sent"),
+        (
+            |_| {},
+            Some("X-aws-ec2-metadata-token: wrong"),
+            401,
+            "EC2UG: required, invalid",
+        ),
+        (
+            |_| {},
+            Some("X-aws-ec2-metadata-token;"),
+            401,
+            "EC2UG: required, empty",
+        ),
+        (optional, None, 200, "EC2UG: optional, IMDSv1"),
+        (
+            optional,
+            Some("X-aws-ec2-metadata-token: wrong"),
+            401,
+            "EC2UG: optional, but sent and invalid",
+        ),
+        (
+            |world| world.instance.metadata.enabled = false,
+            None,
+            403,
+            "EC2UG: the endpoint is disabled",
+        ),
+    ];
+    for (change, header, status, source) in table {
+        let fakes = Fakes::start(change);
+        let url = fakes.metadata(path);
+        let answer = match header {
+            Some(header) => curl(&["-H", header, &url]).await,
+            None => curl(&[&url]).await,
+        };
+        assert_eq!(answer.status, status, "{source}");
+        assert_eq!(
+            answer.header("x-aws-ec2-metadata-token-ttl-seconds"),
+            None,
+            "{source}"
+        );
+        fakes.end().await;
+    }
+    let disabled = Fakes::start(|world| world.instance.metadata.enabled = false);
+    assert_eq!(
+        put(
+            &disabled,
+            "/latest/api/token",
+            &["X-aws-ec2-metadata-token-ttl-seconds: 60"]
+        )
+        .await
+        .status,
+        403
+    );
+    disabled.end().await;
+}
+
+/// A page of lighttpd; 339 bytes for a 404 in smithy-rs' `imds_no_iam_role`, the others by substitution.
+#[tokio::test(flavor = "multi_thread")]
+async fn error_pages_are_the_real_ones() {
+    let fakes = Fakes::start(|_| {});
+    let token = token(&fakes).await;
+    let missing = metadata(&fakes, &token, "/latest/meta-data/ipv6").await;
+    assert_eq!((missing.status, missing.body.len()), (404, 339));
+    assert_eq!(
+        (missing.header("content-type"), missing.header("last-modified")),
+        (Some("text/html"), None)
+    );
+    assert!(missing.header("x-aws-ec2-metadata-token-ttl-seconds").is_some());
+    assert!(
+        missing
+            .text()
+            .contains("\t\t \"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n<html")
+    );
+    let refused = curl(&[&fakes.metadata("/latest/meta-data/")]).await;
+    assert_eq!((refused.status, refused.body.len()), (401, 345));
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_of_an_answer() {
+    let fakes = Fakes::start(optional);
+    let token = token(&fakes).await;
+    for (path, content_type) in [
+        ("/latest/meta-data/", "text/plain"),
+        ("/latest/dynamic/instance-identity/document", "text/plain"),
+    ] {
+        let answer = metadata(&fakes, &token, path).await;
+        assert_eq!(
+            answer.header("content-type"),
+            Some(content_type),
+            "EC2UG: all metadata is text; AEMM#207"
+        );
+        assert_eq!(
+            (answer.header("accept-ranges"), answer.header("server")),
+            (Some("none"), Some("EC2ws")),
+            "capture"
+        );
+        assert!(
+            answer.header("last-modified").unwrap().ends_with(" GMT"),
+            "capture"
+        );
+        let left: u32 = answer
+            .header("x-aws-ec2-metadata-token-ttl-seconds")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!((21_590..=21_600).contains(&left), "capture: counts down");
+    }
+    let first = curl(&[&fakes.metadata("/latest/meta-data/")]).await;
+    assert_eq!(
+        first.header("x-aws-ec2-metadata-token-ttl-seconds"),
+        None,
+        "capture of an IMDSv1 answer"
+    );
+    let head = curl(&["--head", &fakes.metadata("/latest/meta-data/instance-id")]).await;
+    assert_eq!(
+        (head.status, head.header("content-length")),
+        (200, Some("19")),
+        "EC2UG: HEAD"
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_by_path() {
+    let fakes = Fakes::start(optional);
+    let interface = format!("/latest/meta-data/network/interfaces/macs/{MAC}");
+    let own = "ip-192-168-40-16.eu-west-1.compute.internal";
+    let table: Vec<(String, &str)> = [
+        ("/latest/meta-data/instance-id", "i-0b22a22eec53b9321"),
+        ("/latest/meta-data/instance-id/", "i-0b22a22eec53b9321"),
+        ("//latest/meta-data/instance-id", "i-0b22a22eec53b9321"),
+        ("/latest/meta-data/instance-type", "m5.large"),
+        ("/latest/meta-data/local-ipv4", "192.168.40.16"),
+        ("/latest/meta-data/local-hostname", own),
+        ("/latest/meta-data/mac", MAC),
+        ("/latest/meta-data/instance-life-cycle", "on-demand"),
+        ("/latest/meta-data/placement/availability-zone", "eu-west-1a"),
+        ("/latest/meta-data/placement/availability-zone/", "eu-west-1a"),
+        ("/latest/meta-data/placement/region", "eu-west-1"),
+        ("/latest/meta-data/services/domain", "amazonaws.com"),
+        ("/2018-09-24/meta-data/services/domain", "amazonaws.com"),
+        ("/latest/meta-data/services/partition", "aws"),
+        ("/latest/meta-data/iam/security-credentials/", "demo-role"),
+        ("/latest/meta-data/network/interfaces/macs/", "0a:00:00:00:00:01/"),
+        ("/latest/meta-data/network/interfaces/macs", "0a:00:00:00:00:01/"),
+        ("/latest/meta-data/events/maintenance/scheduled", "[]"),
+        ("/latest", "dynamic\nmeta-data"),
+        ("/latest/", "dynamic\nmeta-data"),
+        ("/latest/dynamic/", "fws/\ninstance-identity/"),
+        (
+            "/latest/dynamic/instance-identity",
+            "document\npkcs7\nrsa2048\nsignature",
+        ),
+        (
+            "/2009-04-04/dynamic/instance-identity",
+            "document\npkcs7\nsignature",
+        ),
+    ]
+    .into_iter()
+    .map(|(path, value)| (path.to_owned(), value))
+    .chain([
+        (format!("{interface}/device-number"), "0"),
+        (format!("{interface}/local-ipv4s"), "192.168.40.16"),
+        (format!("{interface}/vpc-id"), "vpc-0a1b2c3d4e5f60718"),
+        (
+            format!("{interface}/vpc-ipv4-cidr-blocks"),
+            "192.168.0.0/16\n100.64.0.0/16",
+        ),
+        (format!("{interface}/subnet-ipv4-cidr-block"), "192.168.32.0/19"),
+    ])
+    .collect();
+    for (path, value) in table {
+        let answer = curl(&[&fakes.metadata(&path)]).await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, value), "{path}");
+    }
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        world.role = None;
+    });
+    let table = [
+        ("/latest/user-data", "none was given"),
+        ("/latest/meta-data/iam/info", "EC2UG: not present without a role"),
+        ("/latest/meta-data/iam/security-credentials/", "EC2UG"),
+        ("/latest/meta-data/public-ipv4", "EC2UG: no public address"),
+        ("/latest/meta-data/public-hostname", "EC2UG"),
+        ("/latest/meta-data/tags/", "EC2UG: tags are off"),
+        ("/latest/meta-data/tags/instance", "EC2UG"),
+        (
+            "/latest/meta-data/spot/instance-action",
+            "EC2UG: only once marked",
+        ),
+        ("/latest/meta-data/public-keys/", "EC2UG: no key was given"),
+        ("/latest/meta-data/instance-i", "no prefix matches"),
+        (
+            "/2018-09-24/meta-data/instance-life-cycle",
+            "EC2UG: since 2019-10-01",
+        ),
+        (
+            "/2019-10-01/meta-data/placement/region",
+            "EC2UG: since 2020-08-24",
+        ),
+        (
+            "/2016-04-19/meta-data/network/interfaces/macs/0a:00:00:00:00:01/vpc-ipv4-cidr-blocks",
+            "EC2UG: since 2016-06-30",
+        ),
+        ("/2031-01-01/meta-data/", "no such version"),
+        ("/meta-data/", "no version"),
+    ];
+    for (path, source) in table {
+        assert_eq!(
+            curl(&[&fakes.metadata(path)]).await.status,
+            404,
+            "{path}: {source}"
+        );
+    }
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doubled_slashes_inside_are_redirected() {
+    let fakes = Fakes::start(optional);
+    let answer = curl(&[&fakes.metadata("/latest/meta-data/network/interfaces/macs//x")]).await;
+    let location = "http://169.254.169.254/latest/meta-data/network/interfaces/macs/x";
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (301, Some(location)),
+        "capture: amazon-eks-ami#213"
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_are_there_when_they_are_allowed() {
+    let tagged = |world: &mut World| {
+        optional(world);
+        world.instance.metadata.instance_tags = true;
+    };
+    let fakes = Fakes::start(tagged);
+    let listing = curl(&[&fakes.metadata("/latest/meta-data/tags/instance")]).await;
+    assert_eq!(listing.text(), "Name\neks:cluster-name", "EC2UG");
+    assert_eq!(
+        curl(&[&fakes.metadata("/latest/meta-data/tags/instance/Name")])
+            .await
+            .text(),
+        "demo"
+    );
+    assert_eq!(
+        curl(&[&fakes.metadata("/2018-09-24/meta-data/tags/")])
+            .await
+            .status,
+        404,
+        "EC2UG: since 2021-03-23"
+    );
+    fakes.end().await;
+    let fakes = Fakes::start(|world| {
+        tagged(world);
+        world.instance.tags.clear();
+    });
+    let listing = curl(&[&fakes.metadata("/latest/meta-data/tags/instance")]).await;
+    assert_eq!(
+        (listing.status, listing.text().as_str()),
+        (200, ""),
+        "AEMM#189: no tags is an empty folder"
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn user_data_is_served_byte_for_byte() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(16 * 1024).collect();
+    let given = bytes.clone();
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        world.user_data = Some(given);
+    });
+    let answer = curl(&[&fakes.metadata("/2021-03-23/user-data")]).await;
+    assert_eq!(answer.body, bytes);
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/octet-stream"),
+        "capture"
+    );
+    assert_eq!(answer.header("accept-ranges"), Some("bytes"), "capture");
+    let root = curl(&[&fakes.metadata("/latest")]).await;
+    assert_eq!(root.text(), "dynamic\nmeta-data\nuser-data");
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_identity_document_and_its_signatures() {
+    let fakes = Fakes::start(optional);
+    let get = async |name: &str| {
+        curl(&[&fakes.metadata(&format!("/latest/dynamic/instance-identity/{name}"))])
+            .await
+            .text()
+    };
+    let text = get("document").await;
+    assert!(
+        text.starts_with("{\n  \"accountId\" : \"111122223333\",\n  \"architecture\" : \"x86_64\",\n"),
+        "EC2UG: {text}"
+    );
+    assert!(text.contains("\"billingProducts\" : null"), "EC2UG");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&document["region"], &document["version"]),
+        (&"eu-west-1".into(), &"2017-09-30".into())
+    );
+    assert_eq!(document.as_object().unwrap().len(), 15, "EC2UG");
+    assert_eq!(
+        get("signature").await.replace('\n', "").len(),
+        172,
+        "RSA of 1024 bits in base64"
+    );
+    assert_eq!(get("document").await, text, "it never changes");
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_and_profile() {
+    let fakes = Fakes::start(optional);
+    let get = async |path: &str| curl(&[&fakes.metadata(path)]).await.text();
+    let credentials: Value =
+        serde_json::from_str(&get("/latest/meta-data/iam/security-credentials/demo-role").await).unwrap();
+    let names: Vec<&String> = credentials.as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 7, "{names:?}");
+    assert_eq!(
+        (&credentials["Code"], &credentials["Type"]),
+        (&"Success".into(), &"AWS-HMAC".into())
+    );
+    assert!(
+        credentials["Expiration"].as_str().unwrap().ends_with('Z'),
+        "botocore reads no other form"
+    );
+    let info: Value = serde_json::from_str(&get("/latest/meta-data/iam/info").await).unwrap();
+    let profile = "arn:aws:iam::111122223333:instance-profile/eks/demo-role";
+    assert_eq!(
+        info["InstanceProfileArn"], profile,
+        "the profile's ARN, with its path"
+    );
+    fakes.end().await;
+}
+
+/// CI: the recursive crawl, in which one 404 ends the datasource.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_listed_name_leads_somewhere_under_every_version() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        world.instance.metadata.instance_tags = true;
+    });
+    let versions = curl(&[&fakes.metadata("/")]).await.lines();
+    assert!(versions.first().unwrap() == "1.0" && versions.last().unwrap() == "latest");
+    for version in [
+        "1.0",
+        "2009-04-04",
+        "2016-09-02",
+        "2018-09-24",
+        "2021-03-23",
+        "latest",
+    ] {
+        assert!(versions.contains(&version.to_owned()));
+        let mut open = vec![
+            format!("/{version}/meta-data/"),
+            format!("/{version}/dynamic/instance-identity"),
+        ];
+        if version < "2009-04-04" {
+            open.pop();
+        }
+        while let Some(path) = open.pop() {
+            let answer = curl(&[&fakes.metadata(&path)]).await;
+            assert_eq!(answer.status, 200, "{path}");
+            let is_folder = path.ends_with('/') || path.ends_with("instance-identity");
+            let base = path.trim_end_matches('/');
+            open.extend(
+                answer
+                    .lines()
+                    .iter()
+                    .filter(|_| is_folder)
+                    .map(|name| format!("{base}/{name}")),
+            );
+        }
+    }
+    fakes.end().await;
+}
+
+/// One row an event: what the transcript says of a request, and that no credential is in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_transcript_tells_every_request() {
+    let mut fakes = Fakes::start(optional);
+    let token = token(&fakes).await;
+    let secret = metadata(
+        &fakes,
+        &token,
+        "/latest/meta-data/iam/security-credentials/demo-role",
+    )
+    .await;
+    let secret: Value = serde_json::from_slice(&secret.body).unwrap();
+    curl(&[&fakes.metadata("/2018-09-24/meta-data/services/domain?a=b")]).await;
+    curl(&[&fakes.metadata("/latest/nothing/here")]).await;
+    let calls = fakes.calls();
+    let seen: Vec<_> = calls
+        .iter()
+        .map(|call| {
+            (
+                call.method.as_str(),
+                call.operation.as_str(),
+                call.status,
+                call.authorization.as_deref().unwrap(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("PUT", "api/token", 200, "token"),
+        ("GET", "meta-data/iam/security-credentials/demo-role", 200, "v2"),
+        ("GET", "meta-data/services/domain", 200, "v1"),
+        ("GET", "nothing/here", 404, "v1"),
+    ];
+    assert_eq!(seen, expected);
+    assert!(
+        calls
+            .iter()
+            .all(|call| call.known && call.service == Service::Imds)
+    );
+    assert_eq!(
+        (calls[2].path.as_str(), calls[3].error.as_deref()),
+        ("/2018-09-24/meta-data/services/domain", Some("404"))
+    );
+    let written = serde_json::to_string(&calls).unwrap();
+    for credential in [
+        &token,
+        secret["SecretAccessKey"].as_str().unwrap(),
+        secret["Token"].as_str().unwrap(),
+    ] {
+        assert!(!written.contains(credential));
+    }
+    fakes.end().await;
+}
+
+/// EC2UG: a token is bound to its instance. And worlds do not see each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn worlds_stand_apart_by_their_source_address() {
+    let mut fakes = Fakes::start(|_| {});
+    let second = Ipv4Addr::new(127, 0, 0, 2);
+    let mut other = fakes.add(second, |world| {
+        world.instance.id = "i-00000000000000002".parse().unwrap()
+    });
+    let first_token = token(&fakes).await;
+    let url = fakes.metadata("/latest/meta-data/instance-id");
+    let header = format!("X-aws-ec2-metadata-token: {first_token}");
+    assert_eq!(
+        curl(&["--interface", "127.0.0.2", "-H", &header, &url])
+            .await
+            .status,
+        401
+    );
+    assert_eq!(curl(&["-H", &header, &url]).await.text(), "i-0b22a22eec53b9321");
+    assert_eq!(calls(&mut other).len(), 1);
+    assert_eq!(fakes.calls().len(), 2);
+    assert_eq!(
+        curl(&["--interface", "127.0.0.3", &url]).await.status,
+        503,
+        "nobody's address"
+    );
+    fakes.end().await;
+}

@@ -1,0 +1,198 @@
+//! Real clients: curl, and the AWS CLI and boto3 in a virtual environment that the tests make once.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use tokio::process::Command;
+
+use super::Fakes;
+use super::proxy::Proxy;
+
+/// Changes with the packages, so that an old environment is not taken for a new one.
+const PACKAGES: [&str; 2] = ["awscli==1.46.3", "boto3==1.44.5"];
+
+/// What curl saw.
+#[derive(Debug, Clone)]
+pub struct Curled {
+    pub exit: i32,
+    pub status: u16,
+    pub version: String,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Curled {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        self.text().lines().map(ToOwned::to_owned).collect()
+    }
+}
+
+/// Runs curl with these arguments.
+pub async fn curl(arguments: &[&str]) -> Curled {
+    let folder = tempfile::tempdir().unwrap();
+    let (head, body) = (folder.path().join("head"), folder.path().join("body"));
+    let output = Command::new("curl")
+        .args(["--silent", "--noproxy", "*", "--max-time", "10", "--path-as-is"])
+        .args([
+            "--dump-header".as_ref(),
+            head.as_os_str(),
+            "--output".as_ref(),
+            body.as_os_str(),
+        ])
+        .args(arguments)
+        .output()
+        .await
+        .expect("these tests need curl on PATH");
+    let head = fs::read_to_string(head).unwrap_or_default();
+    let mut lines = head.lines();
+    let status_line = lines.next().unwrap_or_default();
+    let headers = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
+    Curled {
+        exit: output.status.code().unwrap_or(-1),
+        status: status_line
+            .split(' ')
+            .nth(1)
+            .and_then(|code| code.parse().ok())
+            .unwrap_or(0),
+        version: status_line.split(' ').next().unwrap_or_default().to_owned(),
+        headers: headers.collect(),
+        body: fs::read(body).unwrap_or_default(),
+    }
+}
+
+/// A session token of the metadata service, by curl.
+pub async fn token(fakes: &Fakes) -> String {
+    let url = fakes.metadata("/latest/api/token");
+    let curled = curl(&[
+        "-X",
+        "PUT",
+        "-H",
+        "X-aws-ec2-metadata-token-ttl-seconds: 21600",
+        &url,
+    ])
+    .await;
+    assert_eq!(curled.status, 200);
+    curled.text()
+}
+
+/// A metadata path with a token, by curl.
+pub async fn metadata(fakes: &Fakes, token: &str, path: &str) -> Curled {
+    curl(&[
+        "-H",
+        &format!("X-aws-ec2-metadata-token: {token}"),
+        &fakes.metadata(path),
+    ])
+    .await
+}
+
+/// Clients of AWS that reach the fakes as they would reach AWS: by the real host names, through a proxy, with the metadata
+/// service as the source of credentials.
+pub struct Aws {
+    proxy: Proxy,
+    folder: tempfile::TempDir,
+    metadata: String,
+    python: PathBuf,
+}
+
+impl Aws {
+    pub async fn of(fakes: &Fakes) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("ca.pem"), &fakes.listening.ca_pem).unwrap();
+        let python = tokio::task::spawn_blocking(environment).await.unwrap();
+        let metadata = format!("http://{}", fakes.listening.metadata);
+        Self {
+            proxy: Proxy::start(fakes.listening.tls).await,
+            folder,
+            metadata,
+            python,
+        }
+    }
+
+    /// The AWS CLI.
+    pub async fn cli(&self, arguments: &[&str]) -> Output {
+        self.run(self.python.parent().unwrap().join("aws"), arguments, &[])
+            .await
+    }
+
+    /// The AWS CLI with more in its environment.
+    pub async fn cli_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        self.run(self.python.parent().unwrap().join("aws"), arguments, environment)
+            .await
+    }
+
+    /// A Python program that may import boto3; what it prints.
+    pub async fn python(&self, program: &str) -> String {
+        let output = self.run(self.python.clone(), &["-c", program], &[]).await;
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    async fn run(&self, program: PathBuf, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("HTTPS_PROXY", &self.proxy.url)
+            .env("AWS_CA_BUNDLE", self.folder.path().join("ca.pem"))
+            .env("AWS_EC2_METADATA_SERVICE_ENDPOINT", &self.metadata)
+            .env("AWS_DEFAULT_REGION", "eu-west-1")
+            .env("AWS_PAGER", "")
+            .envs(environment.iter().copied())
+            .output()
+            .await
+            .unwrap()
+    }
+}
+
+/// Python of a virtual environment with the AWS CLI and boto3. It is made once, under the target folder; tests that run at the
+/// same time, in other processes too, wait for it.
+fn environment() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aws-clients");
+    fs::create_dir_all(&folder).unwrap();
+    let lock = File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let (stamp, python) = (folder.join("packages"), folder.join("venv/bin/python"));
+    if fs::read_to_string(&stamp).is_ok_and(|made| made == PACKAGES.join("\n")) {
+        return python;
+    }
+    run(
+        "python3",
+        &["-m", "venv", "--clear", folder.join("venv").to_str().unwrap()],
+    );
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(python.to_str().unwrap(), &[&install[..], &PACKAGES[..]].concat());
+    fs::write(stamp, PACKAGES.join("\n")).unwrap();
+    python
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("these tests drive the fakes by the AWS CLI and need `{program}`: {error}")
+        });
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "`{program} {}` failed, is PyPI within reach? {errors}",
+        arguments.join(" ")
+    );
+}

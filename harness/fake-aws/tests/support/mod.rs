@@ -1,0 +1,154 @@
+//! What the loopback tests share: fakes with a world on 127.0.0.1, their events, and clients to drive them by.
+#![allow(dead_code, reason = "each test target uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+pub mod clients;
+pub mod proxy;
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use nodejoin_core::observation::{AwsCall, DnsQuery};
+use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RolePlan, StatusStep};
+use nodejoin_fake_aws::{AwsEvent, AwsEventKind, FakeAws, Listening, World};
+use tokio::sync::mpsc;
+
+/// Where every test's first node stands.
+pub const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// Fakes that listen, and the events of the first world.
+pub struct Fakes {
+    pub listening: Listening,
+    pub events: mpsc::UnboundedReceiver<AwsEvent>,
+}
+
+impl Fakes {
+    /// Fakes with one world, attached to 127.0.0.1.
+    pub fn start(change: impl FnOnce(&mut World)) -> Self {
+        let (mut world, events) = world();
+        change(&mut world);
+        let listening = FakeAws::bind(&"testrun01".parse().unwrap(), HERE)
+            .unwrap()
+            .listen()
+            .unwrap();
+        let id = world.instance.id.clone();
+        listening.admit(world);
+        listening.attach(HERE, &id);
+        Self { listening, events }
+    }
+
+    /// Adds a world of another instance at another loopback address, and gives its events.
+    pub fn add(
+        &self,
+        source: Ipv4Addr,
+        change: impl FnOnce(&mut World),
+    ) -> mpsc::UnboundedReceiver<AwsEvent> {
+        let (mut world, events) = world();
+        change(&mut world);
+        let id = world.instance.id.clone();
+        self.listening.admit(world);
+        self.listening.attach(source, &id);
+        events
+    }
+
+    /// A path of the metadata service, as a URL.
+    pub fn metadata(&self, path: &str) -> String {
+        format!("http://{}{path}", self.listening.metadata)
+    }
+
+    /// The calls seen so far.
+    pub fn calls(&mut self) -> Vec<AwsCall> {
+        calls(&mut self.events)
+    }
+
+    /// The names asked so far.
+    pub fn names(&mut self) -> Vec<DnsQuery> {
+        let mut names = Vec::new();
+        while let Ok(event) = self.events.try_recv() {
+            if let AwsEventKind::Dns(query) = event.what {
+                names.push(query);
+            }
+        }
+        names
+    }
+
+    /// Ends the fakes; a panic of theirs fails the test.
+    pub async fn end(self) {
+        tokio::time::timeout(Duration::from_secs(2), self.listening.shut_down())
+            .await
+            .expect("shutting down is prompt");
+    }
+}
+
+/// The calls among the events that have come so far.
+pub fn calls(events: &mut mpsc::UnboundedReceiver<AwsEvent>) -> Vec<AwsCall> {
+    let mut calls = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let AwsEventKind::Aws(call) = event.what {
+            calls.push(call);
+        }
+    }
+    calls
+}
+
+/// An ordinary world, and its events.
+pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
+    let (events, received) = mpsc::unbounded_channel();
+    let world = World {
+        account: "111122223333".parse().unwrap(),
+        region: "eu-west-1".parse().unwrap(),
+        instance: instance(),
+        role: Some(RolePlan {
+            name: "demo-role".into(),
+            path: "/eks/".into(),
+            deny: Vec::new(),
+        }),
+        cluster: ClusterPlan {
+            name: "demo".into(),
+            endpoint_id: "0123456789ABCDEF0123456789ABCDEF".into(),
+            status: vec![StatusStep {
+                status: "ACTIVE".into(),
+                until_seconds: None,
+            }],
+            service_ipv4_cidr: Some("10.100.0.0/16".into()),
+            certificate_authority: Authority::Own,
+            aws_auth: Vec::new(),
+            approve_serving: true,
+            cloud_node_controller: true,
+        },
+        kubernetes_version: "v1.20.2".into(),
+        certificate_authority: "-----BEGIN CERTIFICATE-----\ndemo\n-----END CERTIFICATE-----\n".into(),
+        control_plane_ip: "172.30.0.9".parse().unwrap(),
+        user_data: None,
+        faults: Vec::new(),
+        images: Vec::new(),
+        events,
+    };
+    (world, received)
+}
+
+fn instance() -> InstancePlan {
+    InstancePlan {
+        id: "i-0b22a22eec53b9321".parse().unwrap(),
+        instance_type: "m5.large".into(),
+        ami: "ami-0bb07d9c8d6ca41e8".into(),
+        private_ip: "192.168.40.16".parse().unwrap(),
+        private_dns_name: "ip-192-168-40-16.eu-west-1.compute.internal".into(),
+        host_name: "ip-192-168-40-16.eu-west-1.compute.internal".into(),
+        mac: "0a:00:00:00:00:01".into(),
+        availability_zone: "eu-west-1a".into(),
+        subnet_cidr: "192.168.32.0/19".into(),
+        vpc_cidrs: vec!["192.168.0.0/16".into(), "100.64.0.0/16".into()],
+        vpc_id: "vpc-0a1b2c3d4e5f60718".into(),
+        subnet_id: "subnet-0a1b2c3d4e5f60718".into(),
+        network_interface_id: "eni-0a1b2c3d4e5f60718".into(),
+        security_group_id: "sg-0a1b2c3d4e5f60718".into(),
+        tags: [
+            ("Name".to_owned(), "demo".to_owned()),
+            ("eks:cluster-name".to_owned(), "demo".to_owned()),
+        ]
+        .into(),
+        life_cycle: "on-demand".into(),
+        metadata: MetadataPlan::default(),
+    }
+}
