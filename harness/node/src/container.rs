@@ -62,7 +62,7 @@ fn allow(host: &mut HostConfig, privileges: &Privileges) {
     let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
     host.privileged = Some(false);
     host.cap_add = Some(vec!["ALL".to_owned()]);
-    host.cap_drop = Some(privileges.dropped.clone());
+    host.cap_drop = Some(dropped(privileges));
     host.security_opt = Some(unconfined.map(str::to_owned).to_vec());
     // What the command-line client sends for `--security-opt systempaths=unconfined`.
     host.masked_paths = Some(Vec::new());
@@ -73,6 +73,21 @@ fn allow(host: &mut HostConfig, privileges: &Privileges) {
         path_in_container: Some("/dev/kmsg".to_owned()),
         cgroup_permissions: Some("rwm".to_owned()),
     }]);
+}
+
+/// Capabilities that reach past the container: the clock and the modules of the kernel are the host's. `--privileged` gives them all
+/// the same, and there the entry program drops them.
+const OF_THE_HOST: [&str; 2] = ["SYS_MODULE", "SYS_TIME"];
+
+fn dropped(privileges: &Privileges) -> Vec<String> {
+    let mut all = privileges.dropped.clone();
+    all.extend(
+        OF_THE_HOST
+            .iter()
+            .filter(|name| !privileges.dropped.iter().any(|d| d == *name))
+            .map(|name| (*name).to_owned()),
+    );
+    all
 }
 
 #[cfg(test)]
@@ -87,7 +102,7 @@ mod tests {
             dropped: vec!["SYS_RESOURCE".to_owned()],
         };
         allow(&mut host, &privileges);
-        assert_eq!(host.cap_drop, Some(vec!["SYS_RESOURCE".to_owned()]));
+        assert_eq!(host.cap_drop.unwrap(), ["SYS_RESOURCE", "SYS_MODULE", "SYS_TIME"]);
         assert_eq!(host.privileged, Some(false));
     }
 

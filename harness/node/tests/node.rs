@@ -1,0 +1,360 @@
+//! A node in a container engine, against the real fakes and without a control plane: everything up to a kubelet that runs.
+#![allow(missing_docs)]
+
+use std::time::{Duration, SystemTime};
+
+use futures::StreamExt as _;
+use nodejoin_core::observation::JournalLine;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::user_data::{Values, render};
+use nodejoin_docker::{Engine, ImageRef, ImageSettings, Images, Run, RunNetwork};
+use nodejoin_fake_aws::{AwsEvent, FakeAws, Listening, World, busybox_images};
+use nodejoin_node::{CollectAsk, DirectUserData, LaidFile, Node, NodeAsk, Script, boot};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// An image of your own instead of the recipe's, while you work on it.
+const IMAGE: &str = "NODEJOIN_TEST_NODE_IMAGE";
+
+struct Bench {
+    run: Run,
+    network: RunNetwork,
+    aws: Listening,
+    image: ImageRef,
+    busybox: Vec<u8>,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let engine = Engine::connect().await.expect("these tests need Docker");
+        let letters: String = (0..12)
+            .map(|_| char::from(rand::random_range(b'a'..=b'z')))
+            .collect();
+        let run = Run::begin(engine.clone(), letters.parse().unwrap());
+        let image = match std::env::var(IMAGE) {
+            Ok(name) => ImageRef {
+                name,
+                kubernetes: "v1.20.2".to_owned(),
+            },
+            Err(_) => {
+                let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+                let images = Images::new(engine, settings, std::sync::Arc::new(|_| ()));
+                images.node("al2").await.unwrap()
+            }
+        };
+        let busybox = run
+            .engine()
+            .file_of_image(&image.name, "/bin/busybox")
+            .await
+            .unwrap();
+        let network = run.network("nodes", true).await.unwrap();
+        let aws = FakeAws::bind(run.id(), network.gateway)
+            .unwrap()
+            .listen()
+            .unwrap();
+        Self {
+            run,
+            network,
+            aws,
+            image,
+            busybox,
+        }
+    }
+
+    async fn boot(&self, plan: &Plan, direct: Option<DirectUserData>) -> (Node, UnboundedReceiver<AwsEvent>) {
+        let (events, received) = unbounded_channel();
+        let ca = self.aws.ca_pem.clone();
+        let user_data = plan
+            .user_data
+            .as_ref()
+            .map(|data| render(data, &Values::of(plan, &ca)).unwrap());
+        self.aws.admit(World {
+            account: plan.account.clone(),
+            region: plan.region.clone(),
+            instance: plan.instance.clone(),
+            role: plan.role.clone(),
+            cluster: plan.cluster.clone(),
+            kubernetes_version: "1.20".to_owned(),
+            certificate_authority: ca.clone(),
+            control_plane_ip: self.network.gateway,
+            user_data,
+            faults: plan.faults.clone(),
+            images: busybox_images(&self.busybox).unwrap(),
+            events,
+        });
+        let ask = NodeAsk {
+            image: self.image.clone(),
+            plan,
+            network: self.network.clone(),
+            metadata: self.aws.metadata,
+            tls: self.aws.tls,
+            dns: self.aws.dns,
+            aws_ca_pem: ca,
+            direct,
+        };
+        let node = boot(&self.run, &ask).await.unwrap();
+        self.aws.attach(node.ip, &plan.instance.id);
+        (node, received)
+    }
+
+    async fn end(self) {
+        let told = self.run.tear_down().await;
+        assert!(told.is_clean(), "{told:?}");
+        self.aws.shut_down().await;
+    }
+}
+
+fn plan(scenario: &str) -> Plan {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.yaml");
+    std::fs::write(&path, scenario).unwrap();
+    let files = nodejoin_core::files::Disk::default();
+    nodejoin_core::scenario::load(&path, folder.path(), &files).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectAsk {
+    CollectAsk {
+        files: files.iter().map(|f| (*f).to_owned()).collect(),
+        units: units.iter().map(|u| (*u).to_owned()).collect(),
+        cluster_ca_pem: ca.to_owned(),
+        private_ip: plan.instance.private_ip,
+    }
+}
+
+/// Follows the journal to a line, and tells what it was and when.
+async fn until(node: &Node, wanted: impl Fn(&JournalLine) -> bool) -> (SystemTime, Vec<JournalLine>) {
+    let mut seen = Vec::new();
+    let mut journal = std::pin::pin!(node.journal());
+    let search = async {
+        while let Some((at, line)) = journal.next().await {
+            let found = wanted(&line);
+            seen.push(line);
+            if found {
+                return Some(at);
+            }
+        }
+        None
+    };
+    match tokio::time::timeout(Duration::from_secs(60), search).await {
+        Ok(Some(at)) => (at, seen),
+        Ok(None) => panic!("the journal ended: {:?}", node.exited().await),
+        Err(_) => panic!(
+            "not within a minute; the last lines: {:#?}",
+            seen.iter().rev().take(20).collect::<Vec<_>>()
+        ),
+    }
+}
+
+fn user_data_is_over(line: &JournalLine) -> bool {
+    line.by_systemd && line.message.contains("cloud-init.target") && line.message.starts_with("Reached")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn user_data_starts_a_kubelet_with_what_the_instance_is() {
+    let bench = Bench::new().await;
+    let plan = plan(
+        "name: a kubelet runs\ninstance: { private_ip: 192.168.40.16 }\nuser_data:\n  parts:\n    - type: shell\n      inline: |\n        #!/bin/bash\n        echo first; exit 3\n    - type: shell\n      inline: |\n        #!/bin/bash\n        set -ex\n        /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd --b64-cluster-ca {{ cluster.certificate_authority }} --apiserver-endpoint {{ cluster.endpoint }} --dns-cluster-ip 10.100.0.10 --kubelet-extra-args '--node-labels=a=b --max-pods=29'\n    - type: shell\n      inline: |\n        echo no interpreter\nexpect: { phase: kubelet-started }\n",
+    );
+    let (node, _events) = bench.boot(&plan, None).await;
+    let (at, _) = until(&node, user_data_is_over).await;
+    let took = at.duration_since(node.started).unwrap();
+    println!("user data was through after {took:?}");
+
+    let files = [
+        "/etc/kubernetes/pki/ca.crt",
+        "/etc/kubernetes/kubelet/kubelet-config.json",
+        "/nothing/here",
+        "/etc/hostname",
+    ];
+    let collected = node
+        .collect(&ask(
+            &files,
+            &["kubelet.service", "docker.service"],
+            &plan,
+            &bench.aws.ca_pem,
+        ))
+        .await
+        .unwrap();
+    let argv = collected.kubelet_argv.expect("a kubelet runs");
+    for wanted in ["--node-ip=192.168.40.16", "--node-labels=a=b", "--max-pods=29"] {
+        assert!(argv.iter().any(|word| word == wanted), "{wanted}: {argv:?}");
+    }
+    assert_eq!(collected.units["kubelet.service"], "active");
+    assert_eq!(collected.units["docker.service"], "inactive");
+    assert_eq!(collected.files["/etc/kubernetes/pki/ca.crt"].mode, 0o644);
+    assert_eq!(
+        collected.files["/etc/kubernetes/pki/ca.crt"].text,
+        bench.aws.ca_pem
+    );
+    assert!(!collected.files["/nothing/here"].exists);
+    assert_eq!(
+        collected.files["/etc/hostname"].text.trim(),
+        plan.instance.host_name
+    );
+    let told = collected.user_data.unwrap();
+    assert!(told.ran);
+    assert_eq!(told.data_source.as_deref(), Some("DataSourceEc2"));
+    assert_eq!(told.status.as_deref(), Some("error"));
+    assert_eq!(told.exit_codes["part-001"], 3);
+    assert_eq!(told.exit_codes["part-002"], 0, "{}", told.output);
+    assert_eq!(told.exit_codes["part-003"], 126, "{}", told.output);
+    assert!(told.output.contains("first"));
+    let served = collected.served.unwrap();
+    assert!(!served.verified, "{served:?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    node.evidence(folder.path(), &|text| text.replace("eu-west-1", "REGION"))
+        .await
+        .unwrap();
+    for file in [
+        "journal.log",
+        "kubelet.log",
+        "kubelet-argv.txt",
+        "cloud-init.log",
+        "network.txt",
+        "mounts.txt",
+        "processes.txt",
+        "files/etc/kubernetes/kubelet/kubelet-config.json",
+        "files/etc/systemd/system/kubelet.service.d/10-kubelet-args.conf",
+    ] {
+        let text =
+            std::fs::read_to_string(folder.path().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        assert!(!text.is_empty() && !text.contains("eu-west-1"), "{file}");
+    }
+    assert!(node.deviations.iter().any(|d| d.name == "cloud-init-data-source"));
+    node.remove().await.unwrap();
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_host_and_the_world_are_out_of_reach() {
+    let bench = Bench::new().await;
+    let plan = plan(HERMETIC);
+    let (node, _events) = bench.boot(&plan, None).await;
+    until(&node, user_data_is_over).await;
+    let collected = node
+        .collect(&ask(&[], &[], &plan, &bench.aws.ca_pem))
+        .await
+        .unwrap();
+    let output = collected.user_data.unwrap().output;
+    // Looked at, never tried: where one of these were wrong, trying it would change the machine of whoever runs the tests.
+    for line in [
+        "kernel settings: tmpfs tmpfs tmpfs",
+        "set kernel.panic = 10",
+        "sysrq: harmless",
+        "clock: 0, modules: 0, of every process",
+        "sys: ro",
+        "no such name",
+        "out of reach",
+    ] {
+        assert!(output.lines().any(|l| l == line), "{line}: {output}");
+    }
+    assert!(
+        output.contains(&format!(
+            "{} {}",
+            plan.instance.private_ip, plan.instance.private_dns_name
+        )),
+        "{output}"
+    );
+    assert_eq!(collected.kubelet_argv, None);
+    bench.end().await;
+}
+
+/// Says what the node could do to its host, and does nothing of it.
+const HERMETIC: &str = r#"name: hermetic
+user_data: |
+  #!/bin/bash
+  echo "kernel settings: $(stat --file-system --format %T /proc/sys/kernel /proc/sys/vm /proc/sys/fs | xargs)"
+  echo "set $(sysctl kernel.panic)"
+  if [[ ! -e /proc/sysrq-trigger || -c /proc/sysrq-trigger ]]; then echo "sysrq: harmless"; fi
+  clock=0 modules=0
+  for status in /proc/[0-9]*/status; do
+    bounding=$(sed -n 's/^CapBnd:[[:space:]]*//p' "$status" 2>/dev/null)
+    (( 0x${bounding:-0} >> 25 & 1 )) && clock=1
+    (( 0x${bounding:-0} >> 16 & 1 )) && modules=1
+  done
+  echo "clock: $clock, modules: $modules, of every process"
+  echo "sys: $(findmnt --noheadings --output OPTIONS /sys | cut -d, -f1)"
+  getent hosts deb.debian.org || echo no such name
+  getent hosts {{ instance.private_dns_name }}
+  timeout 5 bash -c 'exec 3<>/dev/tcp/1.1.1.1/53' 2>/dev/null || echo out of reach
+expect: { phase: booted }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_direct_engine_runs_the_same_parts() {
+    let bench = Bench::new().await;
+    let plan = plan(
+        "name: direct\nuser_data:\n  engine: direct\n  inline: |\n    #!/bin/bash\n    true\nexpect: { phase: booted }\n",
+    );
+    let script = |name: &str, text: &str| Script {
+        name: name.to_owned(),
+        content: text.as_bytes().to_vec(),
+    };
+    let direct = DirectUserData {
+        files: vec![LaidFile {
+            path: "/etc/eksctl/kubelet.env".to_owned(),
+            mode: 0o600,
+            content: b"A=b\n".to_vec(),
+        }],
+        scripts: vec![
+            script("part-001", "#!/bin/bash\necho one; exit 4\n"),
+            script("part-002", "echo none\n"),
+            script("runcmd", "#!/bin/sh\necho three\n"),
+        ],
+    };
+    let (node, _events) = bench.boot(&plan, Some(direct)).await;
+    until(&node, |line| {
+        line.by_systemd
+            && line.unit.as_deref() == Some("nodejoin-user-data.service")
+            && line.message.contains("Failed")
+    })
+    .await;
+    let collected = node
+        .collect(&ask(&["/etc/eksctl/kubelet.env"], &[], &plan, &bench.aws.ca_pem))
+        .await
+        .unwrap();
+    assert_eq!(collected.files["/etc/eksctl/kubelet.env"].mode, 0o600);
+    let told = collected.user_data.unwrap();
+    assert_eq!(
+        (
+            told.exit_codes["part-001"],
+            told.exit_codes["part-002"],
+            told.exit_codes["runcmd"]
+        ),
+        (4, 126, 0)
+    );
+    assert_eq!(told.status.as_deref(), Some("error"));
+    assert!(told.output.contains("three"));
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_of_another_run_never_starts() {
+    let bench = Bench::new().await;
+    let mut plan = plan("name: lost\nexpect: { phase: booted }\n");
+    plan.user_data = None;
+    let ask = NodeAsk {
+        image: bench.image.clone(),
+        plan: &plan,
+        network: bench.network.clone(),
+        // Nothing answers here as a metadata service of this run would.
+        metadata: bench.aws.tls,
+        tls: bench.aws.tls,
+        dns: bench.aws.dns,
+        aws_ca_pem: bench.aws.ca_pem.clone(),
+        direct: None,
+    };
+    let node = boot(&bench.run, &ask).await.unwrap();
+    let exit = tokio::time::timeout(Duration::from_secs(60), node.exited())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(exit.code, 97, "{exit:?}");
+    assert!(
+        exit.lines
+            .iter()
+            .any(|line| line.contains("no user data is run here")),
+        "{exit:?}"
+    );
+    bench.end().await;
+}
