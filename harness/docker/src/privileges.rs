@@ -81,13 +81,13 @@ impl Engine {
         }
         if dropped.len() == CAPABILITIES.len() {
             // Then it is not about capabilities: let the engine say what it is about.
-            Probe::of(image).run(self, "true").await?;
+            Probe::of(image).run(self).await?;
         }
         Ok(dropped)
     }
 
     async fn starts(&self, image: &str, host: HostConfig) -> Result<bool, DockerError> {
-        match Probe::of(image).with_host(host).run(self, "true").await {
+        match Probe::of(image).with_host(host).run(self).await {
             Ok(_) => Ok(true),
             Err(DockerError::Engine {
                 operation: Probe::START,

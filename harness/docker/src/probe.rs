@@ -23,6 +23,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Probe {
     image: String,
     host: HostConfig,
+    command: Vec<String>,
 }
 
 impl Probe {
@@ -38,6 +39,7 @@ impl Probe {
         Self {
             image: image.to_owned(),
             host,
+            command: vec!["true".to_owned()],
         }
     }
 
@@ -55,21 +57,28 @@ impl Probe {
         self
     }
 
-    /// Runs a shell command and gives its exit code and output.
-    pub(crate) async fn run(self, engine: &Engine, command: &str) -> Result<(i64, String), DockerError> {
-        let (engine, command) = (engine.clone(), command.to_owned());
+    /// The same with another command than `true`; it is not read by a shell.
+    #[must_use]
+    pub(crate) fn with_command(mut self, command: &[&str]) -> Self {
+        self.command = command.iter().map(|&part| part.to_owned()).collect();
+        self
+    }
+
+    /// Runs the command and gives its exit code and output.
+    pub(crate) async fn run(self, engine: &Engine) -> Result<(i64, String), DockerError> {
+        let engine = engine.clone();
         // A task of its own: a caller that goes away must not leave a container.
-        let task = tokio::spawn(async move { self.run_to_its_removal(&engine, &command).await });
+        let task = tokio::spawn(async move { self.run_to_its_removal(&engine).await });
         task.await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 
-    async fn run_to_its_removal(self, engine: &Engine, command: &str) -> Result<(i64, String), DockerError> {
+    async fn run_to_its_removal(self, engine: &Engine) -> Result<(i64, String), DockerError> {
         let docker = engine.docker();
         let name = format!("nodejoin-probe-{}-{:x}", std::process::id(), rand_bits());
         let body = ContainerCreateBody {
             image: Some(self.image.clone()),
-            entrypoint: Some(vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()]),
+            entrypoint: Some(self.command.clone()),
             labels: Some(labels::of("probe", "probe", &Owner::current(), SystemTime::now())),
             host_config: Some(self.host.clone()),
             ..ContainerCreateBody::default()

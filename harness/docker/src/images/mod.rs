@@ -1,5 +1,15 @@
 //! Images that the harness makes for itself, named by the hash of everything they are made of.
 
+mod base;
+mod context;
+mod debian;
+mod inventory;
+mod kubernetes;
+mod programs;
+mod recipe;
+mod release;
+mod workshop;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +18,10 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::settings::ImageSettings;
+use recipe::{Parent, Recipe};
+use workshop::{Target, Workshop};
+
+pub use inventory::{ListedImage, Pruned};
 
 /// An image that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,9 +65,7 @@ pub type Progress = Arc<dyn Fn(ImageEvent) + Send + Sync>;
 /// Makes, finds, lists and removes images.
 #[derive(Clone)]
 pub struct Images {
-    engine: Engine,
-    settings: ImageSettings,
-    progress: Progress,
+    workshop: Workshop,
 }
 
 impl Images {
@@ -61,9 +73,11 @@ impl Images {
     #[must_use]
     pub fn new(engine: Engine, settings: ImageSettings, progress: Progress) -> Self {
         Self {
-            engine,
-            settings,
-            progress,
+            workshop: Workshop {
+                engine,
+                settings,
+                progress,
+            },
         }
     }
 
@@ -72,10 +86,14 @@ impl Images {
     /// # Errors
     /// When there is no such recipe, or it cannot be built; the error names the file with the output.
     pub async fn node(&self, name: &str) -> Result<ImageRef, DockerError> {
-        Err(DockerError::UnknownImage {
-            name: name.to_owned(),
-            known: Vec::new(),
-        })
+        let known = Recipe::nodes();
+        if !known.iter().any(|node| node == name) {
+            return Err(DockerError::UnknownImage {
+                name: name.to_owned(),
+                known,
+            });
+        }
+        self.workshop.derived(&format!("nodes/{name}"), "node").await
     }
 
     /// The image of a local control plane, made where it is not there.
@@ -83,9 +101,125 @@ impl Images {
     /// # Errors
     /// When it cannot be built; the error names the file with the output.
     pub async fn control_plane(&self) -> Result<ImageRef, DockerError> {
-        Err(DockerError::UnknownImage {
-            name: "control-plane".to_owned(),
-            known: Vec::new(),
-        })
+        self.workshop.derived("control-plane", "control-plane").await
     }
+
+    /// The image that all others start from, made where it is not there.
+    ///
+    /// # Errors
+    /// When no registry answers and it cannot be made on this host either.
+    pub async fn base(&self) -> Result<String, DockerError> {
+        self.workshop.base().await
+    }
+
+    /// The image that carries the Kubernetes programs, made where it is not there.
+    ///
+    /// # Errors
+    /// When a folder of programs is not whole, a download fails, or they cannot be built.
+    pub async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
+        self.workshop.kubernetes().await
+    }
+
+    /// Makes every image that is not there, and names them all.
+    ///
+    /// # Errors
+    /// The first failure; what was made until then stays.
+    pub async fn build_all(&self) -> Result<Vec<ImageRef>, DockerError> {
+        let mut images = vec![self.control_plane().await?];
+        for name in Recipe::nodes() {
+            images.push(self.node(&name).await?);
+        }
+        Ok(images)
+    }
+
+    /// The names of all node images there are recipes for.
+    #[must_use]
+    pub fn node_names() -> Vec<String> {
+        Recipe::nodes()
+    }
+
+    /// Every image of ours that is there, the current ones first.
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub async fn list(&self) -> Result<Vec<ListedImage>, DockerError> {
+        self.workshop.list().await
+    }
+
+    /// Removes the images of ours that the current recipes do not make, and what builds left.
+    ///
+    /// # Errors
+    /// When the engine refuses to list them; one that cannot be removed is no error but is said.
+    pub async fn prune(&self) -> Result<Pruned, DockerError> {
+        self.workshop.prune().await
+    }
+}
+
+impl Workshop {
+    /// An image from a recipe with parents, made where it is not there.
+    async fn derived(&self, folder: &str, role: &'static str) -> Result<ImageRef, DockerError> {
+        let recipe = Recipe::load(folder)?;
+        let base = self.base_target().await?.image();
+        for candidate in self.kubernetes_candidates().await? {
+            let kubernetes = ImageRef {
+                name: candidate.image(),
+                kubernetes: String::new(),
+            };
+            let target = derived_target(&recipe, role, &base, &kubernetes)?;
+            if let Some(found) = self.known(&target.image()).await? {
+                return Ok(found);
+            }
+        }
+        let (base, kubernetes) = (self.base().await?, self.kubernetes().await?);
+        let target = derived_target(&recipe, role, &base, &kubernetes)?;
+        if let Some(mut bench) = self.bench(&target).await? {
+            let parents = parents(&recipe, &base, &kubernetes)?;
+            let arguments = parents
+                .into_iter()
+                .map(|(parent, image)| (parent.argument().to_owned(), image))
+                .collect();
+            let files = recipe.build_files().into_iter().map(Into::into).collect();
+            self.build(&mut bench, &target, arguments, files).await?;
+            self.remove_stages(&target.name).await;
+            bench.done();
+        }
+        self.made(&target.image()).await
+    }
+
+    /// Tells of a step of an image before its bench is taken.
+    fn tell(&self, target: &Target, text: &str) {
+        (self.progress)(ImageEvent::Step {
+            image: target.image(),
+            text: text.to_owned(),
+        });
+    }
+}
+
+/// What the image of a recipe is, with these parents.
+fn derived_target(
+    recipe: &Recipe,
+    role: &'static str,
+    base: &str,
+    kubernetes: &ImageRef,
+) -> Result<Target, DockerError> {
+    let parents = parents(recipe, base, kubernetes)?;
+    let has_programs = parents.iter().any(|(parent, _)| *parent == Parent::Kubernetes);
+    Ok(Target {
+        name: recipe.name().to_owned(),
+        role,
+        hash: recipe.hash(&parents),
+        kubernetes: has_programs.then(|| kubernetes.kubernetes.clone()),
+    })
+}
+
+fn parents(recipe: &Recipe, base: &str, kubernetes: &ImageRef) -> Result<Vec<(Parent, String)>, DockerError> {
+    let image = |parent| match parent {
+        Parent::Base => base.to_owned(),
+        Parent::Kubernetes => kubernetes.name.clone(),
+    };
+    Ok(recipe
+        .parents()?
+        .into_iter()
+        .map(|parent| (parent, image(parent)))
+        .collect())
 }

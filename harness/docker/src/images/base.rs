@@ -1,0 +1,176 @@
+//! The image that all others start from: pulled where a registry answers, else made from Debian's packages.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bollard::query_parameters::{CreateImageOptions, CreateImageOptionsBuilder, RemoveImageOptionsBuilder};
+use bollard::{body_full, body_try_stream};
+use futures::{Stream, StreamExt as _};
+use tokio::time::timeout;
+
+use crate::error::DockerError;
+use crate::images::context::{ContextFile, Source};
+use crate::images::debian::Mmdebstrap;
+use crate::images::recipe::Hash;
+use crate::images::workshop::{Bench, Target, Workshop};
+use crate::settings::ImageSettings;
+use crate::teardown::chain;
+
+/// How long a pull that has begun may be silent.
+const IDLE: Duration = Duration::from_secs(60);
+
+impl Workshop {
+    /// What the base image is, under these settings. A base of the user's own counts by its content where it is there.
+    pub(crate) async fn base_target(&self) -> Result<Target, DockerError> {
+        let wanted = &self.settings.base;
+        let mut hash = Hash::new("base");
+        hash.add(wanted);
+        if wanted != ImageSettings::BASE {
+            let id = self.find(wanted).await?.and_then(|image| image.id);
+            hash.add(&id.unwrap_or_default());
+        }
+        Ok(Target {
+            name: "base".to_owned(),
+            role: "base",
+            hash: hash.short(),
+            kubernetes: None,
+        })
+    }
+
+    /// The base image, made where it is not there.
+    pub(crate) async fn base(&self) -> Result<String, DockerError> {
+        let target = self.base_target().await?;
+        let image = target.image();
+        if self.find(&image).await?.is_some() {
+            return Ok(image);
+        }
+        let Some(mut bench) = self.bench(&target).await? else {
+            return Ok(image);
+        };
+        let wanted = self.settings.base.clone();
+        if self.find(&wanted).await?.is_some() {
+            self.relabel(&mut bench, &target, &wanted).await?;
+        } else if let Err(not_pulled) = self.pull(&mut bench, &wanted).await {
+            self.bootstrap(&mut bench, &target, not_pulled).await?;
+        } else {
+            self.relabel(&mut bench, &target, &wanted).await?;
+        }
+        bench.done();
+        Ok(image)
+    }
+
+    /// Gives an image our labels and name.
+    pub(crate) async fn relabel(
+        &self,
+        bench: &mut Bench,
+        target: &Target,
+        from: &str,
+    ) -> Result<(), DockerError> {
+        let dockerfile = ContextFile {
+            path: "Dockerfile".to_owned(),
+            mode: 0o644,
+            source: Source::Bytes(format!("FROM {from}\n").into_bytes()),
+        };
+        self.build(bench, target, HashMap::new(), vec![dockerfile]).await
+    }
+
+    /// Pulls an image. A registry that is silent for longer than the limit counts as none.
+    async fn pull(&self, bench: &mut Bench, wanted: &str) -> Result<(), String> {
+        bench.step(&format!("pull {wanted}"));
+        let (name, tag) = wanted
+            .rsplit_once(':')
+            .filter(|(_, tag)| !tag.contains('/'))
+            .unwrap_or((wanted, "latest"));
+        let options = CreateImageOptionsBuilder::new().from_image(name).tag(tag).build();
+        let body = body_full(bytes::Bytes::new());
+        let mut output = self.engine.docker().create_image(Some(options), Some(body), None);
+        let mut limit = self.settings.registry_limit;
+        loop {
+            let next = timeout(limit, output.next()).await;
+            let silent = |_| {
+                format!(
+                    "the registry of `{wanted}` was silent for {} s",
+                    limit.as_secs_f32()
+                )
+            };
+            match next
+                .map_err(silent)
+                .inspect_err(|error| bench.say(&format!("{error}\n")))?
+            {
+                None => return Ok(()),
+                Some(Ok(info)) => bench.say(&format!(
+                    "{} {}\n",
+                    info.id.unwrap_or_default(),
+                    info.status.unwrap_or_default()
+                )),
+                Some(Err(error)) => {
+                    bench.say(&format!("{error}\n"));
+                    return Err(format!("pulling `{wanted}`: {error}"));
+                }
+            }
+            limit = IDLE;
+        }
+    }
+
+    /// Makes the image of Debian from its packages, on this host.
+    async fn bootstrap(
+        &self,
+        bench: &mut Bench,
+        target: &Target,
+        not_pulled: String,
+    ) -> Result<(), DockerError> {
+        let log = bench.log_path().to_owned();
+        let give_up = |why: String| DockerError::Base {
+            image: target.image(),
+            tried: vec![not_pulled.clone(), why],
+            log: log.clone(),
+        };
+        if self.settings.base != ImageSettings::BASE {
+            let why = "only Debian bookworm can be made from packages".to_owned();
+            return Err(give_up(why));
+        }
+        let tool = match Mmdebstrap::find(&self.settings, bench).await {
+            Ok(tool) => tool,
+            Err(why) => return Err(give_up(why)),
+        };
+        let (tree, end) = match tool.run(&self.settings, bench).await {
+            Ok(running) => running,
+            Err(why) => return Err(give_up(why)),
+        };
+        let raw = format!("{}-raw", target.hash);
+        let imported = self.import(&raw, tree).await.map_err(|error| chain(&error));
+        // The tool's own word is better than that of an engine that got half an archive.
+        if let Err(why) = end.await.and(imported) {
+            return Err(give_up(why));
+        }
+        let raw = format!("nodejoin/base:{raw}");
+        let labelled = self.relabel(bench, target, &raw).await;
+        let untag = RemoveImageOptionsBuilder::new().noprune(true).build();
+        let _ = self.engine.docker().remove_image(&raw, Some(untag), None).await;
+        labelled
+    }
+
+    async fn import(
+        &self,
+        tag: &str,
+        tree: impl Stream<Item = std::io::Result<bytes::Bytes>> + Send + 'static,
+    ) -> Result<(), DockerError> {
+        let options = CreateImageOptions {
+            from_src: Some("-".to_owned()),
+            repo: Some("nodejoin/base".to_owned()),
+            tag: Some(tag.to_owned()),
+            ..CreateImageOptions::default()
+        };
+        let mut output = self
+            .engine
+            .docker()
+            .create_image(Some(options), Some(body_try_stream(tree)), None);
+        while let Some(piece) = output.next().await {
+            piece.map_err(DockerError::engine(
+                "import image",
+                format!("nodejoin/base:{tag}"),
+            ))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Official releases of Kubernetes, downloaded with their published checksums.
+//!
+//! ```text
+//! <base>/release/<version>/bin/linux/<architecture>/<program>
+//! <base>/release/<version>/bin/linux/<architecture>/<program>.sha256
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::{Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use sha2::{Digest as _, Sha256};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
+
+use crate::error::DockerError;
+use crate::images::programs::PROGRAMS;
+use crate::settings::ImageSettings;
+
+/// How long a download may be silent.
+const IDLE: Duration = Duration::from_secs(60);
+/// How often a server may send us elsewhere.
+const REDIRECTS: usize = 5;
+
+/// A release for one architecture, on a server.
+pub(crate) struct Release {
+    base: String,
+    version: String,
+    architecture: String,
+    cache: PathBuf,
+    connect_limit: Duration,
+    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+}
+
+impl Release {
+    /// The release of a version, for an architecture as Go names it.
+    pub(crate) fn of(settings: &ImageSettings, version: &str, architecture: &str) -> Self {
+        let mut http = HttpConnector::new();
+        http.set_connect_timeout(Some(settings.connect_limit));
+        http.enforce_http(false);
+        // Named, not left to the process: it may have no default provider yet.
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
+            .expect("ring has cipher suites for the default versions of TLS")
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        Self {
+            base: settings.release_url.clone(),
+            version: version.to_owned(),
+            architecture: architecture.to_owned(),
+            cache: settings.cache.clone(),
+            connect_limit: settings.connect_limit,
+            client: Client::builder(TokioExecutor::new()).build(connector),
+        }
+    }
+
+    /// Downloads what is not in the cache yet; `step` is told of each download.
+    pub(crate) async fn fetch(&self, step: impl Fn(&str)) -> Result<Vec<(String, PathBuf)>, DockerError> {
+        let folder = self
+            .cache
+            .join("releases")
+            .join(&self.version)
+            .join(&self.architecture);
+        std::fs::create_dir_all(&folder).map_err(DockerError::io("make folder", &folder))?;
+        let mut files = Vec::new();
+        for program in PROGRAMS {
+            let file = folder.join(program);
+            // Only a file whose checksum was right is ever given this name.
+            if !file.is_file() {
+                step(&format!("download {program} {} from {}", self.version, self.base));
+                self.fetch_one(program, &file).await?;
+            }
+            files.push((program.to_owned(), file));
+        }
+        Ok(files)
+    }
+
+    /// Whether the server has this release and answers in time.
+    pub(crate) async fn is_reachable(&self) -> bool {
+        self.published_sum("kubelet").await.is_ok()
+    }
+
+    async fn fetch_one(&self, program: &str, file: &Path) -> Result<(), DockerError> {
+        let expected = self.published_sum(program).await?;
+        let url = self.url(program);
+        let part = file.with_extension(format!("part-{}", std::process::id()));
+        let seen = match self.download(&url, &part).await {
+            Ok(seen) => seen,
+            Err(error) => {
+                let _ = std::fs::remove_file(&part);
+                return Err(error);
+            }
+        };
+        if seen != expected {
+            let _ = std::fs::remove_file(&part);
+            return Err(DockerError::Checksum { url, expected, seen });
+        }
+        make_executable(&part).map_err(DockerError::io("make executable", &part))?;
+        std::fs::rename(&part, file).map_err(DockerError::io("rename", &part))
+    }
+
+    /// The checksum that stands beside a program.
+    async fn published_sum(&self, program: &str) -> Result<String, DockerError> {
+        let url = format!("{}.sha256", self.url(program));
+        let body = self.get(&url).await?.into_body();
+        let failed = |reason: String| DockerError::Download {
+            url: url.clone(),
+            reason,
+        };
+        let text = timeout(IDLE, body.collect())
+            .await
+            .map_err(|_| failed(format!("silent for {} s", IDLE.as_secs())))?;
+        let text = text.map_err(|error| failed(error.to_string()))?.to_bytes();
+        let text = String::from_utf8_lossy(&text);
+        // Some releases publish the sum alone, some with the file's name behind it.
+        let sum = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        if sum.len() != 64 || !sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(failed("it is no SHA-256 sum".to_owned()));
+        }
+        Ok(sum)
+    }
+
+    async fn download(&self, url: &str, to: &Path) -> Result<String, DockerError> {
+        let failed = |reason: String| DockerError::Download {
+            url: url.to_owned(),
+            reason,
+        };
+        let mut body = self.get(url).await?.into_body();
+        let mut file = tokio::fs::File::create(to)
+            .await
+            .map_err(DockerError::io("write", to))?;
+        let mut sum = Sha256::new();
+        loop {
+            let frame = timeout(IDLE, body.frame())
+                .await
+                .map_err(|_| failed(format!("silent for {} s", IDLE.as_secs())))?;
+            let Some(frame) = frame else { break };
+            if let Ok(piece) = frame.map_err(|error| failed(error.to_string()))?.into_data() {
+                sum.update(&piece);
+                file.write_all(&piece)
+                    .await
+                    .map_err(DockerError::io("write", to))?;
+            }
+        }
+        file.flush().await.map_err(DockerError::io("write", to))?;
+        Ok(hex::encode(sum.finalize()))
+    }
+
+    async fn get(&self, url: &str) -> Result<Response<Incoming>, DockerError> {
+        let failed = |reason: String| DockerError::Download {
+            url: url.to_owned(),
+            reason,
+        };
+        let mut uri: Uri = url
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| failed(error.to_string()))?;
+        for _ in 0..REDIRECTS {
+            let answer = timeout(self.connect_limit * 2, self.client.get(uri.clone())).await;
+            let answer = answer
+                .map_err(|_| failed(format!("no answer within {} s", self.connect_limit.as_secs() * 2)))?;
+            let answer = answer.map_err(|error| failed(crate::teardown::chain(&error)))?;
+            if !answer.status().is_redirection() {
+                return if answer.status().is_success() {
+                    Ok(answer)
+                } else {
+                    Err(failed(answer.status().to_string()))
+                };
+            }
+            uri = redirect(&uri, &answer).ok_or_else(|| failed("it redirects to nowhere".to_owned()))?;
+        }
+        Err(failed(format!("more than {REDIRECTS} redirects")))
+    }
+
+    fn url(&self, program: &str) -> String {
+        format!(
+            "{}/release/{}/bin/linux/{}/{program}",
+            self.base, self.version, self.architecture
+        )
+    }
+}
+
+/// Where an answer sends us; a path alone is on the same server. From https nobody sends us to http.
+fn redirect(from: &Uri, answer: &Response<Incoming>) -> Option<Uri> {
+    let to: Uri = answer.headers().get("location")?.to_str().ok()?.parse().ok()?;
+    let mut parts = to.into_parts();
+    parts.scheme = parts.scheme.or_else(|| from.scheme().cloned());
+    parts.authority = parts.authority.or_else(|| from.authority().cloned());
+    let to = Uri::from_parts(parts).ok()?;
+    let weaker = from.scheme_str() == Some("https") && to.scheme_str() != Some("https");
+    (!weaker).then_some(to)
+}
+
+#[cfg(unix)]
+fn make_executable(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
