@@ -53,6 +53,18 @@ pub struct Plan {
     pub limits: Limits,
 }
 
+/// Whether a version such as `v1.22.12-eks-ba74326` is in a range. What stands after the three numbers is a vendor's, and says
+/// nothing of the order: to semver it would be a release before `1.22.12`, which no range admits.
+#[must_use]
+pub fn is_within(range: &semver::VersionReq, version: &str) -> bool {
+    let numbers = version
+        .trim_start_matches('v')
+        .split(['-', '+'])
+        .next()
+        .unwrap_or_default();
+    numbers.parse().is_ok_and(|version| range.matches(&version))
+}
+
 /// Who runs the API server.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
@@ -303,6 +315,21 @@ impl Default for Limits {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+
+    #[test]
+    fn a_vendors_suffix_does_not_matter_to_a_range() {
+        let range: semver::VersionReq = ">=1.20, <1.27".parse().unwrap();
+        for (version, within) in [
+            ("v1.20.2", true),
+            ("v1.22.12-eks-ba74326", true),
+            ("1.26.0+k3s1", true),
+            ("v1.27.0", false),
+            ("v0.0.0-master+$Format:%H$", false),
+            ("", false),
+        ] {
+            assert_eq!(is_within(&range, version), within, "{version}");
+        }
+    }
 
     /// A small plan for tests of other modules: role and cluster are called `demo-role` and `demo`.
     pub(crate) fn plan() -> Plan {

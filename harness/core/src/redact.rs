@@ -52,8 +52,10 @@ pub fn redact(text: &str) -> String {
 #[must_use]
 pub fn find_secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
+    // Lower case in ASCII only, so that places stay the same.
+    let lower = text.to_ascii_lowercase();
     for rule in RULES {
-        rule.find(text, &mut found);
+        rule.find(text, &lower, &mut found);
     }
     private_keys(text, &mut found);
     bootstrap_tokens(text, &mut found);
@@ -127,10 +129,14 @@ const RULES: &[Rule] = &[
 ];
 
 impl Rule {
-    fn find(&self, text: &str, found: &mut Vec<Secret>) {
-        let is_exact = matches!(self.shape, Shape::Included);
+    fn find(&self, text: &str, lower: &str, found: &mut Vec<Secret>) {
+        let searched = if matches!(self.shape, Shape::Included) {
+            text
+        } else {
+            lower
+        };
         let mut from = 0;
-        while let Some(at) = position(&text.as_bytes()[from..], self.word.as_bytes(), is_exact) {
+        while let Some(at) = searched[from..].find(self.word) {
             let start = from + at;
             let end = start + self.word.len();
             from = end;
@@ -181,16 +187,6 @@ impl Rule {
             _ => true,
         }
     }
-}
-
-fn position(text: &[u8], word: &[u8], is_exact: bool) -> Option<usize> {
-    text.windows(word.len()).position(|window| {
-        if is_exact {
-            window == word
-        } else {
-            window.eq_ignore_ascii_case(word)
-        }
-    })
 }
 
 /// Where the value after a key begins: past quotes (also escaped ones), blanks, and one `:`, `=` or `%3D`.

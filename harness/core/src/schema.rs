@@ -57,3 +57,80 @@ impl Transform for WithoutNull {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every schema in a schema, with the key path to it.
+    fn walk<'a>(schema: &'a Value, path: String, visit: &mut dyn FnMut(&str, &'a Value)) {
+        visit(&path, schema);
+        match schema {
+            Value::Object(map) => map
+                .iter()
+                .for_each(|(key, value)| walk(value, format!("{path}/{key}"), visit)),
+            Value::Array(items) => {
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| walk(item, format!("{path}/{index}"), visit));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_sentence_for_editors() {
+        let schema = scenario_schema();
+        let mut bare = Vec::new();
+        walk(&schema, String::new(), &mut |path, schema| {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
+            // The two variants of a fault's effect that hold a bare number are described as a whole.
+            if path.contains("/oneOf/") {
+                return;
+            }
+            let undescribed = properties
+                .iter()
+                .filter(|(_, property)| property.get("description").is_none());
+            bare.extend(undescribed.map(|(key, _)| format!("{path}/{key}")));
+        });
+        assert_eq!(bare, Vec::<String>::new());
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_at_every_depth() {
+        let schema = scenario_schema();
+        let mut open = Vec::new();
+        walk(&schema, String::new(), &mut |path, schema| {
+            if schema.get("properties").is_some_and(Value::is_object) && schema.get("type").is_some() {
+                let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+                open.extend((!is_closed).then(|| path.to_owned()));
+            }
+        });
+        assert_eq!(open, Vec::<String>::new());
+    }
+
+    #[test]
+    fn null_is_allowed_only_where_it_means_something() {
+        let schema = scenario_schema();
+        let mut found = Vec::new();
+        walk(&schema, String::new(), &mut |path, value| {
+            if path.ends_with("/const") && value.is_null()
+                || path.ends_with("/type") && value.to_string().contains("null")
+            {
+                found.push(path.to_owned());
+            }
+        });
+        assert_eq!(
+            found,
+            [
+                "/$defs/ClusterFile/properties/service_ipv4_cidr/oneOf/1/const",
+                "/$defs/InstanceFile/properties/role/oneOf/1/const",
+            ]
+        );
+        assert_eq!(schema["title"], "nodejoin scenario");
+        assert_eq!(schema["required"], serde_json::json!(["name"]));
+    }
+}

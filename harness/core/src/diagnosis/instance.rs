@@ -88,8 +88,10 @@ pub(super) fn missing_shebang(scene: &Scene<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::KubeletStarted) {
         return None;
     }
-    let guilty = faulty_part(scene, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
     let told = scene.user_data_lines().find(|(_, line)| is_format_error(line));
+    // Taken apart only when there is something to tell: this is asked many times while a join runs.
+    told.map(|(at, _)| at).or(scene.user_data_done)?;
+    let guilty = faulty_part(scene, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
     let evidence = match (told, &guilty, scene.user_data_done) {
         (Some((at, line)), _, _) => Evidence::journal(at, line),
         (None, Some((part, what)), Some(done)) => Evidence::new("user data", done, format!("{part}: {what}")),

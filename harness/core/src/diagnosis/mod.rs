@@ -84,11 +84,21 @@ fn unknown(scene: &Scene<'_>) -> Diagnosis {
     let at = scene
         .reached
         .map_or("before systemd ran".to_owned(), |phase| format!("at {phase}"));
+    let (because, seen) = match scene.exit() {
+        Some((code, seen)) => (
+            format!("the node's container ended by itself {at}, with code {code}"),
+            seen,
+        ),
+        None => (
+            format!("the join stopped {at}, and nothing that was seen says why"),
+            scene.last_complaint(),
+        ),
+    };
     Diagnosis {
         phase: scene.reached,
         cause: Cause::Unknown,
-        because: format!("the join stopped {at}, and nothing that was seen says why"),
-        seen: scene.last_complaint(),
+        because,
+        seen,
         remedy: "look into the evidence folder: journals, the transcript of AWS calls, the timeline"
             .to_owned(),
     }

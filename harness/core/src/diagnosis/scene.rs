@@ -189,6 +189,20 @@ impl<'a> Scene<'a> {
             })
     }
 
+    /// How the node's container ended, where it did.
+    pub(super) fn exit(&self) -> Option<(i64, String)> {
+        self.observation
+            .timeline
+            .iter()
+            .find_map(|seen| match &seen.what {
+                What::ContainerExited { code, lines } => {
+                    let last = lines.last().map_or("it wrote nothing", String::as_str);
+                    Some((*code, Evidence::new("container", seen.at, last).text()))
+                }
+                _ => None,
+            })
+    }
+
     /// The last line that sounds like a failure, for joins of which the cause is not known.
     pub(super) fn last_complaint(&self) -> String {
         const WORDS: [&str; 5] = ["error", "fail", "refused", "denied", "unable"];

@@ -182,7 +182,11 @@ mod tests {
         let files = Memory::default()
             .with("/s/refused/a.yaml", format!("name: x\n{text}"))
             .with("/s/refused/data.sh", "#!/bin/sh\necho {{ cluster.endpont }}\n")
-            .with("/s/refused/big", "x".repeat(16 * 1024 + 1));
+            .with("/s/refused/big", "x".repeat(16 * 1024 + 1))
+            .with(
+                "/s/refused/packed",
+                [&[0x1f, 0x8b][..], &[7; 16 * 1024][..]].concat(),
+            );
         load(Path::new("/s/refused/a.yaml"), Path::new("/s"), &files).map_err(|error| error.with_hints())
     }
 
@@ -304,6 +308,7 @@ mod tests {
             "user_data: { file: big }",
             "`user_data`: the user data is too large: EC2 refuses user data of more than 16384 bytes, and it has 16385",
         ),
+        ("user_data: { file: packed }", "and it has 16386"),
         (
             "user_data: { file: data.sh }",
             "there is no `{{ cluster.endpont }}`: /s/refused/data.sh, line 2",

@@ -10,7 +10,7 @@ use crate::files::Files;
 use crate::plan::{Plan, UserDataPlan};
 use crate::problem::Place;
 use crate::report::{Report, steps};
-use crate::user_data::{LIMIT, MimePart, UnknownTemplate, Values, fill, message};
+use crate::user_data::{LIMIT, MimePart, UnknownTemplate, UserDataError, Values, fill, message, render};
 
 /// The user data of a scenario. `text` is the scenario's own file, to find the line of a slip in inline user data.
 pub(super) fn read(
@@ -67,24 +67,27 @@ impl Reader<'_, '_, '_> {
                 "leave `user_data` out for an instance without any",
             );
         }
-        // What is compressed later is measured then: the engine renders it before it starts anything.
-        if !source.gzip && bytes.len() > LIMIT {
-            let why = format!(
-                "EC2 refuses user data of more than {LIMIT} bytes, and it has {}",
-                bytes.len()
-            );
-            self.report.add(
-                "user_data",
-                "the user data is too large",
-                why,
-                "compress it with `gzip: true`",
-            );
-        }
-        Some(UserDataPlan {
+        let plan = UserDataPlan {
             engine: source.engine,
             base64: STANDARD.encode(bytes),
             gzip: source.gzip,
-        })
+        };
+        self.size(&plan);
+        Some(plan)
+    }
+
+    /// Measured as EC2 would, with all values but the CA filled in: what is too large without it is too large with it.
+    fn size(&mut self, plan: &UserDataPlan) {
+        if let Err(error @ UserDataError::TooLarge { size }) = render(plan, &Values::of(self.plan, "")) {
+            let why = format!("EC2 refuses user data of more than {LIMIT} bytes, and it has {size}");
+            let hint = if plan.gzip {
+                "let a short script fetch the rest".to_owned()
+            } else {
+                error.hint()
+            };
+            self.report
+                .add("user_data", "the user data is too large", why, hint);
+        }
     }
 
     fn inline(&mut self, inline: &str, key: &str) -> Vec<u8> {

@@ -1,0 +1,107 @@
+//! Joins that stopped, with the texts that real programs wrote.
+
+mod causes;
+mod words;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::{diagnose, find};
+use crate::fault::Service;
+use crate::observation::{
+    Audit, Authentication, AwsCall, Collected, Observation, Refusal, UserDataResult, What,
+};
+use crate::phase::Phase;
+use crate::phases::tests::{accepted, aws, join, journal, node, observed, serving};
+use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan, tests};
+use crate::verdict::{Cause, Diagnosis};
+
+pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
+pub(super) const HOST: &str = "0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com";
+
+pub(super) fn plan_with(user_data: &str) -> Plan {
+    let user_data = UserDataPlan {
+        engine: UserDataEngine::CloudInit,
+        base64: STANDARD.encode(user_data),
+        gzip: false,
+    };
+    Plan {
+        user_data: Some(user_data),
+        ..tests::plan()
+    }
+}
+
+pub(super) fn plan() -> Plan {
+    plan_with("#!/bin/bash\n/etc/eks/bootstrap.sh {{ cluster.name }}\n")
+}
+
+pub(super) fn kubelet(message: &str) -> What {
+    journal("kubelet.service", "kubelet", message)
+}
+
+pub(super) fn systemd(unit: &str, message: &str) -> What {
+    journal(unit, "systemd", message)
+}
+
+pub(super) fn cloud(message: &str) -> What {
+    journal("cloud-final.service", "cloud-init", message)
+}
+
+pub(super) fn done(source: &str) -> What {
+    cloud(&format!(
+        "Cloud-init v. 22.4.2 finished at Sat, 21 Nov 2026 10:00:00 +0000. Datasource {source}.  Up 4.20 seconds"
+    ))
+}
+
+pub(super) fn call(service: Service, operation: &str, status: u16, error: &str) -> What {
+    let error = Some(error.to_owned()).filter(|error| !error.is_empty());
+    What::Aws(AwsCall {
+        error,
+        subject: Some("demo".into()),
+        ..aws(service, operation, status)
+    })
+}
+
+pub(super) fn refused(refusal: Refusal, reason: &str) -> What {
+    What::Authentication(Authentication {
+        accepted: false,
+        arn: Some("arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321".into()),
+        canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
+        username: None,
+        groups: vec![],
+        refusal: Some(refusal),
+        reason: Some(reason.into()),
+    })
+}
+
+pub(super) fn audit(verb: &str, resource: &str, code: u16, username: &str, message: &str) -> What {
+    What::Audit(Audit {
+        verb: verb.into(),
+        resource: resource.into(),
+        namespace: None,
+        name: Some(NAME.into()),
+        username: username.into(),
+        groups: vec!["system:nodes".into()],
+        code,
+        message: Some(message.into()),
+        object: None,
+    })
+}
+
+/// A join as far as the kubelet's first line.
+pub(super) fn started() -> Vec<What> {
+    join().into_iter().take(5).collect()
+}
+
+pub(super) fn told(plan: &Plan, whats: Vec<What>) -> Diagnosis {
+    diagnose(plan, &observed(whats)).expect("a diagnosis")
+}
+
+/// What is said in all, for tests that look for words.
+pub(super) fn words(diagnosis: &Diagnosis) -> String {
+    format!(
+        "{} | {} | {}",
+        diagnosis.because, diagnosis.seen, diagnosis.remedy
+    )
+}

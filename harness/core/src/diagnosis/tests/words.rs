@@ -1,0 +1,170 @@
+//! What a diagnosis names, and when there is none.
+
+use super::*;
+
+#[test]
+fn a_join_that_reached_everything_has_no_diagnosis() {
+    let mut whats = join();
+    // What went wrong on the way is over.
+    whats.insert(5, refused(Refusal::NotMapped, "not mapped"));
+    assert_eq!(diagnose(&plan(), &observed(whats)), None);
+}
+
+#[test]
+fn what_was_mended_is_no_cause() {
+    let mut whats = started();
+    whats.extend([refused(Refusal::NotMapped, "not mapped"), accepted(), node(false)]);
+    assert_eq!(find(&plan(), &observed(whats)), None);
+    let mut whats = started();
+    whats.truncate(2);
+    whats.extend([
+        call(Service::Eks, "DescribeCluster", 429, "ThrottlingException"),
+        call(Service::Eks, "DescribeCluster", 200, ""),
+    ]);
+    assert_eq!(find(&plan(), &observed(whats)), None);
+}
+
+#[test]
+fn a_role_that_is_almost_mapped_is_named_first() {
+    let mut plan = plan();
+    let row = |arn: &str| crate::plan::RoleMapping {
+        rolearn: arn.into(),
+        username: String::new(),
+        groups: vec![],
+    };
+    let refusal = || {
+        let mut whats = started();
+        whats.push(refused(Refusal::NotMapped, "not mapped"));
+        whats
+    };
+    plan.cluster.aws_auth = vec![
+        row("arn:aws:iam::1:role/other"),
+        row("arn:aws:iam::1:role/demo-roel"),
+    ];
+    assert!(
+        told(&plan, refusal())
+            .remedy
+            .ends_with("to one of: demo-roel, other")
+    );
+    plan.cluster.aws_auth = vec![row("arn:aws:iam::111122223333:role/path/demo-role")];
+    assert!(told(&plan, refusal()).because.contains("has the role's path"));
+    plan.cluster.aws_auth = vec![];
+    assert!(told(&plan, refusal()).remedy.contains("which has none"));
+}
+
+#[test]
+fn the_other_cluster_is_named_from_the_user_data() {
+    let mut whats = started();
+    whats.push(refused(Refusal::Signature, "403"));
+    for user_data in [
+        "#!/bin/bash\n/etc/eks/bootstrap.sh other --x y\n",
+        "#!/bin/bash\nCLUSTER_NAME=other\nx\n",
+        "#!/bin/bash\n/etc/eks/bootstrap.sh \\\n  'other'\n",
+    ] {
+        let diagnosis = told(&plan_with(user_data), whats.clone());
+        assert_eq!(
+            diagnosis.because, "the token was made for the cluster `other`, and this one is `demo`",
+            "{user_data}"
+        );
+    }
+}
+
+#[test]
+fn a_name_that_aws_auth_fixes_is_told_with_its_row() {
+    let mut plan = plan();
+    plan.cluster.aws_auth[0].username = "system:node:other".into();
+    let mut whats = started();
+    whats.extend([accepted(), kubelet(&format!("E1121 x] Unable to register node \"{NAME}\" with API server: nodes \"{NAME}\" is forbidden: node \"other\" is not allowed to modify node \"{NAME}\""))]);
+    let diagnosis = told(&plan, whats);
+    assert_eq!(
+        diagnosis.because,
+        format!("the kubelet registers as {NAME}, and to the API server it is system:node:other")
+    );
+    assert_eq!(
+        diagnosis.remedy,
+        "write `system:node:{{EC2PrivateDNSName}}` as username in the aws-auth row of `demo-role`"
+    );
+}
+
+#[test]
+fn a_node_without_network_is_told_from_its_condition() {
+    let mut plan = plan();
+    plan.cni = Cni::None;
+    let mut observation = observed(join().into_iter().take(8));
+    observation.node = Some(json!({"status": {"conditions": [
+        {"type": "Ready", "status": "False", "message": "runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni config uninitialized"}
+    ]}}));
+    let diagnosis = diagnose(&plan, &observation).unwrap();
+    assert_eq!(
+        (diagnosis.cause, diagnosis.phase),
+        (Cause::CniNotReady, Some(Phase::Certified))
+    );
+}
+
+#[test]
+fn user_data_tells_what_the_journal_does_not() {
+    let with = |user_data: &str| {
+        (
+            plan_with(user_data),
+            vec![
+                systemd("init.scope", "x"),
+                systemd(
+                    "nodejoin-user-data.service",
+                    "nodejoin-user-data.service: Failed with result 'exit-code'.",
+                ),
+            ],
+        )
+    };
+    let (plan, whats) = with(
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n\nset -ex\n--B--\n",
+    );
+    let diagnosis = told(&plan, whats);
+    assert_eq!(diagnosis.cause, Cause::MissingShebang);
+    assert!(
+        diagnosis
+            .seen
+            .contains("part-001: a script must begin with `#!`, and it begins with `set -ex`"),
+        "{}",
+        diagnosis.seen
+    );
+    let (plan, whats) = with(&STANDARD.encode("#!/bin/bash\necho hello\n"));
+    let diagnosis = told(&plan, whats);
+    assert_eq!(diagnosis.cause, Cause::UserDataNeverRan);
+    assert!(diagnosis.because.contains("base64 twice"));
+}
+
+#[test]
+fn what_was_collected_tells_what_the_journal_does_not() {
+    let collected = |result: UserDataResult| Observation {
+        collected: Some(Collected {
+            user_data: Some(result),
+            ..Collected::default()
+        }),
+        ..observed([
+            systemd("init.scope", "x"),
+            What::Aws(aws(Service::Imds, "user-data", 200)),
+        ])
+    };
+    let failed = UserDataResult {
+        ran: true,
+        exit_codes: [("part-001".to_owned(), 3)].into(),
+        output: "a\nno such cluster\n\n".into(),
+        ..UserDataResult::default()
+    };
+    let diagnosis = diagnose(&plan(), &collected(failed)).unwrap();
+    assert_eq!(diagnosis.cause, Cause::ScriptFailed);
+    assert!(
+        words(&diagnosis).contains("part-001 with 3") && diagnosis.seen.ends_with("no such cluster"),
+        "{diagnosis:#?}"
+    );
+    let never = UserDataResult {
+        ran: false,
+        data_source: Some("DataSourceNone".into()),
+        status: Some("done".into()),
+        ..UserDataResult::default()
+    };
+    assert_eq!(
+        diagnose(&plan(), &collected(never)).unwrap().cause,
+        Cause::UserDataNeverRan
+    );
+}

@@ -1,0 +1,246 @@
+//! Every expectation, met by a whole join and missed by it.
+
+use super::{broken, plan, whole};
+use crate::judge::judge;
+use crate::observation::{Certificate, What};
+use crate::phases::tests::observed;
+use crate::verdict::Outcome;
+
+/// Each: an expectation that the whole join meets, and one beside it that it does not, with the key that tells.
+const PAIRS: &[(&str, &str, &str)] = &[
+    (
+        "phase: ready",
+        "{ phase: registered, diagnosis: cni-not-ready }",
+        "phase",
+    ),
+    ("phase: registered", "{ diagnosis: role-not-mapped }", "diagnosis"),
+    (
+        "authentication: { accepted: true }",
+        "authentication: { accepted: false }",
+        "authentication.accepted",
+    ),
+    (
+        "authentication: { role: demo-role }",
+        "authentication: { role: demo }",
+        "authentication.role",
+    ),
+    (
+        "authentication: { username: 'system:node:ip-192-168-40-16.eu-west-1.compute.internal' }",
+        "authentication: { username: 'system:node:x' }",
+        "authentication.username",
+    ),
+    (
+        "authentication: { groups: ['system:nodes', 'system:bootstrappers'] }",
+        "authentication: { groups: ['system:nodes'] }",
+        "authentication.groups",
+    ),
+    (
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, organizations: ['system:nodes'], approved: true, issued: true, served: true }]",
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, approved: false }]",
+        "certificates[0].approved",
+    ),
+    (
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, usages: ['server auth', 'digital signature', 'key encipherment'] }]",
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, usages: ['client auth'] }]",
+        "certificates[0].usages",
+    ),
+    (
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, ip_addresses: [192.168.40.16] }]",
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, served: false }]",
+        "certificates[0].served",
+    ),
+    (
+        "certificates: [{ signer: kubernetes.io/kubelet-serving }]",
+        "certificates: [{ signer: kubernetes.io/kubelet-serving }, { signer: kubernetes.io/kubelet-serving }]",
+        "certificates[1]",
+    ),
+    (
+        "certificates: [{ signer: kubernetes.io/kubelet-serving }]",
+        "certificates: []",
+        "certificates",
+    ),
+    (
+        "node: { name: ip-192-168-40-16.eu-west-1.compute.internal }",
+        "node: { name: x }",
+        "node.name",
+    ),
+    (
+        "node: { provider_id: 'aws:///eu-west-1a/i-0b22a22eec53b9321' }",
+        "node: { provider_id: x }",
+        "node.provider_id",
+    ),
+    (
+        "node: { addresses: { InternalIP: 192.168.40.16 } }",
+        "node: { addresses: { InternalIP: 1.2.3.4 } }",
+        "node.addresses.InternalIP",
+    ),
+    (
+        "node: { capacity: { pods: 29, memory: 8192Mi } }",
+        "node: { capacity: { pods: 30 } }",
+        "node.capacity.pods",
+    ),
+    (
+        "node: { kubelet_version: v1.20.2 }",
+        "node: { kubelet_version: v1.20 }",
+        "node.kubelet_version",
+    ),
+    (
+        "node: { labels: { team: ironman } }",
+        "node: { labels: { team: thor } }",
+        "node.labels.team",
+    ),
+    (
+        "node: { labels_exactly: { team: ironman, kubernetes.io/os: linux } }",
+        "node: { labels_exactly: { team: ironman } }",
+        "node.labels_exactly",
+    ),
+    (
+        "node: { labels_absent: [tier] }",
+        "node: { labels_absent: [team] }",
+        "node.labels_absent.team",
+    ),
+    (
+        "node: { labels_at_creation: { team: ironman } }",
+        "node: { labels_at_creation: { tier: x } }",
+        "node.labels_at_creation.tier",
+    ),
+    (
+        "node: { taints: ['gpu:NoExecute', 'dedicated=batch:NoSchedule'] }",
+        "node: { taints: ['gpu:NoExecute'] }",
+        "node.taints",
+    ),
+    (
+        "node: { taints_include: ['gpu=:NoExecute'] }",
+        "node: { taints_include: ['x:NoExecute'] }",
+        "node.taints_include.x:NoExecute",
+    ),
+    (
+        "node: { taints_absent: ['x:NoExecute'] }",
+        "node: { taints_absent: ['gpu:NoExecute'] }",
+        "node.taints_absent.gpu:NoExecute",
+    ),
+    (
+        "node: { taints_at_creation: ['dedicated=batch:NoSchedule'] }",
+        "node: { taints_at_creation: ['dedicated=x:NoSchedule'] }",
+        "node.taints_at_creation.dedicated=x:NoSchedule",
+    ),
+    ("node: { ready: true }", "node: { ready: false }", "node.ready"),
+    (
+        "aws: { eks.DescribeCluster: 1 }",
+        "aws: { eks.DescribeCluster: 0 }",
+        "aws.eks.DescribeCluster",
+    ),
+    (
+        "aws: { eks.DescribeCluster: { min: 1 } }",
+        "aws: { eks.DescribeCluster: { min: 2 } }",
+        "aws.eks.DescribeCluster",
+    ),
+    (
+        "aws: { imds.meta-data/*: { max: 1 } }",
+        "aws: { imds.meta-data/*: { max: 0 } }",
+        "aws.imds.meta-data/*",
+    ),
+    (
+        "aws_order: [imds.meta-data/instance-id, eks.DescribeCluster]",
+        "aws_order: [eks.DescribeCluster, imds.meta-data/instance-id]",
+        "aws_order",
+    ),
+    (
+        "files: { /etc/kubernetes/pki/ca.crt: { contains: [BEGIN], lacks: [END], mode: '0644' } }",
+        "files: { /etc/kubernetes/pki/ca.crt: { mode: '0600' } }",
+        "files./etc/kubernetes/pki/ca.crt.mode",
+    ),
+    (
+        "files: { /etc/kubernetes/pki/ca.crt: {} }",
+        "files: { /etc/kubernetes/pki/ca.crt: { exists: false } }",
+        "files./etc/kubernetes/pki/ca.crt.exists",
+    ),
+    (
+        "files: { /etc/kubernetes/pki/ca.crt: { contains: [CERT] } }",
+        "files: { /etc/kubernetes/pki/ca.crt: { lacks: [CERT] } }",
+        "files./etc/kubernetes/pki/ca.crt.lacks",
+    ),
+    (
+        "units: { kubelet.service: active }",
+        "units: { docker.service: active }",
+        "units.docker.service",
+    ),
+    (
+        "kubelet: { argv: ['--max-pods=29', '--max-pods 29', '--v=2', '--v 2'] }",
+        "kubelet: { argv: ['--max-pods=2'] }",
+        "kubelet.argv.--max-pods=2",
+    ),
+    (
+        "kubelet: { argv_absent: ['--cloud-provider'] }",
+        "kubelet: { argv_absent: ['--max-pods'] }",
+        "kubelet.argv_absent.--max-pods",
+    ),
+    (
+        "kubelet: { config: { clusterDNS: [10.100.0.10], evictionHard.memory.available: 100Mi } }",
+        "kubelet: { config: { clusterDNS: [10.100.0.11] } }",
+        "kubelet.config.clusterDNS",
+    ),
+    (
+        "kubelet: { starts: 1 }",
+        "kubelet: { starts: 2 }",
+        "kubelet.starts",
+    ),
+    (
+        "user_data: { succeeded: true }",
+        "user_data: { succeeded: false }",
+        "user_data.succeeded",
+    ),
+    (
+        "user_data: { exit_codes: { part-001: 0 } }",
+        "user_data: { exit_codes: { part-002: 0 } }",
+        "user_data.exit_codes.part-002",
+    ),
+    (
+        "user_data: { output_contains: [is started] }",
+        "user_data: { output_contains: [is stopped] }",
+        "user_data.output_contains",
+    ),
+    ("pod: { answers: true }", "pod: { answers: false }", "pod.answers"),
+];
+
+#[test]
+fn every_expectation_can_hold_and_can_fail() {
+    for (met, unmet, key) in PAIRS {
+        let (good, bad) = (plan(met), plan(unmet));
+        assert_eq!(broken(&good, &whole()), [], "{met}");
+        assert_eq!(judge(&good, &whole()).outcome, Outcome::Passed, "{met}");
+        let told = broken(&bad, &whole());
+        assert_eq!(
+            told.first().map(|check| check.key.as_str()),
+            Some(*key),
+            "{unmet}: {told:#?}"
+        );
+        assert_eq!(judge(&bad, &whole()).outcome, Outcome::Failed);
+    }
+}
+
+#[test]
+fn nothing_holds_of_what_was_never_seen() {
+    let nothing = observed([What::Isolated]);
+    // What asks for the absence of calls holds where nothing called.
+    let absent = ["aws: { imds.meta-data/*: { max: 1 } }"];
+    for (met, ..) in PAIRS.iter().filter(|(met, ..)| !absent.contains(met)) {
+        assert_ne!(broken(&plan(met), &nothing), [], "{met}");
+    }
+}
+
+#[test]
+fn two_expected_requests_need_two_requests() {
+    let mut observation = whole();
+    let client = Certificate {
+        name: "csr-2".into(),
+        signer: "kubernetes.io/kubelet-serving".into(),
+        ..Certificate::default()
+    };
+    observation.certificates.push(client);
+    // The first entry fits both requests, the second only the first: the first must yield.
+    let wanted = plan(
+        "certificates: [{ signer: kubernetes.io/kubelet-serving }, { signer: kubernetes.io/kubelet-serving, issued: true }]",
+    );
+    assert_eq!(broken(&wanted, &observation), []);
+}

@@ -1,0 +1,142 @@
+//! Joins that are held against expectations.
+
+mod expectations;
+mod outcome;
+mod progress;
+
+use serde_json::json;
+
+use super::judge;
+use crate::expect::Expect;
+use crate::observation::{
+    Audit, Certificate, Collected, CollectedFile, Observation, PodResult, Refusal, Served, UserDataResult,
+    What,
+};
+use crate::phases::tests::{accepted, join, journal, observed, serving};
+use crate::plan::{Plan, tests};
+use crate::verdict::Check;
+
+pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
+
+pub(super) fn plan(expect: &str) -> Plan {
+    let expect: Expect = serde_json::from_value(crate::yaml::parse(expect).unwrap().to_json()).unwrap();
+    Plan {
+        expect,
+        ..tests::plan()
+    }
+}
+
+/// A whole join with everything that a scenario can ask for.
+pub(super) fn whole() -> Observation {
+    let audit = What::Audit(Audit {
+        verb: "create".into(),
+        resource: "nodes".into(),
+        namespace: None,
+        name: Some(NAME.into()),
+        username: format!("system:node:{NAME}"),
+        groups: ["system:nodes", "system:bootstrappers", "system:authenticated"]
+            .map(String::from)
+            .to_vec(),
+        code: 201,
+        message: None,
+        object: None,
+    });
+    let mut whats = join();
+    whats.extend([
+        What::Isolated,
+        audit,
+        journal("kubelet.service", "systemd", "Started Kubernetes Kubelet."),
+    ]);
+    let labels = json!({"team": "ironman", "kubernetes.io/os": "linux"});
+    let node = json!({
+        "metadata": {"name": NAME, "labels": labels},
+        "spec": {
+            "providerID": "aws:///eu-west-1a/i-0b22a22eec53b9321",
+            "taints": [
+                {"key": "dedicated", "value": "batch", "effect": "NoSchedule"},
+                {"key": "gpu", "effect": "NoExecute"},
+                {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+            ],
+        },
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": "192.168.40.16"}],
+            "capacity": {"pods": "29", "memory": "8Gi"},
+            "nodeInfo": {"kubeletVersion": "v1.20.2"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    });
+    let certificate = Certificate {
+        requestor: format!("system:node:{NAME}"),
+        common_name: Some(format!("system:node:{NAME}")),
+        organizations: vec!["system:nodes".into()],
+        dns_names: vec![NAME.into()],
+        ip_addresses: vec!["192.168.40.16".into()],
+        usages: vec![
+            "digital signature".into(),
+            "key encipherment".into(),
+            "server auth".into(),
+        ],
+        decided_by: Some("eks:certificate-controller".into()),
+        ..serving(Some(true), true)
+    };
+    let file = CollectedFile {
+        exists: true,
+        mode: 0o644,
+        text: "BEGIN CERTIFICATE\n".into(),
+    };
+    Observation {
+        node_at_creation: Some(node.clone()),
+        node: Some(node),
+        certificates: vec![certificate],
+        collected: Some(Collected {
+            kubelet_argv: Some(
+                ["/usr/bin/kubelet", "--max-pods=29", "--v", "2"]
+                    .map(String::from)
+                    .to_vec(),
+            ),
+            configz: Some(json!({"kubeletconfig": {
+                "clusterDNS": ["10.100.0.10"], "evictionHard": {"memory.available": "100Mi"},
+            }})),
+            files: [("/etc/kubernetes/pki/ca.crt".to_owned(), file)].into(),
+            units: [("kubelet.service".to_owned(), "active".to_owned())].into(),
+            served: Some(Served {
+                fingerprint: Some("f".into()),
+                verified: true,
+                error: None,
+            }),
+            user_data: Some(UserDataResult {
+                ran: true,
+                exit_codes: [("part-001".to_owned(), 0)].into(),
+                output: "the kubelet is started\n".into(),
+                ..UserDataResult::default()
+            }),
+            pod: Some(PodResult {
+                answered: true,
+                detail: "Running".into(),
+            }),
+        }),
+        ..observed(whats)
+    }
+}
+
+pub(super) fn broken(plan: &Plan, observation: &Observation) -> Vec<Check> {
+    judge(plan, observation)
+        .checks
+        .into_iter()
+        .filter(|check| !check.held)
+        .collect()
+}
+
+pub(super) fn unmapped() -> What {
+    let What::Authentication(mut decision) = accepted() else {
+        unreachable!("it is a decision")
+    };
+    decision.accepted = false;
+    decision.refusal = Some(Refusal::NotMapped);
+    What::Authentication(decision)
+}
+
+/// A join that stops because its role is not mapped: refused at 5 s.
+pub(super) fn stopped() -> Observation {
+    observed(join().into_iter().take(5).chain([unmapped(), What::Isolated]))
+}

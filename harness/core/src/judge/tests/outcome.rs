@@ -1,0 +1,121 @@
+//! Which outcome and which diagnosis a verdict has.
+
+use serde_json::json;
+
+use super::{broken, plan, stopped, whole};
+use crate::fault::Service;
+use crate::judge::judge;
+use crate::observation::{AwsCall, Observation, Seen, What};
+use crate::phase::Phase;
+use crate::phases::tests::{aws, observed};
+use crate::verdict::{Cause, Outcome};
+
+#[test]
+fn a_join_with_no_proof_of_isolation_is_errored() {
+    let mut observation = whole();
+    observation.timeline.retain(|seen| seen.what != What::Isolated);
+    assert!(matches!(
+        judge(&plan("phase: ready"), &observation).outcome,
+        Outcome::Errored(_)
+    ));
+    let exit = What::ContainerExited {
+        code: 97,
+        lines: vec!["no harness".into()],
+    };
+    let Outcome::Errored(reason) = judge(&plan("phase: ready"), &observed([exit])).outcome else {
+        panic!()
+    };
+    assert_eq!(
+        reason,
+        "the node's container ended with 97 before it reached the harness: no harness"
+    );
+}
+
+#[test]
+fn a_call_that_the_fake_does_not_know_fails_any_verdict() {
+    let mut observation = whole();
+    let call = AwsCall {
+        known: false,
+        path: "/x".into(),
+        ..aws(Service::Ec2, "RunInstances", 400)
+    };
+    observation.timeline.push(Seen {
+        at: 0,
+        what: What::Aws(call),
+    });
+    let told = broken(&plan("phase: ready"), &observation);
+    assert_eq!(
+        (told[0].key.as_str(), told[0].seen.as_str()),
+        ("aws", "ec2.RunInstances /x")
+    );
+}
+
+#[test]
+fn a_fault_that_never_fired_fails_the_verdict_unless_it_may() {
+    for (may_fire, fired, held) in [(false, 0, false), (false, 2, true), (true, 0, true)] {
+        let mut plan = plan("phase: ready");
+        plan.faults =
+            serde_json::from_value(json!([{"service": "eks", "effect": "refuse", "may_fire": may_fire}]))
+                .unwrap();
+        let observation = Observation {
+            faults_fired: [(0, fired)].into(),
+            ..whole()
+        };
+        assert_eq!(broken(&plan, &observation).is_empty(), held, "{may_fire} {fired}");
+    }
+}
+
+#[test]
+fn a_scenario_that_must_fail_passes_at_its_phase_for_its_cause_only() {
+    for (expect, observation, outcome) in [
+        (
+            "{ phase: kubelet-started, diagnosis: role-not-mapped }",
+            stopped(),
+            Outcome::Passed,
+        ),
+        ("{ diagnosis: role-not-mapped }", stopped(), Outcome::Passed),
+        (
+            "{ phase: configured, diagnosis: role-not-mapped }",
+            stopped(),
+            Outcome::Failed,
+        ),
+        (
+            "{ phase: kubelet-started, diagnosis: label-refused }",
+            stopped(),
+            Outcome::Failed,
+        ),
+        (
+            "{ phase: kubelet-started, diagnosis: role-not-mapped }",
+            whole(),
+            Outcome::Failed,
+        ),
+        ("phase: ready", stopped(), Outcome::Failed),
+    ] {
+        let verdict = judge(&plan(expect), &observation);
+        assert_eq!(verdict.outcome, outcome, "{expect}: {:#?}", verdict.checks);
+    }
+}
+
+#[test]
+fn a_diagnosis_stands_in_verdicts_of_joins_that_stopped() {
+    let cause = |expect: &str, observation: &Observation| {
+        judge(&plan(expect), observation).diagnosis.map(|d| d.cause)
+    };
+    assert_eq!(cause("phase: ready", &stopped()), Some(Cause::RoleNotMapped));
+    assert_eq!(
+        cause(
+            "{ phase: kubelet-started, diagnosis: role-not-mapped }",
+            &stopped()
+        ),
+        Some(Cause::RoleNotMapped)
+    );
+    assert_eq!(cause("phase: kubelet-started", &stopped()), None);
+    assert_eq!(cause("node: { name: x }", &whole()), None);
+}
+
+#[test]
+fn reached_phases_stand_in_the_verdict() {
+    let verdict = judge(&plan("phase: ready"), &whole());
+    assert_eq!(verdict.phases[&Phase::Ready], 8000);
+    assert_eq!(verdict.phases[&Phase::Booted], 0);
+}

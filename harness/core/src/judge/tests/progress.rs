@@ -1,0 +1,117 @@
+//! When a join has come to its end.
+
+use super::{plan, stopped, unmapped, whole};
+use crate::judge::{Progress, progress};
+use crate::observation::{Observation, What};
+use crate::phases::tests::{join, journal, observed, serving};
+use crate::plan::{Plan, UserDataEngine, UserDataPlan};
+
+fn is_settled(plan: &Plan, observation: &Observation, now: u64) -> bool {
+    progress(plan, observation, now).is_settled()
+}
+
+#[test]
+fn a_join_that_must_succeed_settles_when_all_that_is_seen_from_outside_holds() {
+    let (ready, label) = (
+        plan("phase: ready"),
+        plan("{ phase: ready, node: { labels: { team: thor } } }"),
+    );
+    let part = |count: usize| observed(join().into_iter().take(count));
+    assert_eq!(
+        progress(&ready, &part(5), 5000),
+        Progress::Waiting {
+            on: "ready: at kubelet-started".into()
+        }
+    );
+    assert!(is_settled(&ready, &part(9), 8000));
+    assert!(!is_settled(&label, &whole(), 11_000));
+    assert!(is_settled(&label, &whole(), 90_000), "the limit");
+    // What is served is seen at the end only, and does not keep a join from its end.
+    let served =
+        plan("{ phase: ready, certificates: [{ signer: kubernetes.io/kubelet-serving, served: true }] }");
+    assert!(is_settled(&served, &part(9), 8000));
+}
+
+#[test]
+fn a_ready_node_gets_time_to_ask_for_its_certificate() {
+    let ready = plan("phase: ready");
+    let mut whats = join();
+    whats.remove(7);
+    let observation = observed(whats);
+    assert!(!is_settled(&ready, &observation, 8000));
+    assert!(is_settled(&ready, &observation, 10_000), "it never asked");
+    let mut whats = join();
+    whats[7] = What::Certificate(serving(None, false));
+    assert!(
+        !is_settled(&ready, &observed(whats), 20_000),
+        "it asked, and waits for an answer"
+    );
+}
+
+#[test]
+fn a_join_that_must_fail_settles_when_its_cause_has_held() {
+    let wanted = plan("{ phase: kubelet-started, diagnosis: role-not-mapped }");
+    assert!(!is_settled(&wanted, &stopped(), 7999));
+    assert!(
+        is_settled(&wanted, &stopped(), 8000),
+        "3 s after the refusal at 5 s"
+    );
+    let joined = observed(join());
+    assert!(!is_settled(&wanted, &joined, 8000));
+    assert!(
+        is_settled(&wanted, &joined, 11_000),
+        "it joined, which nothing mends"
+    );
+    let mut checked =
+        plan("{ phase: kubelet-started, diagnosis: role-not-mapped, user_data: { succeeded: true } }");
+    checked.user_data = Some(UserDataPlan {
+        engine: UserDataEngine::CloudInit,
+        base64: String::new(),
+        gzip: false,
+    });
+    assert!(!is_settled(&checked, &stopped(), 8000), "user data has not ended");
+}
+
+#[test]
+fn a_final_cause_ends_a_join_before_its_limit() {
+    let ready = plan("phase: ready");
+    let done = journal(
+        "cloud-final.service",
+        "cloud-init",
+        "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
+    );
+    let started_nothing = observed(join().into_iter().take(3).chain([done.clone()]));
+    assert!(!is_settled(&ready, &started_nothing, 5000));
+    assert!(
+        is_settled(&ready, &started_nothing, 6000),
+        "3 s after user data was done"
+    );
+    let exited = observed([What::ContainerExited {
+        code: 1,
+        lines: vec![],
+    }]);
+    assert!(is_settled(&ready, &exited, 0));
+    // A role may be mapped a little later, as eksctl does it: that takes ten times as long to be given up.
+    let unmapped_for_good = observed(join().into_iter().take(5).chain([unmapped(), done]));
+    assert!(!is_settled(&ready, &unmapped_for_good, 30_000));
+    assert!(is_settled(&ready, &unmapped_for_good, 36_000));
+}
+
+#[test]
+fn without_a_phase_the_end_of_user_data_is_waited_for() {
+    let mut wanted = plan("aws: { eks.DescribeCluster: 1 }");
+    wanted.user_data = Some(UserDataPlan {
+        engine: UserDataEngine::CloudInit,
+        base64: String::new(),
+        gzip: false,
+    });
+    let mut whats: Vec<What> = join().into_iter().take(3).collect();
+    assert!(!is_settled(&wanted, &observed(whats.clone()), 60_000));
+    whats.push(journal(
+        "cloud-final.service",
+        "systemd",
+        "Finished Execute cloud user/final scripts.",
+    ));
+    assert!(!is_settled(&wanted, &observed(whats.clone()), 4000));
+    assert!(is_settled(&wanted, &observed(whats), 6000));
+}
