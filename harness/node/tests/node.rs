@@ -280,6 +280,55 @@ user_data: |
 expect: { phase: booted }
 "#;
 
+/// With `AMAZON_EKS_AMI` set to a checkout of awslabs/amazon-eks-ami at v20220824.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a checkout of awslabs/amazon-eks-ami"]
+async fn the_script_of_amazon_starts_a_kubelet_unmodified() {
+    let bench = Bench::new().await;
+    let mut plan = plan(OF_AMAZON);
+    let manifest = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/overlays/amazon-eks-ami-2022/overlay.yaml"
+    );
+    let files = nodejoin_core::files::Disk::with_variables(std::env::vars());
+    plan.image.overlay = nodejoin_core::overlay::load(std::path::Path::new(manifest), &files).unwrap();
+    let (node, mut events) = bench.boot(&plan, None).await;
+    until(&node, user_data_is_over).await;
+    let files = ["/etc/eks/bootstrap.sh", "/var/lib/kubelet/kubeconfig"];
+    let collected = node
+        .collect(&ask(&files, &[], &plan, &bench.aws.ca_pem))
+        .await
+        .unwrap();
+    let told = collected.user_data.unwrap();
+    while let Ok(event) = events.try_recv() {
+        println!("{:?}", event.what);
+    }
+    println!("{}", told.output);
+    assert_eq!(told.exit_codes["part-001"], 0);
+    let theirs = plan
+        .image
+        .overlay
+        .iter()
+        .find(|f| f.to == "/etc/eks/bootstrap.sh")
+        .unwrap();
+    let script = &collected.files["/etc/eks/bootstrap.sh"];
+    assert_eq!(
+        (script.mode, &script.text),
+        (0o755, &std::fs::read_to_string(&theirs.from).unwrap())
+    );
+    let argv = collected.kubelet_argv.expect("a kubelet runs");
+    assert!(argv.iter().any(|word| word == "--node-labels=a=b"), "{argv:?}");
+    bench.end().await;
+}
+
+const OF_AMAZON: &str = r#"name: of Amazon
+user_data: |
+  #!/bin/bash
+  set -ex
+  /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd --kubelet-extra-args '--node-labels=a=b'
+expect: { phase: booted }
+"#;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_direct_engine_runs_the_same_parts() {
     let bench = Bench::new().await;
