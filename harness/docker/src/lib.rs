@@ -31,6 +31,7 @@ mod probe;
 mod run;
 mod settings;
 mod start;
+mod sweep;
 mod teardown;
 
 pub use engine::{Engine, Facts};
@@ -40,4 +41,5 @@ pub use images::{ImageEvent, ImageRef, Images, ListedImage, Progress, Pruned};
 pub use privileges::Privileges;
 pub use run::{Run, RunNetwork, Started};
 pub use settings::{Assets, ImageSettings};
+pub use sweep::{Sweep, Swept, sweep};
 pub use teardown::TearDown;

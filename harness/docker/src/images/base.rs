@@ -137,17 +137,32 @@ impl Workshop {
             Ok(running) => running,
             Err(why) => return Err(give_up(why)),
         };
-        let raw = format!("{}-raw", target.hash);
-        let imported = self.import(&raw, tree).await.map_err(|error| chain(&error));
-        // The tool's own word is better than that of an engine that got half an archive.
-        if let Err(why) = end.await.and(imported) {
-            return Err(give_up(why));
+        let tag = format!("{}-raw", target.hash);
+        let raw = format!("nodejoin/base:{tag}");
+        let imported = self.import(&tag, tree).await.map_err(|error| chain(&error));
+        let made = match end.await {
+            // The tool's own word is better than that of an engine that got half an archive.
+            Err(why) => Err(give_up(why)),
+            Ok(()) => match imported {
+                Err(why) => Err(give_up(why)),
+                Ok(()) => self.relabel(bench, target, &raw).await,
+            },
+        };
+        self.untag(&raw).await;
+        made
+    }
+
+    /// Takes back a name that an image had while it was made. What others start from stays.
+    pub(crate) async fn untag(&self, image: &str) {
+        let options = RemoveImageOptionsBuilder::new().noprune(true).build();
+        if let Err(error) = self
+            .engine
+            .docker()
+            .remove_image(image, Some(options), None)
+            .await
+        {
+            tracing::debug!(image, %error, "could not be untagged");
         }
-        let raw = format!("nodejoin/base:{raw}");
-        let labelled = self.relabel(bench, target, &raw).await;
-        let untag = RemoveImageOptionsBuilder::new().noprune(true).build();
-        let _ = self.engine.docker().remove_image(&raw, Some(untag), None).await;
-        labelled
     }
 
     async fn import(

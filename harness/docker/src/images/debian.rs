@@ -15,17 +15,19 @@ use crate::settings::ImageSettings;
 
 /// Where the host keeps Debian's keys, when it has them.
 const KEYRING: &str = "usr/share/keyrings/debian-archive-keyring.gpg";
-/// What Debian's own slim images leave out, so that both ways lead to the same image.
-const SLIM: [&str; 8] = [
-    "path-exclude=/usr/share/doc/*",
-    "path-include=/usr/share/doc/*/copyright",
-    "path-exclude=/usr/share/groff/*",
-    "path-exclude=/usr/share/info/*",
-    "path-exclude=/usr/share/linda/*",
-    "path-exclude=/usr/share/lintian/*",
-    "path-exclude=/usr/share/locale/*",
-    "path-exclude=/usr/share/man/*",
-];
+/// Leaves out what Debian's own slim images leave out, now and in later installations, so that both ways lead to the same image.
+/// Not by the tool's `--dpkgopt`: that makes it filter archives by a Python program, which a host may not have.
+const SLIM: &str = r#"
+cd "$1"
+{
+  for kind in doc groff info linda lintian locale man; do echo "path-exclude /usr/share/$kind/*"; done
+  echo 'path-include /usr/share/doc/*/copyright'
+} > etc/dpkg/dpkg.cfg.d/docker
+find usr/share/doc -type f ! -name copyright -delete
+find usr/share/doc -type l -delete
+find usr/share/doc -type d -empty -delete
+rm -rf usr/share/groff/* usr/share/info/* usr/share/lintian/* usr/share/locale/* usr/share/man/*
+"#;
 
 /// The tool, ready to run.
 pub(crate) struct Mmdebstrap {
@@ -74,7 +76,7 @@ impl Mmdebstrap {
         command
             .arg(&self.program)
             .args(["--variant=minbase", "--include=ca-certificates"]);
-        command.args(SLIM.map(|option| format!("--dpkgopt={option}")));
+        command.arg(format!("--customize-hook={SLIM}"));
         if let Some(keyring) = &self.keyring {
             command.arg(format!("--keyring={}", keyring.display()));
         }

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use bollard::query_parameters::RemoveImageOptionsBuilder;
-
 use crate::error::DockerError;
 use crate::images::ImageRef;
 use crate::images::programs::{files_of, read_version, target, version};
@@ -141,12 +139,7 @@ impl Workshop {
             ..target
         };
         self.relabel(&mut bench, &labelled, &raw.image()).await?;
-        let untag = RemoveImageOptionsBuilder::new().noprune(true).build();
-        let _ = self
-            .engine
-            .docker()
-            .remove_image(&raw.image(), Some(untag), None)
-            .await;
+        self.untag(&raw.image()).await;
         self.remove_stages(&labelled.name).await;
         bench.done();
         self.made(&image).await

@@ -1,0 +1,279 @@
+//! What dead runs left: found by label, told apart from what live runs have, and removed.
+
+use std::collections::HashMap;
+use std::time::SystemTime;
+
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+};
+
+use crate::engine::Engine;
+use crate::error::DockerError;
+use crate::labels;
+use crate::owner::{Liveness, Owner, started};
+use crate::run::KEPT;
+use crate::teardown::{chain, remove_container, remove_network, remove_volume};
+
+/// What a sweep found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// What was removed, or would be in a dry run.
+    pub removed: Vec<String>,
+    /// What could not be removed, each with the reason.
+    pub left: Vec<String>,
+    /// How many objects of live runs stay.
+    pub live: usize,
+    /// Containers of dead runs that were kept on purpose; they stay until they expire or a sweep asks for them.
+    pub kept: Vec<String>,
+}
+
+/// What a sweep is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sweep {
+    /// Nothing is removed.
+    pub dry_run: bool,
+    /// Containers that were kept on purpose go, too.
+    pub kept: bool,
+}
+
+/// Removes the containers, networks and volumes of runs that are dead: whose process is gone, or whose time is over. Objects of
+/// live runs, of processes that cannot be seen from here, and without our labels stay.
+///
+/// # Errors
+/// When the engine does not list its objects; an object that cannot be removed is no error but is said.
+pub async fn sweep(engine: &Engine, dry_run: bool) -> Result<Swept, DockerError> {
+    Sweep { dry_run, kept: false }.run(engine).await
+}
+
+impl Sweep {
+    /// Sweeps, see [`sweep`].
+    ///
+    /// # Errors
+    /// As for [`sweep`].
+    pub async fn run(self, engine: &Engine) -> Result<Swept, DockerError> {
+        let judge = Judge {
+            here: Owner::current(),
+            local: engine.is_local(),
+            now: SystemTime::now(),
+        };
+        let mut swept = Swept::default();
+        for object in find(engine).await? {
+            match judge.fate(&object, self.kept) {
+                Fate::Stays => swept.live += 1,
+                Fate::Kept => swept.kept.push(object.title()),
+                Fate::Goes if self.dry_run => swept.removed.push(object.title()),
+                Fate::Goes => match object.remove(engine).await {
+                    Ok(()) => swept.removed.push(object.title()),
+                    // A network or volume of a kept container is in use.
+                    Err(_) if !swept.kept.is_empty() && object.kind != Kind::Container => {
+                        swept.kept.push(object.title())
+                    }
+                    Err(error) => swept.left.push(format!("{}: {}", object.title(), chain(&error))),
+                },
+            }
+        }
+        Ok(swept)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Container,
+    Network,
+    Volume,
+}
+
+/// Something with a run's label.
+#[derive(Debug, Clone)]
+struct Object {
+    kind: Kind,
+    id: String,
+    name: String,
+    labels: HashMap<String, String>,
+}
+
+impl Object {
+    fn title(&self) -> String {
+        let kind = match self.kind {
+            Kind::Container => "container",
+            Kind::Network => "network",
+            Kind::Volume => "volume",
+        };
+        let run = self.labels.get(labels::RUN).map_or("", String::as_str);
+        format!("{kind} {} of run {run}", self.name)
+    }
+
+    async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
+        match self.kind {
+            Kind::Container => remove_container(engine.docker(), &self.id).await,
+            Kind::Network => remove_network(engine.docker(), &self.id).await,
+            Kind::Volume => remove_volume(engine.docker(), &self.id).await,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    Kept,
+    Goes,
+}
+
+/// Says what is to become of an object.
+struct Judge {
+    here: Owner,
+    /// Whether the engine is on this machine: then an object of another boot is of a process that is gone.
+    local: bool,
+    now: SystemTime,
+}
+
+impl Judge {
+    fn fate(&self, object: &Object, with_kept: bool) -> Fate {
+        let Some(owner) = labels::owner(&object.labels) else {
+            return Fate::Stays;
+        };
+        if labels::is_expired(&object.labels, self.now) {
+            return Fate::Goes;
+        }
+        let rebooted = self.local && !owner.boot.is_empty() && owner.boot != self.here.boot;
+        let is_dead = rebooted || owner.liveness(&self.here, started) == Liveness::Dead;
+        match is_dead {
+            true if object.name.ends_with(KEPT) && !with_kept => Fate::Kept,
+            true => Fate::Goes,
+            false => Fate::Stays,
+        }
+    }
+}
+
+/// Everything with a run's label, in the order in which it can be removed.
+async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
+    let docker = engine.docker();
+    let filter = HashMap::from([("label", vec![labels::RUN.to_owned()])]);
+    let list = |what: &str| DockerError::engine("list", what.to_owned());
+
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filter)
+        .build();
+    let containers = docker
+        .list_containers(Some(options))
+        .await
+        .map_err(list("containers"))?;
+    let containers = containers.into_iter().map(|it| {
+        let id = it.id.unwrap_or_default();
+        let name = it
+            .names
+            .unwrap_or_default()
+            .first()
+            .map_or_else(|| id.clone(), |name| name.trim_start_matches('/').to_owned());
+        Object {
+            kind: Kind::Container,
+            name,
+            id,
+            labels: it.labels.unwrap_or_default(),
+        }
+    });
+    let options = ListNetworksOptionsBuilder::new().filters(&filter).build();
+    let networks = docker
+        .list_networks(Some(options))
+        .await
+        .map_err(list("networks"))?;
+    let networks = networks.into_iter().map(|it| Object {
+        kind: Kind::Network,
+        id: it.id.unwrap_or_default(),
+        name: it.name.unwrap_or_default(),
+        labels: it.labels.unwrap_or_default(),
+    });
+    let options = ListVolumesOptionsBuilder::new().filters(&filter).build();
+    let volumes = docker
+        .list_volumes(Some(options))
+        .await
+        .map_err(list("volumes"))?
+        .volumes
+        .unwrap_or_default();
+    let volumes = volumes.into_iter().map(|it| Object {
+        kind: Kind::Volume,
+        id: it.name.clone(),
+        name: it.name,
+        labels: it.labels,
+    });
+    Ok(containers.chain(networks).chain(volumes).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn judge() -> Judge {
+        Judge {
+            here: Owner::current(),
+            local: true,
+            now: SystemTime::now(),
+        }
+    }
+
+    fn object(owner: &Owner, made: SystemTime) -> Object {
+        let labels = labels::of("abcdefgh", "node", owner, made);
+        Object {
+            kind: Kind::Container,
+            id: "1".to_owned(),
+            name: "nodejoin-abcdefgh-node-1".to_owned(),
+            labels,
+        }
+    }
+
+    #[test]
+    fn the_living_keep_what_they_have() {
+        let now = SystemTime::now();
+        assert_eq!(judge().fate(&object(&Owner::current(), now), true), Fate::Stays);
+        let reused = Owner {
+            started: 1,
+            ..Owner::current()
+        };
+        assert_eq!(judge().fate(&object(&reused, now), false), Fate::Goes);
+    }
+
+    #[test]
+    fn an_object_whose_time_is_over_goes() {
+        let old = SystemTime::now() - Duration::from_secs(100 * 3600);
+        assert_eq!(judge().fate(&object(&Owner::current(), old), false), Fate::Goes);
+    }
+
+    #[test]
+    fn a_process_of_another_boot_is_gone_only_from_this_machine() {
+        let other = Owner {
+            boot: "before".to_owned(),
+            ..Owner::current()
+        };
+        let now = SystemTime::now();
+        assert_eq!(judge().fate(&object(&other, now), false), Fate::Goes);
+        assert_eq!(
+            Judge {
+                local: false,
+                ..judge()
+            }
+            .fate(&object(&other, now), false),
+            Fate::Stays
+        );
+    }
+
+    #[test]
+    fn what_was_kept_stays_until_it_is_asked_for() {
+        let gone = Owner {
+            started: 1,
+            ..Owner::current()
+        };
+        let mut kept = object(&gone, SystemTime::now());
+        kept.name.push_str(KEPT);
+        assert_eq!(judge().fate(&kept, false), Fate::Kept);
+        assert_eq!(judge().fate(&kept, true), Fate::Goes);
+    }
+
+    #[test]
+    fn what_is_not_wholly_ours_stays() {
+        let mut theirs = object(&Owner::current(), SystemTime::now());
+        theirs.labels.retain(|key, _| key == labels::RUN);
+        assert_eq!(judge().fate(&theirs, true), Fate::Stays);
+    }
+}
