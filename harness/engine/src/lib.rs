@@ -1,1 +1,36 @@
-//! Under construction.
+//! Runs plans: brings up what they share, drives each to its verdict, reports, and removes everything.
+//!
+//! ```text
+//! Harness (images, Run) -- first scenario --> Ground (network, fakes, control plane)
+//!    each plan:  Claims -> Tenancy (world + tenant) -> Node -> Observer -> judge -> Evidence -> given back
+//!    all of it:  one stream of RunEvent -> console, JSON lines, JUnit
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `harness`, `ground` | what scenarios share, and when it starts |
+//! | `claims` | keeps two scenarios from holding one name |
+//! | `runner` | many plans, cancellation, teardown |
+//! | `scenario`, `tenancy`, `observer` | one plan, from its world to its verdict |
+//! | `evidence`, `report` | what is left to read |
+
+mod claims;
+mod direct;
+mod error;
+mod events;
+mod evidence;
+mod ground;
+mod harness;
+mod observer;
+mod registry;
+pub mod report;
+mod runner;
+mod scenario;
+mod settings;
+mod tenancy;
+
+pub use error::EngineError;
+pub use events::Events;
+pub use harness::{Harness, new_run_id};
+pub use runner::{count, run_all};
+pub use settings::{Keep, Settings};

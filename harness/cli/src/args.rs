@@ -1,0 +1,143 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
+#[derive(Debug, Parser)]
+#[command(name = "nodejoin", version, about, after_help = EXIT_CODES)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 passed; 1 a scenario failed; 2 the command line or a scenario file is wrong;
+3 this host cannot run the harness; 4 the harness could not tell; 130 ended by the user.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios and say of each whether its node joined as it should
+    Run(Run),
+    /// Print the plan of a scenario, with every default, without starting anything
+    Plan(Plan),
+    /// List scenarios
+    List(List),
+    /// Print the JSON schema of a scenario, for editors
+    Schema,
+    /// Make, list or remove images
+    Images(Images),
+    /// Check what this host needs; changes nothing
+    Doctor,
+    /// Remove what runs that are no longer alive left behind
+    Sweep(Sweep),
+}
+
+/// `nodejoin run`
+#[derive(Debug, ClapArgs)]
+pub struct Run {
+    /// Scenario files or folders of them
+    #[arg(default_value = "scenarios")]
+    pub paths: Vec<PathBuf>,
+    /// Only scenarios whose id or name contains this text
+    #[arg(long, short = 'E')]
+    pub filter: Option<String>,
+    /// How many scenarios run at once
+    #[arg(long, short, default_value_t = 1, env = "NODEJOIN_JOBS")]
+    pub jobs: usize,
+    /// Keep nodes, network and control plane after the run, to look into them
+    #[arg(long, value_enum, default_value_t = Keep::Never, default_missing_value = "on-failure", num_args = 0..=1,
+          require_equals = true, env = "NODEJOIN_KEEP")]
+    pub keep: Keep,
+    /// Lay the files of this overlay manifest over every node, after the scenario's own
+    #[arg(long)]
+    pub overlay: Vec<PathBuf>,
+    /// Folder for the evidence of runs
+    #[arg(long, default_value = "target/nodejoin", env = "NODEJOIN_ARTIFACTS")]
+    pub artifacts_dir: PathBuf,
+    /// Write a JUnit report to this file
+    #[arg(long)]
+    pub junit: Option<PathBuf>,
+    /// What to print on standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Where images and programs come from
+    #[command(flatten)]
+    pub images: ImageArgs,
+}
+
+/// When something is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Keep {
+    /// Nothing is kept
+    Never,
+    /// Nodes that did not pass, and what they need
+    OnFailure,
+    /// Everything
+    Always,
+}
+
+/// What is printed on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a person
+    Text,
+    /// One event a line, as JSON
+    Json,
+}
+
+/// Where images and programs come from.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct ImageArgs {
+    /// Kubernetes release to use, such as `1.32.1`; what can be had without asking where absent
+    #[arg(long, env = "NODEJOIN_KUBERNETES")]
+    pub kubernetes: Option<String>,
+}
+
+/// `nodejoin plan`
+#[derive(Debug, ClapArgs)]
+pub struct Plan {
+    /// The scenario file
+    pub file: PathBuf,
+}
+
+/// `nodejoin list`
+#[derive(Debug, ClapArgs)]
+pub struct List {
+    /// Scenario files or folders of them
+    #[arg(default_value = "scenarios")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `nodejoin images`
+#[derive(Debug, ClapArgs)]
+pub struct Images {
+    /// What to do with images.
+    #[command(subcommand)]
+    pub command: ImagesCommand,
+    /// Where images and programs come from
+    #[command(flatten)]
+    pub images: ImageArgs,
+}
+
+/// What can be done with images.
+#[derive(Debug, Subcommand)]
+pub enum ImagesCommand {
+    /// Make every image that is not there yet
+    Build,
+    /// List images, and say which are current
+    List,
+    /// Remove images that no current recipe makes
+    Prune,
+}
+
+/// `nodejoin sweep`
+#[derive(Debug, ClapArgs)]
+pub struct Sweep {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+}

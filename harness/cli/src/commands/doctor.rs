@@ -1,0 +1,31 @@
+//! `nodejoin doctor`
+
+use nodejoin_core::exit_code::ExitCode;
+use nodejoin_docker::doctor::{self, State};
+
+use crate::args::ImageArgs;
+use crate::edge;
+
+/// Checks the host and prints what to set.
+pub(crate) async fn doctor() -> ExitCode {
+    let settings = edge::image_settings(&ImageArgs { kubernetes: None });
+    let results = doctor::check(&settings).await;
+    for result in &results {
+        println!("{:<6}{:<22}{}", word(result.state), result.name, result.seen);
+        if let Some(remedy) = &result.remedy {
+            remedy.lines().for_each(|line| println!("{:<28}do: {line}", ""));
+        }
+    }
+    match results.iter().any(|result| result.state == State::Bad) {
+        true => ExitCode::Host,
+        false => ExitCode::Passed,
+    }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Ok => "ok",
+        State::Warn => "warn",
+        State::Bad => "BAD",
+    }
+}

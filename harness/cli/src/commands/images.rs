@@ -1,0 +1,71 @@
+//! `nodejoin images`
+
+use std::sync::Arc;
+
+use nodejoin_core::exit_code::ExitCode;
+use nodejoin_docker::{DockerError, ImageEvent, Images};
+
+use crate::args::{Images as Args, ImagesCommand};
+use crate::edge;
+
+/// Makes, lists or removes images.
+pub(crate) async fn images(args: Args) -> ExitCode {
+    let engine = match edge::engine().await {
+        Ok(engine) => engine,
+        Err(code) => return code,
+    };
+    let images = Images::new(engine, edge::image_settings(&args.images), Arc::new(show));
+    let done = match args.command {
+        ImagesCommand::Build => build(&images).await,
+        ImagesCommand::List => list(&images).await,
+        ImagesCommand::Prune => prune(&images).await,
+    };
+    match done {
+        Ok(()) => ExitCode::Passed,
+        Err(error) => {
+            edge::complain("the images could not be handled", &error, error.hint());
+            ExitCode::Environment
+        }
+    }
+}
+
+async fn build(images: &Images) -> Result<(), DockerError> {
+    for image in images.build_all().await? {
+        println!("{} (Kubernetes {})", image.name, image.kubernetes);
+    }
+    Ok(())
+}
+
+async fn list(images: &Images) -> Result<(), DockerError> {
+    for image in images.list().await? {
+        let state = if image.is_current { "current" } else { "stale" };
+        let kubernetes = image.kubernetes.as_deref().unwrap_or("-");
+        let (size, hours) = (image.size as f64 / 1e6, image.age.as_secs() / 3600);
+        println!(
+            "{:<40}{:<15}{kubernetes:<10}{state:<9}{size:>7.0} MB{hours:>6} h",
+            image.name, image.role
+        );
+    }
+    Ok(())
+}
+
+async fn prune(images: &Images) -> Result<(), DockerError> {
+    let pruned = images.prune().await?;
+    pruned.removed.iter().for_each(|name| println!("removed {name}"));
+    pruned.left.iter().for_each(|name| eprintln!("left: {name}"));
+    println!(
+        "{} images removed, {:.0} MB by their own account",
+        pruned.removed.len(),
+        pruned.bytes as f64 / 1e6
+    );
+    Ok(())
+}
+
+/// Progress of builds, on standard error.
+fn show(event: ImageEvent) {
+    match event {
+        ImageEvent::Started { image, log } => eprintln!("making image {image} (output in {})", log.display()),
+        ImageEvent::Step { text, .. } => eprintln!("  {}", text.lines().next().unwrap_or_default()),
+        ImageEvent::Done { image, seconds } => eprintln!("made image {image} in {seconds:.0} s"),
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be said without an engine: plans, lists, the schema.
+
+use std::path::PathBuf;
+
+use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::plan::Plan as Resolved;
+use nodejoin_core::problem::ScenarioError;
+use nodejoin_core::scenario;
+
+use crate::args::{List, Plan};
+use crate::edge;
+
+/// `nodejoin plan FILE`
+pub(crate) fn plan(args: &Plan) -> ExitCode {
+    match load(std::slice::from_ref(&args.file)) {
+        Ok(plans) => plans.iter().fold(ExitCode::Passed, |_, plan| print_json(plan)),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// `nodejoin list [PATHS]`
+pub(crate) fn list(args: &List) -> ExitCode {
+    match load(&args.paths) {
+        Ok(plans) => {
+            plans
+                .iter()
+                .for_each(|plan| println!("{:<48} {}", plan.id.as_str(), plan.name));
+            ExitCode::Passed
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+/// `nodejoin schema`
+pub(crate) fn schema() -> ExitCode {
+    print_json(&nodejoin_core::schema::scenario_schema())
+}
+
+/// Reads the scenarios below some paths.
+pub(crate) fn load(paths: &[PathBuf]) -> Result<Vec<Resolved>, ScenarioError> {
+    let disk = edge::disk();
+    let found = scenario::discover(paths, &disk)?;
+    scenario::load_all(&found, &disk)
+}
+
+/// Prints everything that is wrong with the scenarios.
+pub(crate) fn refuse(error: &ScenarioError) -> ExitCode {
+    eprintln!("{}", error.with_hints());
+    ExitCode::Usage
+}
+
+fn print_json<T: serde::Serialize>(value: &T) -> ExitCode {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::Passed
+        }
+        Err(error) => {
+            edge::complain("could not print", &error, None);
+            ExitCode::Environment
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The commands, one file each.
+
+mod images;
+mod inspect;
+mod run;
+
+use nodejoin_core::exit_code::ExitCode;
+
+use crate::args::{Args, Command};
+
+/// Does what the command line says.
+pub(crate) async fn dispatch(args: Args) -> ExitCode {
+    match args.command {
+        Command::Run(args) => run::run(args).await,
+        Command::Plan(args) => inspect::plan(&args),
+        Command::List(args) => inspect::list(&args),
+        Command::Schema => inspect::schema(),
+        Command::Images(args) => images::images(args).await,
+        _ => ExitCode::Usage,
+    }
+}

@@ -1,0 +1,131 @@
+//! `nodejoin run`
+
+use std::path::Path;
+
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::plan::{OverlayFile, Plan};
+use nodejoin_core::problem::ScenarioError;
+use nodejoin_engine::report::console::Console;
+use nodejoin_engine::report::junit::Junit;
+use nodejoin_engine::{Events, Harness, Settings, new_run_id, run_all};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::args::{Format, Keep, Run};
+use crate::commands::inspect;
+use crate::edge;
+
+/// Runs scenarios.
+pub(crate) async fn run(args: Run) -> ExitCode {
+    let (plans, overlay) = match asked(&args) {
+        Ok(asked) => asked,
+        Err(error) => return inspect::refuse(&error),
+    };
+    if plans.is_empty() {
+        eprintln!("error: no scenario matches; `nodejoin list` prints those that are there");
+        return ExitCode::Usage;
+    }
+    let cancel = match edge::cancel_on_signals() {
+        Ok(cancel) => cancel,
+        Err(error) => {
+            edge::complain("could not listen for signals", &error, None);
+            return ExitCode::Host;
+        }
+    };
+    let engine = match edge::engine().await {
+        Ok(engine) => engine,
+        Err(code) => return code,
+    };
+    let (events, stream) = Events::stream();
+    let reports = tokio::spawn(report(stream, args.format, args.junit.clone()));
+    let harness = Harness::new(engine, new_run_id(), settings(&args, overlay), events.clone());
+    let told = tell_of_cancelling(&cancel, &events);
+    let summary = run_all(harness, &plans, &cancel).await;
+    told.abort();
+    drop(events);
+    match reports.await {
+        Ok(Ok(())) => ExitCode::of(&summary),
+        Ok(Err(code)) => code,
+        Err(error) => {
+            edge::complain("the report ended early", &error, None);
+            ExitCode::Environment
+        }
+    }
+}
+
+/// The plans that the command line means, and the overlay for all of them.
+fn asked(args: &Run) -> Result<(Vec<Plan>, Vec<OverlayFile>), ScenarioError> {
+    let mut plans = inspect::load(&args.paths)?;
+    if let Some(filter) = &args.filter {
+        plans
+            .retain(|plan| plan.id.as_str().contains(filter.as_str()) || plan.name.contains(filter.as_str()));
+    }
+    let disk = edge::disk();
+    let mut overlay = Vec::new();
+    for manifest in &args.overlay {
+        overlay.extend(nodejoin_core::overlay::load(manifest, &disk)?);
+    }
+    Ok((plans, overlay))
+}
+
+fn settings(args: &Run, overlay: Vec<OverlayFile>) -> Settings {
+    let keep = match args.keep {
+        Keep::Never => nodejoin_engine::Keep::Never,
+        Keep::OnFailure => nodejoin_engine::Keep::OnFailure,
+        Keep::Always => nodejoin_engine::Keep::Always,
+    };
+    Settings {
+        images: edge::image_settings(&args.images),
+        artifacts: edge::here().join(&args.artifacts_dir),
+        jobs: args.jobs,
+        keep,
+        overlay,
+    }
+}
+
+/// Says once that the run is ending: removing what it made can take a moment.
+fn tell_of_cancelling(
+    cancel: &tokio_util::sync::CancellationToken,
+    events: &Events,
+) -> tokio::task::JoinHandle<()> {
+    let (cancel, events) = (cancel.clone(), events.clone());
+    tokio::spawn(async move {
+        cancel.cancelled().await;
+        events.send(RunEvent::Cancelling);
+    })
+}
+
+/// Feeds every report from the one stream until it ends.
+async fn report(
+    mut stream: UnboundedReceiver<RunEvent>,
+    format: Format,
+    junit_file: Option<std::path::PathBuf>,
+) -> Result<(), ExitCode> {
+    let mut console = Console::new();
+    let mut junit = Junit::new();
+    while let Some(event) = stream.recv().await {
+        junit.take(&event);
+        match format {
+            Format::Text => console.show(&event),
+            Format::Json => print_line(&event),
+        }
+    }
+    junit_file.map_or(Ok(()), |file| write_junit(&junit, &file))
+}
+
+fn print_line(event: &RunEvent) {
+    if let Ok(line) = serde_json::to_string(event) {
+        println!("{line}");
+    }
+}
+
+fn write_junit(junit: &Junit, file: &Path) -> Result<(), ExitCode> {
+    let written = junit
+        .to_xml()
+        .map_err(std::io::Error::other)
+        .and_then(|xml| std::fs::write(file, xml));
+    written.map_err(|error| {
+        edge::complain(&format!("could not write `{}`", file.display()), &error, None);
+        ExitCode::Environment
+    })
+}

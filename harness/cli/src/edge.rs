@@ -1,0 +1,94 @@
+//! The edge of the process: its environment, signals, and the one place where errors are printed.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::files::Disk;
+use nodejoin_docker::{Engine, ImageSettings};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::ImageArgs;
+
+/// Files below this folder, with this process' environment for manifests.
+pub(crate) fn disk() -> Disk {
+    Disk::with_variables(std::env::vars())
+}
+
+/// Settings of images from flags and environment.
+pub(crate) fn image_settings(args: &ImageArgs) -> ImageSettings {
+    let mut settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+    if let Some(version) = &args.kubernetes {
+        settings.kubernetes = Some(version.clone());
+    }
+    settings
+}
+
+/// The container engine, or the exit code of a host without one.
+pub(crate) async fn engine() -> Result<Engine, ExitCode> {
+    Engine::connect().await.map_err(|error| {
+        complain("the container engine cannot be used", &error, error.hint());
+        ExitCode::Host
+    })
+}
+
+/// Prints an error with its causes, and the way out below it.
+pub(crate) fn complain(what: &str, error: &dyn Error, hint: Option<String>) {
+    eprintln!("error: {what}: {}", chain(error));
+    if let Some(hint) = hint {
+        eprintln!("  do: {hint}");
+    }
+}
+
+/// An error and its causes, each once.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.ends_with(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// An error of the host before anything could be done.
+pub(crate) fn host_error(what: &str, error: &dyn Error) -> std::process::ExitCode {
+    complain(what, error, None);
+    std::process::ExitCode::from(ExitCode::Host.code())
+}
+
+/// Cancels the token at the first signal that asks for an end, and leaves the process at the second.
+///
+/// The first gives the run its grace: everything is removed. Whoever asks twice wants out; `nodejoin sweep` removes the rest.
+pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let token = CancellationToken::new();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let cancelled = token.clone();
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hang_up.recv() => {}
+            }
+            if cancelled.is_cancelled() {
+                eprintln!("left at once: `nodejoin sweep` removes what is still there");
+                std::process::exit(ExitCode::Cancelled.code().into());
+            }
+            cancelled.cancel();
+        }
+    });
+    Ok(token)
+}
+
+/// A path as it is shown, and as the loader wants it.
+pub(crate) fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+}

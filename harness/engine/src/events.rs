@@ -1,0 +1,24 @@
+//! The sending end of a run's event stream.
+
+use nodejoin_core::event::RunEvent;
+use tokio::sync::mpsc;
+
+/// Clones send into the same stream. The stream ends when the last clone is gone.
+#[derive(Debug, Clone)]
+pub struct Events {
+    sender: mpsc::UnboundedSender<RunEvent>,
+}
+
+impl Events {
+    /// A stream and its receiving end.
+    #[must_use]
+    pub fn stream() -> (Self, mpsc::UnboundedReceiver<RunEvent>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self { sender }, receiver)
+    }
+
+    /// Sends one event. A reader that went away does not stop a run: it still has to be torn down.
+    pub fn send(&self, event: RunEvent) {
+        let _ = self.sender.send(event);
+    }
+}

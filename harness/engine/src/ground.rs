@@ -1,0 +1,73 @@
+//! A network with everything a node meets on it: the fakes at its gateway address, and a control plane.
+
+use nodejoin_cluster::ControlPlane;
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::plan::Network;
+use nodejoin_docker::{ImageRef, Run, RunNetwork};
+use nodejoin_fake_aws::{Bound, FakeAws, Listening, RegistryImage};
+
+use crate::error::EngineError;
+use crate::events::Events;
+
+/// What stands ready before the first node of a network boots.
+pub(crate) struct Ground {
+    pub(crate) network: RunNetwork,
+    pub(crate) fakes: Listening,
+    pub(crate) control_plane: ControlPlane,
+    /// What the fake registry serves.
+    pub(crate) images: Vec<RegistryImage>,
+}
+
+impl Ground {
+    /// Makes the network, lets the fakes listen and starts a control plane.
+    pub(crate) async fn start(
+        run: &Run,
+        network: Network,
+        image: &ImageRef,
+        images: Vec<RegistryImage>,
+        events: &Events,
+    ) -> Result<Self, EngineError> {
+        let provider = "local".to_owned();
+        events.send(RunEvent::ControlPlaneStarting {
+            provider: provider.clone(),
+        });
+        let network = run.network(role(network), network == Network::Isolated).await?;
+        let fakes = FakeAws::bind(run.id(), network.gateway)
+            .and_then(Bound::listen)
+            .map_err(EngineError::Fakes)?;
+        let control_plane = ControlPlane::start_local(run, image, &network, fakes.sts()).await?;
+        events.send(RunEvent::ControlPlaneReady {
+            provider,
+            kubernetes: control_plane.version.clone(),
+            seconds: control_plane
+                .start_times()
+                .iter()
+                .map(|part| part.took.as_secs_f64())
+                .sum(),
+            parts: control_plane
+                .start_times()
+                .iter()
+                .map(|part| (part.phase.to_owned(), part.took.as_secs_f64()))
+                .collect(),
+        });
+        Ok(Self {
+            network,
+            fakes,
+            control_plane,
+            images,
+        })
+    }
+
+    /// Ends the tasks of this process; containers and networks are the run's to remove.
+    pub(crate) async fn shut_down(self) {
+        self.control_plane.shut_down().await;
+        self.fakes.shut_down().await;
+    }
+}
+
+fn role(network: Network) -> &'static str {
+    match network {
+        Network::Isolated => "isolated",
+        Network::Open => "open",
+    }
+}

@@ -1,0 +1,207 @@
+//! What all scenarios of a run share: images, networks, the fakes, control planes. Each starts when it is first needed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::ids::RunId;
+use nodejoin_core::plan::{Network, Plan};
+use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
+use nodejoin_node::Node;
+use rand::Rng as _;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::claims::Claims;
+use crate::error::EngineError;
+use crate::events::Events;
+use crate::evidence::Evidence;
+use crate::ground::Ground;
+use crate::settings::Settings;
+use crate::{registry, scenario};
+
+/// The shared part of a run.
+pub struct Harness {
+    pub(crate) settings: Settings,
+    pub(crate) run: Run,
+    pub(crate) images: Images,
+    pub(crate) events: Events,
+    /// The folder of this run, below the artifacts folder.
+    pub(crate) folder: PathBuf,
+    claims: Claims,
+    isolated: OnceCell<Result<Ground, Arc<EngineError>>>,
+    open: OnceCell<Result<Ground, Arc<EngineError>>>,
+    control_plane_image: OnceCell<ImageRef>,
+}
+
+impl Harness {
+    /// A run on this engine. Nothing is started yet.
+    #[must_use]
+    pub fn new(engine: Engine, id: RunId, settings: Settings, events: Events) -> Self {
+        let progress = image_progress(events.clone());
+        Self {
+            images: Images::new(engine.clone(), settings.images.clone(), progress),
+            folder: settings.artifacts.join(id.as_str()),
+            run: Run::begin(engine, id),
+            events,
+            settings,
+            claims: Claims::default(),
+            isolated: OnceCell::new(),
+            open: OnceCell::new(),
+            control_plane_image: OnceCell::new(),
+        }
+    }
+
+    /// Runs one scenario and reports its end. A cancelled one gives back what it took, too.
+    pub async fn run(&self, plan: &Plan, cancel: &CancellationToken) -> Verdict {
+        let _claim = tokio::select! {
+            claim = self.claims.hold(plan) => claim,
+            () = cancel.cancelled() => return self.finish(plan, bare(Outcome::Cancelled), Instant::now(), None, Vec::new()),
+        };
+        let begun = Instant::now();
+        let ended = match scenario::run(self, plan, cancel).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                let verdict = bare(Outcome::Errored(with_hint(&error)));
+                return self.finish(plan, verdict, begun, None, Vec::new());
+            }
+        };
+        self.finish(plan, ended.verdict, begun, ended.evidence, ended.kept)
+    }
+
+    /// Ends this process' tasks, then removes everything the run made, in reverse.
+    pub async fn tear_down(self) -> TearDown {
+        for ground in [self.isolated, self.open] {
+            if let Some(Ok(ground)) = ground.into_inner() {
+                ground.shut_down().await;
+            }
+        }
+        if self.settings.keep == crate::settings::Keep::Always {
+            return TearDown::default();
+        }
+        self.run.tear_down().await
+    }
+
+    /// The network that the plan wants, with everything on it.
+    pub(crate) async fn ground(&self, plan: &Plan) -> Result<&Ground, Arc<EngineError>> {
+        let cell = match plan.network {
+            Network::Isolated => &self.isolated,
+            Network::Open => &self.open,
+        };
+        let ground = cell
+            .get_or_init(|| async { self.start_ground(plan).await.map_err(Arc::new) })
+            .await;
+        // A control plane that did not start is not tried again: every scenario would wait for the same end.
+        ground.as_ref().map_err(Arc::clone)
+    }
+
+    /// Lets a node and what it stands on stay after the run, and says how to get in.
+    pub(crate) async fn keep(&self, ground: &Ground, node: &Node) -> Result<Vec<String>, EngineError> {
+        self.run.keep(&node.id).await?;
+        self.run.keep(ground.control_plane.container_id()).await?;
+        let kubeconfig = self.folder.join("kubeconfig");
+        write_private(&kubeconfig, &ground.control_plane.kubeconfig())?;
+        Ok(vec![
+            format!("docker exec -it {} bash", node.name),
+            format!("KUBECONFIG={} kubectl get nodes", kubeconfig.display()),
+            "the fake AWS ends with this process: tokens are refused from then on".to_owned(),
+            "`nodejoin sweep` removes all of it".to_owned(),
+        ])
+    }
+
+    async fn start_ground(&self, plan: &Plan) -> Result<Ground, EngineError> {
+        let image = self
+            .control_plane_image
+            .get_or_try_init(|| self.images.control_plane())
+            .await?;
+        let node = self.images.node(&plan.image.name).await?;
+        let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
+        Ground::start(&self.run, plan.network, image, registry, &self.events).await
+    }
+
+    fn finish(
+        &self,
+        plan: &Plan,
+        verdict: Verdict,
+        begun: Instant,
+        evidence: Option<Evidence>,
+        kept: Vec<String>,
+    ) -> Verdict {
+        self.events.send(RunEvent::ScenarioFinished {
+            scenario: plan.id.clone(),
+            name: plan.name.clone(),
+            file: plan.file.clone(),
+            verdict: Box::new(verdict.clone()),
+            seconds: begun.elapsed().as_secs_f64(),
+            evidence: evidence.map(|evidence| evidence.folder.display().to_string()),
+            kept,
+        });
+        verdict
+    }
+}
+
+/// A file that holds a key: nobody but its owner reads it.
+fn write_private(path: &Path, text: &str) -> Result<(), EngineError> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let write = || {
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(|source| EngineError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// A verdict about which nothing was seen.
+pub(crate) fn bare(outcome: Outcome) -> Verdict {
+    let (phases, checks, deviations) = Default::default();
+    Verdict {
+        outcome,
+        phases,
+        diagnosis: None,
+        checks,
+        deviations,
+    }
+}
+
+/// The chain of an error and the way out, as one text.
+pub(crate) fn with_hint(error: &EngineError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{}\n{hint}", error.chain()),
+        None => error.chain(),
+    }
+}
+
+fn image_progress(events: Events) -> Arc<dyn Fn(ImageEvent) + Send + Sync> {
+    Arc::new(move |event| {
+        events.send(match event {
+            ImageEvent::Started { image, log } => RunEvent::ImageStarted {
+                image,
+                log: log.display().to_string(),
+            },
+            ImageEvent::Step { image, text } => RunEvent::ImageStep { image, text },
+            ImageEvent::Done { image, seconds } => RunEvent::ImageReady { image, seconds },
+        });
+    })
+}
+
+/// An id for a run: short enough to read, long enough that runs side by side differ.
+#[must_use]
+pub fn new_run_id() -> RunId {
+    const LETTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut random = rand::rng();
+    let id: String = (0..10)
+        .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
+        .collect();
+    id.parse()
+        .expect("ten lower-case letters and digits are a run id")
+}

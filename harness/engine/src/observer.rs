@@ -1,0 +1,143 @@
+//! Turns the events of all sources into one observation, and says when there is something new to judge.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use nodejoin_core::observation::{Audit, Certificate, Millis, Observation, Seen, What};
+
+/// Something that happened, before its time is counted from the start of the node.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// When it happened at its source.
+    pub(crate) at: SystemTime,
+    /// What happened.
+    pub(crate) what: What,
+    /// The Node object, where `what` is a change of it.
+    pub(crate) node: Option<serde_json::Value>,
+}
+
+/// The observation as it grows.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    /// What was seen so far.
+    pub(crate) observation: Observation,
+    started: SystemTime,
+    /// Written line by line, so that a killed run leaves what it saw.
+    transcript: Option<File>,
+}
+
+impl Observer {
+    /// Starts to observe a node whose container started at `started`.
+    pub(crate) fn new(kubernetes: &str, started: SystemTime, transcript: Option<&Path>) -> Self {
+        let observation = Observation {
+            kubernetes: kubernetes.to_owned(),
+            ..Observation::default()
+        };
+        let transcript = transcript.and_then(|path| File::create(path).ok());
+        Self {
+            observation,
+            started,
+            transcript,
+        }
+    }
+
+    /// Milliseconds since the node's start.
+    pub(crate) fn now(&self, at: SystemTime) -> Millis {
+        at.duration_since(self.started)
+            .map_or(0, |passed| u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// Takes in one event.
+    pub(crate) fn absorb(&mut self, incoming: Incoming) {
+        let at = self.now(incoming.at);
+        self.update_objects(&incoming);
+        let seen = Seen {
+            at,
+            what: incoming.what,
+        };
+        self.write(&seen);
+        self.observation.timeline.push(seen);
+    }
+
+    fn update_objects(&mut self, incoming: &Incoming) {
+        match &incoming.what {
+            What::Node(change) if change.exists => self.observation.node.clone_from(&incoming.node),
+            What::Node(_) => self.observation.node = None,
+            What::Certificate(certificate) => upsert(&mut self.observation.certificates, certificate),
+            What::Audit(audit) if self.observation.node_at_creation.is_none() && is_node_creation(audit) => {
+                self.observation.node_at_creation.clone_from(&audit.object);
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, seen: &Seen) {
+        let Some(file) = &mut self.transcript else { return };
+        let Ok(line) = serde_json::to_string(seen) else {
+            return;
+        };
+        // A full disk must not fail a join that is otherwise observed; the evidence folder says what is missing.
+        if writeln!(file, "{}", nodejoin_core::redact::redact(&line)).is_err() {
+            self.transcript = None;
+        }
+    }
+}
+
+fn is_node_creation(audit: &Audit) -> bool {
+    audit.verb == "create" && audit.resource == "nodes" && audit.code == 201
+}
+
+/// Keeps the newest state of each request. Who decided comes from the audit log and may arrive before or after the watch.
+fn upsert(certificates: &mut Vec<Certificate>, new: &Certificate) {
+    let Some(old) = certificates.iter_mut().find(|old| old.name == new.name) else {
+        certificates.push(new.clone());
+        return;
+    };
+    let decided_by = new.decided_by.clone().or_else(|| old.decided_by.clone());
+    *old = Certificate {
+        decided_by,
+        ..new.clone()
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn certificate(approved: Option<bool>, decided_by: Option<&str>) -> Incoming {
+        let certificate = Certificate {
+            name: "csr-1".to_owned(),
+            approved,
+            decided_by: decided_by.map(str::to_owned),
+            ..Certificate::default()
+        };
+        let at = UNIX_EPOCH + Duration::from_millis(1500);
+        Incoming {
+            at,
+            what: What::Certificate(certificate),
+            node: None,
+        }
+    }
+
+    #[test]
+    fn the_newest_state_of_a_request_wins_and_who_decided_is_kept() {
+        let mut observer = Observer::new("v1.20.2", UNIX_EPOCH + Duration::from_secs(1), None);
+        observer.absorb(certificate(None, None));
+        observer.absorb(certificate(Some(true), Some("eks:certificate-controller")));
+        observer.absorb(certificate(Some(true), None));
+        let seen = &observer.observation.certificates;
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].decided_by.as_deref(), Some("eks:certificate-controller"));
+        assert_eq!(observer.observation.timeline[0].at, 500);
+    }
+
+    #[test]
+    fn an_event_from_before_the_start_counts_as_the_start() {
+        let observer = Observer::new("v1.20.2", UNIX_EPOCH + Duration::from_secs(9), None);
+        assert_eq!(observer.now(UNIX_EPOCH), 0);
+    }
+}

@@ -1,0 +1,121 @@
+//! JUnit: one case a scenario, with a message that says why, and the phases as properties.
+
+use std::time::Duration;
+
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::verdict::{Outcome, Verdict};
+use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::report::text;
+
+/// Gathers finished scenarios for one report.
+#[derive(Debug)]
+pub struct Junit {
+    suite: TestSuite,
+}
+
+impl Junit {
+    /// An empty report.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            suite: TestSuite::new("nodejoin"),
+        }
+    }
+
+    /// Takes in one event.
+    pub fn take(&mut self, event: &RunEvent) {
+        if let RunEvent::ScenarioFinished {
+            scenario,
+            name,
+            file,
+            verdict,
+            seconds,
+            evidence,
+            ..
+        } = event
+        {
+            let mut case = TestCase::new(scenario.to_string(), status(verdict));
+            case.set_classname(file.clone())
+                .set_time(Duration::from_secs_f64(seconds.max(0.0)));
+            case.set_system_out(text::scenario(name, verdict, *seconds, evidence.as_deref()));
+            for (phase, millis) in &verdict.phases {
+                case.add_property(Property::new(
+                    format!("phase.{phase}"),
+                    format!("{:.3}", *millis as f64 / 1000.0),
+                ));
+            }
+            self.suite.add_test_case(case);
+        }
+    }
+
+    /// The report as XML.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the XML cannot be written as UTF-8, which quick-junit does not let happen.
+    pub fn to_xml(&self) -> Result<String, quick_junit::SerializeError> {
+        let mut report = Report::new("nodejoin");
+        report.add_test_suite(self.suite.clone());
+        report.to_string()
+    }
+}
+
+impl Default for Junit {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn status(verdict: &Verdict) -> TestCaseStatus {
+    let mut status = match &verdict.outcome {
+        Outcome::Passed => return TestCaseStatus::success(),
+        Outcome::Skipped(_) | Outcome::Cancelled => TestCaseStatus::skipped(),
+        Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Outcome::Errored(_) => TestCaseStatus::non_success(NonSuccessKind::Error),
+    };
+    status.set_message(text::summary(verdict));
+    if let Some(diagnosis) = &verdict.diagnosis
+        && verdict.outcome == Outcome::Failed
+    {
+        status.set_type(
+            serde_json::to_value(diagnosis.cause)
+                .ok()
+                .and_then(|v| v.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+        );
+        status.set_description(format!("seen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_case_that_failed_says_why_in_its_message() {
+        let verdict = Verdict {
+            outcome: Outcome::Errored("the engine went away".to_owned()),
+            phases: BTreeMap::new(),
+            diagnosis: None,
+            checks: Vec::new(),
+            deviations: Vec::new(),
+        };
+        let mut junit = Junit::new();
+        junit.take(&RunEvent::ScenarioFinished {
+            scenario: "al2/joins".parse().unwrap(),
+            name: "a node joins".to_owned(),
+            file: "scenarios/al2/joins.yaml".to_owned(),
+            verdict: Box::new(verdict),
+            seconds: 1.5,
+            evidence: None,
+            kept: Vec::new(),
+        });
+        let xml = junit.to_xml().unwrap();
+        assert!(xml.contains(r#"<error message="the engine went away""#), "{xml}");
+        assert!(xml.contains(r#"name="al2/joins""#), "{xml}");
+    }
+}

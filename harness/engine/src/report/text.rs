@@ -1,0 +1,197 @@
+//! A verdict as a person reads it: one line a scenario, and below a failed one what stopped it and what to do.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use nodejoin_core::observation::Millis;
+use nodejoin_core::phase::Phase;
+use nodejoin_core::verdict::{Check, Diagnosis, Outcome, Verdict};
+
+/// Where the details of a scenario start.
+const INDENT: &str = "        ";
+
+/// The lines of one finished scenario, the last without its line end.
+#[must_use]
+pub fn scenario(name: &str, verdict: &Verdict, seconds: f64, evidence: Option<&str>) -> String {
+    let mut text = format!("  {:<6}{name:<74} {seconds:>5.1} s", word(&verdict.outcome));
+    match &verdict.outcome {
+        Outcome::Passed => passed(&mut text, verdict),
+        Outcome::Failed => failed(&mut text, verdict),
+        Outcome::Errored(reason) | Outcome::Skipped(reason) => line(&mut text, "because", reason),
+        Outcome::Cancelled => {}
+    }
+    if let Some(folder) = evidence {
+        line(&mut text, "evidence", folder);
+    }
+    text
+}
+
+/// The word of an outcome: short, and upper case where somebody has to act.
+#[must_use]
+pub fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "ok",
+        Outcome::Failed => "FAIL",
+        Outcome::Errored(_) => "ERROR",
+        Outcome::Skipped(_) => "skip",
+        Outcome::Cancelled => "ended",
+    }
+}
+
+/// One sentence that says why a scenario did not pass; what JUnit readers and annotations show.
+#[must_use]
+pub fn summary(verdict: &Verdict) -> String {
+    match &verdict.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Cancelled => "cancelled before its end".to_owned(),
+        Outcome::Errored(reason) | Outcome::Skipped(reason) => reason.clone(),
+        Outcome::Failed => match (&verdict.diagnosis, broken(verdict).next()) {
+            (Some(diagnosis), _) => format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
+            (None, Some(check)) => format!("{}: expected {}, saw {}", check.key, check.expected, check.seen),
+            (None, None) => "failed".to_owned(),
+        },
+    }
+}
+
+/// When each phase was reached, in seconds, `-` where it was passed over.
+#[must_use]
+pub fn phases(phases: &BTreeMap<Phase, Millis>) -> String {
+    let Some(last) = phases.keys().max() else {
+        return "no phase was reached".to_owned();
+    };
+    let words = Phase::ALL
+        .iter()
+        .take_while(|phase| *phase <= last)
+        .map(|phase| match phases.get(phase) {
+            Some(millis) => format!("{phase} {}", seconds(*millis)),
+            None => format!("{phase} -"),
+        });
+    words.collect::<Vec<_>>().join("  ")
+}
+
+fn passed(text: &mut String, verdict: &Verdict) {
+    push(text, &phases(&verdict.phases));
+    if let Some(diagnosis) = &verdict.diagnosis {
+        line(
+            text,
+            "as wanted",
+            &format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
+        );
+    }
+}
+
+fn failed(text: &mut String, verdict: &Verdict) {
+    push(text, &phases(&verdict.phases));
+    if let Some(diagnosis) = &verdict.diagnosis {
+        stopped(text, diagnosis);
+    }
+    for check in broken(verdict) {
+        line(text, "wrong", &check.key);
+        line(text, "  wanted", &check.expected);
+        line(text, "  saw", &check.seen);
+    }
+}
+
+fn stopped(text: &mut String, diagnosis: &Diagnosis) {
+    push(text, &format!("stopped {}", at(diagnosis.phase)));
+    line(text, "because", &diagnosis.because);
+    line(text, "seen", &diagnosis.seen);
+    line(text, "do", &diagnosis.remedy);
+}
+
+fn broken(verdict: &Verdict) -> impl Iterator<Item = &Check> {
+    verdict.checks.iter().filter(|check| !check.held)
+}
+
+fn at(phase: Option<Phase>) -> String {
+    phase.map_or_else(
+        || "before it booted".to_owned(),
+        |phase| format!("after `{phase}`"),
+    )
+}
+
+fn seconds(millis: Millis) -> String {
+    format!("{}.{}", millis / 1000, millis % 1000 / 100)
+}
+
+fn line(text: &mut String, label: &str, value: &str) {
+    let mut rest = value.lines();
+    push(text, &format!("{label:<10}{}", rest.next().unwrap_or_default()));
+    for more in rest {
+        push(text, &format!("{:<10}{more}", ""));
+    }
+}
+
+fn push(text: &mut String, value: &str) {
+    // Writing to a String cannot fail.
+    let _ = write!(text, "\n{INDENT}{value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::verdict::Cause;
+
+    use super::*;
+
+    fn verdict(outcome: Outcome) -> Verdict {
+        Verdict {
+            outcome,
+            phases: BTreeMap::from([
+                (Phase::Booted, 1100),
+                (Phase::Metadata, 1249),
+                (Phase::Configured, 2400),
+            ]),
+            diagnosis: None,
+            checks: Vec::new(),
+            deviations: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_join_shows_its_phases_and_what_was_passed_over() {
+        let text = scenario("a node joins", &verdict(Outcome::Passed), 6.24, None);
+        assert!(text.starts_with("  ok    a node joins"), "{text}");
+        assert!(
+            text.ends_with("\n        booted 1.1  metadata 1.2  described -  configured 2.4"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_failure_says_where_why_and_what_to_do() {
+        let mut failed = verdict(Outcome::Failed);
+        failed.diagnosis = Some(Diagnosis {
+            phase: Some(Phase::Configured),
+            cause: Cause::RoleNotMapped,
+            because: "role a is in no row".to_owned(),
+            seen: "authenticator, 7.9 s: not mapped".to_owned(),
+            remedy: "add the role".to_owned(),
+        });
+        let text = scenario("a node joins", &failed, 14.0, Some("target/nodejoin/x"));
+        for part in [
+            "stopped after `configured`",
+            "because   role a",
+            "seen      auth",
+            "do        add",
+            "evidence  target",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+        }
+        assert_eq!(
+            summary(&failed),
+            "stopped after `configured`: role a is in no row"
+        );
+    }
+
+    #[test]
+    fn a_broken_check_is_the_summary_where_nothing_stopped() {
+        let mut failed = verdict(Outcome::Failed);
+        failed.checks.push(Check {
+            key: "node.labels.team".to_owned(),
+            held: false,
+            expected: "ironman".to_owned(),
+            seen: "absent".to_owned(),
+        });
+        assert_eq!(summary(&failed), "node.labels.team: expected ironman, saw absent");
+    }
+}

@@ -1,0 +1,229 @@
+//! Runs one plan: world, tenant, node, observation, verdict; and gives back everything it took.
+
+use std::time::{Duration, SystemTime};
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::judge;
+use nodejoin_core::observation::Observation;
+use nodejoin_core::phase::Phase;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_docker::ImageRef;
+use nodejoin_node::Node;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::EngineError;
+use crate::evidence::Evidence;
+use crate::ground::Ground;
+use crate::harness::{self, Harness};
+use crate::observer::{Incoming, Observer};
+use crate::tenancy::{Tenancy, Told};
+
+/// How often a join is looked at when nothing happens: limits and settling times pass without an event.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a scenario ended.
+pub(crate) struct Ended {
+    pub(crate) verdict: Verdict,
+    pub(crate) evidence: Option<Evidence>,
+    /// How to get into what was kept.
+    pub(crate) kept: Vec<String>,
+}
+
+impl Ended {
+    fn bare(outcome: Outcome) -> Self {
+        Self {
+            verdict: harness::bare(outcome),
+            evidence: None,
+            kept: Vec::new(),
+        }
+    }
+}
+
+/// Runs one plan to its verdict.
+pub(crate) async fn run(
+    harness: &Harness,
+    plan: &Plan,
+    cancel: &CancellationToken,
+) -> Result<Ended, EngineError> {
+    let started = tokio::select! {
+        started = prepare(harness, plan) => started?,
+        () = cancel.cancelled() => return Ok(Ended::bare(Outcome::Cancelled)),
+    };
+    let (ground, image) = match started {
+        Prepared::Ready(ground, image) => (ground, image),
+        Prepared::Skipped(reason) => return Ok(Ended::bare(Outcome::Skipped(reason))),
+    };
+    harness.events.send(RunEvent::ScenarioStarted {
+        scenario: plan.id.clone(),
+        name: plan.name.clone(),
+    });
+    let (tenancy, told) = Tenancy::begin(ground, plan).await?;
+    let ended = tokio::select! {
+        ended = join(harness, ground, &image, plan, &tenancy, told) => ended,
+        // The node that may be running is in the run's ledger.
+        () = cancel.cancelled() => Ok(Ended::bare(Outcome::Cancelled)),
+    };
+    let given_back = tenancy.end().await;
+    let ended = ended?;
+    // What stays on a shared control plane could spoil a later scenario: better an error now.
+    given_back.map(|()| ended)
+}
+
+enum Prepared<'a> {
+    Ready(&'a Ground, ImageRef),
+    Skipped(String),
+}
+
+/// Brings the ground and the node's image, and says when the plan is not for them.
+async fn prepare<'a>(harness: &'a Harness, plan: &Plan) -> Result<Prepared<'a>, EngineError> {
+    let image = harness.images.node(&plan.image.name).await?;
+    if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
+        return Ok(Prepared::Skipped(reason));
+    }
+    let ground = harness.ground(plan).await.map_err(EngineError::Shared)?;
+    let version = &ground.control_plane.version;
+    Ok(match not_for("Kubernetes", plan.kubernetes.as_ref(), version) {
+        Some(reason) => Prepared::Skipped(reason),
+        None => Prepared::Ready(ground, image),
+    })
+}
+
+/// Why a version is outside of what the scenario is for.
+fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {
+    let wanted = wanted?;
+    let is_wanted = version
+        .trim_start_matches('v')
+        .parse()
+        .is_ok_and(|version| wanted.matches(&version));
+    (!is_wanted).then(|| format!("the scenario is for {what} {wanted}, and this is {version}"))
+}
+
+/// Boots the node, watches it until it is settled, and judges what was seen.
+async fn join(
+    harness: &Harness,
+    ground: &Ground,
+    image: &ImageRef,
+    plan: &Plan,
+    tenancy: &Tenancy<'_>,
+    told: Told,
+) -> Result<Ended, EngineError> {
+    let evidence = Evidence::begin(&harness.folder, plan)?;
+    let node = tenancy.boot(&harness.run, image).await?;
+    let mut observer = Observer::new(
+        &ground.control_plane.version,
+        node.started,
+        Some(&evidence.timeline()),
+    );
+    observer.observation.deviations.clone_from(&node.deviations);
+    watch(harness, plan, Tenancy::incoming(&node, told), &mut observer).await;
+    let mut observation = observer.observation;
+    // The pod's image still comes from the fakes, so they are left only after this.
+    observation.collected = Some(tenancy.collect(&node, &observation).await?);
+    observation.faults_fired = ground.fakes.detach(&plan.instance.id);
+    let verdict = judge::judge(plan, &observation);
+    conclude(harness, ground, plan, node, evidence, verdict, &observation).await
+}
+
+/// Takes in events until the scenario is settled or its limit has passed.
+async fn watch(
+    harness: &Harness,
+    plan: &Plan,
+    mut incoming: BoxStream<'static, Incoming>,
+    observer: &mut Observer,
+) {
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut reported = Reported::default();
+    loop {
+        tokio::select! {
+            // Events first: at the limit, what was seen before it still counts.
+            biased;
+            Some(event) = incoming.next() => observer.absorb(event),
+            _ = look.tick() => {
+                reported.report(harness, plan, &observer.observation);
+                let now = observer.now(SystemTime::now());
+                if judge::progress(plan, &observer.observation, now).is_settled() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The phases that were reported already.
+#[derive(Default)]
+struct Reported(Vec<Phase>);
+
+impl Reported {
+    fn report(&mut self, harness: &Harness, plan: &Plan, observation: &Observation) {
+        for (phase, at) in nodejoin_core::phases::phases(plan, observation) {
+            if !self.0.contains(&phase) {
+                self.0.push(phase);
+                harness.events.send(RunEvent::PhaseReached {
+                    scenario: plan.id.clone(),
+                    phase,
+                    at,
+                });
+            }
+        }
+    }
+}
+
+/// Writes or drops the evidence, and removes or keeps the node.
+async fn conclude(
+    harness: &Harness,
+    ground: &Ground,
+    plan: &Plan,
+    node: Node,
+    evidence: Evidence,
+    verdict: Verdict,
+    observation: &Observation,
+) -> Result<Ended, EngineError> {
+    let passed = verdict.outcome == Outcome::Passed;
+    if harness.settings.keep.keeps(passed) {
+        evidence.write(ground, plan, &node, &verdict, observation).await?;
+        let kept = harness.keep(ground, &node).await?;
+        return Ok(Ended {
+            verdict,
+            evidence: Some(evidence),
+            kept,
+        });
+    }
+    if passed {
+        evidence.drop_folder();
+        node.remove().await?;
+        return Ok(Ended {
+            verdict,
+            evidence: None,
+            kept: Vec::new(),
+        });
+    }
+    evidence.write(ground, plan, &node, &verdict, observation).await?;
+    node.remove().await?;
+    Ok(Ended {
+        verdict,
+        evidence: Some(evidence),
+        kept: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_outside_of_the_range_is_a_reason_to_skip() {
+        let wanted = ">=1.24".parse().unwrap();
+        let reason = not_for("Kubernetes", Some(&wanted), "v1.20.2").unwrap();
+        assert_eq!(
+            reason,
+            "the scenario is for Kubernetes >=1.24, and this is v1.20.2"
+        );
+        assert_eq!(not_for("Kubernetes", Some(&wanted), "v1.24.3"), None);
+        assert_eq!(not_for("Kubernetes", None, "v1.20.2"), None);
+    }
+}

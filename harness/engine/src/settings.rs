@@ -1,0 +1,45 @@
+//! What a run is told beside its scenarios.
+
+use std::path::PathBuf;
+
+use nodejoin_core::plan::OverlayFile;
+use nodejoin_docker::ImageSettings;
+
+/// Settings of one run, resolved from flags and environment at the edge.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where images and programs come from.
+    pub images: ImageSettings,
+    /// The folder in which each run makes a folder of its own.
+    pub artifacts: PathBuf,
+    /// How many scenarios run at once.
+    pub jobs: usize,
+    /// What stays after the run.
+    pub keep: Keep,
+    /// Files laid over every node, after the scenario's own overlay.
+    pub overlay: Vec<OverlayFile>,
+}
+
+/// What stays after the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keep {
+    /// Nothing.
+    #[default]
+    Never,
+    /// Nodes that did not pass, and what they need.
+    OnFailure,
+    /// Everything.
+    Always,
+}
+
+impl Keep {
+    /// Whether a node with such an end stays.
+    #[must_use]
+    pub fn keeps(self, passed: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OnFailure => !passed,
+            Self::Always => true,
+        }
+    }
+}

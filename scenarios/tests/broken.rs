@@ -1,0 +1,95 @@
+//! Scripts that are broken on purpose, with a model of what must be said of them.
+
+use std::path::Path;
+
+use nodejoin_core::files::{Disk, Files};
+use nodejoin_core::overlay;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::verdict::{Cause, Outcome, Verdict};
+use serde::Deserialize;
+
+/// A scenario that must fail, because a broken script is laid over its node.
+#[derive(Debug, Clone)]
+pub(crate) struct Broken {
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    caught_by: CaughtBy,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Folder of the broken script's overlay, below `fixtures/overlays/broken`.
+    name: String,
+    /// The scenario that runs on it.
+    scenario: String,
+    /// What must be said.
+    caught_by: CaughtBy,
+}
+
+/// What the verdict must hold: each check named must be broken, and the cause must be this one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaughtBy {
+    #[serde(default)]
+    checks: Vec<String>,
+    #[serde(default)]
+    diagnosis: Option<Cause>,
+}
+
+/// Reads the model.
+pub(crate) fn load(model: &Path, plans: &[Plan], disk: &Disk) -> Result<Vec<Broken>, String> {
+    let text = disk
+        .read(model)
+        .map_err(|error| format!("`{}`: {error}", model.display()))?;
+    let text = String::from_utf8(text).map_err(|error| error.to_string())?;
+    let rows: Vec<Row> =
+        serde_yaml::from_str(&text).map_err(|error| format!("`{}`: {error}", model.display()))?;
+    let folder = model.with_file_name("overlays").join("broken");
+    rows.into_iter()
+        .map(|row| of(row, &folder, plans, disk))
+        .collect()
+}
+
+fn of(row: Row, folder: &Path, plans: &[Plan], disk: &Disk) -> Result<Broken, String> {
+    let plan = plans.iter().find(|plan| plan.id.as_str() == row.scenario);
+    let mut plan = plan
+        .ok_or_else(|| format!("no scenario `{}` for `{}`", row.scenario, row.name))?
+        .clone();
+    let manifest = folder.join(&row.name).join("overlay.yaml");
+    plan.image
+        .overlay
+        .extend(overlay::load(&manifest, disk).map_err(|error| error.with_hints())?);
+    Ok(Broken {
+        name: row.name,
+        plan,
+        caught_by: row.caught_by,
+    })
+}
+
+impl Broken {
+    /// What the verdict should have said and did not.
+    pub(crate) fn missed(&self, verdict: &Verdict) -> Vec<String> {
+        let mut missed = Vec::new();
+        if verdict.outcome != Outcome::Failed {
+            missed.push(format!("the verdict is {:?}, not failed", verdict.outcome));
+        }
+        for key in &self.caught_by.checks {
+            if !verdict
+                .checks
+                .iter()
+                .any(|check| !check.held && check.key == *key)
+            {
+                missed.push(format!("the check `{key}` is not broken"));
+            }
+        }
+        let cause = verdict.diagnosis.as_ref().map(|diagnosis| diagnosis.cause);
+        if self.caught_by.diagnosis.is_some() && cause != self.caught_by.diagnosis {
+            missed.push(format!(
+                "the cause is {cause:?}, not {:?}",
+                self.caught_by.diagnosis
+            ));
+        }
+        missed
+    }
+}

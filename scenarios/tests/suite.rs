@@ -1,0 +1,209 @@
+//! The tests of this folder, and the one harness that all of them share.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use libtest_mimic::{Failed, Trial};
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::files::Disk;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::scenario;
+use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_docker::{Engine, ImageSettings};
+use nodejoin_engine::report::text;
+use nodejoin_engine::{Events, Harness, Keep, Settings, new_run_id};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::broken::{self, Broken};
+
+/// All tests, and what they share.
+pub(crate) struct Suite {
+    plans: Vec<Plan>,
+    broken: Vec<Broken>,
+    shared: Arc<Shared>,
+}
+
+/// Started by the first test that runs.
+struct Shared {
+    runtime: Runtime,
+    /// Or why there is none: every test says so, in full only the first.
+    harness: OnceCell<Result<Harness, String>>,
+    cancel: CancellationToken,
+}
+
+impl Suite {
+    /// Reads every scenario. Fails where one cannot be read: a test that is not listed would never be missed.
+    pub(crate) fn load() -> Result<Self, String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let disk = Disk::with_variables(std::env::vars());
+        let found = scenario::discover(&[folder.to_owned()], &disk).map_err(|error| error.with_hints())?;
+        let plans = scenario::load_all(&found, &disk).map_err(|error| error.with_hints())?;
+        let broken = broken::load(&folder.join("../fixtures/broken.yaml"), &plans, &disk)?;
+        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        let cancel = CancellationToken::new();
+        let shared = Shared {
+            runtime,
+            harness: OnceCell::new(),
+            cancel,
+        };
+        Ok(Self {
+            plans,
+            broken,
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// One test a scenario, and one a broken script.
+    pub(crate) fn trials(&self) -> Vec<Trial> {
+        let joins = self.plans.iter().map(|plan| {
+            let (plan, shared) = (plan.clone(), Arc::clone(&self.shared));
+            Trial::test(name(&plan), move || shared.expect_pass(&plan))
+        });
+        let caught = self.broken.iter().map(|broken| {
+            let (broken, shared) = (broken.clone(), Arc::clone(&self.shared));
+            Trial::test(format!("broken::{}", broken.name), move || {
+                shared.expect_caught(&broken)
+            })
+        });
+        joins.chain(caught).collect()
+    }
+
+    /// Removes what the tests made; gives what could not be removed.
+    pub(crate) fn tear_down(self) -> Vec<String> {
+        let Some(shared) = Arc::into_inner(self.shared) else {
+            return vec!["everything: a test still runs".to_owned()];
+        };
+        match shared.harness.into_inner() {
+            Some(Ok(harness)) => shared.runtime.block_on(harness.tear_down()).left,
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// `managed-node-group/joins` becomes `managed-node-group::joins`: filters of test runners know `::`.
+fn name(plan: &Plan) -> String {
+    plan.id.as_str().replace('/', "::")
+}
+
+impl Shared {
+    fn expect_pass(&self, plan: &Plan) -> Result<(), Failed> {
+        let (verdict, seconds) = self.run(plan)?;
+        match verdict.outcome {
+            Outcome::Passed => Ok(()),
+            Outcome::Skipped(reason) => {
+                // Printed past any capturing: a skip without its reason would look like a pass.
+                let _ = writeln!(std::io::stderr(), "skipped {}: {reason}", plan.id);
+                if std::env::var_os("NODEJOIN_NO_SKIPS").is_some() {
+                    Err(reason.into())
+                } else {
+                    Ok(())
+                }
+            }
+            _ => Err(self.failure(plan, &verdict, seconds)),
+        }
+    }
+
+    /// The scenario must fail on the broken script, and at the checks or with the cause that the model names.
+    fn expect_caught(&self, broken: &Broken) -> Result<(), Failed> {
+        let (verdict, seconds) = self.run(&broken.plan)?;
+        let missed = broken.missed(&verdict);
+        if missed.is_empty() {
+            return Ok(());
+        }
+        let shown = text::scenario(&broken.plan.name, &verdict, seconds, None);
+        Err(format!(
+            "the broken script was not caught as it should be: {}\n{shown}",
+            missed.join("; ")
+        )
+        .into())
+    }
+
+    fn failure(&self, plan: &Plan, verdict: &Verdict, seconds: f64) -> Failed {
+        // nextest lifts a line that starts like this into the message of its reports.
+        eprintln!("Error: {}: {}", plan.id, text::summary(verdict));
+        text::scenario(
+            &plan.name,
+            verdict,
+            seconds,
+            Some(&artifacts().display().to_string()),
+        )
+        .into()
+    }
+
+    fn run(&self, plan: &Plan) -> Result<(Verdict, f64), Failed> {
+        self.runtime.block_on(async {
+            let harness = self
+                .harness
+                .get_or_init(|| self.start())
+                .await
+                .as_ref()
+                .map_err(Failed::from)?;
+            let begun = Instant::now();
+            let verdict = harness.run(plan, &self.cancel).await;
+            Ok((verdict, begun.elapsed().as_secs_f64()))
+        })
+    }
+
+    /// Connects to the engine at the first test.
+    async fn start(&self) -> Result<Harness, String> {
+        let engine = Engine::connect().await.map_err(|error| {
+            eprintln!(
+                "Error: {error}\n  do: {}",
+                error.hint().unwrap_or_else(|| "run `nodejoin doctor`".to_owned())
+            );
+            format!("{error} (what to do about it is said once, above)")
+        })?;
+        let (events, stream) = Events::stream();
+        tokio::spawn(show_images(stream));
+        self.end_on_signals();
+        Ok(Harness::new(engine, new_run_id(), settings(), events))
+    }
+
+    /// Test runners end tests by a signal; what they made goes all the same.
+    fn end_on_signals(&self) {
+        let cancel = self.cancel.clone();
+        tokio::spawn(async move {
+            use tokio::signal::unix::{SignalKind, signal};
+            let (Ok(mut interrupt), Ok(mut terminate)) =
+                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+            else {
+                return;
+            };
+            tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
+            cancel.cancel();
+        });
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        images: ImageSettings::from_lookup(|name| std::env::var(name).ok()),
+        artifacts: artifacts(),
+        jobs: 1,
+        keep: Keep::Never,
+        overlay: Vec::new(),
+    }
+}
+
+fn artifacts() -> PathBuf {
+    std::env::var_os("NODEJOIN_ARTIFACTS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nodejoin"),
+        PathBuf::from,
+    )
+}
+
+/// Making images takes minutes: whoever waits is told for what.
+async fn show_images(mut stream: tokio::sync::mpsc::UnboundedReceiver<RunEvent>) {
+    while let Some(event) = stream.recv().await {
+        match event {
+            RunEvent::ImageStarted { image, log } => eprintln!("making image {image} (output in {log})"),
+            RunEvent::ImageReady { image, seconds } => eprintln!("made image {image} in {seconds:.0} s"),
+            RunEvent::Warning { text } => eprintln!("warning: {text}"),
+            _ => {}
+        }
+    }
+}
