@@ -106,7 +106,8 @@ async fn other_methods_on_the_token_are_not_allowed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_needs_a_token() {
     let path = "/latest/meta-data/instance-id";
-    let table: [(fn(&mut World), Option<&str>, u16, &str); 6] = [
+    type Change = fn(&mut World);
+    let table: [(Change, Option<&str>, u16, &str); 6] = [
         (|_| {}, None, 401, "EC2UG: required, none sent"),
         (
             |_| {},

@@ -97,7 +97,8 @@ fn permit(world: &World, action: &str, resource: &str) -> Result<(), ServiceErro
 }
 
 /// The status that holds so many seconds after the node's start.
-fn status(world: &World, seconds: f64) -> &str {
+#[must_use]
+pub fn status(world: &World, seconds: f64) -> &str {
     let steps = &world.cluster.status;
     let holds = steps
         .iter()

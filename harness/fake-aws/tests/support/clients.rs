@@ -196,3 +196,19 @@ fn run(program: &str, arguments: &[&str]) {
         arguments.join(" ")
     );
 }
+
+/// An AWS host name by curl, as it resolves in a node, with the fakes' certificate authority trusted.
+pub async fn curl_host(fakes: &Fakes, arguments: &[&str]) -> Curled {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    fs::write(&ca, &fakes.listening.ca_pem).unwrap();
+    let to = format!("::{}", fakes.listening.tls);
+    curl(
+        &[
+            &["--connect-to", &to, "--cacert", ca.to_str().unwrap()],
+            arguments,
+        ]
+        .concat(),
+    )
+    .await
+}

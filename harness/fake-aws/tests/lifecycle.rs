@@ -1,0 +1,221 @@
+//! Starting, serving many, misbehaving clients, ending.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod support;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use nodejoin_fake_aws::clock::Clock;
+use nodejoin_fake_aws::{AwsEventKind, FakeAws};
+use support::clients::{curl, curl_host};
+use support::{Fakes, HERE, world};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Says something on a connection and gives everything that comes back until its end.
+async fn say(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(to).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut heard = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut heard))
+        .await
+        .expect("the connection ends");
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_not_up_yet_refuses_connections() {
+    let bound = FakeAws::bind(&"testrun01".parse().unwrap(), HERE).unwrap();
+    for address in [bound.metadata, bound.tls, bound.dns] {
+        let refused = TcpStream::connect(address).await.unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+    let (metadata, listening) = (bound.metadata, bound.listen().unwrap());
+    TcpStream::connect(metadata).await.unwrap();
+    listening.shut_down().await;
+    assert!(
+        TcpStream::connect(metadata).await.is_err(),
+        "and refuses them again at the end"
+    );
+}
+
+/// How a node finds out that it is this run's fakes that answer it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_run_tells_its_id_once_the_node_is_attached() {
+    let (world, mut events) = world();
+    let id = world.instance.id.clone();
+    let listening = FakeAws::bind(&"testrun01".parse().unwrap(), HERE)
+        .unwrap()
+        .listen()
+        .unwrap();
+    let url = format!("http://{}/nodejoin/run", listening.metadata);
+    assert_eq!(curl(&[&url]).await.status, 503);
+    listening.admit(world);
+    assert_eq!(curl(&[&url]).await.status, 503);
+    assert!(events.try_recv().is_err());
+    listening.attach(HERE, &id);
+    let answer = curl(&[&url]).await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "testrun01"));
+    assert_eq!(events.try_recv().unwrap().what, AwsEventKind::Isolated);
+    listening.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_token_requests_at_once() {
+    let mut fakes = Fakes::start(|_| {});
+    let request = b"PUT /latest/api/token HTTP/1.1\r\nHost: 169.254.169.254\r\nX-aws-ec2-metadata-token-ttl-seconds: 60\r\n\r\n";
+    let tasks: Vec<_> = (0..1_000)
+        .map(|_| tokio::spawn(say(fakes.listening.metadata, request)))
+        .collect();
+    for task in tasks {
+        assert!(task.await.unwrap().starts_with(b"HTTP/1.1 200 OK"));
+    }
+    assert_eq!(fakes.calls().len(), 1_000);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_misbehave_get_an_answer_or_a_clean_end() {
+    let fakes = Fakes::start(|_| {});
+    let metadata = fakes.listening.metadata;
+    let table: [(&[u8], &[u8]); 6] = [
+        (b"nonsense\r\n\r\n", b"HTTP/1.1 400"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"HTTP/1.1 400"),
+        (b"GET /latest/meta-data/ HTTP/1.0\r\n\r\n", b"HTTP/1.0 401"),
+        (b"GET http://169.254.169.254/latest/ HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 401"),
+        (b"GET /%00%ff/../.. HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 401"),
+        (b"PUT /latest/api/token HTTP/1.1\r\nHost: \xff\xfe\r\nX-aws-ec2-metadata-token-ttl-seconds: \xff\r\n\r\n", b"HTTP/1.1 400"),
+    ];
+    for (said, expected) in table {
+        let heard = say(metadata, said).await;
+        assert!(
+            heard.starts_with(expected),
+            "{:?}: {:?}",
+            String::from_utf8_lossy(said),
+            String::from_utf8_lossy(&heard)
+        );
+    }
+    // Plain HTTP on the TLS port: the connection ends.
+    assert!(
+        !say(fakes.listening.tls, b"GET / HTTP/1.1\r\n\r\n")
+            .await
+            .starts_with(b"HTTP")
+    );
+    fakes.end().await;
+}
+
+/// Two requests written in one go, on one connection that stays open.
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelined_and_half_closed() {
+    let mut fakes = Fakes::start(|_| {});
+    let mut stream = TcpStream::connect(fakes.listening.metadata).await.unwrap();
+    let request = "GET /latest/api/token HTTP/1.1\r\nHost: x\r\n\r\n";
+    stream
+        .write_all(format!("{request}{request}").as_bytes())
+        .await
+        .unwrap();
+    stream.shutdown().await.unwrap();
+    let mut heard = String::new();
+    stream.read_to_string(&mut heard).await.unwrap();
+    assert!(
+        heard.starts_with("HTTP/1.1 405"),
+        "the metadata service closes after one answer: {heard}"
+    );
+    assert_eq!(fakes.calls().len(), 1);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_ten_mebibytes_is_refused() {
+    let mut fakes = Fakes::start(|_| {});
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body");
+    std::fs::write(&file, vec![b'x'; 10 * 1024 * 1024]).unwrap();
+    let data = format!("@{}", file.display());
+    let answer = curl_host(
+        &fakes,
+        &[
+            "-H",
+            "Expect:",
+            "--data-binary",
+            &data,
+            "https://ec2.eu-west-1.amazonaws.com/",
+        ],
+    )
+    .await;
+    assert_eq!(answer.status, 413, "curl ended with {}", answer.exit);
+    assert_eq!(fakes.calls()[0].error.as_deref(), Some("RequestEntityTooLarge"));
+    let malformed = curl_host(
+        &fakes,
+        &[
+            "-X",
+            "POST",
+            "-d",
+            "%%%=&&&=&Action",
+            "https://ec2.eu-west-1.amazonaws.com/",
+        ],
+    )
+    .await;
+    assert!(malformed.text().contains("<Code>MissingAction</Code>"));
+    fakes.end().await;
+}
+
+/// A host that no service has: it resolves nowhere, but a client may have an address of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_host_is_answered_and_marked() {
+    let mut fakes = Fakes::start(|_| {});
+    let answer = curl_host(&fakes, &["https://s3.eu-west-1.amazonaws.com/bucket"]).await;
+    assert_eq!(answer.status, 404);
+    let calls = fakes.calls();
+    assert_eq!(
+        (calls[0].known, calls[0].host.as_str()),
+        (false, "s3.eu-west-1.amazonaws.com")
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn open_connections_do_not_delay_the_end() {
+    let fakes = Fakes::start(|_| {});
+    let mut idle = Vec::new();
+    for address in [fakes.listening.metadata, fakes.listening.tls, fakes.listening.dns] {
+        idle.push(TcpStream::connect(address).await.unwrap());
+    }
+    let started = Instant::now();
+    fakes.end().await;
+    assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+/// A clock that panics when it is told to: the one thing of the caller's that runs inside a connection's task.
+#[derive(Debug, Default)]
+struct Trap(AtomicBool);
+
+impl Clock for Trap {
+    fn now(&self) -> SystemTime {
+        assert!(!self.0.load(Ordering::SeqCst), "the trap has sprung");
+        SystemTime::now()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_a_connection_is_raised_at_the_end_and_disturbs_nobody_else() {
+    let trap = Arc::new(Trap::default());
+    let (world, _events) = world();
+    let id = world.instance.id.clone();
+    let listening = FakeAws::bind_with_clock(&"testrun01".parse().unwrap(), HERE, trap.clone())
+        .unwrap()
+        .listen()
+        .unwrap();
+    listening.admit(world);
+    listening.attach(HERE, &id);
+    let url = format!("http://{}/nodejoin/run", listening.metadata);
+    trap.0.store(true, Ordering::SeqCst);
+    assert_eq!(curl(&[&url]).await.status, 0);
+    trap.0.store(false, Ordering::SeqCst);
+    assert_eq!(curl(&[&url]).await.status, 200);
+    let raised = tokio::spawn(listening.shut_down()).await.unwrap_err();
+    assert!(raised.is_panic());
+}
