@@ -1,5 +1,7 @@
 //! The container that an API server runs in: commands inside, and its log.
 
+use std::net::Ipv4Addr;
+
 use nodejoin_docker::Run;
 
 use crate::ClusterError;
@@ -20,12 +22,38 @@ impl Container {
         &self.id
     }
 
-    /// Runs `ip` inside.
-    pub(crate) async fn ip(&self, arguments: &[&str]) -> Result<(), ClusterError> {
-        let command: Vec<&str> = ["ip"].iter().chain(arguments).copied().collect();
+    /// Sends what its programs send to `address` to the container at `via`.
+    ///
+    /// By a change of the destination and not by a route: where the engine's host filters bridged packets
+    /// (`bridge-nf-call-iptables`, which Docker itself turns on), an internal network drops every packet whose
+    /// destination is not of its own subnet.
+    pub(crate) async fn redirect(&self, address: Ipv4Addr, via: Ipv4Addr) -> Result<(), ClusterError> {
+        self.nat("--append", address, via).await
+    }
+
+    /// Takes a redirection back.
+    pub(crate) async fn end_redirect(&self, address: Ipv4Addr, via: Ipv4Addr) -> Result<(), ClusterError> {
+        self.nat("--delete", address, via).await
+    }
+
+    async fn nat(&self, action: &str, address: Ipv4Addr, via: Ipv4Addr) -> Result<(), ClusterError> {
+        let (address, via) = (address.to_string(), via.to_string());
+        let rule = [
+            "--destination",
+            &address,
+            "--jump",
+            "DNAT",
+            "--to-destination",
+            &via,
+        ];
+        let command = [
+            ["iptables", "--wait", "--table", "nat", action, "OUTPUT"].as_slice(),
+            &rule,
+        ]
+        .concat();
         let output = self.run.engine().exec(&self.id, &command).await;
         let output = output.map_err(ClusterError::container(
-            "set a route in the control plane's container",
+            "redirect in the control plane's container",
         ))?;
         if output.is_success() {
             return Ok(());

@@ -123,7 +123,7 @@ impl ClusterError {
             Self::UnknownInstance { .. } => Some("admit the tenant before its node starts"),
             Self::Container { .. } => Some("`nodejoin doctor` checks the container engine"),
             Self::Command { .. } => {
-                Some("the control-plane image needs iproute2, and its container NET_ADMIN")
+                Some("the control-plane image needs iptables, and its container NET_ADMIN")
             }
             Self::Certificate { .. } | Self::Tls { .. } | Self::Api { .. } | Self::Client { .. } => None,
         }

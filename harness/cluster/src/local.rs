@@ -118,7 +118,7 @@ impl Prepared {
         let archive = settings::archive(&self.files).map_err(ClusterError::container("pack the settings"))?;
         Ok(image
             .with_mount(Mount::tmpfs_mount("/var/lib/etcd"))
-            // Routes to the private addresses of nodes are set from inside.
+            // Redirections to the containers of nodes are set from inside.
             .with_cap_add("NET_ADMIN")
             .with_copy_to(settings::ARCHIVE, archive))
     }
@@ -174,7 +174,6 @@ impl Prepared {
             start_times: self.times.laps,
             tasks: Mutex::new(controllers.tasks),
             cancel: self.cancel,
-            asking: tokio::sync::Mutex::default(),
         };
         Ok(ControlPlane {
             version: version.git_version,

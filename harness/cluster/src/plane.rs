@@ -51,8 +51,6 @@ pub(crate) struct Parts {
     pub(crate) start_times: Vec<StartTime>,
     pub(crate) tasks: Mutex<JoinSet<()>>,
     pub(crate) cancel: CancellationToken,
-    /// One pod is asked at a time: two nodes may give their pods the same address, and there is one route to it.
-    pub(crate) asking: tokio::sync::Mutex<()>,
 }
 
 /// How long a phase of the start took.
@@ -80,26 +78,17 @@ impl ControlPlane {
             .await
     }
 
-    /// Sends what is for the instance's private address to its container.
+    /// Lets the API server reach the instance's private address, which its container at `via` has.
     ///
     /// # Errors
-    /// When the instance is unknown or the route cannot be set.
+    /// When the instance is unknown or the redirection cannot be set.
     pub async fn route(&self, instance: &InstanceId, via: Ipv4Addr) -> Result<(), ClusterError> {
         let tenant = self.tenant(instance)?;
-        tenant.learn_via(via);
-        self.route_subnet(&format!("{}/32", tenant.instance().private_ip), via)
-            .await
-    }
-
-    /// Sends what is for a subnet, such as a node's pods, to this container.
-    ///
-    /// # Errors
-    /// When the route cannot be set.
-    pub async fn route_subnet(&self, cidr: &str, via: Ipv4Addr) -> Result<(), ClusterError> {
-        self.parts
-            .container
-            .ip(&["route", "replace", cidr, "via", &via.to_string()])
-            .await
+        let address = tenant.instance().private_ip;
+        if let Some(before) = tenant.learn_via(via) {
+            self.parts.container.end_redirect(address, before).await?;
+        }
+        self.parts.container.redirect(address, via).await
     }
 
     /// Runs a pod on a node of this instance and asks it through the API server.
@@ -138,7 +127,7 @@ impl ControlPlane {
         Ok(value.get_mut("kubeletconfig").map_or(Value::Null, Value::take))
     }
 
-    /// Removes everything of a tenant: its rows of `aws-auth`, Node, lease, certificate signing requests, pods, routes.
+    /// Removes everything of a tenant: its rows of `aws-auth`, Node, lease, certificate signing requests, pods, redirection.
     /// Remove the node's container first: the API server believes a token for some seconds after it was good, and a
     /// kubelet registers again.
     ///
@@ -152,7 +141,7 @@ impl ControlPlane {
             self.parts.aws_auth.remove(instance),
             self.remove_requests(&tenant),
             self.remove_nodes(&tenant),
-            self.remove_routes(&tenant),
+            self.remove_route(&tenant),
         );
         let failed = [removals.0, removals.1, removals.2, removals.3]
             .into_iter()
@@ -268,13 +257,11 @@ impl ControlPlane {
         Ok(())
     }
 
-    async fn remove_routes(&self, tenant: &Admitted) -> Result<(), ClusterError> {
-        if tenant.via().is_none() {
-            return Ok(());
-        }
+    async fn remove_route(&self, tenant: &Admitted) -> Result<(), ClusterError> {
+        let Some(via) = tenant.via() else { return Ok(()) };
         self.parts
             .container
-            .ip(&["route", "del", &format!("{}/32", tenant.instance().private_ip)])
+            .end_redirect(tenant.instance().private_ip, via)
             .await
     }
 }

@@ -1,12 +1,16 @@
 //! A pod that proves the whole path: image pull, container runtime, network, and the API server's way to it.
 
+use std::error::Error;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Request;
+use http_body_util::{BodyExt as _, Empty};
+use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use kube::runtime::wait::await_condition;
-use kube::{Api, ResourceExt as _};
 use nodejoin_core::observation::PodResult;
 use nodejoin_core::plan::PodPlan;
 use serde_json::json;
@@ -36,7 +40,7 @@ pub(crate) async fn run(
         .map_err(ClusterError::api(format!("create pod `{name}`")))?;
     let running = timeout_at(until, await_condition(api.clone(), &name, is_running)).await;
     let result = match running {
-        Ok(Ok(Some(pod))) => ask_pod(plane, tenant, &pod, until).await,
+        Ok(Ok(Some(_))) => ask_pod(&api, &name, until).await,
         Ok(Ok(None)) => silent("the pod was deleted while it started"),
         Ok(Err(error)) => silent(format!("the watch of the pod broke: {error}")),
         Err(_) => silent(format!(
@@ -49,49 +53,57 @@ pub(crate) async fn run(
     Ok(result)
 }
 
-/// Asks through the API server's proxy, which goes to the pod's address; the route to it exists only while it is asked.
-async fn ask_pod(plane: &ControlPlane, tenant: &Admitted, pod: &Pod, until: Instant) -> PodResult {
-    let Some(address) = pod.status.as_ref().and_then(|status| status.pod_ip.clone()) else {
-        return silent("the pod runs without an address");
-    };
-    let Some(via) = tenant.via() else {
-        return silent("no route to the node was given");
-    };
-    let _asking = plane.parts.asking.lock().await;
-    // A pod on the host's network has the node's address, which has its route already.
-    let is_own_network = address != tenant.instance().private_ip.to_string();
-    let subnet = format!("{address}/32");
-    if is_own_network && let Err(error) = plane.route_subnet(&subnet, via).await {
-        return silent(error.to_string());
-    }
-    let result = answer(plane, &pod.name_any(), until).await;
-    if is_own_network && let Err(error) = plane.parts.container.ip(&["route", "del", &subnet]).await {
-        tracing::warn!(%error, "the route to a pod stays");
-    }
-    result
-}
-
-/// The container runs a moment before its program listens.
-async fn answer(plane: &ControlPlane, name: &str, until: Instant) -> PodResult {
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/http:{name}:{PORT}/proxy/");
+/// Asks as `kubectl port-forward` does: API server, kubelet, container runtime, the pod's own network. The way needs the
+/// kubelet's serving certificate, and no route into the pod network, which nothing outside the node has here.
+async fn ask_pod(api: &Api<Pod>, name: &str, until: Instant) -> PodResult {
     let mut last = silent("it was not asked in time");
+    // The container runs a moment before its program listens.
     while Instant::now() < until {
-        let Ok(request) = Request::get(&path).body(Vec::new()) else {
-            return silent("the pod's path is no URI");
-        };
-        match timeout(ONE_QUESTION, plane.client().request_text(request)).await {
+        match timeout(ONE_QUESTION, answer(api, name)).await {
             Ok(Ok(text)) => {
                 return PodResult {
                     answered: true,
                     detail: text.trim().to_owned(),
                 };
             }
-            Ok(Err(error)) => last = silent(format!("running, and the API server's proxy says: {error}")),
+            Ok(Err(why)) => last = silent(format!("running, and asked through its kubelet: {why}")),
             Err(_) => last = silent(format!("running, and silent for {} s", ONE_QUESTION.as_secs())),
         }
         tokio::time::sleep(RETRY).await;
     }
     last
+}
+
+async fn answer(api: &Api<Pod>, name: &str) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let mut forwarder = api.portforward(name, &[PORT]).await?;
+    let stream = forwarder.take_stream(PORT).ok_or("the port was not forwarded")?;
+    let refused = forwarder.take_error(PORT);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let request = Request::get("/")
+        .header("host", name)
+        .header("connection", "close")
+        .body(Empty::<Bytes>::new())?;
+    let ask = async {
+        let response = sender.send_request(request).await?;
+        Ok::<_, hyper::Error>((
+            response.status(),
+            response.into_body().collect().await?.to_bytes(),
+        ))
+    };
+    // The connection does its work only while it is polled, and ends with the answer.
+    let (asked, _) = tokio::join!(ask, connection);
+    match asked {
+        Ok((status, body)) if status.is_success() => Ok(String::from_utf8_lossy(&body).into_owned()),
+        Ok((status, _)) => Err(format!("it answered {status}").into()),
+        Err(error) => {
+            // The kubelet's word, where it has one, says more than a closed stream.
+            let word = match refused {
+                Some(refused) => timeout(WORD, refused).await.ok().flatten(),
+                None => None,
+            };
+            Err(word.map_or_else(|| error.into(), Into::into))
+        }
+    }
 }
 
 fn pod(name: &str, node: &str, image: &str) -> Pod {
@@ -180,3 +192,4 @@ const NAMESPACE: &str = "default";
 const PORT: u16 = 8080;
 const ONE_QUESTION: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(50);
+const WORD: Duration = Duration::from_millis(500);

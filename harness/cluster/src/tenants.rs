@@ -150,8 +150,9 @@ impl Admitted {
         self.learned().users.insert(user.to_owned());
     }
 
-    pub(crate) fn learn_via(&self, via: Ipv4Addr) {
-        self.learned().via = Some(via);
+    /// Tells the address of its container, and returns the one it had before.
+    pub(crate) fn learn_via(&self, via: Ipv4Addr) -> Option<Ipv4Addr> {
+        self.learned().via.replace(via)
     }
 
     pub(crate) fn via(&self) -> Option<Ipv4Addr> {
