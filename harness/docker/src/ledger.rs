@@ -102,10 +102,6 @@ impl Ledger {
             .chain(self.entries.iter().filter_map(|entry| entry.id.clone()))
             .collect()
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.iter().all(|entry| entry.kept)
-    }
 }
 
 #[cfg(test)]
@@ -131,7 +127,7 @@ mod tests {
     fn what_came_last_goes_first_and_containers_go_before_networks() {
         let mut ledger = ledger();
         assert_eq!(names(&ledger.end()), ["node", "plane", "other", "net"]);
-        assert!(ledger.is_empty());
+        assert!(ledger.kept().is_empty());
         assert!(ledger.record(Kind::Container, |_| "late".to_owned()).is_none());
     }
 

@@ -14,9 +14,11 @@
 //! | `labels.rs`, `owner.rs` | whose is an object, and is its process still there |
 //! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs` | how objects come and go with a run |
 //! | `sweep.rs` | what did dead runs leave |
+//! | `doctor/` | does this machine have what a run needs |
 //! | `images/` | how an image is named, made, found again and removed |
 //! | `env.rs`, `settings.rs` | what the environment can set |
 
+pub mod doctor;
 mod engine;
 pub mod env;
 mod error;

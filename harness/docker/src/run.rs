@@ -199,6 +199,8 @@ impl Run {
             if std::mem::replace(&mut entry.kept, true) {
                 return Ok(());
             }
+            // testcontainers' guard removes its container when it is dropped, which the end of this process does.
+            entry.guard.take().map(std::mem::forget);
             entry.name.push_str(KEPT);
             entry.name.clone()
         };

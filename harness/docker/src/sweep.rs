@@ -9,6 +9,7 @@ use bollard::query_parameters::{
 
 use crate::engine::Engine;
 use crate::error::DockerError;
+use crate::images::Stages;
 use crate::labels;
 use crate::owner::{Liveness, Owner, started};
 use crate::run::KEPT;
@@ -36,7 +37,8 @@ pub struct Sweep {
     pub kept: bool,
 }
 
-/// Removes the containers, networks and volumes of runs that are dead: whose process is gone, or whose time is over. Objects of
+/// Removes the containers, networks and volumes of runs that are dead: whose process is gone, or whose time is over; and what
+/// builds left that nobody works on. Objects of
 /// live runs, of processes that cannot be seen from here, and without our labels stay.
 ///
 /// # Errors
@@ -72,6 +74,9 @@ impl Sweep {
                 },
             }
         }
+        let mut stages = Stages::default();
+        stages.remove_all(engine, engine.cache(), self.dry_run).await?;
+        swept.removed.extend(stages.removed);
         Ok(swept)
     }
 }

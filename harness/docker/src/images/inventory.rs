@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::ImageSummary;
-use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
+use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptions};
 use serde::Serialize;
 
 use crate::error::{DockerError, status};
 use crate::images::recipe::Recipe;
-use crate::images::workshop::{Lock, Workshop};
+use crate::images::stages::Stages;
+use crate::images::workshop::Workshop;
 use crate::images::{ImageRef, derived_target};
 use crate::labels;
 use crate::teardown::chain;
@@ -44,7 +45,7 @@ pub struct Pruned {
 
 impl Workshop {
     pub(crate) async fn list(&self) -> Result<Vec<ListedImage>, DockerError> {
-        let all = self.labelled(labels::RECIPE, false).await?;
+        let all = self.named().await?;
         let current = self.current(&all).await?;
         let mut listed: Vec<_> = all.iter().flat_map(|image| describe(image, &current)).collect();
         listed.sort_by(|a, b| (!a.is_current, &a.name).cmp(&(!b.is_current, &b.name)));
@@ -57,11 +58,7 @@ impl Workshop {
             let removed = self
                 .engine
                 .docker()
-                .remove_image(
-                    &image.name,
-                    None::<bollard::query_parameters::RemoveImageOptions>,
-                    None,
-                )
+                .remove_image(&image.name, None::<RemoveImageOptions>, None)
                 .await;
             match removed {
                 Err(error) if status(&error) != Some(404) => {
@@ -73,9 +70,12 @@ impl Workshop {
                 }
             }
         }
-        let (removed, bytes) = self.remove_all_stages().await?;
-        pruned.removed.extend(removed);
-        pruned.bytes += bytes;
+        let mut stages = Stages::default();
+        stages
+            .remove_all(&self.engine, &self.settings.cache, false)
+            .await?;
+        pruned.removed.extend(stages.removed);
+        pruned.bytes += stages.bytes;
         Ok(pruned)
     }
 
@@ -107,65 +107,15 @@ impl Workshop {
         Ok(current)
     }
 
-    /// What the stages of a recipe's builds left: they have no name and nobody starts from them.
-    pub(crate) async fn remove_stages(&self, name: &str) {
-        let (_, _) = self
-            .remove_dangling(&format!("{}={name}", labels::IMAGE))
-            .await
-            .unwrap_or_default();
-    }
-
-    /// The same of all recipes that nobody builds right now.
-    pub(crate) async fn remove_all_stages(&self) -> Result<(Vec<String>, u64), DockerError> {
-        let (mut removed, mut bytes) = (Vec::new(), 0);
-        let names = folders()
-            .into_iter()
-            .map(|folder| folder.rsplit('/').next().unwrap_or_default().to_owned());
-        for name in names {
-            let Some(_idle) = Lock::try_take(&self.settings.cache.join("locks"), &name)? else {
-                continue;
-            };
-            let (ids, size) = self.remove_dangling(&format!("{}={name}", labels::IMAGE)).await?;
-            removed.extend(ids);
-            bytes += size;
-        }
-        Ok((removed, bytes))
-    }
-
-    async fn remove_dangling(&self, label: &str) -> Result<(Vec<String>, u64), DockerError> {
-        let (mut removed, mut bytes) = (Vec::new(), 0);
-        for image in self.labelled(label, true).await? {
-            let remove = RemoveImageOptionsBuilder::new().build();
-            // One that somebody uses, or builds on, refuses: it is no leftover.
-            if self
-                .engine
-                .docker()
-                .remove_image(&image.id, Some(remove), None)
-                .await
-                .is_ok()
-            {
-                bytes += image.size.unsigned_abs();
-                removed.push(format!(
-                    "build stage {}",
-                    image
-                        .id
-                        .trim_start_matches("sha256:")
-                        .get(..12)
-                        .unwrap_or(&image.id)
-                ));
-            }
-        }
-        Ok((removed, bytes))
-    }
-
-    async fn labelled(&self, label: &str, dangling: bool) -> Result<Vec<ImageSummary>, DockerError> {
+    /// Every image of ours that has a name.
+    async fn named(&self) -> Result<Vec<ImageSummary>, DockerError> {
         let filters = HashMap::from([
-            ("label", vec![label.to_owned()]),
-            ("dangling", vec![dangling.to_string()]),
+            ("label", vec![labels::RECIPE.to_owned()]),
+            ("dangling", vec!["false".to_owned()]),
         ]);
         let options = ListImagesOptionsBuilder::new().filters(&filters).build();
         let images = self.engine.docker().list_images(Some(options)).await;
-        images.map_err(DockerError::engine("list images with label", label))
+        images.map_err(DockerError::engine("list images of", "nodejoin"))
     }
 }
 

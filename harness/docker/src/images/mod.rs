@@ -8,6 +8,7 @@ mod kubernetes;
 mod programs;
 mod recipe;
 mod release;
+mod stages;
 mod workshop;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::settings::ImageSettings;
 use recipe::{Parent, Recipe};
+pub(crate) use stages::Stages;
 use workshop::{Target, Workshop};
 
 pub use inventory::{ListedImage, Pruned};
@@ -138,6 +140,36 @@ impl Images {
         Recipe::nodes()
     }
 
+    /// The names of recipes whose image is not there.
+    ///
+    /// # Errors
+    /// When the engine refuses, or a folder of programs is not whole.
+    pub async fn absent(&self) -> Result<Vec<String>, DockerError> {
+        let mut absent = Vec::new();
+        for folder in inventory::folders()
+            .iter()
+            .filter(|folder| *folder != "kubernetes")
+        {
+            if self.workshop.current_image(folder).await?.is_none() {
+                absent.push(folder.clone());
+            }
+        }
+        Ok(absent)
+    }
+
+    /// An image with a shell that is there already, for probes.
+    pub async fn shell_image(&self) -> Option<String> {
+        let base = self.workshop.base_target().await.ok()?.image();
+        if self.workshop.find(&base).await.ok()?.is_some() {
+            return Some(base);
+        }
+        let listed = self.list().await.ok()?;
+        listed
+            .into_iter()
+            .find(|image| image.role != "kubernetes")
+            .map(|image| image.name)
+    }
+
     /// Every image of ours that is there, the current ones first.
     ///
     /// # Errors
@@ -156,8 +188,8 @@ impl Images {
 }
 
 impl Workshop {
-    /// An image from a recipe with parents, made where it is not there.
-    async fn derived(&self, folder: &str, role: &'static str) -> Result<ImageRef, DockerError> {
+    /// The image that a recipe makes today, where it is there: with the best Kubernetes that it was made with.
+    async fn current_image(&self, folder: &str) -> Result<Option<ImageRef>, DockerError> {
         let recipe = Recipe::load(folder)?;
         let base = self.base_target().await?.image();
         for candidate in self.kubernetes_candidates().await? {
@@ -165,11 +197,20 @@ impl Workshop {
                 name: candidate.image(),
                 kubernetes: String::new(),
             };
-            let target = derived_target(&recipe, role, &base, &kubernetes)?;
+            let target = derived_target(&recipe, "", &base, &kubernetes)?;
             if let Some(found) = self.known(&target.image()).await? {
-                return Ok(found);
+                return Ok(Some(found));
             }
         }
+        Ok(None)
+    }
+
+    /// An image from a recipe with parents, made where it is not there.
+    async fn derived(&self, folder: &str, role: &'static str) -> Result<ImageRef, DockerError> {
+        if let Some(found) = self.current_image(folder).await? {
+            return Ok(found);
+        }
+        let recipe = Recipe::load(folder)?;
         let (base, kubernetes) = (self.base().await?, self.kubernetes().await?);
         let target = derived_target(&recipe, role, &base, &kubernetes)?;
         if let Some(mut bench) = self.bench(&target).await? {
@@ -180,10 +221,17 @@ impl Workshop {
                 .collect();
             let files = recipe.build_files().into_iter().map(Into::into).collect();
             self.build(&mut bench, &target, arguments, files).await?;
-            self.remove_stages(&target.name).await;
+            self.clear_stages(&target.name).await;
             bench.done();
         }
         self.made(&target.image()).await
+    }
+
+    /// Removes what the stages of a recipe's build left; its lock is held.
+    async fn clear_stages(&self, name: &str) {
+        if let Err(error) = Stages::default().remove(&self.engine, name, false).await {
+            tracing::debug!(name, %error, "build stages could not be removed; `nodejoin images prune` tries again");
+        }
     }
 
     /// Tells of a step of an image before its bench is taken.

@@ -88,7 +88,8 @@ impl Workshop {
     pub(crate) async fn bench(&self, target: &Target) -> Result<Option<Bench>, DockerError> {
         let image = target.image();
         let file = format!("{}-{}", target.name, target.hash);
-        let lock = Lock::take(&self.settings.cache.join("locks"), &file).await?;
+        // By name and not by hash: whoever clears the stages of a recipe must be its only builder.
+        let lock = Lock::take(&self.settings.cache.join("locks"), &target.name).await?;
         if self.find(&image).await?.is_some() {
             return Ok(None);
         }

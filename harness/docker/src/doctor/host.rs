@@ -1,0 +1,264 @@
+//! The machine that containers run on: limits, disk, memory, modules.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use crate::doctor::{CheckResult, not_checked};
+use crate::engine::Engine;
+use crate::probe::Probe;
+
+/// Prints `name value` lines. None of this is namespaced, so a container sees its machine's values; `/` there is the disk of the engine.
+const LOOK: &str = r#"
+for name in max_user_instances max_user_watches; do echo "$name $(cat /proc/sys/fs/inotify/$name)"; done
+echo "disk $(df -Pk "${0:-/}" | awk 'NR == 2 { print $2 " " $4 }')"
+echo "memory $(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)"
+echo "swap $(awk 'NR > 1' /proc/swaps | wc -l)"
+grep -qw overlay /proc/filesystems && echo 'overlay yes' || echo 'overlay no'
+test -e /proc/sys/net/bridge/bridge-nf-call-iptables && echo 'bridge yes' || echo 'bridge no'
+echo "init $(cat /proc/1/comm)"
+"#;
+
+/// What one node needs at least, in KiB.
+const NODE_MEMORY: u64 = 1024 * 1024;
+/// Below this share of free disk a kubelet with EKS' settings says DiskPressure.
+const FREE_SHARE: u64 = 15;
+
+/// What was seen of the machine.
+pub(crate) struct Host {
+    seen: HashMap<String, String>,
+    /// Whether it was seen from a container.
+    inside: bool,
+}
+
+impl Host {
+    /// Looks through a container where there is an image for one, else from here when the engine is on this machine.
+    pub(crate) async fn look(engine: &Engine, image: Option<&str>) -> Self {
+        if let Some(image) = image {
+            let probe = Probe::of(image)
+                .with_command(&["/bin/sh", "-c", LOOK, "/"])
+                .run(engine)
+                .await;
+            if let Ok((_, text)) = probe {
+                return Self {
+                    seen: read(&text),
+                    inside: true,
+                };
+            }
+        }
+        if !engine.is_local() {
+            return Self {
+                seen: HashMap::new(),
+                inside: false,
+            };
+        }
+        let root = &engine.facts().root;
+        let root = if root.exists() {
+            root.as_path()
+        } else {
+            std::path::Path::new("/")
+        };
+        let here = Command::new("/bin/sh")
+            .args(["-c", LOOK])
+            .arg(root)
+            .stdin(Stdio::null())
+            .output()
+            .await;
+        let text = here
+            .map(|done| String::from_utf8_lossy(&done.stdout).into_owned())
+            .unwrap_or_default();
+        Self {
+            seen: read(&text),
+            inside: false,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Vec<CheckResult> {
+        let mut results = vec![
+            self.inotify(
+                "inotify instances",
+                "max_user_instances",
+                512,
+                "each node takes some 15 of them",
+            ),
+            self.inotify(
+                "inotify watches",
+                "max_user_watches",
+                65_536,
+                "containerd and kubelets watch many files",
+            ),
+            self.disk(),
+            self.memory(),
+            self.swap(),
+            self.overlay(),
+            self.bridge(),
+        ];
+        results.extend(self.init());
+        results
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.seen.get(name)?.split_whitespace().next()?.parse().ok()
+    }
+
+    fn inotify(&self, name: &'static str, setting: &str, wanted: u64, why: &str) -> CheckResult {
+        match self.number(setting) {
+            None => not_checked(name),
+            Some(has) if has >= wanted => CheckResult::ok(name, has.to_string()),
+            Some(has) => CheckResult::warn(
+                name,
+                format!("{has}: {why}; too few look like `too many open files`"),
+                format!("sudo sysctl -w fs.inotify.{setting}={wanted}"),
+            ),
+        }
+    }
+
+    fn disk(&self) -> CheckResult {
+        const NAME: &str = "disk";
+        let numbers: Vec<u64> = self
+            .seen
+            .get("disk")
+            .into_iter()
+            .flat_map(|it| it.split_whitespace())
+            .flat_map(str::parse)
+            .collect();
+        let [total, free] = numbers[..] else {
+            return not_checked(NAME);
+        };
+        let share = free * 100 / total.max(1);
+        let seen = format!("{share} % free, {} GiB", free / 1024 / 1024);
+        match share < FREE_SHARE {
+            true => CheckResult::warn(
+                NAME,
+                format!(
+                    "{seen}: below {FREE_SHARE} % a kubelet says DiskPressure and its node takes no pods"
+                ),
+                "nodejoin images prune; docker system prune",
+            ),
+            false => CheckResult::ok(NAME, seen),
+        }
+    }
+
+    fn memory(&self) -> CheckResult {
+        const NAME: &str = "memory";
+        let Some(free) = self.number("memory") else {
+            return not_checked(NAME);
+        };
+        let seen = format!("{:.1} GiB available", free as f64 / 1024.0 / 1024.0);
+        match free < 2 * NODE_MEMORY {
+            true => CheckResult::warn(
+                NAME,
+                format!("{seen}: a control plane and a node take about 1.5"),
+                "run fewer scenarios at once: --jobs 1",
+            ),
+            false => CheckResult::ok(
+                NAME,
+                format!(
+                    "{seen}: enough for about {} nodes at once",
+                    free / NODE_MEMORY - 1
+                ),
+            ),
+        }
+    }
+
+    fn swap(&self) -> CheckResult {
+        const NAME: &str = "swap";
+        match self.number("swap") {
+            None => not_checked(NAME),
+            Some(0) => CheckResult::ok(NAME, "none"),
+            Some(_) => CheckResult::warn(
+                NAME,
+                "is on: a kubelet with EKS' settings refuses to start (`running with swap on is not supported`)",
+                "sudo swapoff -a",
+            ),
+        }
+    }
+
+    fn overlay(&self) -> CheckResult {
+        const NAME: &str = "overlay";
+        match self.seen.get("overlay").map(String::as_str) {
+            Some("yes") => CheckResult::ok(NAME, "the kernel has it"),
+            Some(_) => CheckResult::bad(
+                NAME,
+                "the kernel has it not: containerd in a node cannot unpack images",
+                "sudo modprobe overlay",
+            ),
+            None => not_checked(NAME),
+        }
+    }
+
+    fn bridge(&self) -> CheckResult {
+        const NAME: &str = "bridge filter";
+        match self.seen.get("bridge").map(String::as_str) {
+            Some("yes") => CheckResult::ok(NAME, "br_netfilter is there"),
+            // The setting is a network namespace's own: a container without a network may not show it.
+            Some(_) => CheckResult::ok(NAME, "not seen; only services between pods of one node need it"),
+            None => not_checked(NAME),
+        }
+    }
+
+    fn init(&self) -> Option<CheckResult> {
+        const NAME: &str = "init";
+        let first = self.seen.get("init").filter(|_| self.inside)?;
+        Some(match first.as_str() {
+            "docker-init" | "tini" => CheckResult::ok(
+                NAME,
+                "the engine gives containers its own; nodes ask for none, so that systemd is their first process",
+            ),
+            _ => CheckResult::ok(NAME, "containers have none of the engine's"),
+        })
+    }
+}
+
+fn read(text: &str) -> HashMap<String, String> {
+    text.lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::State;
+
+    fn host(text: &str) -> Host {
+        Host {
+            seen: read(text),
+            inside: true,
+        }
+    }
+
+    fn state(host: &Host, name: &str) -> State {
+        host.check()
+            .into_iter()
+            .find(|result| result.name == name)
+            .unwrap()
+            .state
+    }
+
+    #[test]
+    fn limits_are_read_and_judged() {
+        let low = host(
+            "max_user_instances 128\nmax_user_watches 8192\ndisk 1000 100\nmemory 1000000\nswap 1\noverlay no\n",
+        );
+        for name in ["inotify instances", "inotify watches", "disk", "memory", "swap"] {
+            assert_eq!(state(&low, name), State::Warn, "{name}");
+        }
+        assert_eq!(state(&low, "overlay"), State::Bad);
+        let good = host(
+            "max_user_instances 8192\nmax_user_watches 524288\ndisk 1000 500\nmemory 9000000\nswap 0\noverlay yes\ninit sh\n",
+        );
+        assert!(
+            good.check()
+                .iter()
+                .all(|result| result.state == State::Ok || result.name == "bridge filter")
+        );
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_called_good() {
+        assert!(host("").check().iter().all(|result| result.state == State::Warn));
+    }
+}
