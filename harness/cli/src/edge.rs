@@ -10,6 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ImageArgs;
 
+/// Warnings go to standard error; `RUST_LOG` asks for more.
+pub(crate) fn log_to_stderr() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
 /// Files below this folder, with this process' environment for manifests.
 pub(crate) fn disk() -> Disk {
     Disk::with_variables(std::env::vars())

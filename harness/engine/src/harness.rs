@@ -78,9 +78,6 @@ impl Harness {
                 ground.shut_down().await;
             }
         }
-        if self.settings.keep == crate::settings::Keep::Always {
-            return TearDown::default();
-        }
         self.run.tear_down().await
     }
 
