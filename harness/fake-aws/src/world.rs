@@ -156,6 +156,8 @@ pub struct Instance {
     pub key: InstanceKey,
     /// Credentials that its role got.
     pub issued: Issued,
+    /// Credentials that EC2 knows the instance by.
+    pub identity: Issued,
     /// Faults and how far they got.
     pub faults: Faults,
     /// Metadata, built once.
@@ -175,6 +177,7 @@ impl Instance {
         Self {
             key: InstanceKey::generate(),
             issued: Issued::default(),
+            identity: Issued::default(),
             faults,
             tree,
             started: None,

@@ -168,3 +168,27 @@ fn a_changed_request_is_refused() {
     request.body = "x".into();
     assert_eq!(verify(&request, &issued, eks(), noon()), Err(Refusal::Signature));
 }
+
+/// A signature holds in no other form: every digit of it counts.
+#[test]
+fn no_other_signature_is_accepted() {
+    let mut issued = Issued::default();
+    let credentials = issued.current(noon()).clone();
+    let right = signed_by(&credentials, "eu-west-1", "eks", noon());
+    let authorization = right.header("authorization").unwrap().to_owned();
+    let start = authorization.len() - 64;
+    for place in start..authorization.len() {
+        let mut bytes = authorization.clone().into_bytes();
+        bytes[place] = if bytes[place] == b'0' { b'1' } else { b'0' };
+        let mut request = right.clone();
+        request
+            .headers
+            .insert("authorization", HeaderValue::from_bytes(&bytes).unwrap());
+        assert_eq!(
+            verify(&request, &issued, eks(), noon()),
+            Err(Refusal::Signature),
+            "digit {}",
+            place - start
+        );
+    }
+}

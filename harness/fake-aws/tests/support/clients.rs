@@ -212,3 +212,27 @@ pub async fn curl_host(fakes: &Fakes, arguments: &[&str]) -> Curled {
     )
     .await
 }
+
+/// What a client printed; it must have succeeded.
+pub fn out(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout.clone())
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+/// What a client complained of; it must have failed.
+pub fn error(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+/// The JSON that a client printed.
+pub fn json_of(output: &Output) -> serde_json::Value {
+    serde_json::from_str(&out(output)).unwrap()
+}

@@ -38,6 +38,16 @@ pub fn profile_info(world: &World, credentials: &Credentials) -> String {
     ])
 }
 
+/// `identity-credentials/ec2/info`.
+#[must_use]
+pub fn identity_info(world: &World, credentials: &Credentials) -> String {
+    object(&[
+        ("Code", json!("Success")),
+        ("LastUpdated", json!(clock::extended(credentials.updated))),
+        ("AccountId", json!(world.account)),
+    ])
+}
+
 /// `dynamic/instance-identity/document`.
 #[must_use]
 pub fn identity(world: &World, launched: OffsetDateTime) -> String {

@@ -147,6 +147,8 @@ fn leaf(instance: &mut Instance, leaf: &Leaf, now: OffsetDateTime, modified: &st
         Leaf::Text(text) => text.clone(),
         Leaf::Credentials => document::credentials(instance.issued.current(now)),
         Leaf::ProfileInfo => document::profile_info(&instance.world, instance.issued.current(now)),
+        Leaf::IdentityCredentials => document::credentials(instance.identity.current(now)),
+        Leaf::IdentityInfo => document::identity_info(&instance.world, instance.identity.current(now)),
         Leaf::IdentityDocument => document::identity(&instance.world, instance.launched.into()),
         Leaf::IdentitySignature(length) => document::identity_signature(instance, *length),
     };

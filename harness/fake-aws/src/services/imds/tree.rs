@@ -55,6 +55,10 @@ pub enum Leaf {
     Credentials,
     /// The instance profile.
     ProfileInfo,
+    /// The credentials that EC2 itself knows the instance by. They sign nothing here, as they do nothing for users on EC2.
+    IdentityCredentials,
+    /// About those.
+    IdentityInfo,
     /// The identity document.
     IdentityDocument,
     /// A signature of the identity document, of so many bytes.
@@ -250,6 +254,16 @@ impl Tree {
     }
 
     fn add_role(&mut self, world: &World) {
+        let identity = [
+            ("info", Leaf::IdentityInfo),
+            ("security-credentials/ec2-instance", Leaf::IdentityCredentials),
+        ];
+        for (path, leaf) in identity {
+            self.leaves.insert(
+                format!("meta-data/identity-credentials/ec2/{path}"),
+                ("2018-05-23", leaf),
+            );
+        }
         let Some(role) = &world.role else { return };
         self.leaves
             .insert("meta-data/iam/info".to_owned(), ("2012-01-12", Leaf::ProfileInfo));
