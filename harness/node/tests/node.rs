@@ -152,7 +152,7 @@ fn user_data_is_over(line: &JournalLine) -> bool {
 async fn user_data_starts_a_kubelet_with_what_the_instance_is() {
     let bench = Bench::new().await;
     let plan = plan(
-        "name: a kubelet runs\ninstance: { private_ip: 192.168.40.16 }\nuser_data:\n  parts:\n    - type: shell\n      inline: |\n        #!/bin/bash\n        echo first; exit 3\n    - type: shell\n      inline: |\n        #!/bin/bash\n        set -ex\n        /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd --b64-cluster-ca {{ cluster.certificate_authority }} --apiserver-endpoint {{ cluster.endpoint }} --dns-cluster-ip 10.100.0.10 --kubelet-extra-args '--node-labels=a=b --max-pods=29'\n    - type: shell\n      inline: |\n        echo no interpreter\nexpect: { phase: kubelet-started }\n",
+        "name: a kubelet runs\ninstance: { private_ip: 192.168.40.16 }\nuser_data:\n  parts:\n    - type: shell\n      inline: |\n        #!/bin/bash\n        echo first; exit 3\n    - type: shell\n      inline: |\n        #!/bin/bash\n        set -ex\n        /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd --kubelet-extra-args '--node-labels=a=b --max-pods=29'\n    - type: shell\n      inline: |\n        echo no interpreter\nexpect: { phase: kubelet-started }\n",
     );
     let (node, _events) = bench.boot(&plan, None).await;
     let (at, _) = until(&node, user_data_is_over).await;
