@@ -48,6 +48,8 @@ pub(crate) struct Event {
     request_object: Option<Value>,
     response_object: Option<Value>,
     #[serde(default)]
+    annotations: BTreeMap<String, String>,
+    #[serde(default)]
     stage_timestamp: String,
 }
 
@@ -159,8 +161,31 @@ impl Event {
         self.impersonated_user.as_ref().unwrap_or(&self.user)
     }
 
+    /// Why it was refused. API servers such as 1.20 leave it out of the status: then the answer has it where the policy
+    /// keeps answers, and the authorizer's own reason stands in an annotation.
+    fn message(&self) -> Option<String> {
+        let in_status = self
+            .response_status
+            .as_ref()
+            .and_then(|status| status.message.clone());
+        let in_answer = || {
+            self.response_object
+                .as_ref()?
+                .get("message")?
+                .as_str()
+                .map(str::to_owned)
+        };
+        let in_annotation = || self.annotations.get("authorization.k8s.io/reason").cloned();
+        let refusal = || {
+            in_answer()
+                .or_else(in_annotation)
+                .filter(|text| self.code() >= 400 && !text.is_empty())
+        };
+        in_status.or_else(refusal)
+    }
+
     fn into_audit(self) -> Audit {
-        let code = self.code();
+        let (code, message) = (self.code(), self.message());
         let (username, groups) = (self.user().username.clone(), self.user().groups.clone());
         // A refused authentication has no object reference: the path tells what was asked for.
         let object_ref = self.object_ref.unwrap_or_else(|| ObjectRef {
@@ -185,7 +210,7 @@ impl Event {
             username,
             groups,
             code,
-            message: self.response_status.and_then(|status| status.message),
+            message,
             object: object.filter(|_| has_object).map(without_managed_fields),
         }
     }
@@ -251,6 +276,28 @@ mod tests {
         let audit = event(create(403)).into_audit();
         assert_eq!(audit.object, Some(json!({ "metadata": { "name": "a" } })));
         assert_eq!(audit.message.as_deref(), Some("why"));
+    }
+
+    #[test]
+    fn the_reason_of_a_refusal_is_found_where_this_version_has_it() {
+        let refused = |answer: Value, reason: &str| {
+            event(json!({
+                "stage": "ResponseComplete", "verb": "get", "responseStatus": { "code": 403 },
+                "responseObject": answer, "annotations": { "authorization.k8s.io/reason": reason }
+            }))
+            .into_audit()
+            .message
+        };
+        let not_allowed = json!({ "kind": "Status", "message": "is not allowed to modify node" });
+        assert_eq!(
+            refused(not_allowed, "").as_deref(),
+            Some("is not allowed to modify node")
+        );
+        assert_eq!(
+            refused(Value::Null, "can only read its own").as_deref(),
+            Some("can only read its own")
+        );
+        assert_eq!(refused(Value::Null, ""), None);
     }
 
     #[test]

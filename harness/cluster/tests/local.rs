@@ -123,6 +123,15 @@ async fn a_node_registers_and_is_initialized(plane: &ControlPlane, node: &mut Wa
         wrong.to_string().contains("is not allowed to modify node"),
         "{wrong}"
     );
+    let refused = node.wait("the audit event of the refusal", |fact| match fact {
+        ClusterFact::Audit(seen) if seen.verb == "create" && seen.code == 403 => seen.message.clone(),
+        _ => None,
+    });
+    assert!(
+        refused
+            .await
+            .ends_with("is not allowed to modify node \"another\"")
+    );
     let name = private_dns_name(MAPPED);
     api.create(&PostParams::default(), &external_node(&name))
         .await
