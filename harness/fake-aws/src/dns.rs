@@ -157,13 +157,15 @@ fn text(question: &Query) -> String {
         .to_ascii_lowercase()
 }
 
-/// Whether a resolver made this name by appending its search domain: the name itself is asked as well and counts once. Names
-/// of instances are what the domain is for, and always count.
+/// Whether a name was only tried beside another one that counts: made by appending the search domain, or what is left of one
+/// of this world's names without it. Names of instances are what the domain is for, and always count.
 fn is_search(world: &World, name: &str) -> bool {
     let domain = world.region.private_domain();
-    name.strip_suffix(&domain)
-        .and_then(|rest| rest.strip_suffix('.'))
-        .is_some_and(|rest| !rest.starts_with("ip-"))
+    let made = name.strip_suffix(&domain).and_then(|rest| rest.strip_suffix('.'));
+    match made {
+        Some(rest) => !rest.starts_with("ip-"),
+        None => address(world, &format!("{name}.{domain}")).is_some(),
+    }
 }
 
 #[cfg(test)]
@@ -234,6 +236,8 @@ mod tests {
         let (response, event) = ask("registry.k8s.io.eu-west-1.compute.internal.", RecordType::A);
         assert_eq!(response.metadata.response_code, ResponseCode::NXDomain);
         assert_eq!(event, None);
+        // A resolver asks for the AAAA record of its own short name without the domain, after there was none with it.
+        assert_eq!(ask("ip-192-168-40-16.", RecordType::AAAA).1, None);
     }
 
     #[test]
