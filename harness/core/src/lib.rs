@@ -5,6 +5,19 @@
 //! ```text
 //! scenario YAML -> Scenario -> Plan -> (the engine runs it) -> Observation -> Verdict
 //! ```
+//!
+//! | module | question |
+//! | --- | --- |
+//! | `scenario` | what a file asks for, and what is wrong with it (`yaml`, `schema`, `problem`, `files`) |
+//! | `overlay` | which files of somebody's checkout lie where in the node |
+//! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `fault`, `expect`) |
+//! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
+//! | `observation` | what was seen of a join |
+//! | `phase`, `phases` | how far it got |
+//! | `judge` | whether there is more to wait for, and what the `verdict` is |
+//! | `diagnosis` | why it stopped |
+//! | `event`, `exit_code` | what a run tells while it works and at its end |
+//! | `redact` | what must never be told |
 
 pub mod cidr;
 pub mod diagnosis;

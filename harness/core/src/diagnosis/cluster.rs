@@ -15,32 +15,16 @@ pub(super) fn node_invalid(scene: &Scene<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
-    let audited = scene
-        .observation
-        .timeline
-        .iter()
-        .find_map(|seen| match &seen.what {
-            What::Audit(audit) if audit.resource == "nodes" && audit.code == 422 => {
-                let message = audit.message.clone().unwrap_or_default();
-                Some((
-                    Evidence::new(
-                        "audit log",
-                        seen.at,
-                        format!("{} nodes: 422 {message}", audit.verb),
-                    ),
-                    message,
-                ))
-            }
-            _ => None,
-        });
-    let said = || {
-        let is_refusal =
-            |message: &str| message.contains("Unable to register node") && message.contains("is invalid:");
-        let (at, line) = scene.kubelet().find(|(_, line)| is_refusal(&line.message))?;
-        Some((Evidence::journal(at, line), line.message.clone()))
+    // The kubelet is told the reason in full; the audit log has it not always.
+    let said = scene.kubelet().find(|(_, line)| {
+        line.message.contains("Unable to register node") && line.message.contains("is invalid:")
+    });
+    let (evidence, message) = match said {
+        Some((at, line)) => (Evidence::journal(at, line), line.message.clone()),
+        None => refused_by_audit(scene)?,
     };
-    let (evidence, message) = audited.or_else(said)?;
     let why = between(&message, "is invalid: ", &['\n']).unwrap_or_else(|| sentence(&message));
+    let why = why.split(" (e.g.").next().unwrap_or(why);
     let because = format!("the API server refuses the Node object: {why}");
     let remedy = if why.contains("labels") {
         "correct the value in --node-labels: letters, digits, `-`, `_` and `.`, at most 63"
@@ -49,7 +33,25 @@ pub(super) fn node_invalid(scene: &Scene<'_>) -> Option<Finding> {
     } else {
         "correct what the kubelet registers with"
     };
-    scene.found(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
+    scene.final_(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
+}
+
+fn refused_by_audit(scene: &Scene<'_>) -> Option<(Evidence, String)> {
+    scene
+        .observation
+        .timeline
+        .iter()
+        .find_map(|seen| match &seen.what {
+            What::Audit(audit) if audit.resource == "nodes" && audit.code == 422 => {
+                let message = audit
+                    .message
+                    .clone()
+                    .unwrap_or_else(|| "422, without a reason".to_owned());
+                let line = format!("{} nodes: {message}", audit.verb);
+                Some((Evidence::new("audit log", seen.at, line), message))
+            }
+            _ => None,
+        })
 }
 
 fn serving<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::scene::{Evidence, Scene, between, names, sentence};
 use crate::judge::role_of;
-use crate::observation::{Audit, Authentication, Millis, Refusal, What};
+use crate::observation::{Audit, Authentication, JournalLine, Millis, Refusal, What};
 use crate::phase::Phase;
 use crate::plan::RoleMapping;
 use crate::problem::nearest;
@@ -101,7 +101,7 @@ pub(super) fn token_for_another_cluster(scene: &Scene<'_>) -> Option<Finding> {
     let remedy = format!(
         "give the script the name `{own}` (`{{{{ cluster.name }}}}` in a scenario): it goes into every token"
     );
-    scene.found(
+    scene.final_(
         Cause::TokenForAnotherCluster,
         because,
         &evidence(at, decision),
@@ -147,11 +147,10 @@ pub(super) fn unauthorized(scene: &Scene<'_>) -> Option<Finding> {
             remedy_of(decision),
         );
     }
-    let words = ["getting credentials: exec", "exec: executable", "Unauthorized"];
-    let (at, line) = words
-        .iter()
-        .find_map(|word| scene.kubelet().find(|(_, line)| line.message.contains(word)))?;
-    let because = if line.message.contains("Unauthorized") {
+    let (at, line) = scene
+        .kubelet()
+        .find(|(_, line)| is_without_token(line) || is_unauthorized(line))?;
+    let because = if is_unauthorized(line) {
         "the API server answers 401, and no token of the node came to the authenticator".to_owned()
     } else {
         format!(
@@ -162,6 +161,20 @@ pub(super) fn unauthorized(scene: &Scene<'_>) -> Option<Finding> {
     let remedy =
         "run the `exec` command of /var/lib/kubelet/kubeconfig in the node and see what it prints".to_owned();
     scene.found(Cause::Unauthorized, because, &Evidence::journal(at, line), remedy)
+}
+
+fn is_without_token(line: &JournalLine) -> bool {
+    ["getting credentials: exec", "exec: executable"]
+        .iter()
+        .any(|word| line.message.contains(word))
+}
+
+/// The API server's own word ends the line; AWS has an `UnauthorizedOperation` of its own.
+fn is_unauthorized(line: &JournalLine) -> bool {
+    line.message
+        .trim_end()
+        .trim_end_matches('"')
+        .ends_with("Unauthorized")
 }
 
 fn remedy_of(decision: &Authentication) -> String {

@@ -93,7 +93,7 @@ pub(super) fn wrong_certificate_authority(scene: &Scene<'_>) -> Option<Finding> 
             scene.plan.cluster.name
         ),
     };
-    scene.found(
+    scene.final_(
         Cause::WrongCertificateAuthority,
         because,
         &Evidence::journal(at, line),
@@ -157,11 +157,7 @@ pub(super) fn exits(scene: &Scene<'_>) -> Option<Finding> {
     };
     let (at, end) = ends().next()?;
     let status = between(&end.message, "status=", &['/', ' ', ',']).unwrap_or("an error");
-    let last = scene
-        .kubelet()
-        .filter(|(time, _)| *time <= at)
-        .filter(|(_, line)| is_last_word(line))
-        .last();
+    let last = last_words(scene, at);
     let evidence = last.map_or_else(
         || Evidence::journal(at, end),
         |(at, line)| Evidence::journal(at, line),
@@ -169,15 +165,30 @@ pub(super) fn exits(scene: &Scene<'_>) -> Option<Finding> {
     let said = last
         .map(|(_, line)| format!(": {}", sentence(&line.message)))
         .unwrap_or_default();
-    let because = format!(
-        "the kubelet ended with {status}, {} so far{said}",
-        times(ends().count())
-    );
+    let count = ends().count();
+    let because = format!("the kubelet ended with {status}, {} so far{said}", times(count));
     let remedy = remedy_of(
         scene,
         last.map(|(_, line)| line.message.as_str()).unwrap_or_default(),
     );
-    scene.found(Cause::KubeletExits, because, &evidence, remedy)
+    let finding = scene.found(Cause::KubeletExits, because, &evidence, remedy)?;
+    // The first end may come before something that the kubelet needs is there; the third does not.
+    Some(Finding {
+        is_final: count >= 3,
+        ..finding
+    })
+}
+
+/// The first fatal line, else the last complaint before the kubelet's end. The journal may have systemd's line about the end
+/// before the kubelet's own last one.
+fn last_words<'a>(scene: &Scene<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
+    let fatal = scene.kubelet().find(|(_, line)| is_klog(line, &['F']));
+    fatal.or_else(|| {
+        scene
+            .kubelet()
+            .filter(|(at, line)| *at <= end && is_complaint(line))
+            .last()
+    })
 }
 
 fn times(count: usize) -> String {
@@ -188,14 +199,15 @@ fn times(count: usize) -> String {
     }
 }
 
-/// klog's fatal and error lines, and what a flag library prints; not the usage text that follows it.
-fn is_last_word(line: &JournalLine) -> bool {
-    let message = &line.message;
-    let is_klog = message.starts_with(['F', 'E']) && message[1..].starts_with(|c: char| c.is_ascii_digit());
-    is_klog
-        || ["Error:", "unknown flag", "invalid argument", "failed to "]
-            .iter()
-            .any(|word| message.contains(word))
+fn is_klog(line: &JournalLine, severities: &[char]) -> bool {
+    let digits = line.message.strip_prefix(severities);
+    digits.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// klog's error lines, and what a flag library prints; not the usage text that follows it.
+fn is_complaint(line: &JournalLine) -> bool {
+    const WORDS: [&str; 4] = ["Error:", "unknown flag", "invalid argument", "failed to "];
+    is_klog(line, &['E']) || WORDS.iter().any(|word| line.message.contains(word))
 }
 
 fn remedy_of(scene: &Scene<'_>, message: &str) -> String {

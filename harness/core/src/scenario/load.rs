@@ -245,6 +245,23 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_must_answer_unless_the_join_must_fail() {
+        let answers = |text: &str| plan(text).expect.pod.and_then(|pod| pod.answers);
+        assert_eq!(answers("user_data: '#!'\npod: {}\n"), Some(true));
+        assert_eq!(
+            answers("user_data: '#!'\npod: {}\nexpect: { phase: ready }\n"),
+            Some(true)
+        );
+        assert_eq!(
+            answers("user_data: '#!'\npod: {}\nexpect: { pod: { answers: false } }\n"),
+            Some(false)
+        );
+        assert_eq!(answers("user_data: '#!'\n"), None);
+        let failing = "user_data: '#!'\npod: {}\nexpect: { diagnosis: role-not-mapped }\n";
+        assert_eq!((answers(failing), plan(failing).expect.phase), (None, None));
+    }
+
+    #[test]
     fn an_address_is_made_to_fit_the_networks_that_are_given() {
         let plan = plan("user_data: '#!'\ninstance: { subnet_cidr: 10.1.2.0/28 }\n");
         let subnet: crate::cidr::Cidr = "10.1.2.0/28".parse().unwrap();

@@ -8,7 +8,7 @@ use super::file::{ClusterFile, InstanceFile, LifeCycle, RoleMappingFile, Scenari
 use super::unique::Unique;
 use super::user_data;
 use crate::cidr::Cidr;
-use crate::expect::Expect;
+use crate::expect::{Expect, PodExpect};
 use crate::files::Files;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
 use crate::overlay;
@@ -56,7 +56,7 @@ pub(super) fn resolve(
         pod: scenario.pod.as_ref().map(|pod| PodPlan {
             image: pod.image.clone(),
         }),
-        expect: expectations(&scenario.expect, scenario.cni),
+        expect: expectations(scenario),
         limits: scenario.limits.clone(),
         id,
     };
@@ -64,11 +64,15 @@ pub(super) fn resolve(
     plan
 }
 
-/// A scenario that asks for nothing asks for a whole join.
-fn expectations(expect: &Expect, cni: Cni) -> Expect {
-    let mut expect = expect.clone();
-    if expect == Expect::default() {
-        expect.phase = Some(match cni {
+/// A scenario that asks for nothing asks for a whole join, and one with a pod for a pod that answers.
+fn expectations(scenario: &Scenario) -> Expect {
+    let mut expect = scenario.expect.clone();
+    let is_bare = expect == Expect::default();
+    if scenario.pod.is_some() && expect.diagnosis.is_none() {
+        expect.phase.get_or_insert(Phase::Ready);
+        expect.pod.get_or_insert(PodExpect { answers: Some(true) });
+    } else if is_bare {
+        expect.phase = Some(match scenario.cni {
             Cni::Bridge => Phase::Ready,
             Cni::None => Phase::Registered,
         });

@@ -168,3 +168,67 @@ fn what_was_collected_tells_what_the_journal_does_not() {
         Cause::UserDataNeverRan
     );
 }
+
+#[test]
+fn the_kubelets_last_word_counts_also_where_systemd_was_faster() {
+    let exit = || {
+        systemd(
+            "kubelet.service",
+            "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
+        )
+    };
+    let fatal = || kubelet("F1121 11:27:03.227158     281 server.go:156] unknown flag: --allow-privileged");
+    let usage = kubelet("      --address ip      failed to see why this is a flag");
+    let mut whats = started();
+    whats.extend([usage, exit(), fatal()]);
+    let finding = find(&plan(), &observed(whats.clone())).unwrap();
+    assert_eq!(
+        finding.diagnosis.because,
+        "the kubelet ended with 255, once so far: unknown flag: --allow-privileged"
+    );
+    assert!(!finding.is_final);
+    whats.extend([fatal(), exit(), fatal(), exit()]);
+    let finding = find(&plan(), &observed(whats)).unwrap();
+    assert!(finding.is_final, "the third time");
+    assert_eq!(finding.at, 7000, "since its first end");
+}
+
+#[test]
+fn a_call_that_aws_denies_is_no_401_of_the_api_server() {
+    let mut whats = started();
+    let denied = "F1121 11:23:05.288171     280 server.go:269] failed to run Kubelet: could not init cloud provider \"aws\": \
+        error listing AWS instances: \"UnauthorizedOperation: You are not authorized to perform this operation.\"";
+    whats.extend([
+        call(Service::Ec2, "DescribeInstances", 403, "UnauthorizedOperation"),
+        kubelet(denied),
+    ]);
+    assert_eq!(told(&plan(), whats).cause, Cause::AccessDenied);
+}
+
+#[test]
+fn a_refused_node_is_told_by_the_kubelet_where_the_audit_log_has_no_reason() {
+    let mut whats = started();
+    let What::Audit(audit) = audit("create", "nodes", 422, "system:node:x", "") else {
+        unreachable!("it is an audit event")
+    };
+    let bare = What::Audit(Audit {
+        message: None,
+        ..audit
+    });
+    whats.extend([accepted(), bare]);
+    assert!(
+        told(&plan(), whats.clone())
+            .because
+            .ends_with("422, without a reason")
+    );
+    whats.push(kubelet(&format!(
+        "E1121 11:27:33.888033     282 kubelet_node_status.go:93] Unable to register node \"{NAME}\" with API server: \
+         Node \"{NAME}\" is invalid: metadata.labels: Invalid value: \"has/slash\": a valid label must be (e.g. 'MyValue')"
+    )));
+    let diagnosis = told(&plan(), whats);
+    assert_eq!(
+        diagnosis.because,
+        "the API server refuses the Node object: metadata.labels: Invalid value: \"has/slash\": a valid label must be"
+    );
+    assert!(diagnosis.remedy.contains("--node-labels"));
+}

@@ -52,6 +52,10 @@ pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
             "add `pod: { image: nodejoin/echo }`",
         );
     }
+    if plan.pod.is_some() && expect.phase.is_some_and(|phase| phase < Phase::Ready) {
+        let why = "a pod runs on a node that is ready";
+        report.add("pod", "no pod can run", why, "expect `ready`, or leave `pod` out");
+    }
     if plan.cni == Cni::None {
         if plan.pod.is_some() {
             report.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");

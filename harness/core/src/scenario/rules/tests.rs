@@ -110,6 +110,10 @@ const REFUSED: &[(&str, &str)] = &[
         "user_data: '#!'\ncni: none\nexpect: { phase: ready }",
         "`expect.phase`: the join cannot come to ready: `cni` is `none`",
     ),
+    (
+        "user_data: '#!'\npod: {}\nexpect: { phase: registered }",
+        "`pod`: no pod can run: a pod runs on a node that is ready",
+    ),
     ("user_data: '#!'\ncni: none\npod: {}", "`pod`: no pod can run"),
     (
         "user_data: '#!'\ncni: none\nexpect: { phase: registered, node: { ready: true } }",
