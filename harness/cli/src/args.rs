@@ -140,4 +140,7 @@ pub struct Sweep {
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,
+    /// Remove what was kept on purpose, too
+    #[arg(long)]
+    pub kept: bool,
 }

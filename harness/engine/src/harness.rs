@@ -104,7 +104,7 @@ impl Harness {
             format!("docker exec -it {} bash", node.name),
             format!("KUBECONFIG={} kubectl get nodes", kubeconfig.display()),
             "the fake AWS ends with this process: tokens are refused from then on".to_owned(),
-            "`nodejoin sweep` removes all of it".to_owned(),
+            "`nodejoin sweep --kept` removes all of it".to_owned(),
         ])
     }
 

@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
+mod doctor;
 mod images;
 mod inspect;
 mod run;
+mod sweep;
 
 use nodejoin_core::exit_code::ExitCode;
 
@@ -16,6 +18,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::List(args) => inspect::list(&args),
         Command::Schema => inspect::schema(),
         Command::Images(args) => images::images(args).await,
-        _ => ExitCode::Usage,
+        Command::Doctor => doctor::doctor().await,
+        Command::Sweep(args) => sweep::sweep(&args).await,
     }
 }

@@ -1,0 +1,182 @@
+//! What a user sees of bad input: where, what, why and what to do, with nothing started.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A line that makes a scenario whole: without user data nothing would start the kubelet.
+const USER_DATA: &str = "user_data: '#!/bin/sh'\n";
+
+/// A scenario that is wrong, and what must be said of it.
+struct Row {
+    what: &'static str,
+    yaml: &'static str,
+    said: &'static [&'static str],
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        what: "a mistyped key",
+        yaml: "name: x\ninstance:\n  private_ipp: 192.168.1.10\n",
+        said: &["bad.yaml:3:3", "private_ipp", "private_ip"],
+    },
+    Row {
+        what: "a wrong type",
+        yaml: "name: x\nlimits:\n  join_seconds: soon\n",
+        said: &["bad.yaml:3:", "join_seconds"],
+    },
+    Row {
+        what: "no YAML at all",
+        yaml: "name: [x\n",
+        said: &["bad.yaml:"],
+    },
+    Row {
+        what: "a range of versions that is none",
+        yaml: "name: x\nkubernetes: newest\n",
+        said: &["bad.yaml:2:", "kubernetes", "newest"],
+    },
+    Row {
+        what: "an overlay that is not there",
+        yaml: "name: x\noverlay: nowhere/overlay.yaml\n",
+        said: &["bad.yaml:2:", "nowhere/overlay.yaml"],
+    },
+    Row {
+        what: "user data that is not there",
+        yaml: "name: x\nuser_data: { file: nowhere.sh }\n",
+        said: &["bad.yaml:2:", "nowhere.sh"],
+    },
+    Row {
+        what: "a join that must be ready without container networking",
+        yaml: "name: x\ncni: none\nexpect: { phase: ready }\n",
+        said: &["bad.yaml:", "cni"],
+    },
+    Row {
+        what: "a scenario that can never end",
+        yaml: "name: x\nlimits: { join_seconds: 0 }\n",
+        said: &["bad.yaml:2:", "join_seconds"],
+    },
+    Row {
+        what: "a value that is never filled in",
+        yaml: "name: x\nuser_data: |\n  #!/bin/sh\n  echo {{ cluster.nmae }}\n",
+        said: &["bad.yaml:", "cluster.nmae", "cluster.name"],
+    },
+];
+
+fn nodejoin(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
+    // An engine that cannot be there: whatever is refused here is refused before one is asked for.
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn bad_scenarios_are_refused_with_place_and_way_out() {
+    for row in ROWS {
+        let folder = TempDir::new().unwrap();
+        std::fs::write(folder.path().join("bad.yaml"), row.yaml).unwrap();
+        for command in ["run", "plan"] {
+            let output = nodejoin(folder.path(), &[command, "bad.yaml"]);
+            let text = said(&output);
+            assert_eq!(output.status.code(), Some(2), "{}: {text}", row.what);
+            for part in row.said {
+                assert!(
+                    text.contains(part),
+                    "{}, `nodejoin {command}`: `{part}` is missing in:\n{text}",
+                    row.what
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn user_data_that_ec2_would_refuse_is_refused() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(
+        folder.path().join("big.sh"),
+        format!("#!/bin/sh\n# {}\n", "x".repeat(16 * 1024)),
+    )
+    .unwrap();
+    std::fs::write(
+        folder.path().join("bad.yaml"),
+        "name: x\nuser_data: { file: big.sh }\n",
+    )
+    .unwrap();
+    let output = nodejoin(folder.path(), &["run", "bad.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("16"), "{}", said(&output));
+}
+
+#[test]
+fn two_scenarios_cannot_pin_one_instance() {
+    let folder = TempDir::new().unwrap();
+    for name in ["one", "two"] {
+        let yaml = format!("name: {name}\n{USER_DATA}instance: {{ id: i-0b22a22eec53b9321 }}\n");
+        std::fs::write(folder.path().join(format!("{name}.yaml")), yaml).unwrap();
+    }
+    let output = nodejoin(folder.path(), &["run", "."]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = said(&output);
+    assert!(
+        text.contains("i-0b22a22eec53b9321") && text.contains("one.yaml") && text.contains("two.yaml"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let folder = TempDir::new().unwrap();
+    let output = nodejoin(folder.path(), &["run", "nowhere.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("nowhere.yaml"), "{}", said(&output));
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_its_own_kind_of_failure() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("good.yaml"), format!("name: x\n{USER_DATA}")).unwrap();
+    let output = nodejoin(folder.path(), &["run", "good.yaml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(
+        said(&output).contains("/nonexistent/docker.sock"),
+        "{}",
+        said(&output)
+    );
+    assert!(said(&output).contains("do: "), "{}", said(&output));
+}
+
+#[test]
+fn a_plan_is_data_and_needs_no_engine() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(
+        folder.path().join("good.yaml"),
+        format!("name: x\n{USER_DATA}instance: {{ private_ip: 192.168.7.9 }}\n"),
+    )
+    .unwrap();
+    let output = nodejoin(folder.path(), &["plan", "good.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        plan["instance"]["private_dns_name"],
+        "ip-192-168-7-9.eu-west-1.compute.internal"
+    );
+}
+
+#[test]
+fn the_schema_that_editors_read_is_the_one_that_is_printed() {
+    let printed = nodejoin(Path::new("."), &["schema"]).stdout;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/scenario.schema.json");
+    let kept = std::fs::read(file).unwrap();
+    assert!(
+        printed == kept,
+        "run `cargo run -- schema > scenarios/scenario.schema.json`"
+    );
+}
