@@ -20,10 +20,6 @@ impl Access {
         Self { server, pki }
     }
 
-    pub(crate) fn pki(&self) -> &Pki {
-        &self.pki
-    }
-
     /// A client with every right.
     pub(crate) async fn admin(&self) -> Result<Client, ClusterError> {
         self.client(&self.pki.admin, "nodejoin:admin").await

@@ -119,10 +119,10 @@ impl Authenticator {
     ) -> Result<User, Denied> {
         let tenant = &tenant.tenant;
         let presigned = PresignedUrl::parse(token, &tenant.region, OffsetDateTime::now_utc())?;
-        let caller = self
-            .tokens
-            .caller_identity(presigned.url(), &tenant.cluster.name)
-            .await?;
+        let asked = self.tokens.caller_identity(presigned.url(), &tenant.cluster.name);
+        let caller = timeout(STS_LIMIT, asked)
+            .await
+            .map_err(|_| Denied::timed_out())??;
         seen.arn = Some(caller.arn.clone());
         let identity = IamIdentity::read(&caller, &presigned.access_key_id).map_err(|reason| Denied {
             refusal: Refusal::Malformed,
