@@ -1,19 +1,25 @@
-//! Images on a real engine: made once, found again at once.
+//! Images on a real engine: made once, found again at once, listed, and pruned when no recipe makes them any more.
 
 mod common;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bollard::query_parameters::{BuildImageOptionsBuilder, RemoveImageOptions};
+use bollard::{Docker, body_full};
 use common::engine;
+use futures::StreamExt as _;
 use nodejoin_docker::{Engine, ImageEvent, ImageSettings, Images};
+
+type Events = Arc<Mutex<Vec<ImageEvent>>>;
 
 fn settings() -> ImageSettings {
     ImageSettings::from_lookup(|name| std::env::var(name).ok())
 }
 
-fn images(engine: &Engine, settings: ImageSettings) -> (Images, Arc<Mutex<Vec<ImageEvent>>>) {
-    let events = Arc::new(Mutex::new(Vec::new()));
+fn images(engine: &Engine, settings: ImageSettings) -> (Images, Events) {
+    let events = Events::default();
     let sink = events.clone();
     let progress = move |event| {
         eprintln!("{event:?}");
@@ -22,23 +28,102 @@ fn images(engine: &Engine, settings: ImageSettings) -> (Images, Arc<Mutex<Vec<Im
     (Images::new(engine.clone(), settings, Arc::new(progress)), events)
 }
 
+/// An image of one empty file, with labels as ours have them.
+async fn tiny(docker: &Docker, name: &str, labels: &[(&str, &str)]) {
+    let mut archive = tar::Builder::new(Vec::new());
+    let dockerfile = b"FROM scratch\nCOPY Dockerfile /\n";
+    let mut header = tar::Header::new_gnu();
+    header.set_size(dockerfile.len() as u64);
+    header.set_mode(0o644);
+    archive
+        .append_data(&mut header, "Dockerfile", &dockerfile[..])
+        .unwrap();
+    let context = archive.into_inner().unwrap();
+    let labels: HashMap<_, _> = labels
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    let options = BuildImageOptionsBuilder::new()
+        .dockerfile("Dockerfile")
+        .t(name)
+        .labels(&labels)
+        .rm(true)
+        .build();
+    let mut output = docker.build_image(options, None, Some(body_full(context.into())));
+    while let Some(piece) = output.next().await {
+        piece.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_is_there_is_found_at_once() {
     let engine = engine().await;
     let (images, events) = images(&engine, settings());
-    let made = images.control_plane().await.unwrap();
-    assert!(made.kubernetes.starts_with("v1."), "{made:?}");
+    let plane = images.control_plane().await.unwrap();
+    let node = images.node("al2").await.unwrap();
+    assert!(plane.kubernetes.starts_with("v1."), "{plane:?}");
+    assert_eq!(plane.kubernetes, node.kubernetes);
     events.lock().unwrap().clear();
     let begun = Instant::now();
-    assert_eq!(images.control_plane().await.unwrap(), made);
-    assert!(
-        begun.elapsed() < Duration::from_millis(500),
-        "{:?}",
-        begun.elapsed()
-    );
-    assert!(events.lock().unwrap().is_empty());
+    assert_eq!(images.node("al2").await.unwrap(), node);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_millis(200), "{took:?}");
+    assert!(events.lock().unwrap().is_empty(), "nothing is made a second time");
+    assert!(images.absent().await.unwrap().is_empty());
     let listed = images.list().await.unwrap();
-    let found = listed.iter().find(|image| image.name == made.name).unwrap();
-    assert!(found.is_current);
-    assert_eq!(found.role, "control-plane");
+    let found = |name: &str| listed.iter().find(|image| image.name == name).unwrap();
+    assert!(found(&node.name).is_current && found(&plane.name).is_current);
+    assert_eq!(found(&node.name).role, "node");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_image_is_refused_with_the_known_ones() {
+    let engine = engine().await;
+    let error = images(&engine, settings()).0.node("al3").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "there is no node image `al3`; there are: {}",
+            Images::node_names().join(", ")
+        )
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_no_recipe_makes_is_pruned() {
+    let engine = engine().await;
+    let (images, _) = images(&engine, settings());
+    let plane = images.control_plane().await.unwrap();
+    let stale = "nodejoin/al2:000000000000";
+    let ours = [
+        ("nodejoin.recipe", "000000000000"),
+        ("nodejoin.image", "al2"),
+        ("nodejoin.role", "node"),
+    ];
+    tiny(engine.docker(), stale, &ours).await;
+    tiny(engine.docker(), "nodejoin-test-theirs:1", &[("somebody", "else")]).await;
+    let listed = images.list().await.unwrap();
+    assert!(
+        !listed
+            .iter()
+            .find(|image| image.name == stale)
+            .unwrap()
+            .is_current
+    );
+
+    let pruned = images.prune().await.unwrap();
+    assert!(pruned.removed.iter().any(|image| image == stale), "{pruned:?}");
+    let left: Vec<_> = images
+        .list()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|image| image.name)
+        .collect();
+    assert!(left.contains(&plane.name), "{left:?}");
+    let theirs = engine
+        .docker()
+        .remove_image("nodejoin-test-theirs:1", None::<RemoveImageOptions>, None)
+        .await;
+    theirs.expect("an image of somebody else stays");
 }
