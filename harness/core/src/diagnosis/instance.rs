@@ -3,7 +3,7 @@
 use super::Finding;
 use super::scene::{Evidence, Scene, between};
 use crate::fault::Service;
-use crate::observation::JournalLine;
+use crate::observation::{JournalLine, Millis};
 use crate::phase::Phase;
 use crate::user_data::{self, FaultKind};
 use crate::verdict::Cause;
@@ -20,7 +20,12 @@ pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
         0 => "closed the connection".to_owned(),
         status => format!("answered {status}"),
     };
-    let because = format!("the metadata service at 169.254.169.254 {answer} to all of {count} requests");
+    let requests = if count == 1 {
+        "the only request".to_owned()
+    } else {
+        format!("all of {count} requests")
+    };
+    let mut because = format!("the metadata service at 169.254.169.254 {answer} to {requests}");
     let remedy = if !scene.plan.instance.metadata.enabled {
         "set `instance.metadata.enabled: true`: this instance has its metadata service off".to_owned()
     } else if first.fault.is_some() {
@@ -28,12 +33,12 @@ pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
     } else {
         "see that nothing on the node (routes, proxies, firewalls) stands before 169.254.169.254".to_owned()
     };
-    scene.found(
-        Cause::MetadataUnreachable,
-        because,
-        &Evidence::call(at, first),
-        remedy,
-    )
+    let evidence = Evidence::call(at, first);
+    if without_data_source(scene).is_none() {
+        return scene.found(Cause::MetadataUnreachable, because, &evidence, remedy);
+    }
+    because.push_str("; cloud-init gave up and ended as done without running any user data");
+    scene.final_(Cause::MetadataUnreachable, because, &evidence, remedy)
 }
 
 /// cloud-init ended without a data source, and calls that `done`.
@@ -41,9 +46,7 @@ pub(super) fn user_data_never_ran(scene: &Scene<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) || scene.plan.user_data.is_none() {
         return None;
     }
-    let line = scene
-        .user_data_lines()
-        .find(|(_, line)| line.message.contains("DataSourceNone"));
+    let line = without_data_source(scene);
     let result = scene
         .observation
         .collected
@@ -77,6 +80,13 @@ pub(super) fn user_data_never_ran(scene: &Scene<'_>) -> Option<Finding> {
     );
     let remedy = "let every path that the metadata service lists be answered: cloud-init gives up at the first that is not";
     scene.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
+}
+
+/// Where cloud-init says that it ended without a data source.
+fn without_data_source<'a>(scene: &Scene<'a>) -> Option<(Millis, &'a JournalLine)> {
+    scene
+        .user_data_lines()
+        .find(|(_, line)| line.message.contains("DataSourceNone"))
 }
 
 fn is_over(status: Option<&str>) -> bool {

@@ -232,3 +232,24 @@ fn a_refused_node_is_told_by_the_kubelet_where_the_audit_log_has_no_reason() {
     );
     assert!(diagnosis.remedy.contains("--node-labels"));
 }
+
+#[test]
+fn a_metadata_service_that_came_too_late_for_cloud_init_is_final() {
+    let boot = systemd("init.scope", "systemd 252 running in system mode");
+    let refused = call(Service::Imds, "api/token", 503, "InternalFailure");
+    let finding = |whats: Vec<What>| find(&plan(), &observed(whats)).unwrap();
+    let waiting = finding(vec![boot.clone(), refused.clone()]);
+    assert_eq!(
+        (waiting.diagnosis.because.as_str(), waiting.is_final),
+        (
+            "the metadata service at 169.254.169.254 answered 503 to the only request",
+            false
+        )
+    );
+    let over = finding(vec![boot, refused, done("DataSourceNone")]);
+    assert_eq!(
+        (over.diagnosis.cause, over.is_final),
+        (Cause::MetadataUnreachable, true)
+    );
+    assert!(over.diagnosis.because.ends_with("without running any user data"));
+}
