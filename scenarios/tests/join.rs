@@ -3,6 +3,7 @@
 //! `main` has no side effects until a test runs: runners list tests by starting this program again and again.
 
 mod broken;
+mod evidence;
 mod suite;
 
 use std::process::ExitCode;

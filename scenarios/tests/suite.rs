@@ -19,6 +19,10 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::broken::{self, Broken};
+use crate::evidence;
+
+/// The scenario whose evidence is looked at.
+const FIRST: &str = "first-join";
 
 /// All tests, and what they share.
 pub(crate) struct Suite {
@@ -69,7 +73,18 @@ impl Suite {
                 shared.expect_caught(&broken)
             })
         });
-        joins.chain(caught).collect()
+        let first = self
+            .plans
+            .iter()
+            .find(|plan| plan.id.as_str() == FIRST)
+            .map(evidence::failing);
+        let told = first.into_iter().map(|plan| {
+            let shared = Arc::clone(&self.shared);
+            Trial::test("evidence::is_complete_and_holds_no_credential", move || {
+                shared.expect_evidence(&plan)
+            })
+        });
+        joins.chain(caught).chain(told).collect()
     }
 
     /// Removes what the tests made; gives what could not be removed.
@@ -118,6 +133,23 @@ impl Shared {
         Err(format!(
             "the broken script was not caught as it should be: {}\n{shown}",
             missed.join("; ")
+        )
+        .into())
+    }
+
+    fn expect_evidence(&self, plan: &Plan) -> Result<(), Failed> {
+        let (verdict, seconds) = self.run(plan)?;
+        let Some(Ok(harness)) = self.harness.get() else {
+            return Err("the run was ended".into());
+        };
+        let faults = evidence::faults(&harness.evidence_folder(plan), &verdict);
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{}\n{}",
+            faults.join("\n"),
+            text::scenario(&plan.name, &verdict, seconds, None)
         )
         .into())
     }

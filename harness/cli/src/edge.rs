@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ImageArgs;
 
-/// Warnings go to standard error; `RUST_LOG` asks for more.
+/// Our own warnings go to standard error; `RUST_LOG` asks for more. The client of the API server tells every refused try of a
+/// control plane that is still starting.
 pub(crate) fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("nodejoin=warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -33,6 +33,7 @@ mod probe;
 mod run;
 mod settings;
 mod start;
+mod subnet;
 mod sweep;
 mod teardown;
 

@@ -5,7 +5,10 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use bollard::models::{Mount, MountType, MountVolumeOptions, NetworkCreateRequest, NetworkInspect};
+use bollard::models::{
+    Ipam, IpamConfig, Mount, MountType, MountVolumeOptions, NetworkCreateRequest, NetworkCreateResponse,
+    NetworkInspect,
+};
 use bollard::query_parameters::{InspectNetworkOptions, LogsOptionsBuilder, RenameContainerOptionsBuilder};
 use futures::StreamExt as _;
 use nodejoin_core::ids::RunId;
@@ -17,6 +20,7 @@ use crate::error::DockerError;
 use crate::labels;
 use crate::ledger::{Kind, Ledger};
 use crate::owner::Owner;
+use crate::subnet;
 
 /// One run of the harness. Clones are the same run.
 ///
@@ -111,7 +115,7 @@ impl Run {
         }
     }
 
-    /// Makes a network whose subnet the engine picks. From an internal one nothing but its own containers and the host's
+    /// Makes a network with a free subnet. From an internal one nothing but its own containers and the host's
     /// address on it can be reached.
     ///
     /// # Errors
@@ -143,8 +147,8 @@ impl Run {
             ..NetworkCreateRequest::default()
         };
         let docker = self.engine().docker();
-        let made = docker
-            .create_network(ask)
+        let made = self
+            .create_with_subnet(ask)
             .await
             .map_err(DockerError::engine("make network", &name))?;
         if let Some(entry) = self.ledger().entry(&name) {
@@ -157,6 +161,34 @@ impl Run {
             name.clone(),
             &seen.map_err(DockerError::engine("inspect network", &name))?,
         )
+    }
+
+    /// Tries free subnets of our own choice, then leaves it to the engine.
+    async fn create_with_subnet(
+        &self,
+        ask: NetworkCreateRequest,
+    ) -> Result<NetworkCreateResponse, bollard::errors::Error> {
+        let docker = self.engine().docker();
+        let start = usize::from(rand::random::<u16>());
+        for seed in start..start + subnet::TRIES {
+            let config = IpamConfig {
+                subnet: Some(subnet::candidate(seed)),
+                ..IpamConfig::default()
+            };
+            let ipam = Ipam {
+                config: Some(vec![config]),
+                ..Ipam::default()
+            };
+            let ask = NetworkCreateRequest {
+                ipam: Some(ipam),
+                ..ask.clone()
+            };
+            match docker.create_network(ask).await {
+                Err(error) if subnet::is_taken(&error) => {}
+                other => return other,
+            }
+        }
+        docker.create_network(ask).await
     }
 
     /// Everything a container has said so far.

@@ -20,9 +20,14 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// Where the evidence of a plan goes, below the run's folder.
+    pub(crate) fn folder_of(run: &Path, plan: &Plan) -> PathBuf {
+        run.join(plan.id.as_str().replace('/', "."))
+    }
+
     /// Makes the folder below the run's.
     pub(crate) fn begin(run: &Path, plan: &Plan) -> Result<Self, EngineError> {
-        let folder = run.join(plan.id.as_str().replace('/', "."));
+        let folder = Self::folder_of(run, plan);
         std::fs::create_dir_all(&folder).map_err(|source| EngineError::Write {
             path: folder.clone(),
             source,

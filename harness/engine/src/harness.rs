@@ -71,6 +71,12 @@ impl Harness {
         self.finish(plan, ended.verdict, begun, ended.evidence, ended.kept)
     }
 
+    /// Where the evidence of a plan goes when it does not pass.
+    #[must_use]
+    pub fn evidence_folder(&self, plan: &Plan) -> PathBuf {
+        Evidence::folder_of(&self.folder, plan)
+    }
+
     /// Ends this process' tasks, then removes everything the run made, in reverse.
     pub async fn tear_down(self) -> TearDown {
         for ground in [self.isolated, self.open] {
