@@ -2,14 +2,11 @@
 
 mod common;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bollard::query_parameters::{BuildImageOptionsBuilder, RemoveImageOptions};
-use bollard::{Docker, body_full};
-use common::engine;
-use futures::StreamExt as _;
+use bollard::query_parameters::RemoveImageOptions;
+use common::{engine, tiny};
 use nodejoin_docker::{Engine, ImageEvent, ImageSettings, Images};
 
 type Events = Arc<Mutex<Vec<ImageEvent>>>;
@@ -26,33 +23,6 @@ fn images(engine: &Engine, settings: ImageSettings) -> (Images, Events) {
         sink.lock().unwrap().push(event);
     };
     (Images::new(engine.clone(), settings, Arc::new(progress)), events)
-}
-
-/// An image of one empty file, with labels as ours have them.
-async fn tiny(docker: &Docker, name: &str, labels: &[(&str, &str)]) {
-    let mut archive = tar::Builder::new(Vec::new());
-    let dockerfile = b"FROM scratch\nCOPY Dockerfile /\n";
-    let mut header = tar::Header::new_gnu();
-    header.set_size(dockerfile.len() as u64);
-    header.set_mode(0o644);
-    archive
-        .append_data(&mut header, "Dockerfile", &dockerfile[..])
-        .unwrap();
-    let context = archive.into_inner().unwrap();
-    let labels: HashMap<_, _> = labels
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect();
-    let options = BuildImageOptionsBuilder::new()
-        .dockerfile("Dockerfile")
-        .t(name)
-        .labels(&labels)
-        .rm(true)
-        .build();
-    let mut output = docker.build_image(options, None, Some(body_full(context.into())));
-    while let Some(piece) = output.next().await {
-        piece.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

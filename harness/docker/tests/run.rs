@@ -80,17 +80,27 @@ async fn a_failed_start_says_why_and_leaves_nothing() {
     let run = Run::begin(engine.clone(), run_id());
     let network = run.network("isolated", true).await.unwrap();
 
-    let ends = sleeper(&engine)
-        .await
-        .with_cmd(["-c", "echo no such cluster; exit 4"]);
-    let error = run.start("node", "ends", &network, ends).await.unwrap_err();
-    assert!(error.to_string().contains("exit code 4"), "{error}");
-    assert!(error.to_string().contains("no such cluster"), "{error}");
+    let (name, tag) = shell_image(&engine).await;
+    let unknown = GenericImage::new(name, tag)
+        .with_entrypoint("/no/such/program")
+        .with_cmd(["x"]);
+    let error = run.start("node", "unknown", &network, unknown).await.unwrap_err();
+    assert!(
+        error.to_string().contains("nodejoin-"),
+        "the container is named: {error}"
+    );
+    assert!(
+        std::error::Error::source(&error)
+            .unwrap()
+            .to_string()
+            .contains("no such file"),
+        "{error:?}"
+    );
 
     // testcontainers makes its guard only after the copying: a failed copy is what it leaks.
     let copies = sleeper(&engine)
         .await
-        .with_copy_to("/proc/nowhere", CopyDataSource::Data(b"x".to_vec()));
+        .with_copy_to("/etc/passwd/x", CopyDataSource::Data(b"x".to_vec()));
     let error = run.start("node", "copies", &network, copies).await.unwrap_err();
     assert!(matches!(error, DockerError::Start { .. }), "{error}");
 

@@ -14,8 +14,8 @@ use crate::run::{Run, RunNetwork};
 
 const NAME: &str = "way to the fakes";
 const LIMIT: Duration = Duration::from_secs(10);
-const REMEDY: &str = "let Docker's bridges in: `sudo ufw allow from 172.16.0.0/12`, \
-    or `sudo firewall-cmd --permanent --zone=trusted --add-source=172.16.0.0/12 && sudo firewall-cmd --reload`, \
+const REMEDY: &str = "let Docker's bridges in: `sudo ufw allow from 198.18.0.0/15`, \
+    or `sudo firewall-cmd --permanent --zone=trusted --add-source=198.18.0.0/15 && sudo firewall-cmd --reload`, \
     or `sudo iptables -I INPUT -i br-+ -j ACCEPT`";
 
 /// Tries it with a network and a container of its own, which are gone afterwards.

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptionsBuilder,
-    ListVolumesOptionsBuilder,
+    BuildImageOptionsBuilder, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
+    ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
 };
+use bollard::{Docker, body_full};
+use futures::StreamExt as _;
 use nodejoin_core::ids::RunId;
 use nodejoin_docker::Engine;
 
@@ -68,4 +70,31 @@ pub async fn objects(engine: &Engine, run: &str) -> Vec<String> {
         .map(|it| format!("network {}", it.name.unwrap_or_default()));
     let volumes = volumes.into_iter().map(|it| format!("volume {}", it.name));
     containers.chain(networks).chain(volumes).collect()
+}
+
+/// An image of one file and nothing that runs.
+pub async fn tiny(docker: &Docker, name: &str, labels: &[(&str, &str)]) {
+    let mut archive = tar::Builder::new(Vec::new());
+    let dockerfile = b"FROM scratch\nCOPY Dockerfile /\n";
+    let mut header = tar::Header::new_gnu();
+    header.set_size(dockerfile.len() as u64);
+    header.set_mode(0o644);
+    archive
+        .append_data(&mut header, "Dockerfile", &dockerfile[..])
+        .unwrap();
+    let context = archive.into_inner().unwrap();
+    let labels: HashMap<_, _> = labels
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    let options = BuildImageOptionsBuilder::new()
+        .dockerfile("Dockerfile")
+        .t(name)
+        .labels(&labels)
+        .rm(true)
+        .build();
+    let mut output = docker.build_image(options, None, Some(body_full(context.into())));
+    while let Some(piece) = output.next().await {
+        piece.unwrap();
+    }
 }
