@@ -11,7 +11,7 @@ use testcontainers::core::client::docker_client_instance;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::error::DockerError;
+use crate::error::{DEFAULT_HOST, DockerError};
 use crate::privileges::Privileges;
 use crate::settings::ImageSettings;
 
@@ -81,7 +81,7 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::connect`].
     pub async fn connect_with_cache(cache: impl Into<PathBuf>) -> Result<Self, DockerError> {
-        let host = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
+        let host = std::env::var(crate::env::DOCKER_HOST).unwrap_or_else(|_| DEFAULT_HOST.to_owned());
         let unreachable = |source| DockerError::Unreachable {
             host: host.clone(),
             source,

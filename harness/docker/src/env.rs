@@ -29,9 +29,6 @@ pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's home folder.
 pub const HOME: &str = "HOME";
 
-/// `keep`: containers of the run are left when it ends. The name is that of testcontainers, which reads it too.
-pub const TESTCONTAINERS_COMMAND: &str = "TESTCONTAINERS_COMMAND";
-
 /// Proxies that builds and downloads go through, where they are set.
 pub const PROXIES: [&str; 6] = [
     "http_proxy",
@@ -41,3 +38,6 @@ pub const PROXIES: [&str; 6] = [
     "HTTPS_PROXY",
     "NO_PROXY",
 ];
+
+/// Where the container engine listens. Unset: where Docker listens by default. testcontainers reads it too.
+pub const DOCKER_HOST: &str = "DOCKER_HOST";

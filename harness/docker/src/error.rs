@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bollard::errors::Error as EngineWord;
 
+use crate::teardown::chain;
+
 /// Something that was asked of the container engine, or for an image, was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum DockerError {
@@ -174,7 +176,7 @@ impl DockerError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Unreachable { host, source } => return Some(start_hint(host, &source.to_string())),
+            Self::Unreachable { host, source } => return Some(start_hint(host, &chain(source.as_ref()))),
             Self::TooOld { .. } => "install Docker Engine 20.10 or newer",
             Self::Engine { source, .. } => return engine_hint(source),
             Self::Start { .. } => "`nodejoin doctor` checks what the engine allows",
@@ -253,18 +255,20 @@ fn log_lines(lines: &str) -> String {
 }
 
 fn start_hint(host: &str, said: &str) -> String {
-    let local = host.starts_with("unix://") || host.starts_with('/');
     if said.to_lowercase().contains("permission denied") {
         return "add yourself to the group `docker` (`sudo usermod -aG docker $USER`), then log in again"
             .to_owned();
     }
-    match local {
-        true => "start it with `sudo systemctl start docker` (`sudo service docker start` without systemd; Docker Desktop: \
-                 start the application), or set DOCKER_HOST to where it listens"
-            .to_owned(),
-        false => format!("DOCKER_HOST says `{host}`: start the engine there, or unset it"),
+    if host != DEFAULT_HOST {
+        return format!("DOCKER_HOST says `{host}`: start the engine there, or unset it");
     }
+    "start it with `sudo systemctl start docker` (`sudo service docker start` without systemd; Docker Desktop: start the \
+     application), or set DOCKER_HOST to where it listens"
+        .to_owned()
 }
+
+/// Where Docker listens unless it is told otherwise.
+pub(crate) const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 
 fn engine_hint(source: &EngineWord) -> Option<String> {
     let EngineWord::DockerResponseServerError { message, .. } = source else {

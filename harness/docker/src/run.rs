@@ -232,7 +232,9 @@ impl Run {
                 return Ok(());
             }
             // testcontainers' guard removes its container when it is dropped, which the end of this process does.
-            entry.guard.take().map(std::mem::forget);
+            if let Some(guard) = entry.guard.take() {
+                std::mem::forget(guard);
+            }
             entry.name.push_str(KEPT);
             entry.name.clone()
         };

@@ -85,7 +85,7 @@ impl ImageSettings {
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), set(name)?)))
                 .collect(),
-            ..Self::with_cache(cache_folder(&set))
+            ..Self::with_cache(cache_folder(set))
         }
     }
 }

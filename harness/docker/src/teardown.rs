@@ -242,13 +242,16 @@ pub(crate) async fn remove_volume(docker: &Docker, name: &str) -> Result<(), Doc
     }
 }
 
-/// An error with its causes, in one line.
+/// An error with its causes in one line, each once: some libraries print their cause themselves.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let message = error.to_string();
+        if !text.ends_with(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
         cause = error.source();
     }
     text

@@ -1,4 +1,5 @@
 //! Builds that do not go well: a registry that is silent, a base without apt, two at once, one that nobody waits for.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod common;
 
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveImageOptions};
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder};
 use common::{engine, run_id, shell_image, tiny};
 use nodejoin_docker::{DockerError, Engine, ImageEvent, ImageSettings, Images};
 use tokio::net::TcpListener;
@@ -111,17 +112,7 @@ async fn of_two_that_want_an_image_one_makes_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_build_that_nobody_waits_for_ends() {
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
-    let (name, tag) = shell_image(&engine).await;
-    let (base_name, base_tag) = base.rsplit_once(':').unwrap();
-    let tagged = bollard::query_parameters::TagImageOptionsBuilder::new()
-        .repo(base_name)
-        .tag(base_tag)
-        .build();
-    engine
-        .docker()
-        .tag_image(&format!("{name}:{tag}"), Some(tagged))
-        .await
-        .unwrap();
+    retag_shell_image(&engine, &base).await;
     let (images, events) = images(&engine, cache.path(), &base);
     let base_image = images.base().await.unwrap();
 
@@ -152,6 +143,39 @@ async fn a_build_that_nobody_waits_for_ends() {
     }
     remove(&engine, &base_image).await;
     remove(&engine, &base).await;
+}
+
+/// The long way: `cargo test -p nodejoin-docker --test builds -- --ignored`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes some ten minutes on two processors"]
+async fn the_programs_are_built_from_debians_source() {
+    let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
+    retag_shell_image(&engine, &base).await;
+    let (images, events) = images(&engine, cache.path(), &base);
+    let made = images
+        .kubernetes()
+        .await
+        .unwrap_or_else(|error| panic!("{error}\n{:?}", events.lock().unwrap().last()));
+    assert_eq!(made.kubernetes, "v1.20.2");
+    assert_eq!(images.kubernetes().await.unwrap(), made);
+    remove(&engine, &made.name).await;
+    remove(&engine, &images.base().await.unwrap()).await;
+    remove(&engine, &base).await;
+}
+
+/// Gives a name of its own to an image with a shell and apt.
+async fn retag_shell_image(engine: &Engine, as_name: &str) {
+    let (name, tag) = shell_image(engine).await;
+    let (repository, new_tag) = as_name.rsplit_once(':').unwrap();
+    let options = TagImageOptionsBuilder::new()
+        .repo(repository)
+        .tag(new_tag)
+        .build();
+    engine
+        .docker()
+        .tag_image(&format!("{name}:{tag}"), Some(options))
+        .await
+        .unwrap();
 }
 
 /// The containers of build steps that descend from an image.

@@ -1,4 +1,5 @@
 //! Images on a real engine: made once, found again at once, listed, and pruned when no recipe makes them any more.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod common;
 

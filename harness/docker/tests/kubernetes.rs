@@ -1,4 +1,5 @@
 //! Where the Kubernetes programs come from: a folder, and releases on a loopback server of the official layout.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod common;
 

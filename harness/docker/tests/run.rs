@@ -1,10 +1,11 @@
 //! A run on a real engine: what it makes is there, is labelled, and is gone afterwards, however it ends.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod common;
 
 use std::time::Duration;
 
-use bollard::query_parameters::InspectContainerOptions;
+use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use common::{engine, objects, run_id, shell_image};
 use futures::StreamExt as _;
 use nodejoin_docker::{DockerError, Engine, Run};
@@ -149,7 +150,19 @@ async fn a_kept_container_stays_with_its_network() {
     let held = objects(&engine, run.id().as_str()).await;
     assert_eq!(held.len(), 2, "{held:?}");
     assert!(held[0].ends_with("-kept"), "{held:?}");
-    run.remove(&kept.id).await.unwrap();
+    let id = run.id().clone();
+    drop(run);
+    assert_eq!(
+        objects(&engine, id.as_str()).await,
+        held,
+        "the end of the run, and of the process, leaves them"
+    );
+    let force = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+    engine
+        .docker()
+        .remove_container(&kept.id, Some(force))
+        .await
+        .unwrap();
     engine.docker().remove_network(&network.name).await.unwrap();
 }
 

@@ -1,4 +1,5 @@
 //! Sweeping on a real engine: a killed run's objects go, a live run's stay.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod common;
 

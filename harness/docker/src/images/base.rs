@@ -25,6 +25,9 @@ impl Workshop {
         let wanted = &self.settings.base;
         let mut hash = Hash::new("base");
         hash.add(wanted);
+        if self.settings.debian_mirror != ImageSettings::DEBIAN_MIRROR {
+            hash.add(&self.settings.debian_mirror);
+        }
         if wanted != ImageSettings::BASE {
             let id = self.find(wanted).await?.and_then(|image| image.id);
             hash.add(&id.unwrap_or_default());

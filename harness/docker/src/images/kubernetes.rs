@@ -47,21 +47,21 @@ impl Workshop {
             return self.made(&target.image()).await;
         }
         match self.wanted_version()? {
-            Some(version) => match self.from_release(&version).await {
+            Some(version) => match self.release_image(&version).await {
                 Err(DockerError::Download { url, reason }) if version == SOURCE_VERSION => {
                     tracing::info!(
                         url,
                         reason,
                         "the release cannot be downloaded; building the same version from source"
                     );
-                    self.from_source().await
+                    self.source_image().await
                 }
                 other => other,
             },
             None if self.release(SOURCE_VERSION)?.is_reachable().await => {
-                self.from_release(SOURCE_VERSION).await
+                self.release_image(SOURCE_VERSION).await
             }
-            None => self.from_source().await,
+            None => self.source_image().await,
         }
     }
 
@@ -93,7 +93,7 @@ impl Workshop {
         Ok(target(hash.short(), Some(version.to_owned())))
     }
 
-    async fn from_release(&self, version: &str) -> Result<ImageRef, DockerError> {
+    async fn release_image(&self, version: &str) -> Result<ImageRef, DockerError> {
         let target = self.release_target(version)?;
         let release = self.release(version)?;
         let files = release.fetch(|step| self.tell(&target, step)).await?;
@@ -108,7 +108,7 @@ impl Workshop {
     }
 
     /// Builds the programs from Debian's source package: some ten minutes on two processors.
-    async fn from_source(&self) -> Result<ImageRef, DockerError> {
+    async fn source_image(&self) -> Result<ImageRef, DockerError> {
         let base = self.base().await?;
         let target = self.source_target().await?;
         let image = target.image();

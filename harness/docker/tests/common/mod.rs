@@ -1,5 +1,6 @@
 //! What the tests on a real engine share.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::HashMap;
 
