@@ -48,6 +48,7 @@ mod testing;
 mod token;
 mod webhook;
 
+pub use controllers::pod_cidr::is_waited_for;
 pub use error::ClusterError;
 pub use plane::{ControlPlane, StartTime};
 pub use sts::{Caller, SecurityTokens, StsRefused};

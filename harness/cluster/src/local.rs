@@ -26,7 +26,7 @@ use crate::authenticator::Authenticator;
 use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
-use crate::controllers::{cloud_node, mapping, rbac, serving};
+use crate::controllers::{cloud_node, mapping, pod_cidr, rbac, serving};
 use crate::mapping::AwsAuth;
 use crate::observer;
 use crate::pki::Pki;
@@ -154,6 +154,7 @@ impl Prepared {
             access.user(rbac::CLOUD_CONTROLLER).await?,
             tenants(),
         ));
+        controllers.start(pod_cidr::run(client.clone(), tenants()));
         controllers.start(observer::nodes(client.clone(), tenants()));
         controllers.start(observer::requests(
             client.clone(),

@@ -24,6 +24,8 @@ pub struct Tenant {
     pub account: AccountId,
     /// Its region.
     pub region: Region,
+    /// The range of its pods' addresses, where the harness lays the CNI configuration down.
+    pub pod_cidr: Option<String>,
     /// Where everything that concerns the instance goes. The control plane sends and never waits; a closed channel
     /// means that nobody listens any more, and is not an error.
     pub events: mpsc::UnboundedSender<ClusterEvent>,

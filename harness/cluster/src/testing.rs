@@ -61,6 +61,7 @@ pub(crate) fn tenant() -> (Tenant, mpsc::UnboundedReceiver<ClusterEvent>) {
     let (account, region) = ("111111111111".parse().unwrap(), "eu-west-1".parse().unwrap());
     (
         Tenant {
+            pod_cidr: None,
             cluster: cluster(),
             instance: instance(),
             account,

@@ -234,6 +234,7 @@ impl Watched {
         let cluster = cluster(is_mapped.then(|| format!("arn:aws:iam::111111111111:role/role-of-{id}")));
         plane
             .admit(Tenant {
+                pod_cidr: None,
                 cluster,
                 instance,
                 account,

@@ -6,9 +6,9 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::judge;
-use nodejoin_core::observation::Observation;
+use nodejoin_core::observation::{Deviation, Observation};
 use nodejoin_core::phase::Phase;
-use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::{Cni, Plan, is_within};
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::ImageRef;
 use nodejoin_node::Node;
@@ -95,11 +95,8 @@ async fn prepare<'a>(harness: &'a Harness, plan: &Plan) -> Result<Prepared<'a>, 
 /// Why a version is outside of what the scenario is for.
 fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {
     let wanted = wanted?;
-    let is_wanted = version
-        .trim_start_matches('v')
-        .parse()
-        .is_ok_and(|version| wanted.matches(&version));
-    (!is_wanted).then(|| format!("the scenario is for {what} {wanted}, and this is {version}"))
+    (!is_within(wanted, version))
+        .then(|| format!("the scenario is for {what} {wanted}, and this is {version}"))
 }
 
 /// Boots the node, watches it until it is settled, and judges what was seen.
@@ -119,6 +116,10 @@ async fn join(
         Some(&evidence.timeline()),
     );
     observer.observation.deviations.clone_from(&node.deviations);
+    observer
+        .observation
+        .deviations
+        .extend(pod_cidr(plan, &image.kubernetes));
     watch(harness, plan, Tenancy::incoming(&node, told), &mut observer).await;
     let mut observation = observer.observation;
     // The pod's image still comes from the fakes, so they are left only after this.
@@ -126,6 +127,16 @@ async fn join(
     observation.faults_fired = ground.fakes.detach(&plan.instance.id);
     let verdict = judge::judge(plan, &observation);
     conclude(harness, ground, plan, node, evidence, verdict, &observation).await
+}
+
+/// What the control plane does for an old kubelet and EKS does not.
+fn pod_cidr(plan: &Plan, kubelet: &str) -> Option<Deviation> {
+    (plan.cni == Cni::Bridge && nodejoin_cluster::is_waited_for(kubelet)).then(|| Deviation {
+        name: "pod-cidr".to_owned(),
+        what: "the Node gets a `spec.podCIDR` once its CSINode exists".to_owned(),
+        why: "a kubelet before 1.22 says only at its next status, up to 10 s later, that it is ready"
+            .to_owned(),
+    })
 }
 
 /// Takes in events until the scenario is settled or its limit has passed.

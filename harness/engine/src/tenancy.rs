@@ -1,11 +1,12 @@
 //! One scenario's place on shared ground: its world in the fakes, its tenant on the control plane, its node.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::stream::{self, BoxStream, StreamExt};
 use nodejoin_cluster::{ClusterEvent, ClusterFact, Tenant};
 use nodejoin_core::observation::{Collected, Observation, PodResult, What};
-use nodejoin_core::plan::{Authority, Plan, UserDataEngine};
+use nodejoin_core::phases::KUBELET_SERVING;
+use nodejoin_core::plan::{Authority, Cni, Plan, UserDataEngine};
 use nodejoin_core::user_data::{self, Values};
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, World};
@@ -19,6 +20,10 @@ use crate::observer::Incoming;
 
 /// How long a pod may take from its creation to its answer.
 const POD_LIMIT: Duration = Duration::from_secs(45);
+
+/// How long an issued serving certificate may take until it is served.
+const SERVED_LIMIT: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// What a scenario holds on shared ground between its begin and its end.
 pub(crate) struct Tenancy<'a> {
@@ -67,6 +72,7 @@ impl<'a> Tenancy<'a> {
             region: plan.region.clone(),
             instance: plan.instance.clone(),
             cluster: plan.cluster.clone(),
+            pod_cidr: (plan.cni == Cni::Bridge).then(|| nodejoin_node::pods::cidr(plan.instance.private_ip)),
             events: to_cluster,
         };
         ground.control_plane.admit(tenant).await?;
@@ -138,7 +144,7 @@ impl<'a> Tenancy<'a> {
         let mut collected = if has_ended {
             Collected::default()
         } else {
-            node.collect(&ask).await?
+            collect_served(node, &ask, seen).await?
         };
         if let Some(name) = node_name(seen) {
             // That the API server cannot reach the kubelet is an answer: the check that wants a value says so.
@@ -174,6 +180,36 @@ impl<'a> Tenancy<'a> {
             .filter(|_| engine == UserDataEngine::Direct)?;
         Some(crate::direct::take_apart(bytes))
     }
+}
+
+/// A kubelet asks for its issued certificate about once a second, and serves it from then on: what hangs on port 10250 is asked
+/// for only after that, or after the limit, when its absence is the answer.
+async fn collect_served(node: &Node, ask: &CollectAsk, seen: &Observation) -> Result<Collected, EngineError> {
+    let issued = issued_for_serving(seen);
+    let until = Instant::now() + SERVED_LIMIT;
+    loop {
+        let collected = node.collect(ask).await?;
+        let served = collected
+            .served
+            .as_ref()
+            .and_then(|served| served.fingerprint.as_ref());
+        let is_served = issued.is_empty() || served.is_some_and(|served| issued.contains(&served));
+        if is_served || Instant::now() >= until {
+            return Ok(collected);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Fingerprints of the serving certificates that were issued to the node.
+fn issued_for_serving(seen: &Observation) -> Vec<&String> {
+    let serving = seen
+        .certificates
+        .iter()
+        .filter(|seen| seen.signer == KUBELET_SERVING);
+    serving
+        .filter_map(|certificate| certificate.fingerprint.as_ref())
+        .collect()
 }
 
 fn render(plan: &Plan, authority: &str) -> Result<Option<Vec<u8>>, EngineError> {

@@ -6,12 +6,14 @@
 //! | [`cloud_node`] | eks:cloud-controller-manager | initializes nodes of an external cloud provider | `cloud_node_controller` |
 //! | [`aws_auth`] | eks:node-manager | owns `kube-system/aws-auth` | |
 //! | [`mapping`] | eks:authenticator | watches `aws-auth` for the authenticator | |
+//! | [`pod_cidr`] | the admin | spares old kubelets a wait; not of EKS, and named as a deviation | `cni: none` |
 //!
 //! All of them wait on watches. A write that meets a conflict is left to the event which that conflict announces.
 
 pub(crate) mod aws_auth;
 pub(crate) mod cloud_node;
 pub(crate) mod mapping;
+pub(crate) mod pod_cidr;
 pub(crate) mod rbac;
 pub(crate) mod serving;
 

@@ -1,0 +1,99 @@
+//! Gives a Node of an old kubelet its `spec.podCIDR` as soon as that makes the kubelet say that it is ready.
+//!
+//! EKS sets none, so a kubelet before 1.22 tells its first true state only at its next status, up to 10 s after it registered. It
+//! looks again at once where a podCIDR appears, and only then. The address range is the one that the harness' own CNI
+//! configuration has anyway. This is no behaviour of EKS: the engine names it as a deviation.
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::storage::v1::CSINode;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+
+use crate::controllers::touched;
+use crate::tenants::Tenants;
+
+/// Kubelets from here on look again by themselves.
+const LOOKS_AGAIN_SINCE: u32 = 22;
+
+/// Whether a kubelet of this version, such as `v1.20.2`, waits for its next status.
+#[must_use]
+pub fn is_waited_for(kubelet: &str) -> bool {
+    let minor = kubelet
+        .trim_start_matches('v')
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok());
+    minor.is_some_and(|minor: u32| minor < LOOKS_AGAIN_SINCE)
+}
+
+/// Watches until it is dropped. A CSINode comes when the kubelet's storage, the last thing it waits for, is set up.
+pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
+    let nodes = Api::<Node>::all(client.clone());
+    let storage = touched(Api::<CSINode>::all(client));
+    pin_mut!(storage);
+    while let Some(set_up) = storage.next().await {
+        let name = set_up.name_any();
+        let tenant = tenants.by_node(&name);
+        let Some(cidr) = tenant.and_then(|tenant| tenant.tenant.pod_cidr.clone()) else {
+            continue;
+        };
+        if let Err(error) = give(&nodes, &name, &cidr).await {
+            // The kubelet becomes ready all the same, some seconds later.
+            tracing::debug!(%error, node = name, "could not give the node its podCIDR");
+        }
+    }
+}
+
+async fn give(nodes: &Api<Node>, name: &str, cidr: &str) -> kube::Result<()> {
+    let node = nodes.get(name).await?;
+    if !wants(&node) {
+        return Ok(());
+    }
+    let patch = json!({ "spec": { "podCIDR": cidr, "podCIDRs": [cidr] } });
+    nodes
+        .patch(name, &PatchParams::default(), &Patch::Strategic(patch))
+        .await
+        .map(drop)
+}
+
+fn wants(node: &Node) -> bool {
+    let kubelet = node
+        .status
+        .as_ref()
+        .and_then(|status| status.node_info.as_ref())
+        .map(|info| info.kubelet_version.as_str());
+    let has_one = node.spec.as_ref().is_some_and(|spec| spec.pod_cidr.is_some());
+    !has_one && kubelet.is_some_and(is_waited_for)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_old_kubelets_without_a_range_get_one() {
+        let node = |version: &str, cidr: Option<&str>| -> Node {
+            serde_json::from_value(json!({
+                "metadata": { "name": "a" },
+                "spec": { "podCIDR": cidr },
+                "status": { "nodeInfo": { "kubeletVersion": version, "architecture": "", "bootID": "", "containerRuntimeVersion": "",
+                    "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "operatingSystem": "", "osImage": "", "systemUUID": "" } }
+            }))
+            .unwrap()
+        };
+        let cases = [
+            ("v1.20.2", None, true),
+            ("v1.21.14-eks-1", None, true),
+            ("v1.22.0", None, false),
+            ("v1.36.2", None, false),
+        ];
+        for (version, cidr, wanted) in cases {
+            assert_eq!(wants(&node(version, cidr)), wanted, "{version}");
+        }
+        assert!(!wants(&node("v1.20.2", Some("100.64.1.0/24"))));
+    }
+}
