@@ -62,6 +62,7 @@ async fn an_unknown_image_is_refused_with_the_known_ones() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_no_recipe_makes_is_stale_and_others_are_not_ours() {
+    let _alone = STALE.lock().await;
     let engine = engine().await;
     let (images, _) = images(&engine, settings());
     let (stale, theirs) = ("nodejoin/al2:000000000000", "nodejoin-test-theirs:1");
@@ -88,6 +89,7 @@ async fn an_image_that_no_recipe_makes_is_stale_and_others_are_not_ours() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "prunes for good: images of other checkouts go, too"]
 async fn only_what_no_recipe_makes_is_pruned() {
+    let _alone = STALE.lock().await;
     let engine = engine().await;
     let (images, _) = images(&engine, settings());
     let plane = images.control_plane().await.unwrap();
@@ -109,6 +111,9 @@ async fn only_what_no_recipe_makes_is_pruned() {
         .collect();
     assert!(left.contains(&plane.name), "{left:?}");
 }
+
+/// Held by the tests that make stale images: pruning takes those of the others, too.
+static STALE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Labels as an image of ours has them.
 const OURS: [(&str, &str); 3] = [
