@@ -7,6 +7,8 @@ use nodejoin_core::observation::Millis;
 use nodejoin_core::phase::Phase;
 use nodejoin_core::verdict::{Check, Diagnosis, Outcome, Verdict};
 
+/// A line of details that is longer than this is broken up.
+const WIDTH: usize = 110;
 /// Where the details of a scenario start.
 const INDENT: &str = "        ";
 
@@ -86,10 +88,20 @@ fn failed(text: &mut String, verdict: &Verdict) {
         stopped(text, diagnosis);
     }
     for check in broken(verdict) {
-        line(text, "wrong", &check.key);
-        line(text, "  wanted", &check.expected);
-        line(text, "  saw", &check.seen);
+        wrong(text, check);
     }
+    differs(text, verdict);
+}
+
+/// One line where it fits, three where it does not.
+fn wrong(text: &mut String, check: &Check) {
+    let short = format!("{}: wanted {}, saw {}", check.key, check.expected, check.seen);
+    if short.len() <= WIDTH && !short.contains('\n') {
+        return line(text, "wrong", &short);
+    }
+    line(text, "wrong", &check.key);
+    line(text, "  wanted", &check.expected);
+    line(text, "  saw", &check.seen);
 }
 
 fn stopped(text: &mut String, diagnosis: &Diagnosis) {
@@ -97,6 +109,18 @@ fn stopped(text: &mut String, diagnosis: &Diagnosis) {
     line(text, "because", &diagnosis.because);
     line(text, "seen", &diagnosis.seen);
     line(text, "do", &diagnosis.remedy);
+}
+
+/// What this node had other than the AMI would: whoever doubts a verdict looks here first.
+fn differs(text: &mut String, verdict: &Verdict) {
+    if !verdict.deviations.is_empty() {
+        let names: Vec<_> = verdict
+            .deviations
+            .iter()
+            .map(|deviation| deviation.name.as_str())
+            .collect();
+        line(text, "differs", &format!("from the AMI by {}", names.join(", ")));
+    }
 }
 
 fn broken(verdict: &Verdict) -> impl Iterator<Item = &Check> {
