@@ -16,7 +16,7 @@ use crate::privileges::Privileges;
 use crate::settings::ImageSettings;
 
 /// The oldest API that has everything: private cgroup namespaces came with it.
-const OLDEST_API: (u32, u32) = (1, 41);
+const OLDEST_API: (usize, usize) = (1, 41);
 /// How long an engine may take to say who it is.
 const HELLO: Duration = Duration::from_secs(20);
 
@@ -132,6 +132,11 @@ impl Engine {
         self.inner.host.starts_with("unix://") || self.inner.host.starts_with('/')
     }
 
+    /// The newest API that it speaks, as numbers.
+    pub(crate) fn api_version(&self) -> (usize, usize) {
+        parse_api(&self.facts().api_version).unwrap_or(OLDEST_API)
+    }
+
     pub(crate) fn cache(&self) -> &Path {
         &self.inner.cache
     }
@@ -180,7 +185,7 @@ fn read(info: SystemInfo, api_version: String) -> Facts {
     }
 }
 
-fn parse_api(version: &str) -> Option<(u32, u32)> {
+fn parse_api(version: &str) -> Option<(usize, usize)> {
     let (major, minor) = version.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

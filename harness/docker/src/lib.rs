@@ -18,6 +18,7 @@
 //! | `images/` | how an image is named, made, found again and removed |
 //! | `env.rs`, `settings.rs` | what the environment can set |
 
+mod apart;
 pub mod doctor;
 mod engine;
 pub mod env;

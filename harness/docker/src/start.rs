@@ -1,6 +1,7 @@
 //! Starting a container through testcontainers so that nothing of a failed or abandoned start stays.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use bollard::models::{HostConfig, MountType, MountVolumeOptions};
 use bollard::query_parameters::InspectContainerOptions;
@@ -8,6 +9,7 @@ use testcontainers::core::client::docker_client_instance;
 use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::error::DockerError;
 use crate::ledger::Kind;
@@ -15,6 +17,8 @@ use crate::run::{Run, RunNetwork, Started};
 
 /// How many lines of a container that did not start stand in the error.
 const LAST_LINES: &str = "20";
+/// How long an engine may take to say which API it speaks.
+const NEGOTIATION: Duration = Duration::from_secs(10);
 
 impl Run {
     /// Starts a container on a network of the run. Its name is recorded before the container is made, so a start that fails or
@@ -132,6 +136,7 @@ impl Run {
     ) -> ContainerRequest<GenericImage> {
         let theirs = request.host_config_modifier().cloned();
         let volume_labels = self.labels("volume");
+        let version = self.engine().api_version();
         let network = network.name.clone();
         request
             .with_container_name(name)
@@ -145,7 +150,7 @@ impl Run {
                 // testcontainers publishes every port that an image exposes, on all addresses of the host.
                 host.publish_all_ports = Some(false);
                 label_volumes(host, &volume_labels);
-                speak_the_engines_version();
+                speak_the_engines_version(version);
             })
     }
 
@@ -177,20 +182,21 @@ fn label_volumes(host: &mut HostConfig, labels: &std::collections::HashMap<Strin
 /// testcontainers 0.28 speaks the newest it knows and never negotiates, which engines of API 1.41 answer with 400. It shares one
 /// client a process, hands out clones of it that share the version, and forgets the client when no container holds it; a start
 /// that is under way does. This is called between its making the client and its first request, from where it cannot be awaited:
-/// hence the thread. It blocks the caller for one request, and only until the version is known.
-fn speak_the_engines_version() {
-    let negotiate = || {
+/// hence the thread. A client whose version is right is not asked anything: its connections are driven by the very thread that
+/// waits here. One whose version is not has made no request yet, and so has no connection.
+fn speak_the_engines_version(version: (usize, usize)) {
+    let negotiate = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .ok()?;
         runtime.block_on(async {
-            docker_client_instance()
-                .await
-                .ok()?
-                .negotiate_version()
-                .await
-                .ok()
+            let docker = docker_client_instance().await.ok()?;
+            let speaks = docker.client_version();
+            match (speaks.major_version, speaks.minor_version) <= version {
+                true => Some(docker),
+                false => timeout(NEGOTIATION, docker.negotiate_version()).await.ok()?.ok(),
+            }
         })
     };
     if std::thread::spawn(negotiate).join().ok().flatten().is_none() {

@@ -75,7 +75,7 @@ impl Sweep {
             }
         }
         let mut stages = Stages::default();
-        stages.remove_all(engine, engine.cache(), self.dry_run).await?;
+        stages.remove_all(engine, self.dry_run).await?;
         swept.removed.extend(stages.removed);
         Ok(swept)
     }

@@ -10,6 +10,7 @@ use bollard::query_parameters::{
 use futures::{StreamExt as _, stream};
 use tokio::time::timeout;
 
+use crate::apart;
 use crate::error::{DockerError, status};
 use crate::labels;
 use crate::ledger::{Entry, Kind};
@@ -135,28 +136,15 @@ impl Drop for Inner {
             .filter_map(|entry| entry.guard)
             .for_each(std::mem::forget);
         let (id, kept) = (self.id.to_string(), self.ledger().kept());
-        let removal = std::thread::spawn(move || remove_in_a_runtime_of_its_own(&id, &kept));
-        match removal.join() {
-            Ok(Some(done)) if done.is_clean() => {}
-            other => {
-                tracing::warn!(run = %self.id, ?other, "objects may be left; `nodejoin sweep` removes them")
-            }
+        let removal = apart::block_on(move |docker| async move {
+            let mut done = TearDown::default();
+            let removal = timeout(LIMIT, remove_by_label(&docker, &id, &kept, &mut done)).await;
+            removal.is_ok_and(|()| done.is_clean())
+        });
+        if removal != Some(true) {
+            tracing::warn!(run = %self.id, "objects may be left; `nodejoin sweep` removes them");
         }
     }
-}
-
-fn remove_in_a_runtime_of_its_own(run: &str, kept: &[String]) -> Option<TearDown> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .ok()?;
-    runtime.block_on(async {
-        let engine = crate::engine::Engine::connect().await.ok()?;
-        let mut done = TearDown::default();
-        let removal = remove_by_label(engine.docker(), run, kept, &mut done);
-        timeout(LIMIT, removal).await.ok()?;
-        Some(done)
-    })
 }
 
 /// Removes every object with a run's label, whether the ledger knows it or not.

@@ -8,9 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder};
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder,
+};
 use common::{engine, run_id, shell_image, tiny};
-use nodejoin_docker::{DockerError, Engine, ImageEvent, ImageSettings, Images};
+use nodejoin_docker::{DockerError, Engine, ImageEvent, ImageSettings, Images, sweep};
 use tokio::net::TcpListener;
 
 type Events = Arc<Mutex<Vec<ImageEvent>>>;
@@ -135,10 +137,20 @@ async fn a_build_that_nobody_waits_for_ends() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let before = steps(&engine, &base_image).await;
     assert_eq!(before.len(), 1, "a step runs: {before:?}");
+    // From elsewhere, with a cache folder that shares no locks.
+    sweep(&engine, false).await.unwrap();
+    assert_eq!(
+        steps(&engine, &base_image).await,
+        before,
+        "a sweep leaves a build that goes on"
+    );
     build.abort();
     let begun = Instant::now();
-    while !steps(&engine, &base_image).await.is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the step still runs");
+    while !steps(&engine, &base_image).await.is_empty() || !own_claims(&engine).await.is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the step still runs, or its mark is still there"
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     remove(&engine, &base_image).await;
@@ -176,6 +188,23 @@ async fn retag_shell_image(engine: &Engine, as_name: &str) {
         .tag_image(&format!("{name}:{tag}"), Some(options))
         .await
         .unwrap();
+}
+
+/// What this process says of its builds.
+async fn own_claims(engine: &Engine) -> Vec<String> {
+    let labels = vec![
+        "nodejoin.run=build".to_owned(),
+        format!("nodejoin.pid={}", std::process::id()),
+    ];
+    let options = ListVolumesOptionsBuilder::new()
+        .filters(&HashMap::from([("label", labels)]))
+        .build();
+    let volumes = engine.docker().list_volumes(Some(options)).await.unwrap().volumes;
+    volumes
+        .unwrap_or_default()
+        .into_iter()
+        .map(|volume| volume.name)
+        .collect()
 }
 
 /// The containers of build steps that descend from an image.

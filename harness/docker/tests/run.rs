@@ -184,9 +184,26 @@ async fn a_runtime_of_one_thread_is_enough() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let network = run.network("open", false).await.unwrap();
-    run.start("node", "single", &network, sleeper(&engine).await)
-        .await
-        .unwrap();
+    for name in ["one", "two", "three"] {
+        run.start("node", name, &network, sleeper(&engine).await)
+            .await
+            .unwrap();
+    }
     assert!(run.tear_down().await.is_clean());
     assert_eq!(objects(&engine, run.id().as_str()).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_dropped_run_does_not_wait_for_the_thread_that_it_blocks() {
+    let engine = engine().await;
+    let run = Run::begin(engine.clone(), run_id());
+    let id = run.id().clone();
+    let network = run.network("isolated", true).await.unwrap();
+    run.start("node", "dropped", &network, sleeper(&engine).await)
+        .await
+        .unwrap();
+    let begun = std::time::Instant::now();
+    drop(run);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(objects(&engine, id.as_str()).await, Vec::<String>::new());
 }

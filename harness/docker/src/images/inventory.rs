@@ -71,9 +71,7 @@ impl Workshop {
             }
         }
         let mut stages = Stages::default();
-        stages
-            .remove_all(&self.engine, &self.settings.cache, false)
-            .await?;
+        stages.remove_all(&self.engine, false).await?;
         pruned.removed.extend(stages.removed);
         pruned.bytes += stages.bytes;
         Ok(pruned)

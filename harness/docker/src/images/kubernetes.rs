@@ -140,7 +140,7 @@ impl Workshop {
         };
         self.relabel(&mut bench, &labelled, &raw.image()).await?;
         self.untag(&raw.image()).await;
-        self.clear_stages(&labelled.name).await;
+        self.clear_stages(&bench, &labelled.name).await;
         bench.done();
         self.made(&image).await
     }

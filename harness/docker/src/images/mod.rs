@@ -1,6 +1,7 @@
 //! Images that the harness makes for itself, named by the hash of everything they are made of.
 
 mod base;
+mod claim;
 mod context;
 mod debian;
 mod inventory;
@@ -21,7 +22,7 @@ use crate::error::DockerError;
 use crate::settings::ImageSettings;
 use recipe::{Parent, Recipe};
 pub(crate) use stages::Stages;
-use workshop::{Target, Workshop};
+use workshop::{Bench, Target, Workshop};
 
 pub use inventory::{ListedImage, Pruned};
 
@@ -221,15 +222,18 @@ impl Workshop {
                 .collect();
             let files = recipe.build_files().into_iter().map(Into::into).collect();
             self.build(&mut bench, &target, arguments, files).await?;
-            self.clear_stages(&target.name).await;
+            self.clear_stages(&bench, &target.name).await;
             bench.done();
         }
         self.made(&target.image()).await
     }
 
-    /// Removes what the stages of a recipe's build left; its lock is held.
-    async fn clear_stages(&self, name: &str) {
-        if let Err(error) = Stages::default().remove(&self.engine, name, false).await {
+    /// Removes what the stages of a recipe's build left.
+    async fn clear_stages(&self, bench: &Bench, name: &str) {
+        if let Err(error) = Stages::default()
+            .remove(&self.engine, name, Some(bench.claim()), false)
+            .await
+        {
             tracing::debug!(name, %error, "build stages could not be removed; `nodejoin images prune` tries again");
         }
     }

@@ -1,7 +1,6 @@
 //! What builds leave: stages without a name that nobody starts from, and containers of steps that were cut off.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use bollard::models::ImageSummary;
 use bollard::query_parameters::{
@@ -10,8 +9,8 @@ use bollard::query_parameters::{
 
 use crate::engine::Engine;
 use crate::error::DockerError;
+use crate::images::claim::Claim;
 use crate::images::inventory::folders;
-use crate::images::workshop::Lock;
 use crate::labels;
 use crate::teardown::remove_container;
 
@@ -25,13 +24,17 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// Removes the leavings of one recipe's builds; the caller holds its lock.
+    /// Removes the leavings of one recipe's builds, unless another process builds from it.
     pub(crate) async fn remove(
         &mut self,
         engine: &Engine,
         name: &str,
+        own: Option<&Claim>,
         dry_run: bool,
     ) -> Result<(), DockerError> {
+        if Claim::is_held(engine, name, own).await? {
+            return Ok(());
+        }
         for id in cut_off(engine, name).await? {
             if dry_run || remove_container(engine.docker(), &id).await.is_ok() {
                 self.removed.push(format!("build container {}", short(&id)));
@@ -54,22 +57,11 @@ impl Stages {
         Ok(())
     }
 
-    /// The same of all recipes that nobody builds right now.
-    pub(crate) async fn remove_all(
-        &mut self,
-        engine: &Engine,
-        cache: &Path,
-        dry_run: bool,
-    ) -> Result<(), DockerError> {
-        let names: Vec<_> = folders()
-            .iter()
-            .map(|folder| folder.rsplit('/').next().unwrap_or_default().to_owned())
-            .collect();
-        for name in names {
-            let Some(_idle) = Lock::try_take(&cache.join("locks"), &name)? else {
-                continue;
-            };
-            self.remove(engine, &name, dry_run).await?;
+    /// The same of all recipes.
+    pub(crate) async fn remove_all(&mut self, engine: &Engine, dry_run: bool) -> Result<(), DockerError> {
+        for folder in folders() {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            self.remove(engine, name, None, dry_run).await?;
         }
         Ok(())
     }
@@ -88,9 +80,11 @@ async fn dangling(engine: &Engine, name: &str) -> Result<Vec<ImageSummary>, Dock
         .map_err(DockerError::engine("list the build stages of", name))
 }
 
-/// Containers of steps: they have the labels of their stage, and no run's.
+/// Containers of steps that an engine lost when it fell: they have the labels of their stage, and no run's. An engine ends the
+/// step of a builder that is gone by itself, so one that runs is somebody's.
 async fn cut_off(engine: &Engine, name: &str) -> Result<Vec<String>, DockerError> {
-    let filters = HashMap::from([("label", build_labels(name))]);
+    let ended = ["created", "exited", "dead"].map(str::to_owned).to_vec();
+    let filters = HashMap::from([("label", build_labels(name)), ("status", ended)]);
     let options = ListContainersOptionsBuilder::new()
         .all(true)
         .filters(&filters)

@@ -13,6 +13,7 @@ use futures::StreamExt as _;
 
 use crate::engine::Engine;
 use crate::error::{DockerError, status};
+use crate::images::claim::Claim;
 use crate::images::context::{ContextFile, archive};
 use crate::images::{ImageEvent, Progress};
 use crate::labels;
@@ -71,6 +72,7 @@ pub(crate) struct Bench {
     log: File,
     progress: Progress,
     begun: Instant,
+    claim: Claim,
     _lock: Lock,
 }
 
@@ -102,12 +104,14 @@ impl Workshop {
             log: log_path.clone(),
         });
         let progress = self.progress.clone();
+        let claim = Claim::stake(&self.engine, &target.name).await?;
         Ok(Some(Bench {
             image,
             log_path,
             log,
             progress,
             begun: Instant::now(),
+            claim,
             _lock: lock,
         }))
     }
@@ -157,6 +161,11 @@ impl Workshop {
 }
 
 impl Bench {
+    /// What says to all that this image is being made.
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
     /// The file that takes all output.
     pub(crate) fn log_path(&self) -> &Path {
         &self.log_path
