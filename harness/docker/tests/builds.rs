@@ -157,6 +157,54 @@ async fn a_build_that_nobody_waits_for_ends() {
     remove(&engine, &base).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_that_nobody_waits_for_leaves_no_process() {
+    let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
+    let events = Events::default();
+    let sink = events.clone();
+    let settings = ImageSettings {
+        // Another mirror is another image, so it is not there; and the registry has no time to answer.
+        debian_mirror: format!("{}/?{}", ImageSettings::DEBIAN_MIRROR, run_id()),
+        registry_limit: Duration::ZERO,
+        ..ImageSettings::with_cache(cache.path())
+    };
+    let progress = Arc::new(move |event| sink.lock().unwrap().push(event));
+    let images = Images::new(engine.clone(), settings, progress);
+    let build = tokio::spawn(async move { images.base().await });
+    let begun = Instant::now();
+    while processes(cache.path()).is_empty() {
+        assert!(!build.is_finished(), "{:?}", build.await);
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{:?}",
+            events.lock().unwrap()
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    build.abort();
+    let begun = Instant::now();
+    while !processes(cache.path()).is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "still there: {:?}",
+            processes(cache.path())
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Command lines of processes that name mmdebstrap in a folder.
+fn processes(folder: &Path) -> Vec<String> {
+    let program = folder
+        .join("debian/tree/usr/bin/mmdebstrap")
+        .display()
+        .to_string();
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(&program)).collect()
+}
+
 /// The long way: `cargo test -p nodejoin-docker --test builds -- --ignored`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes some ten minutes on two processors"]
