@@ -217,7 +217,6 @@ fn settings() -> Settings {
         artifacts: artifacts(),
         jobs: 1,
         keep: Keep::Never,
-        overlay: Vec::new(),
     }
 }
 

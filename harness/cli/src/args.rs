@@ -102,6 +102,9 @@ pub struct ImageArgs {
 pub struct Plan {
     /// The scenario file
     pub file: PathBuf,
+    /// Lay the files of this overlay manifest over the node, after the scenario's own
+    #[arg(long)]
+    pub overlay: Vec<PathBuf>,
 }
 
 /// `nodejoin list`

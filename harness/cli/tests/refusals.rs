@@ -171,6 +171,30 @@ fn a_plan_is_data_and_needs_no_engine() {
 }
 
 #[test]
+fn overlays_of_the_command_line_lie_over_the_scenario_s_own_in_every_plan() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    write("good.yaml", format!("name: x\n{USER_DATA}overlay: own.yaml\n"));
+    for name in ["own", "given"] {
+        write(name, String::new());
+        write(
+            &format!("{name}.yaml"),
+            format!("files: [{{ from: {name}, to: /etc/eks/bootstrap.sh }}]\n"),
+        );
+    }
+    let output = nodejoin(folder.path(), &["plan", "good.yaml", "--overlay", "given.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let laid = plan["image"]["overlay"].as_array().unwrap();
+    let from: Vec<&str> = laid.iter().map(|file| file["from"].as_str().unwrap()).collect();
+    assert!(
+        matches!(from.as_slice(), [own, given] if own.ends_with("/own") && given.ends_with("/given")),
+        "{from:?}"
+    );
+    assert!(from.iter().all(|path| path.starts_with('/')), "{from:?}");
+}
+
+#[test]
 fn the_schema_that_editors_read_is_the_one_that_is_printed() {
     let printed = nodejoin(Path::new("."), &["schema"]).stdout;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/scenario.schema.json");

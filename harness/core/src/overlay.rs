@@ -102,7 +102,11 @@ fn one(file: &str, place: Place, what: &str, why: String) -> ScenarioError {
 }
 
 fn resolve(manifest: &Manifest, path: &Path, files: &dyn Files, report: &mut Report<'_>) -> Vec<OverlayFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    // A manifest that is named without a folder stands in this one, and its parent is empty.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let root = match manifest.root.as_deref().map(|root| expand(root, files)) {
         None => folder.to_owned(),
         Some(Ok(root)) => folder.join(root),

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use nodejoin_core::plan::OverlayFile;
 use nodejoin_docker::ImageSettings;
 
 /// Settings of one run, resolved from flags and environment at the edge.
@@ -16,8 +15,6 @@ pub struct Settings {
     pub jobs: usize,
     /// What stays after the run.
     pub keep: Keep,
-    /// Files laid over every node, after the scenario's own overlay.
-    pub overlay: Vec<OverlayFile>,
 }
 
 /// What stays after the run.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::overlay;
 use nodejoin_core::plan::Plan as Resolved;
 use nodejoin_core::problem::ScenarioError;
 use nodejoin_core::scenario;
@@ -12,7 +13,7 @@ use crate::edge;
 
 /// `nodejoin plan FILE`
 pub(crate) fn plan(args: &Plan) -> ExitCode {
-    match load(std::slice::from_ref(&args.file)) {
+    match load(std::slice::from_ref(&args.file), &args.overlay) {
         Ok(plans) => plans.iter().fold(ExitCode::Passed, |_, plan| print_json(plan)),
         Err(error) => refuse(&error),
     }
@@ -20,7 +21,7 @@ pub(crate) fn plan(args: &Plan) -> ExitCode {
 
 /// `nodejoin list [PATHS]`
 pub(crate) fn list(args: &List) -> ExitCode {
-    match load(&args.paths) {
+    match load(&args.paths, &[]) {
         Ok(plans) => {
             plans
                 .iter()
@@ -36,11 +37,18 @@ pub(crate) fn schema() -> ExitCode {
     print_json(&nodejoin_core::schema::scenario_schema())
 }
 
-/// Reads the scenarios below some paths.
-pub(crate) fn load(paths: &[PathBuf]) -> Result<Vec<Resolved>, ScenarioError> {
+/// Reads the scenarios below some paths, and lays the overlays of the command line over the image of each.
+pub(crate) fn load(paths: &[PathBuf], manifests: &[PathBuf]) -> Result<Vec<Resolved>, ScenarioError> {
     let disk = edge::disk();
     let found = scenario::discover(paths, &disk)?;
-    scenario::load_all(&found, &disk)
+    let mut plans = scenario::load_all(&found, &disk)?;
+    for manifest in manifests {
+        let files = overlay::load(manifest, &disk)?;
+        for plan in &mut plans {
+            plan.image.overlay.extend_from_slice(&files);
+        }
+    }
+    Ok(plans)
 }
 
 /// Prints everything that is wrong with the scenarios.

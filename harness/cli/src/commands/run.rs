@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::exit_code::ExitCode;
-use nodejoin_core::plan::{OverlayFile, Plan};
+use nodejoin_core::plan::Plan;
 use nodejoin_core::problem::ScenarioError;
 use nodejoin_engine::report::console::Console;
 use nodejoin_engine::report::junit::Junit;
@@ -17,8 +17,8 @@ use crate::edge;
 
 /// Runs scenarios.
 pub(crate) async fn run(args: Run) -> ExitCode {
-    let (plans, overlay) = match asked(&args) {
-        Ok(asked) => asked,
+    let plans = match asked(&args) {
+        Ok(plans) => plans,
         Err(error) => return inspect::refuse(&error),
     };
     if plans.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: Run) -> ExitCode {
     };
     let (events, stream) = Events::stream();
     let reports = tokio::spawn(report(stream, args.format, args.junit.clone()));
-    let harness = Harness::new(engine, new_run_id(), settings(&args, overlay), events.clone());
+    let harness = Harness::new(engine, new_run_id(), settings(&args), events.clone());
     let told = tell_of_cancelling(&cancel, &events);
     let summary = run_all(harness, &plans, &cancel).await;
     told.abort();
@@ -53,22 +53,17 @@ pub(crate) async fn run(args: Run) -> ExitCode {
     }
 }
 
-/// The plans that the command line means, and the overlay for all of them.
-fn asked(args: &Run) -> Result<(Vec<Plan>, Vec<OverlayFile>), ScenarioError> {
-    let mut plans = inspect::load(&args.paths)?;
+/// The plans that the command line means.
+fn asked(args: &Run) -> Result<Vec<Plan>, ScenarioError> {
+    let mut plans = inspect::load(&args.paths, &args.overlay)?;
     if let Some(filter) = &args.filter {
         plans
             .retain(|plan| plan.id.as_str().contains(filter.as_str()) || plan.name.contains(filter.as_str()));
     }
-    let disk = edge::disk();
-    let mut overlay = Vec::new();
-    for manifest in &args.overlay {
-        overlay.extend(nodejoin_core::overlay::load(manifest, &disk)?);
-    }
-    Ok((plans, overlay))
+    Ok(plans)
 }
 
-fn settings(args: &Run, overlay: Vec<OverlayFile>) -> Settings {
+fn settings(args: &Run) -> Settings {
     let keep = match args.keep {
         Keep::Never => nodejoin_engine::Keep::Never,
         Keep::OnFailure => nodejoin_engine::Keep::OnFailure,
@@ -79,7 +74,6 @@ fn settings(args: &Run, overlay: Vec<OverlayFile>) -> Settings {
         artifacts: edge::here().join(&args.artifacts_dir),
         jobs: args.jobs,
         keep,
-        overlay,
     }
 }
 
