@@ -6,7 +6,7 @@ use bollard::models::HostConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
-use crate::error::DockerError;
+use crate::error::{DockerError, status};
 use crate::owner::Owner;
 use crate::probe::Probe;
 
@@ -46,14 +46,18 @@ impl Engine {
             privileged: Some(true),
             ..HostConfig::default()
         };
-        if self.starts(image, everything).await? {
+        if self.attempt(image, everything).await? == Attempt::Starts {
             return Ok(Privileges {
                 privileged: true,
                 dropped: Vec::new(),
             });
         }
-        for dropped in [Vec::new(), lacking_here()] {
-            if self.starts(image, with_all_but(&dropped)).await? {
+        let (old, all) = (
+            lacking_here(&CAPABILITIES[..KNOWN_TO_ALL]),
+            lacking_here(&CAPABILITIES),
+        );
+        for dropped in [Vec::new(), old, all] {
+            if self.attempt(image, with_all_but(&dropped)).await? == Attempt::Starts {
                 return Ok(Privileges {
                     privileged: false,
                     dropped,
@@ -75,24 +79,25 @@ impl Engine {
                 cap_add: Some(vec![capability.to_owned()]),
                 ..HostConfig::default()
             };
-            if !self.starts(image, one).await? {
+            if self.attempt(image, one).await? == Attempt::Refused {
                 dropped.push(capability.to_owned());
             }
         }
-        if dropped.len() == CAPABILITIES.len() {
+        if dropped.len() >= KNOWN_TO_ALL {
             // Then it is not about capabilities: let the engine say what it is about.
             Probe::of(image).run(self).await?;
         }
         Ok(dropped)
     }
 
-    async fn starts(&self, image: &str, host: HostConfig) -> Result<bool, DockerError> {
+    async fn attempt(&self, image: &str, host: HostConfig) -> Result<Attempt, DockerError> {
         match Probe::of(image).with_host(host).run(self).await {
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(Attempt::Starts),
             Err(DockerError::Engine {
                 operation: Probe::START,
                 ..
-            }) => Ok(false),
+            }) => Ok(Attempt::Refused),
+            Err(DockerError::Engine { source, .. }) if status(&source) == Some(400) => Ok(Attempt::Unknown),
             Err(error) => Err(error),
         }
     }
@@ -121,17 +126,25 @@ fn with_all_but(dropped: &[String]) -> HostConfig {
     }
 }
 
-/// What this process cannot have either: an engine beside it most often lacks the same.
-fn lacking_here() -> Vec<String> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let bounding = status.lines().find_map(|line| line.strip_prefix("CapBnd:"));
-    bounding
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .map_or_else(Vec::new, lacking)
+/// What became of a container that asked for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Starts,
+    Refused,
+    /// The engine does not know what was asked for: an older one and a newer capability.
+    Unknown,
 }
 
-fn lacking(bounding: u64) -> Vec<String> {
-    let missing = CAPABILITIES
+/// What this process cannot have either: an engine beside it most often lacks the same.
+fn lacking_here(capabilities: &[&str]) -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bounding = status.lines().find_map(|line| line.strip_prefix("CapBnd:"));
+    let bounding = bounding.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bounding.map_or_else(Vec::new, |bounding| lacking(bounding, capabilities))
+}
+
+fn lacking(bounding: u64, capabilities: &[&str]) -> Vec<String> {
+    let missing = capabilities
         .iter()
         .enumerate()
         .filter(|(bit, _)| bounding & (1 << bit) == 0);
@@ -152,8 +165,11 @@ fn keep(file: &PathBuf, privileges: &Privileges) {
     }
 }
 
-/// Every capability up to AUDIT_READ by its number in the kernel. The three newer ones are not known to engines of API 1.41.
-const CAPABILITIES: [&str; 38] = [
+/// How many of them engines of API 1.41 know.
+const KNOWN_TO_ALL: usize = 38;
+
+/// Every capability by its number in the kernel.
+const CAPABILITIES: [&str; 41] = [
     "CHOWN",
     "DAC_OVERRIDE",
     "DAC_READ_SEARCH",
@@ -192,6 +208,9 @@ const CAPABILITIES: [&str; 38] = [
     "WAKE_ALARM",
     "BLOCK_SUSPEND",
     "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
 ];
 
 #[cfg(test)]
@@ -200,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_bounding_set_is_read_by_number() {
-        assert_eq!(lacking(0x0000_01ff_feff_ffff), ["SYS_RESOURCE"]);
-        assert!(lacking(u64::MAX).is_empty());
+        assert_eq!(lacking(0x0000_01ff_feff_ffff, &CAPABILITIES), ["SYS_RESOURCE"]);
+        assert!(lacking(u64::MAX, &CAPABILITIES).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{engine, objects};
+use common::{engine, objects_of_this_process};
 use nodejoin_docker::doctor::{State, check};
 use nodejoin_docker::{ImageSettings, Images};
 
@@ -30,5 +30,5 @@ async fn the_doctor_looks_at_everything_and_leaves_nothing() {
         "this machine's firewall: {}",
         found("way to the fakes").seen
     );
-    assert_eq!(objects(&engine, "probe").await, Vec::<String>::new());
+    assert_eq!(objects_of_this_process(&engine).await, Vec::<String>::new());
 }

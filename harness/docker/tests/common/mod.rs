@@ -47,7 +47,16 @@ pub async fn shell_image(engine: &Engine) -> (String, String) {
 
 /// Containers, networks and volumes with a run's label.
 pub async fn objects(engine: &Engine, run: &str) -> Vec<String> {
-    let filter = HashMap::from([("label", vec![format!("nodejoin.run={run}")])]);
+    objects_with(engine, &format!("nodejoin.run={run}")).await
+}
+
+/// The same of everything that this process made.
+pub async fn objects_of_this_process(engine: &Engine) -> Vec<String> {
+    objects_with(engine, &format!("nodejoin.pid={}", std::process::id())).await
+}
+
+async fn objects_with(engine: &Engine, label: &str) -> Vec<String> {
+    let filter = HashMap::from([("label", vec![label.to_owned()])]);
     let docker = engine.docker();
     let containers = ListContainersOptionsBuilder::new()
         .all(true)
