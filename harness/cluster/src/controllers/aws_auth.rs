@@ -33,7 +33,7 @@ impl AwsAuthOwner {
 
     /// Writes the ConfigMap as it stands, so that it exists before the first tenant.
     pub(crate) async fn create(&self) -> Result<(), ClusterError> {
-        self.write(&*self.rows.lock().await).await
+        self.write(&self.rows.lock().await).await
     }
 
     /// Adds a tenant's rows and waits until the authenticator has read them.
