@@ -1,6 +1,7 @@
 //! The edge of the process: its environment, signals, and the one place where errors are printed.
 
 use std::error::Error;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use nodejoin_core::exit_code::ExitCode;
@@ -17,6 +18,7 @@ pub(crate) fn log_to_stderr() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("nodejoin=warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
 }

@@ -76,7 +76,7 @@ impl Authenticator {
     /// Decides on one token and tells its tenant.
     pub(crate) async fn decide(&self, token: &str) -> Decision {
         let Some(tenant) = self.tenant_of(token) else {
-            tracing::warn!("a token names no access key of any instance here; refused");
+            tracing::debug!("a token names no access key of any instance here; refused");
             return Decision::Refused;
         };
         let mut seen = Authentication {
