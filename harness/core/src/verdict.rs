@@ -73,6 +73,8 @@ pub struct Diagnosis {
 pub enum Cause {
     /// The metadata service never answered.
     MetadataUnreachable,
+    /// The metadata service refuses requests without a session token, and the script sends none.
+    MetadataTokenMissing,
     /// User data never ran, although cloud-init says that it is done.
     UserDataNeverRan,
     /// A script part of the user data has no `#!` line.

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::scene::{Evidence, Scene, between};
 use crate::fault::Service;
-use crate::observation::{JournalLine, Millis};
+use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::phase::Phase;
 use crate::user_data::{self, FaultKind};
 use crate::verdict::Cause;
@@ -15,6 +15,9 @@ pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
     }
     let calls = || scene.calls().filter(|(_, call)| call.service == Service::Imds);
     let (at, first) = calls().next()?;
+    if calls().any(|(_, call)| is_without_token(call)) {
+        return None;
+    }
     let count = calls().count();
     let answer = match first.status {
         0 => "closed the connection".to_owned(),
@@ -39,6 +42,57 @@ pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
     }
     because.push_str("; cloud-init gave up and ended as done without running any user data");
     scene.final_(Cause::MetadataUnreachable, because, &evidence, remedy)
+}
+
+/// A script that speaks IMDSv1 to an instance that wants IMDSv2 takes the page of the refusal for the value.
+pub(super) fn metadata_token_missing(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    // Clients that try without a token first come back with one.
+    let was_answered = |since: Millis, refused: &AwsCall| {
+        scene
+            .calls()
+            .any(|(at, call)| at >= since && call.operation == refused.operation && call.status == 200)
+    };
+    let refused: Vec<(Millis, &AwsCall)> = scene
+        .calls()
+        .filter(|(at, call)| is_without_token(call) && !was_answered(*at, call))
+        .collect();
+    let (at, first) = refused.first()?;
+    let because = format!(
+        "the metadata service answered 401 to {}: the instance takes only those with a session token, and what the script \
+         took for `{}` is the page of the refusal",
+        requests(refused.len()),
+        first.operation
+    );
+    let remedy = "let the script get a session token first (PUT /latest/api/token) and send it with each request; \
+                  `instance.metadata.tokens: optional` is an instance that does without";
+    let finding = scene.found(
+        Cause::MetadataTokenMissing,
+        because,
+        &Evidence::call(*at, first),
+        remedy.to_owned(),
+    )?;
+    // A kubelet that was started all the same may yet join with what it has.
+    Some(Finding {
+        is_final: scene.is_before(Phase::Configured),
+        ..finding
+    })
+}
+
+/// Refused for want of a token: the service is there, and works.
+fn is_without_token(call: &AwsCall) -> bool {
+    let is_v1 = call.authorization.as_deref() == Some("v1");
+    call.service == Service::Imds && call.status == 401 && is_v1 && call.fault.is_none()
+}
+
+fn requests(count: usize) -> String {
+    if count == 1 {
+        "a request without a token".to_owned()
+    } else {
+        format!("{count} requests without a token")
+    }
 }
 
 /// cloud-init ended without a data source, and calls that `done`.

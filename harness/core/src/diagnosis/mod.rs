@@ -55,6 +55,7 @@ const RULES: &[Rule] = &[
     instance::user_data_is_base64,
     instance::missing_shebang,
     instance::user_data_never_ran,
+    instance::metadata_token_missing,
     kubelet::exits,
     kubelet::endpoint_unreachable,
     script::failed,

@@ -205,11 +205,6 @@ impl<'a> Scene<'a> {
 
     /// The last line that sounds like a failure, for joins of which the cause is not known.
     pub(super) fn last_complaint(&self) -> String {
-        const WORDS: [&str; 5] = ["error", "fail", "refused", "denied", "unable"];
-        let complains = |line: &JournalLine| {
-            let message = line.message.to_lowercase();
-            WORDS.iter().any(|word| message.contains(word))
-        };
         let lines: Vec<(Millis, &JournalLine)> = self.journal().collect();
         let found = lines
             .iter()
@@ -220,6 +215,22 @@ impl<'a> Scene<'a> {
             Evidence::journal(*at, line).text()
         })
     }
+}
+
+/// Whether a line sounds like a failure.
+pub(super) fn complains(line: &JournalLine) -> bool {
+    const WORDS: [&str; 8] = [
+        "error",
+        "fail",
+        "refused",
+        "denied",
+        "unable",
+        "invalid",
+        "not found",
+        "doesn't",
+    ];
+    let message = line.message.to_lowercase();
+    WORDS.iter().any(|word| message.contains(word))
 }
 
 /// The sentence in a line of klog: without severity, time, process and place in the source.

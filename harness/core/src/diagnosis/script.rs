@@ -1,7 +1,7 @@
 //! While the script runs: its AWS calls, its own end, and a kubelet that it never started.
 
 use super::Finding;
-use super::scene::{Evidence, Scene, between, names};
+use super::scene::{Evidence, Scene, between, complains, names};
 use crate::fault::Service;
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::phase::Phase;
@@ -137,12 +137,18 @@ pub(super) fn failed(scene: &Scene<'_>) -> Option<Finding> {
             .to_owned(),
         failed => failed.join(", "),
     };
-    let last = last_words(scene, evidence.at)
-        .map(|words| format!("; its last words: {words}"))
+    let words = last_words(scene, evidence.at);
+    let last = words
+        .as_ref()
+        .map(|words| format!("; its last words: {}", words.text()))
         .unwrap_or_default();
     let because = format!("the user data ended with an error ({which}) before it started the kubelet{last}");
-    let remedy =
-        "run the line that failed by hand in the node (`nodejoin run --keep` leaves it standing)".to_owned();
+    let line = words.as_ref().and_then(LastWords::line_number);
+    let line = line.map_or("the line that failed".to_owned(), |line| {
+        format!("what stands in line {line} of the script")
+    });
+    let remedy = format!("run {line} by hand in the node (`nodejoin run --keep` leaves it standing)");
+    let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.told));
     scene.final_(Cause::ScriptFailed, because, &evidence, remedy)
 }
 
@@ -163,18 +169,85 @@ fn is_failure(line: &JournalLine) -> bool {
     is_failure && (!line.message.contains("Runparts: ") || line.message.contains("failures"))
 }
 
-/// The last line that a script printed before `at`: neither systemd's nor cloud-init's own.
-fn last_words(scene: &Scene<'_>, at: Millis) -> Option<String> {
+/// What a script printed last.
+struct LastWords<'a> {
+    at: Millis,
+    /// The line that tells most.
+    told: &'a JournalLine,
+    /// Where the script's own trap says only in which line it ended.
+    trap: Option<&'a JournalLine>,
+}
+
+impl LastWords<'_> {
+    fn text(&self) -> String {
+        let told = shortened(self.told.message.trim());
+        match self.trap {
+            Some(trap) => format!("{told} ({})", trap.message.trim()),
+            None => told,
+        }
+    }
+
+    fn line_number(&self) -> Option<&str> {
+        let said = &self.trap.unwrap_or(self.told).message;
+        let number = between(said, "line ", &[' ', ':', '\n'])?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
+    }
+}
+
+/// Pages and documents that a script prints are no sentence.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ...", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// A trap of a script tells where, and what came before it tells why.
+fn is_trap(line: &JournalLine) -> bool {
+    ["Exited with error on line", " ended with status"]
+        .iter()
+        .any(|words| line.message.contains(words))
+}
+
+/// The last lines that a script printed before `at`: neither systemd's nor cloud-init's own.
+fn last_words<'a>(scene: &Scene<'a>, at: Millis) -> Option<LastWords<'a>> {
+    /// How far before a trap its reason may stand.
+    const BEFORE: usize = 4;
     let is_own = |line: &JournalLine| {
         let is_cloud_init = [".py[", "Cloud-init v."]
             .iter()
             .any(|mark| line.message.contains(mark));
         !line.by_systemd && !is_cloud_init && !is_failure(line) && !line.message.trim().is_empty()
     };
-    let lines = scene
+    let lines: Vec<(Millis, &JournalLine)> = scene
         .user_data_lines()
-        .filter(|(time, line)| *time <= at && is_own(line));
-    lines.last().map(|(_, line)| line.message.trim().to_owned())
+        .filter(|(time, line)| *time <= at && is_own(line))
+        .collect();
+    let (last, before) = lines.split_last()?;
+    let before: Vec<_> = before
+        .iter()
+        .rev()
+        .take(BEFORE)
+        .filter(|(_, line)| !is_trap(line))
+        .collect();
+    let why = before
+        .iter()
+        .find(|(_, line)| complains(line))
+        .or(before.first())
+        .filter(|_| is_trap(last.1));
+    Some(match why {
+        Some((at, told)) => LastWords {
+            at: *at,
+            told,
+            trap: Some(last.1),
+        },
+        None => LastWords {
+            at: last.0,
+            told: last.1,
+            trap: None,
+        },
+    })
 }
 
 /// User data is done, and systemd never came to start the kubelet.

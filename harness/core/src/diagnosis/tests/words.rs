@@ -134,6 +134,68 @@ fn user_data_tells_what_the_journal_does_not() {
 }
 
 #[test]
+fn a_script_that_speaks_imdsv1_is_told_by_the_401_and_not_by_what_it_makes_of_it() {
+    let refused = |path: &str| {
+        What::Aws(AwsCall {
+            authorization: Some("v1".into()),
+            ..aws(Service::Imds, path, 401)
+        })
+    };
+    let whats = vec![
+        systemd("init.scope", "x"),
+        What::Aws(aws(Service::Imds, "user-data", 200)),
+        refused("meta-data/placement/availability-zone"),
+        cloud("Provided region_name '<?xml version=\"1.0\"' doesn't match a supported format."),
+        cloud("Exited with error on line 147"),
+        cloud("Runparts: 1 failures (part-001) in 1 attempted commands"),
+        done("DataSourceEc2"),
+    ];
+    let diagnosis = told(&plan(), whats.clone());
+    assert_eq!(diagnosis.cause, Cause::MetadataTokenMissing);
+    assert!(
+        words(&diagnosis).contains("`meta-data/placement/availability-zone` is the page of the refusal"),
+        "{diagnosis:#?}"
+    );
+    // Also where nothing else ever asked, as without cloud-init.
+    let alone = whats[..1].iter().chain(&whats[2..]).cloned().collect();
+    assert_eq!(told(&plan(), alone).cause, Cause::MetadataTokenMissing);
+    // A client that came back with a token is none.
+    let mut mended = whats;
+    mended.insert(
+        3,
+        What::Aws(aws(Service::Imds, "meta-data/placement/availability-zone", 200)),
+    );
+    let diagnosis = told(&plan(), mended);
+    assert_eq!(diagnosis.cause, Cause::ScriptFailed);
+    // Where a trap ends the script, the reason stands before it.
+    assert!(
+        diagnosis
+            .because
+            .ends_with("a supported format. (Exited with error on line 147)"),
+        "{diagnosis:#?}"
+    );
+    assert!(diagnosis.seen.contains("Provided region_name"), "{diagnosis:#?}");
+    assert!(
+        diagnosis.remedy.contains("line 147 of the script"),
+        "{diagnosis:#?}"
+    );
+}
+
+#[test]
+fn a_kubelet_that_was_started_without_metadata_may_yet_join() {
+    let mut whats = started();
+    whats.push(What::Aws(AwsCall {
+        authorization: Some("v1".into()),
+        ..aws(Service::Imds, "meta-data/local-ipv4", 401)
+    }));
+    let found = find(&plan(), &observed(whats)).unwrap();
+    assert_eq!(
+        (found.diagnosis.cause, found.is_final),
+        (Cause::MetadataTokenMissing, false)
+    );
+}
+
+#[test]
 fn what_was_collected_tells_what_the_journal_does_not() {
     let collected = |result: UserDataResult| Observation {
         collected: Some(Collected {

@@ -152,6 +152,7 @@ fn stages(cause: Cause) -> (Phase, Phase) {
         Cause::DescribeFailed | Cause::ScriptFailed => (Phase::Booted, Phase::Described),
         Cause::KubeletNeverStarted => (Phase::Booted, Phase::Configured),
         Cause::LabelRefused | Cause::TaintInvalid => (Phase::KubeletStarted, Phase::KubeletStarted),
+        Cause::MetadataTokenMissing => (Phase::Booted, Phase::Authenticated),
         Cause::KubeletExits => (Phase::Configured, Phase::Authenticated),
         Cause::WrongCertificateAuthority
         | Cause::EndpointUnreachable
