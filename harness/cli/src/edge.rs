@@ -23,6 +23,17 @@ pub(crate) fn log_to_stderr() {
         .init();
 }
 
+/// A line of data on standard output, as `println!` writes it.
+macro_rules! out {
+    ($($piece:tt)*) => { $crate::edge::print(format_args!($($piece)*)) };
+}
+
+/// What `out!` does: a reader that went away (`| head`) wants no more, and is no error.
+pub(crate) fn print(line: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
 /// Files below this folder, with this process' environment for manifests.
 pub(crate) fn disk() -> Disk {
     Disk::with_variables(std::env::vars())

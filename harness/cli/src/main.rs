@@ -1,8 +1,9 @@
 //! `nodejoin`: does a node that boots with this user data join the cluster as the right node, and if not, why not?
 
 mod args;
-mod commands;
+#[macro_use]
 mod edge;
+mod commands;
 
 use std::process::ExitCode;
 

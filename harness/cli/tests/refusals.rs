@@ -1,7 +1,7 @@
 //! What a user sees of bad input: where, what, why and what to do, with nothing started.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -203,4 +203,18 @@ fn the_schema_that_editors_read_is_the_one_that_is_printed() {
         printed == kept,
         "run `cargo run -- schema > scenarios/scenario.schema.json`"
     );
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_panic() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
+    let mut child = command
+        .arg("schema")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), said(&output)), (Some(0), String::new()));
 }

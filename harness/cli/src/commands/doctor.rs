@@ -11,9 +11,9 @@ pub(crate) async fn doctor() -> ExitCode {
     let settings = edge::image_settings(&ImageArgs { kubernetes: None });
     let results = doctor::check(&settings).await;
     for result in &results {
-        println!("{:<6}{:<22}{}", word(result.state), result.name, result.seen);
+        out!("{:<6}{:<22}{}", word(result.state), result.name, result.seen);
         if let Some(remedy) = &result.remedy {
-            remedy.lines().for_each(|line| println!("{:<28}do: {line}", ""));
+            remedy.lines().for_each(|line| out!("{:<28}do: {line}", ""));
         }
     }
     match results.iter().any(|result| result.state == State::Bad) {

@@ -31,7 +31,7 @@ pub(crate) async fn images(args: Args) -> ExitCode {
 
 async fn build(images: &Images) -> Result<(), DockerError> {
     for image in images.build_all().await? {
-        println!("{} (Kubernetes {})", image.name, image.kubernetes);
+        out!("{} (Kubernetes {})", image.name, image.kubernetes);
     }
     Ok(())
 }
@@ -41,9 +41,10 @@ async fn list(images: &Images) -> Result<(), DockerError> {
         let state = if image.is_current { "current" } else { "stale" };
         let kubernetes = image.kubernetes.as_deref().unwrap_or("-");
         let (size, hours) = (image.size as f64 / 1e6, image.age.as_secs() / 3600);
-        println!(
+        out!(
             "{:<40}{:<15}{kubernetes:<10}{state:<9}{size:>7.0} MB{hours:>6} h",
-            image.name, image.role
+            image.name,
+            image.role
         );
     }
     Ok(())
@@ -51,9 +52,9 @@ async fn list(images: &Images) -> Result<(), DockerError> {
 
 async fn prune(images: &Images) -> Result<(), DockerError> {
     let pruned = images.prune().await?;
-    pruned.removed.iter().for_each(|name| println!("removed {name}"));
+    pruned.removed.iter().for_each(|name| out!("removed {name}"));
     pruned.left.iter().for_each(|name| eprintln!("left: {name}"));
-    println!(
+    out!(
         "{} images removed, {:.0} MB by their own account",
         pruned.removed.len(),
         pruned.bytes as f64 / 1e6

@@ -25,7 +25,7 @@ pub(crate) fn list(args: &List) -> ExitCode {
         Ok(plans) => {
             plans
                 .iter()
-                .for_each(|plan| println!("{:<48} {}", plan.id.as_str(), plan.name));
+                .for_each(|plan| out!("{:<48} {}", plan.id.as_str(), plan.name));
             ExitCode::Passed
         }
         Err(error) => refuse(&error),
@@ -60,7 +60,7 @@ pub(crate) fn refuse(error: &ScenarioError) -> ExitCode {
 fn print_json<T: serde::Serialize>(value: &T) -> ExitCode {
     match serde_json::to_string_pretty(value) {
         Ok(text) => {
-            println!("{text}");
+            out!("{text}");
             ExitCode::Passed
         }
         Err(error) => {

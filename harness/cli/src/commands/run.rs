@@ -1,5 +1,6 @@
 //! `nodejoin run`
 
+use std::io::Write as _;
 use std::path::Path;
 
 use nodejoin_core::event::RunEvent;
@@ -109,15 +110,17 @@ async fn report(
 
 fn print_line(event: &RunEvent) {
     if let Ok(line) = serde_json::to_string(event) {
-        println!("{line}");
+        // A reader that went away (`| head`) is no reason to stop reporting: the exit code and a JUnit file are still wanted.
+        let _ = writeln!(std::io::stdout(), "{line}");
     }
 }
 
 fn write_junit(junit: &Junit, file: &Path) -> Result<(), ExitCode> {
-    let written = junit
-        .to_xml()
-        .map_err(std::io::Error::other)
-        .and_then(|xml| std::fs::write(file, xml));
+    let write = |xml: String| {
+        file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(file, xml)
+    };
+    let written = junit.to_xml().map_err(std::io::Error::other).and_then(write);
     written.map_err(|error| {
         edge::complain(&format!("could not write `{}`", file.display()), &error, None);
         ExitCode::Environment

@@ -24,19 +24,16 @@ pub(crate) async fn sweep(args: &Asked) -> ExitCode {
         }
     };
     let verb = if args.dry_run { "would remove" } else { "removed" };
-    swept
-        .removed
-        .iter()
-        .for_each(|object| println!("{verb} {object}"));
+    swept.removed.iter().for_each(|object| out!("{verb} {object}"));
     swept
         .kept
         .iter()
-        .for_each(|object| println!("kept, `--kept` removes it: {object}"));
+        .for_each(|object| out!("kept, `--kept` removes it: {object}"));
     swept
         .left
         .iter()
         .for_each(|object| eprintln!("left behind: {object}"));
-    println!(
+    out!(
         "{verb} {} objects of dead runs; {} of live runs stay",
         swept.removed.len(),
         swept.live
