@@ -51,6 +51,7 @@ impl<'a> Tenancy<'a> {
         ground.fakes.admit(World {
             account: plan.account.clone(),
             region: plan.region.clone(),
+            network: plan.network,
             instance: plan.instance.clone(),
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),

@@ -8,6 +8,7 @@
 //! | the private address, reversed | PTR | the private DNS name |
 //! | one of these, other record types | - | no error, no records |
 //! | anything else | - | NXDOMAIN, and an event that says so |
+//! | anything else, in an open network | - | REFUSED, which sends the node to its next resolver, and an event |
 
 use std::net::Ipv4Addr;
 
@@ -15,6 +16,7 @@ use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode}
 use hickory_proto::rr::rdata::{A, PTR};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use nodejoin_core::observation::DnsQuery;
+use nodejoin_core::plan::Network;
 
 use crate::router::Endpoint;
 use crate::world::World;
@@ -94,7 +96,7 @@ pub fn answer(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<DnsQuery>)
     };
     let name = text(question);
     let resolution = resolve(world, &name, question.query_type());
-    fill(&mut response, question, &resolution);
+    fill(&mut response, question, &resolution, world.network);
     let answered = resolution != Resolution::Missing;
     let seen = DnsQuery {
         record: question.query_type().to_string(),
@@ -132,7 +134,7 @@ fn respond_to(query: &Message) -> Message {
     response
 }
 
-fn fill(response: &mut Message, question: &Query, resolution: &Resolution) {
+fn fill(response: &mut Message, question: &Query, resolution: &Resolution, network: Network) {
     let data = match resolution {
         Resolution::Address(address) => Some(RData::A(A(*address))),
         Resolution::Pointer(name) => Name::from_ascii(format!("{name}."))
@@ -140,7 +142,11 @@ fn fill(response: &mut Message, question: &Query, resolution: &Resolution) {
             .map(|name| RData::PTR(PTR(name))),
         Resolution::Empty => None,
         Resolution::Missing => {
-            response.metadata.response_code = ResponseCode::NXDomain;
+            // A resolver that says that there is no such name is believed; one that refuses is not asked alone.
+            response.metadata.response_code = match network {
+                Network::Isolated => ResponseCode::NXDomain,
+                Network::Open => ResponseCode::Refused,
+            };
             None
         }
     };
@@ -174,10 +180,14 @@ mod tests {
     use crate::testing::world;
 
     fn ask(name: &str, record: RecordType) -> (Message, Option<DnsQuery>) {
+        ask_in(Network::Isolated, name, record)
+    }
+
+    fn ask_in(network: Network, name: &str, record: RecordType) -> (Message, Option<DnsQuery>) {
         let mut query = Message::query();
         query.add_query(Query::query(Name::from_ascii(name).unwrap(), record));
         query.set_edns(Edns::new());
-        let (bytes, event) = answer(&world().0, &query.to_vec().unwrap()).unwrap();
+        let (bytes, event) = answer(&World { network, ..world().0 }, &query.to_vec().unwrap()).unwrap();
         (Message::from_vec(&bytes).unwrap(), event)
     }
 
@@ -229,6 +239,16 @@ mod tests {
             assert_eq!(event.unwrap().answered, expected.is_some(), "{name}");
             assert!(response.edns.is_some());
         }
+    }
+
+    #[test]
+    fn in_an_open_network_the_next_resolver_is_asked_for_what_is_not_known_here() {
+        let (response, event) = ask_in(Network::Open, "registry.k8s.io.", RecordType::A);
+        assert_eq!(response.metadata.response_code, ResponseCode::Refused);
+        assert!(!event.unwrap().answered);
+        // What is faked stays faked.
+        let (response, _) = ask_in(Network::Open, "sts.amazonaws.com.", RecordType::A);
+        assert_eq!(response.metadata.response_code, ResponseCode::NoError);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A world for the unit tests of this crate.
 
-use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RolePlan, StatusStep};
+use nodejoin_core::plan::{
+    Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
+};
 use tokio::sync::mpsc;
 
 use crate::world::{AwsEvent, World};
@@ -11,6 +13,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
     let world = World {
         account: "111122223333".parse().unwrap(),
         region: "eu-west-1".parse().unwrap(),
+        network: Network::Isolated,
         instance: instance(),
         role: Some(RolePlan {
             name: "demo-role".into(),

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use nodejoin_core::fault::{Fault, Service};
 use nodejoin_core::ids::{AccountId, Region};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
-use nodejoin_core::plan::{ClusterPlan, InstancePlan, RolePlan};
+use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, RolePlan};
 use tokio::sync::mpsc;
 
 use crate::credentials::{InstanceKey, Issued, unique_id};
@@ -21,6 +21,8 @@ pub struct World {
     pub account: AccountId,
     /// The region everything stands in.
     pub region: Region,
+    /// What the node reaches: in an open network names that nobody knows here are another resolver's.
+    pub network: Network,
     /// The instance.
     pub instance: InstancePlan,
     /// The role of the instance's profile; `None` is an instance without a profile.

@@ -70,6 +70,7 @@ impl Bench {
         self.aws.admit(World {
             account: plan.account.clone(),
             region: plan.region.clone(),
+            network: plan.network,
             instance: plan.instance.clone(),
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),

@@ -230,6 +230,11 @@ fn remedy_of(scene: &Scene<'_>, message: &str) -> String {
     if message.contains("unknown flag") {
         return "take the flag out: this version of the kubelet does not have it".to_owned();
     }
+    if message.contains("failed to get docker version") {
+        return "let the script start docker, or pass `--container-runtime=remote` to the kubelet: before 1.24 it takes docker for \
+                its runtime, whatever `--container-runtime-endpoint` says"
+            .to_owned();
+    }
     if message.contains("invalid kernel flag") {
         return "set the kernel's values that `protectKernelDefaults` wants, or let the harness give the node its own".to_owned();
     }

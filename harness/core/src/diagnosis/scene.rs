@@ -51,8 +51,8 @@ impl Evidence {
     pub(super) fn call(at: Millis, call: &AwsCall) -> Self {
         let answer = match (call.status, &call.error) {
             (0, _) => "closed without an answer".to_owned(),
-            (status, Some(error)) => format!("{status} {error}"),
-            (status, None) => status.to_string(),
+            (status, Some(error)) if *error != status.to_string() => format!("{status} {error}"),
+            (status, _) => status.to_string(),
         };
         let message = call
             .message

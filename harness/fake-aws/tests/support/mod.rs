@@ -9,7 +9,9 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use nodejoin_core::observation::{AwsCall, DnsQuery};
-use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RolePlan, StatusStep};
+use nodejoin_core::plan::{
+    Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
+};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, FakeAws, Listening, World};
 use tokio::sync::mpsc;
 
@@ -97,6 +99,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
     let world = World {
         account: "111122223333".parse().unwrap(),
         region: "eu-west-1".parse().unwrap(),
+        network: Network::Isolated,
         instance: instance(),
         role: Some(RolePlan {
             name: "demo-role".into(),

@@ -256,6 +256,25 @@ fn the_kubelets_last_word_counts_also_where_systemd_was_faster() {
 }
 
 #[test]
+fn a_kubelet_that_looks_for_docker_is_told_which_flag_is_missing() {
+    let mut whats = started();
+    whats.push(kubelet(
+        "F1121 12:16:44.524652     495 server.go:269] failed to run Kubelet: failed to get docker version: Cannot connect to the \
+         Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+    ));
+    whats.push(systemd(
+        "kubelet.service",
+        "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
+    ));
+    let diagnosis = told(&plan(), whats);
+    assert_eq!(diagnosis.cause, Cause::KubeletExits);
+    assert!(
+        diagnosis.remedy.contains("--container-runtime=remote"),
+        "{diagnosis:#?}"
+    );
+}
+
+#[test]
 fn a_call_that_aws_denies_is_no_401_of_the_api_server() {
     let mut whats = started();
     let denied = "F1121 11:23:05.288171     280 server.go:269] failed to run Kubelet: could not init cloud provider \"aws\": \
