@@ -60,13 +60,18 @@ pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
             "on EKS the VPC CNI's pod lays one down, and it needs the real EC2",
         ));
     }
-    if ask.plan.network == Network::Open {
-        all.push(deviation(
+    all.push(match ask.plan.network {
+        Network::Isolated => deviation(
+            "isolated-network",
+            "the default route leads to a neighbour that is not there, and rules in the table `mangle` let the node reach nothing of the host but the fakes",
+            "what a node cannot reach it cannot change, and a join that depends on anything else is not one that can be repeated",
+        ),
+        Network::Open => deviation(
             "open-network",
             "the node reaches what the container engine's networks reach, and names that are not faked are asked of the engine's resolver",
             "the scenario asks for `network: open`",
-        ));
-    }
+        ),
+    });
     all
 }
 

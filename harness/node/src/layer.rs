@@ -28,6 +28,8 @@ const METADATA_IP: &str = "169.254.169.254";
 const DNS_IP: &str = "169.254.169.253";
 /// All host names of AWS resolve to this address.
 const TLS_IP: &str = "169.254.171.1";
+/// Nobody has this address: what is sent by way of it goes nowhere.
+const NOWHERE_IP: &str = "169.254.171.254";
 
 /// The archive for a node.
 ///
@@ -104,6 +106,7 @@ fn values(run: &RunId, ask: &NodeAsk<'_>) -> String {
         ("METADATA_IP", METADATA_IP.to_owned()),
         ("DNS_IP", DNS_IP.to_owned()),
         ("TLS_IP", TLS_IP.to_owned()),
+        ("NOWHERE_IP", NOWHERE_IP.to_owned()),
         ("METADATA_AT", ask.metadata.to_string()),
         ("DNS_AT", ask.dns.to_string()),
         ("TLS_AT", ask.tls.to_string()),
