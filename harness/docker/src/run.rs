@@ -218,18 +218,18 @@ impl Run {
     }
 
     /// Lets a container stay when the run ends, with the network it stands on. Its name gets the end `-kept`: `nodejoin sweep`
-    /// leaves it until it expires or is asked for kept ones.
+    /// leaves it until it expires or is asked for kept ones. Gives the name that it has from then on.
     ///
     /// # Errors
     /// When the container is gone.
-    pub async fn keep(&self, container: &str) -> Result<(), DockerError> {
+    pub async fn keep(&self, container: &str) -> Result<String, DockerError> {
         let name = {
             let mut ledger = self.ledger();
             let Some(entry) = ledger.entry(container) else {
-                return Ok(());
+                return Ok(container.to_owned());
             };
             if std::mem::replace(&mut entry.kept, true) {
-                return Ok(());
+                return Ok(entry.name.clone());
             }
             // testcontainers' guard removes its container when it is dropped, which the end of this process does.
             if let Some(guard) = entry.guard.take() {
@@ -240,7 +240,8 @@ impl Run {
         };
         let rename = RenameContainerOptionsBuilder::new().name(&name).build();
         let renamed = self.engine().docker().rename_container(container, rename).await;
-        renamed.map_err(DockerError::engine("keep container", container))
+        renamed.map_err(DockerError::engine("keep container", container))?;
+        Ok(name)
     }
 
     pub(crate) fn record(&self, kind: Kind, hint: &str) -> Result<String, DockerError> {

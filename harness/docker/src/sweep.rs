@@ -1,6 +1,6 @@
 //! What dead runs left: found by label, told apart from what live runs have, and removed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::SystemTime;
 
 use bollard::query_parameters::{
@@ -24,7 +24,8 @@ pub struct Swept {
     pub left: Vec<String>,
     /// How many objects of live runs stay.
     pub live: usize,
-    /// Containers of dead runs that were kept on purpose; they stay until they expire or a sweep asks for them.
+    /// Containers of dead runs that were kept on purpose, and what they stand on; they stay until they expire or a sweep asks for
+    /// them.
     pub kept: Vec<String>,
 }
 
@@ -59,17 +60,14 @@ impl Sweep {
             now: SystemTime::now(),
         };
         let mut swept = Swept::default();
-        for object in find(engine).await? {
-            match judge.fate(&object, self.kept) {
+        let objects = find(engine).await?;
+        for (object, fate) in objects.iter().zip(judge.fates(&objects, self.kept)) {
+            match fate {
                 Fate::Stays => swept.live += 1,
                 Fate::Kept => swept.kept.push(object.title()),
                 Fate::Goes if self.dry_run => swept.removed.push(object.title()),
                 Fate::Goes => match object.remove(engine).await {
                     Ok(()) => swept.removed.push(object.title()),
-                    // A network or volume of a kept container is in use.
-                    Err(_) if !swept.kept.is_empty() && object.kind != Kind::Container => {
-                        swept.kept.push(object.title())
-                    }
                     Err(error) => swept.left.push(format!("{}: {}", object.title(), chain(&error))),
                 },
             }
@@ -104,8 +102,11 @@ impl Object {
             Kind::Network => "network",
             Kind::Volume => "volume",
         };
-        let run = self.labels.get(labels::RUN).map_or("", String::as_str);
-        format!("{kind} {} of run {run}", self.name)
+        format!("{kind} {} of run {}", self.name, self.run())
+    }
+
+    fn run(&self) -> &str {
+        self.labels.get(labels::RUN).map_or("", String::as_str)
     }
 
     async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
@@ -133,6 +134,27 @@ struct Judge {
 }
 
 impl Judge {
+    /// The fate of each. A kept container is worth nothing without the network and the volumes that it stands on, whether or not
+    /// it runs: those of its run stay with it.
+    fn fates(&self, objects: &[Object], with_kept: bool) -> Vec<Fate> {
+        let mut fates: Vec<_> = objects
+            .iter()
+            .map(|object| self.fate(object, with_kept))
+            .collect();
+        let kept: HashSet<_> = objects
+            .iter()
+            .zip(&fates)
+            .filter(|(_, fate)| **fate == Fate::Kept)
+            .map(|(object, _)| object.run())
+            .collect();
+        for (object, fate) in objects.iter().zip(&mut fates) {
+            if object.kind != Kind::Container && *fate == Fate::Goes && kept.contains(object.run()) {
+                *fate = Fate::Kept;
+            }
+        }
+        fates
+    }
+
     fn fate(&self, object: &Object, with_kept: bool) -> Fate {
         let Some(owner) = labels::owner(&object.labels) else {
             return Fate::Stays;
@@ -273,6 +295,33 @@ mod tests {
         kept.name.push_str(KEPT);
         assert_eq!(judge().fate(&kept, false), Fate::Kept);
         assert_eq!(judge().fate(&kept, true), Fate::Goes);
+    }
+
+    #[test]
+    fn what_a_kept_container_stands_on_stays_with_it() {
+        let gone = Owner {
+            started: 1,
+            ..Owner::current()
+        };
+        let of = |kind, run: &str, name: &str| {
+            let mut object = object(&gone, SystemTime::now());
+            object.kind = kind;
+            object.name = name.to_owned();
+            object.labels.insert(labels::RUN.to_owned(), run.to_owned());
+            object
+        };
+        let objects = [
+            of(Kind::Container, "first", "node-kept"),
+            of(Kind::Container, "first", "node"),
+            of(Kind::Network, "first", "isolated"),
+            of(Kind::Volume, "first", "data"),
+            of(Kind::Network, "second", "isolated"),
+        ];
+        assert_eq!(
+            judge().fates(&objects, false),
+            [Fate::Kept, Fate::Goes, Fate::Kept, Fate::Kept, Fate::Goes]
+        );
+        assert_eq!(judge().fates(&objects, true), [Fate::Goes; 5]);
     }
 
     #[test]

@@ -144,7 +144,8 @@ async fn a_kept_container_stays_with_its_network() {
     run.start("node", "other", &network, sleeper(&engine).await)
         .await
         .unwrap();
-    run.keep(&kept.id).await.unwrap();
+    let name = run.keep(&kept.id).await.unwrap();
+    assert_eq!(name, format!("{}-kept", kept.name));
     let done = run.tear_down().await;
     assert!(done.is_clean(), "{done:?}");
     let held = objects(&engine, run.id().as_str()).await;

@@ -6,7 +6,7 @@ mod common;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use common::{engine, objects, run_id, shell_image};
+use common::{alone, engine, objects, run_id, shell_image};
 use nodejoin_docker::{Run, Sweep, sweep};
 use testcontainers::{GenericImage, ImageExt as _};
 
@@ -59,6 +59,7 @@ fn killed_run() -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_runs_objects_go_and_a_live_runs_stay() {
     let engine = engine().await;
+    let _alone = tokio::task::spawn_blocking(alone).await.unwrap();
     let dead = tokio::task::spawn_blocking(killed_run).await.unwrap();
     let live = furnished().await;
     assert_eq!(

@@ -84,6 +84,8 @@ impl Harness {
                 ground.shut_down().await;
             }
         }
+        // Only where it is empty: where every scenario passed, or none kept evidence.
+        let _ = std::fs::remove_dir(&self.folder);
         self.run.tear_down().await
     }
 
@@ -102,12 +104,12 @@ impl Harness {
 
     /// Lets a node and what it stands on stay after the run, and says how to get in.
     pub(crate) async fn keep(&self, ground: &Ground, node: &Node) -> Result<Vec<String>, EngineError> {
-        self.run.keep(&node.id).await?;
+        let name = self.run.keep(&node.id).await?;
         self.run.keep(ground.control_plane.container_id()).await?;
         let kubeconfig = self.folder.join("kubeconfig");
         write_private(&kubeconfig, &ground.control_plane.kubeconfig())?;
         Ok(vec![
-            format!("docker exec -it {} bash", node.name),
+            format!("docker exec -it {name} bash"),
             format!("KUBECONFIG={} kubectl get nodes", kubeconfig.display()),
             "the fake AWS ends with this process: tokens are refused from then on".to_owned(),
             "`nodejoin sweep --kept` removes all of it".to_owned(),

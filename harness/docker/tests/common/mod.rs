@@ -45,6 +45,13 @@ pub async fn shell_image(engine: &Engine) -> (String, String) {
     (name.to_owned(), tag.to_owned())
 }
 
+/// Keeps the sweeps of other tests waiting, those of other processes too: a sweep is of the whole engine.
+pub fn alone() -> std::fs::File {
+    let file = std::fs::File::create(concat!(env!("CARGO_TARGET_TMPDIR"), "/sweep.lock")).unwrap();
+    file.lock().unwrap();
+    file
+}
+
 /// Containers, networks and volumes with a run's label.
 pub async fn objects(engine: &Engine, run: &str) -> Vec<String> {
     objects_with(engine, &format!("nodejoin.run={run}")).await
