@@ -133,7 +133,7 @@ impl<'a> Join<'a> {
                 self.reached.map_or("nothing", Phase::word)
             ));
         }
-        if expect.phase == Some(Phase::Ready) && !self.is_certified_for_good() {
+        if expect.phase >= Some(Phase::Certified) && !self.is_certified_for_good() {
             return Some("a request for a serving certificate".to_owned());
         }
         let has_none_to_wait_for = self.plan.user_data.is_none() || self.user_data_done.is_some();

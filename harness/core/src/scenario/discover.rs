@@ -31,10 +31,9 @@ pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Found>, Scen
         } else if let Err(error) = files.read(path) {
             problems.push(missing(path, &error, files));
         } else {
-            let parent = path.parent().unwrap_or(Path::new(""));
             found.push(Found {
                 path: path.clone(),
-                root: root_of(path, parent, files),
+                root: root_of(path, folder_of(path), files),
             });
         }
     }
@@ -44,6 +43,13 @@ pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Found>, Scen
     found.sort();
     found.dedup_by(|a, b| files.absolute(&a.path) == files.absolute(&b.path));
     Ok(found)
+}
+
+/// The folder that a file stands in; a bare name has an empty parent, which is no path.
+fn folder_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 fn below(
@@ -170,6 +176,12 @@ mod tests {
         );
         let found = discover(&["/p/scenarios/deep".into()], &files).unwrap();
         assert_eq!(found[0].root, Path::new("/p/scenarios"));
+        // A bare name has no folder before it, and is an id of its own all the same.
+        let files = Memory::default().with("a.yaml", "name: a\n");
+        assert_eq!(
+            discover(&["a.yaml".into()], &files).unwrap()[0].root,
+            Path::new(".")
+        );
     }
 
     #[test]

@@ -38,8 +38,10 @@ fn a_ready_node_gets_time_to_ask_for_its_certificate() {
     let mut whats = join();
     whats.remove(7);
     let observation = observed(whats);
-    assert!(!is_settled(&ready, &observation, 8000));
-    assert!(is_settled(&ready, &observation, 10_000), "it never asked");
+    for wanted in [&ready, &plan("phase: certified")] {
+        assert!(!is_settled(wanted, &observation, 8000));
+        assert!(is_settled(wanted, &observation, 10_000), "it never asked");
+    }
     let mut whats = join();
     whats[7] = What::Certificate(serving(None, false));
     assert!(
