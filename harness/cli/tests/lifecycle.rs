@@ -1,0 +1,285 @@
+//! How runs end: by signals at several moments, killed, side by side, and kept on purpose. What is promised to stay stays, and
+//! everything else goes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::phase::Phase;
+use support::{
+    END, Ended, FAILS, REGISTERS, Running, alone, both, containers, exit, folder, nodejoin, objects, of_run,
+    on_engine, signal, sweep, wait_for,
+};
+
+/// How long the engine may still be busy with what it was told before a process left at once.
+const ENGINE: Duration = Duration::from_secs(20);
+/// How long a process that was told twice may take to leave.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+#[test]
+fn an_interrupt_before_anything_is_made_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let run = Running::start(folder.path(), &[]);
+    ends_clean(run, "INT");
+}
+
+#[test]
+fn an_interrupt_as_the_network_is_made_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &[]);
+    until_control_plane_starts(&mut run);
+    ends_clean(run, "INT");
+}
+
+#[test]
+fn an_interrupt_while_the_control_plane_starts_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &[]);
+    until_control_plane_starts(&mut run);
+    wait_for("the control plane's container", END, || {
+        containers(&of_run(&run.id)) > 0
+    });
+    ends_clean(run, "INT");
+}
+
+#[test]
+fn a_termination_as_the_node_starts_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &[]);
+    run.until("scenario-started", |event| {
+        matches!(event, RunEvent::ScenarioStarted { .. })
+    });
+    ends_clean(run, "TERM");
+}
+
+#[test]
+fn a_termination_while_the_node_boots_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &[]);
+    run.until_phase(Phase::Booted);
+    ends_clean(run, "TERM");
+}
+
+#[test]
+fn an_interrupt_after_the_kubelet_started_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &[]);
+    run.until_phase(Phase::KubeletStarted);
+    assert!(containers(&of_run(&run.id)) >= 2, "{:?}", of_run(&run.id));
+    ends_clean(run, "INT");
+}
+
+fn until_control_plane_starts(run: &mut Running) {
+    run.until("control-plane-starting", |event| {
+        matches!(event, RunEvent::ControlPlaneStarting { .. })
+    });
+}
+
+fn ends_clean(run: Running, name: &str) {
+    let id = run.id.clone();
+    run.signal(name);
+    let ended = run.end(END);
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    let summary = ended.summary();
+    assert_eq!((summary.cancelled, summary.passed), (1, 0), "{summary:?}");
+    assert_eq!(summary.left_behind, Vec::<String>::new());
+    assert!(ended.events.contains(&RunEvent::Cancelling), "{:?}", ended.events);
+    assert_eq!(of_run(&id), Vec::<String>::new());
+}
+
+#[test]
+fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut child = nodejoin(folder.path(), &["run", "."])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let label = format!("nodejoin.pid={}", child.id());
+    wait_for("the node's container", Duration::from_secs(600), || {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "ended before it was told to: {ended:?}");
+        containers(&objects(&label)) >= 2
+    });
+    signal(child.id(), "INT");
+    assert_eq!(exit(&mut child, END).code(), Some(130));
+    let (mut printed, mut said) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("ending: removing what the run made"), "{said}");
+    let last = printed.lines().last().unwrap_or_default();
+    assert!(last.starts_with("1 scenario: 0 passed"), "{printed}");
+    assert!(last.contains("1 not finished"), "{printed}");
+    assert_eq!(objects(&label), Vec::<String>::new());
+}
+
+#[test]
+fn a_second_interrupt_leaves_at_once_and_a_sweep_removes_the_rest() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &[]);
+    run.until_phase(Phase::Booted);
+    let id = run.id.clone();
+    let _alone = alone();
+    run.signal("INT");
+    run.until("cancelling", |event| *event == RunEvent::Cancelling);
+    let asked = Instant::now();
+    run.signal("INT");
+    let ended = run.end(END);
+    assert!(asked.elapsed() < AT_ONCE, "it took {:?}", asked.elapsed());
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert!(
+        ended
+            .said
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .contains("`nodejoin sweep`"),
+        "{}",
+        ended.said
+    );
+    // The engine may still be at what the process told it last.
+    wait_for("a sweep that leaves nothing", ENGINE, || {
+        sweep(&[]);
+        of_run(&id).is_empty()
+    });
+}
+
+#[test]
+fn a_killed_run_is_swept_and_one_beside_it_passes_undisturbed() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut killed = Running::start(folder.path(), &[]);
+    // The same scenario file, so the same instance, address, role and names.
+    let mut alive = Running::start(folder.path(), &[]);
+    killed.until_phase(Phase::Booted);
+    alive.until_phase(Phase::Booted);
+
+    let held = alone();
+    killed.signal("KILL");
+    let dead = killed.id.clone();
+    assert_eq!(killed.end(END).code, None);
+    let left = of_run(&dead);
+    assert!(containers(&left) >= 2, "{left:?}");
+    let would = sweep(&["--dry-run"]);
+    for object in &left {
+        let name = object.replace(" /", " ");
+        assert!(
+            would.contains(&format!("would remove {name} of run {dead}")),
+            "{name} is missing in:\n{would}"
+        );
+    }
+    assert!(!would.contains(&alive.id), "{would}");
+    assert_eq!(of_run(&dead), left, "a dry run removes nothing");
+    let swept = sweep(&[]);
+    assert!(swept.contains(&dead) && !swept.contains(&alive.id), "{swept}");
+    assert_eq!(of_run(&dead), Vec::<String>::new());
+    drop(held);
+
+    let id = alive.id.clone();
+    let ended = alive.finish();
+    assert_eq!(ended.code, Some(0), "{}", ended.verdicts());
+    assert_eq!(of_run(&id), Vec::<String>::new());
+    let evidence = folder.path().join("evidence").join(&id);
+    assert!(!evidence.exists(), "a run that passed leaves no folder");
+}
+
+#[test]
+fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
+    let folder = folder(&[("fails.yaml", FAILS)]);
+    let _alone = alone();
+    let run = Running::start(folder.path(), &["--keep=on-failure"]);
+    let id = run.id.clone();
+    let ended = run.finish();
+    let kept = ended.kept();
+    // Removed first, so that a failure below leaves nothing.
+    let found = Kept::look(&ended, &id);
+    sweep(&["--kept"]);
+    assert_eq!(of_run(&id), Vec::<String>::new());
+
+    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    assert_eq!(containers(&found.objects), 2, "{kept:?}: {:?}", found.objects);
+    assert_eq!(found.host_name.trim(), found.node_name, "{kept:?}");
+    assert!(found.nodes.contains("No resources found"), "{}", found.nodes);
+    for object in &found.objects {
+        let line = format!("kept, `--kept` removes it: {}", object.replace(" /", " "));
+        assert!(
+            found.swept.contains(&line),
+            "`{line}` is missing in:\n{}",
+            found.swept
+        );
+    }
+    assert_eq!(
+        found.after_sweep, found.objects,
+        "a plain sweep removes nothing that is kept"
+    );
+    assert!(
+        kept.iter().any(|line| line.contains("nodejoin sweep --kept")),
+        "{kept:?}"
+    );
+}
+
+/// What is seen of a kept run.
+struct Kept {
+    objects: Vec<String>,
+    node_name: String,
+    host_name: String,
+    nodes: String,
+    swept: String,
+    after_sweep: Vec<String>,
+}
+
+impl Kept {
+    fn look(ended: &Ended, run: &str) -> Self {
+        let kept = ended.kept();
+        Self {
+            objects: of_run(run),
+            node_name: node_name(ended),
+            host_name: first_way_in(&kept),
+            nodes: second_way_in(&kept, run),
+            swept: sweep(&[]),
+            after_sweep: of_run(run),
+        }
+    }
+}
+
+fn node_name(ended: &Ended) -> String {
+    let plan = std::fs::read_to_string(ended.evidence().join("plan.json")).unwrap();
+    let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    plan["instance"]["private_dns_name"].as_str().unwrap().to_owned()
+}
+
+/// `docker exec -it NODE bash`, without a terminal and with a command.
+fn first_way_in(kept: &[String]) -> String {
+    let line = kept.iter().find(|line| line.starts_with("docker exec"));
+    let words: Vec<_> = line
+        .unwrap()
+        .split_whitespace()
+        .filter(|word| *word != "-it")
+        .collect();
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .args(["-c", "hostname"])
+        .output()
+        .expect("the way in that is printed needs the `docker` command");
+    both(&output)
+}
+
+/// `KUBECONFIG=FILE kubectl get nodes`, with the `kubectl` of the control plane's container: the host may have none.
+fn second_way_in(kept: &[String], run: &str) -> String {
+    let line = kept.iter().find_map(|line| line.strip_prefix("KUBECONFIG="));
+    let file = line.unwrap().split_whitespace().next().unwrap();
+    let config = std::fs::read_to_string(file).unwrap();
+    let plane = of_run(run)
+        .into_iter()
+        .find(|object| object.contains("control-plane"))
+        .unwrap();
+    let name = plane.trim_start_matches("container /").to_owned();
+    let script = format!(
+        "cat > /tmp/config <<'EOF'\n{config}\nEOF\n/kubernetes/kubectl --kubeconfig=/tmp/config get nodes"
+    );
+    let output = on_engine(async |engine| engine.exec(&name, &["sh", "-c", &script]).await.unwrap());
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}

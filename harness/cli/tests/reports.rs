@@ -1,0 +1,113 @@
+//! What a run reports: exit codes, JSON lines, JUnit; and which scenarios it means.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::verdict::{Cause, Outcome};
+use support::{FAILS, Running, both, folder, nodejoin, of_run};
+
+const FAILS_AS_WANTED: &str = r##"name: a node that does nothing has no kubelet
+user_data: "#!/bin/sh"
+limits: { settle_seconds: 0.5 }
+expect: { phase: metadata, diagnosis: kubelet-never-started }
+"##;
+
+#[test]
+fn a_filter_that_matches_nothing_is_a_mistake_on_the_command_line() {
+    let folder = folder(&[("fails.yaml", FAILS)]);
+    let output = nodejoin(folder.path(), &["run", ".", "--filter", "no such scenario"])
+        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+    assert!(both(&output).contains("no scenario matches"), "{}", both(&output));
+}
+
+#[test]
+fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
+    let folder = folder(&[
+        ("fails.yaml", FAILS),
+        ("as-wanted.yaml", FAILS_AS_WANTED),
+        ("left-out.yaml", "name: another one\nuser_data: '#!/bin/sh'\n"),
+    ]);
+    let arguments = [
+        "--junit",
+        "reports/junit.xml",
+        "--filter",
+        "does nothing",
+        "--jobs",
+        "2",
+    ];
+    let ended = Running::start(folder.path(), &arguments).finish();
+    assert_eq!(ended.code, Some(1), "{}", ended.verdicts());
+    let summary = ended.summary();
+    assert_eq!((summary.passed, summary.failed), (1, 1), "{summary:?}");
+
+    let mut verdicts: Vec<_> = ended.events.iter().filter_map(verdict).collect();
+    verdicts.sort_by_key(|(id, ..)| *id);
+    let stopped = Some(Cause::KubeletNeverStarted);
+    assert_eq!(
+        verdicts,
+        [
+            ("as-wanted", &Outcome::Passed, stopped),
+            ("fails", &Outcome::Failed, stopped)
+        ]
+    );
+
+    let xml = std::fs::read_to_string(folder.path().join("reports/junit.xml")).unwrap();
+    for part in [
+        r#"tests="2""#,
+        r#"failures="1""#,
+        r#"name="as-wanted""#,
+        r#"name="fails""#,
+        r#"type="kubelet-never-started""#,
+        r#"name="phase.metadata""#,
+    ] {
+        assert!(xml.contains(part), "`{part}` is missing in:\n{xml}");
+    }
+    let evidence = ended.evidence();
+    assert_eq!(evidence.file_name().unwrap(), "fails");
+    assert!(
+        !evidence.with_file_name("as-wanted").exists(),
+        "evidence of a scenario that passed"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_neither_the_end_nor_what_it_says() {
+    let folder = folder(&[("fails.yaml", FAILS)]);
+    let arguments = ["run", ".", "--format", "json", "--junit", "report.xml"];
+    let mut child = nodejoin(folder.path(), &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut first)
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    assert!(!both(&output).contains("panicked"), "{}", both(&output));
+    assert!(folder.path().join("report.xml").exists());
+    let Ok(RunEvent::RunStarted { run, .. }) = serde_json::from_str(&first) else {
+        panic!("the first line is `{first}`");
+    };
+    assert_eq!(of_run(run.as_str()), Vec::<String>::new());
+}
+
+fn verdict(event: &RunEvent) -> Option<(&str, &Outcome, Option<Cause>)> {
+    match event {
+        RunEvent::ScenarioFinished {
+            scenario, verdict, ..
+        } => {
+            let cause = verdict.diagnosis.as_ref().map(|diagnosis| diagnosis.cause);
+            Some((scenario.as_str(), &verdict.outcome, cause))
+        }
+        _ => None,
+    }
+}
