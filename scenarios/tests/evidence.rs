@@ -77,6 +77,9 @@ const CREDENTIALS: &[(&str, &str, fn(char) -> bool)] = &[
         c.is_ascii_alphanumeric()
     }),
     ("a session token", "\"Token\" : \"", |c| c.is_ascii_alphanumeric()),
+    ("a password of the registry", "AWS:eyJ", |c| {
+        c.is_ascii_alphanumeric()
+    }),
     ("a signature", "X-Amz-Signature=", |c| c.is_ascii_hexdigit()),
 ];
 

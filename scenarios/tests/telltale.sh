@@ -5,5 +5,6 @@ curl -s -H "X-aws-ec2-metadata-token: $token" "http://169.254.169.254/latest/met
 aws-iam-authenticator token -i {{ cluster.name }} --region {{ instance.region }}
 openssl genrsa 2048 2>/dev/null || openssl genpkey -algorithm RSA
 echo 'https://sts.eu-west-1.amazonaws.com/?Action=GetCallerIdentity&X-Amz-Signature=0123456789abcdef0123456789abcdef'
+echo "ctr image pull --user AWS:$(aws ecr get-login-password --region {{ instance.region }})"
 set -o errexit
 /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd

@@ -124,6 +124,12 @@ const RULES: &[Rule] = &[
         Shape::Included,
     ),
     rule(Kind::Password, "authorizationtoken", Shape::Value),
+    // ECR's password, on command lines that sudo logs and where a script prints it: a JSON document in base64, that begins
+    // with `{"payload` or `{"datakey`; and the same behind `AWS:` in base64 again.
+    rule(Kind::Password, "--user aws:", Shape::Adjacent),
+    rule(Kind::Password, "eyJwYXlsb2Fk", Shape::Included),
+    rule(Kind::Password, "eyJkYXRha2V5", Shape::Included),
+    rule(Kind::Password, "QVdTOmV5", Shape::Included),
     rule(Kind::Password, "password", Shape::Value),
     rule(Kind::Password, "token", Shape::ValueOfQuoted),
 ];
@@ -361,6 +367,22 @@ mod tests {
         ),
         ("--token abcdef.0123456789abcdef ", "--token abcdef.<redacted> "),
         ("    token: abcdefgh12345678\n", "    token: <redacted>\n"),
+        (
+            "COMMAND=/usr/bin/ctr image pull x/eks/pause:3.5 --user AWS:eyJkYXRha2V5IjoiIiwiZXhwaXJhdGlvbiI6MTc5==",
+            "COMMAND=/usr/bin/ctr image pull x/eks/pause:3.5 --user AWS:<redacted>",
+        ),
+        (
+            "ctr image pull --user AWS:abcdEFGH1234abcdEFGH x/eks/pause:3.5",
+            "ctr image pull --user AWS:<redacted> x/eks/pause:3.5",
+        ),
+        (
+            "docker login -u AWS -p eyJwYXlsb2FkIjoiRHo4TGtEa0RsY2xpbGJp host",
+            "docker login -u AWS -p <redacted> host",
+        ),
+        (
+            "auth = 'QVdTOmV5SmtZWFJoYTJWNUlqb2lJaXdpWlhod2FYSmg='",
+            "auth = '<redacted>'",
+        ),
         (r#""password": "hunter2hunter2""#, r#""password": "<redacted>""#),
         (
             "key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPL3KE9 end",
@@ -397,6 +419,8 @@ mod tests {
             "commit 70041a226bb8ef5c51a229d587235551a2410eda",
             "ip-192-168-40-16.eu-west-1.compute.internal",
             "AKIAIOSFODNN7EXAMPLE",
+            "arn:aws:elasticloadbalancing:eu-west-1:111122223333:loadbalancer/x",
+            "ctr image pull --user AWS:",
             "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----",
             "the metadata token request: 200",
             "token: expired",
