@@ -65,8 +65,11 @@ pub(crate) fn faults(folder: &Path, verdict: &Verdict) -> Vec<String> {
     faults
 }
 
+/// What it is, how it starts, and what it goes on with.
+type Credential = (&'static str, &'static str, fn(char) -> bool);
+
 /// Starts of credentials and what a credential would go on with. Looked for independently of the code that takes them out.
-const CREDENTIALS: &[(&str, &str, fn(char) -> bool)] = &[
+const CREDENTIALS: &[Credential] = &[
     ("a token of the authenticator", "k8s-aws-v1.", |c| {
         c.is_ascii_alphanumeric()
     }),
