@@ -61,8 +61,7 @@ pub(super) fn metadata_token_missing(scene: &Scene<'_>) -> Option<Finding> {
         .collect();
     let (at, first) = refused.first()?;
     let because = format!(
-        "the metadata service answered 401 to {}: the instance takes only those with a session token, and what the script \
-         took for `{}` is the page of the refusal",
+        "the metadata service answered 401 to {}, the first for `{}`: this instance takes only requests with a session token",
         requests(refused.len()),
         first.operation
     );

@@ -235,6 +235,12 @@ fn remedy_of(scene: &Scene<'_>, message: &str) -> String {
                 its runtime, whatever `--container-runtime-endpoint` says"
             .to_owned();
     }
+    if message.contains("unable to load client CA file") {
+        let file = between(message, "client CA file ", &[':', ' ']).unwrap_or("that file");
+        return format!(
+            "let the script write the cluster's CA as PEM into {file}: it comes in base64 and has to be decoded once"
+        );
+    }
     if message.contains("invalid kernel flag") {
         return "set the kernel's values that `protectKernelDefaults` wants, or let the harness give the node its own".to_owned();
     }

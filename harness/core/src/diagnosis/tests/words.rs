@@ -153,7 +153,8 @@ fn a_script_that_speaks_imdsv1_is_told_by_the_401_and_not_by_what_it_makes_of_it
     let diagnosis = told(&plan(), whats.clone());
     assert_eq!(diagnosis.cause, Cause::MetadataTokenMissing);
     assert!(
-        words(&diagnosis).contains("`meta-data/placement/availability-zone` is the page of the refusal"),
+        words(&diagnosis)
+            .contains("the first for `meta-data/placement/availability-zone`: this instance takes only"),
         "{diagnosis:#?}"
     );
     // Also where nothing else ever asked, as without cloud-init.
@@ -256,22 +257,34 @@ fn the_kubelets_last_word_counts_also_where_systemd_was_faster() {
 }
 
 #[test]
-fn a_kubelet_that_looks_for_docker_is_told_which_flag_is_missing() {
-    let mut whats = started();
-    whats.push(kubelet(
-        "F1121 12:16:44.524652     495 server.go:269] failed to run Kubelet: failed to get docker version: Cannot connect to the \
-         Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
-    ));
-    whats.push(systemd(
-        "kubelet.service",
-        "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
-    ));
-    let diagnosis = told(&plan(), whats);
-    assert_eq!(diagnosis.cause, Cause::KubeletExits);
-    assert!(
-        diagnosis.remedy.contains("--container-runtime=remote"),
-        "{diagnosis:#?}"
-    );
+fn what_a_kubelet_ends_of_has_its_own_way_out() {
+    let cases = [
+        (
+            "failed to run Kubelet: failed to get docker version: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. \
+             Is the docker daemon running?",
+            "--container-runtime=remote",
+        ),
+        (
+            "unable to load client CA file /etc/kubernetes/pki/ca.crt: error creating pool from /etc/kubernetes/pki/ca.crt: data \
+             does not contain any valid RSA or ECDSA certificates",
+            "as PEM into /etc/kubernetes/pki/ca.crt:",
+        ),
+        ("unknown flag: --allow-privileged", "take the flag out"),
+    ];
+    for (said, way_out) in cases {
+        let mut whats = started();
+        whats.push(kubelet(&format!(
+            "F1121 12:16:44.524652     495 server.go:269] {said}"
+        )));
+        whats.push(systemd(
+            "kubelet.service",
+            "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
+        ));
+        let diagnosis = told(&plan(), whats);
+        assert_eq!(diagnosis.cause, Cause::KubeletExits);
+        assert!(diagnosis.because.contains(said), "{diagnosis:#?}");
+        assert!(diagnosis.remedy.contains(way_out), "{diagnosis:#?}");
+    }
 }
 
 #[test]
