@@ -9,6 +9,8 @@ use nodejoin_core::verdict::{Check, Diagnosis, Outcome, Verdict};
 
 /// A line of details that is longer than this is broken up.
 const WIDTH: usize = 110;
+/// More checks than these that saw the same are told as one.
+const FEW: usize = 3;
 /// Where the details of a scenario start.
 const INDENT: &str = "        ";
 
@@ -87,10 +89,35 @@ fn failed(text: &mut String, verdict: &Verdict) {
     if let Some(diagnosis) = &verdict.diagnosis {
         stopped(text, diagnosis);
     }
-    for check in broken(verdict) {
-        wrong(text, check);
+    for alike in alike(verdict) {
+        wrong_together(text, &alike);
     }
     differs(text, verdict);
+}
+
+/// Broken checks, those together that saw the same: a node that never came breaks all that is wanted of it.
+fn alike(verdict: &Verdict) -> Vec<Vec<&Check>> {
+    let mut groups: Vec<Vec<&Check>> = Vec::new();
+    for check in broken(verdict) {
+        match groups.iter_mut().find(|group| group[0].seen == check.seen) {
+            Some(group) => group.push(check),
+            None => groups.push(vec![check]),
+        }
+    }
+    groups
+}
+
+/// As many checks as can be read are told one by one.
+fn wrong_together(text: &mut String, alike: &[&Check]) {
+    if alike.len() <= FEW {
+        return alike.iter().for_each(|check| wrong(text, check));
+    }
+    let (first, rest) = (alike[0], alike.len() - 1);
+    line(
+        text,
+        "wrong",
+        &format!("{} and {rest} more, all in `verdict.json`: saw {}", first.key, first.seen),
+    );
 }
 
 /// One line where it fits, three where it does not.
@@ -205,6 +232,25 @@ mod tests {
             summary(&failed),
             "stopped after `configured`: role a is in no row"
         );
+    }
+
+    #[test]
+    fn checks_that_saw_the_same_are_told_as_one() {
+        let mut failed = verdict(Outcome::Failed);
+        failed.checks = (0..9)
+            .map(|number| Check {
+                key: format!("node.labels.{number}"),
+                held: false,
+                expected: "x".to_owned(),
+                seen: "there is no Node".to_owned(),
+            })
+            .collect();
+        let text = scenario("a node joins", &failed, 1.0, None);
+        assert!(
+            text.contains("wrong     node.labels.0 and 8 more, all in `verdict.json`: saw there is no Node"),
+            "{text}"
+        );
+        assert!(!text.contains("node.labels.5"), "{text}");
     }
 
     #[test]
