@@ -36,7 +36,7 @@ pub async fn shell_image(engine: &Engine) -> (String, String) {
         .await
         .unwrap();
     let tags: Vec<_> = all.into_iter().flat_map(|image| image.repo_tags).collect();
-    let wanted = ["nodejoin/base:", "njbase:", "debian:", "nodejoin/"];
+    let wanted = ["nodejoin/base:", "debian:", "nodejoin/"];
     let found = wanted
         .iter()
         .find_map(|start| tags.iter().find(|tag| tag.starts_with(start)));

@@ -116,7 +116,10 @@ fn wrong_together(text: &mut String, alike: &[&Check]) {
     line(
         text,
         "wrong",
-        &format!("{} and {rest} more, all in `verdict.json`: saw {}", first.key, first.seen),
+        &format!(
+            "{} and {rest} more, all in `verdict.json`: saw {}",
+            first.key, first.seen
+        ),
     );
 }
 
