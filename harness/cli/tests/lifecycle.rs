@@ -94,6 +94,7 @@ fn ends_clean(run: Running, name: &str) {
 #[test]
 fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
+    support::images_are_there();
     let mut child = nodejoin(folder.path(), &["run", "."])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -81,6 +81,7 @@ fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
 fn a_reader_that_goes_away_changes_neither_the_end_nor_what_it_says() {
     let folder = folder(&[("fails.yaml", FAILS)]);
     let arguments = ["run", ".", "--format", "json", "--junit", "report.xml"];
+    support::images_are_there();
     let mut child = nodejoin(folder.path(), &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

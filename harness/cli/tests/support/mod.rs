@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -197,9 +198,20 @@ pub struct Ended {
     pub said: String,
 }
 
+/// Makes the images, once and without a limit: on a fresh machine that takes longer than any run may be silent.
+pub fn images_are_there() {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let made = nodejoin(Path::new("."), &["images", "build"]).output().unwrap();
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "the images could not be made: {said}");
+    });
+}
+
 impl Running {
     /// Starts a run of the scenarios in a folder.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
+        images_are_there();
         let mut command = nodejoin(folder, &[&["run", ".", "--format", "json"], arguments].concat());
         let mut child = command
             .stdout(Stdio::piped())
