@@ -151,8 +151,7 @@ async fn watch(
     let mut reported = Reported::default();
     loop {
         tokio::select! {
-            // Events first: at the limit, what was seen before it still counts.
-            biased;
+            // In no order: a node that writes without end must not keep its limit from being looked at.
             Some(event) = incoming.next() => observer.absorb(event),
             _ = look.tick() => {
                 reported.report(harness, plan, &observer.observation);
