@@ -1,6 +1,7 @@
 //! The environment variables that this crate reads, each with its meaning.
 
-/// A folder with `kube-apiserver`, `kube-controller-manager`, `kubelet`, `kubeadm` and `kubectl`: they are used as they are.
+/// A folder with `kube-apiserver`, `kube-controller-manager`, `kubelet`, `kubeadm` and `kubectl`, for `kind` also
+/// `kube-scheduler`: they are used as they are.
 /// A second name, for people who have such a folder already, is [`KUBEBUILDER_ASSETS`].
 pub const NODEJOIN_ASSETS: &str = "NODEJOIN_ASSETS";
 

@@ -79,7 +79,7 @@ fn release(version: &str) -> HashMap<String, Vec<u8>> {
         "amd64"
     };
     let mut files = HashMap::new();
-    for name in PROGRAMS {
+    for name in PROGRAMS.into_iter().chain(["kube-scheduler"]) {
         let path = format!("/release/{version}/bin/linux/{architecture}/{name}");
         let content = program(version);
         files.insert(
@@ -209,8 +209,13 @@ async fn a_folder_of_programs_becomes_an_image_and_must_be_whole() {
     std::fs::write(folder.path().join("kubectl"), program("v1.98.7")).unwrap();
     let other = images.kubernetes().await.unwrap();
     assert_ne!(other.name, made.name);
-    remove(&engine, &made.name).await;
-    remove(&engine, &other.name).await;
+    // A scheduler may lie beside them, and is then in the image too.
+    std::fs::write(folder.path().join("kube-scheduler"), program("v1.98.7")).unwrap();
+    let scheduling = images.kubernetes().await.unwrap();
+    assert_ne!(scheduling.name, other.name);
+    for image in [made, other, scheduling] {
+        remove(&engine, &image.name).await;
+    }
 }
 
 fn walk(folder: &Path) -> Vec<String> {

@@ -88,7 +88,7 @@ impl Workshop {
     }
 
     pub(crate) fn release_target(&self, version: &str) -> Result<Target, DockerError> {
-        let mut hash = Hash::new("release");
+        let mut hash = Hash::new("release and its scheduler");
         hash.add(version).add(self.architecture()?);
         Ok(target(hash.short(), Some(version.to_owned())))
     }

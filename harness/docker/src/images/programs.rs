@@ -23,6 +23,9 @@ pub(crate) const PROGRAMS: [&str; 5] = [
     "kubectl",
 ];
 
+/// What only a control plane needs that schedules, as kind's does: a folder of programs may lack it.
+pub(crate) const SCHEDULER: &str = "kube-scheduler";
+
 /// A version of Kubernetes, written as its programs write it.
 pub(crate) fn version(text: &str) -> Result<String, DockerError> {
     let wrong = || DockerError::Version {
@@ -121,11 +124,13 @@ pub(crate) fn target(hash: String, kubernetes: Option<String>) -> Target {
     }
 }
 
-/// The files of a folder, by name.
+/// The programs of a folder, by name.
 pub(crate) fn files_of(folder: &Path) -> Vec<(String, PathBuf)> {
+    let scheduler = folder.join(SCHEDULER).is_file().then_some(SCHEDULER);
     PROGRAMS
-        .iter()
-        .map(|name| ((*name).to_owned(), folder.join(name)))
+        .into_iter()
+        .chain(scheduler)
+        .map(|name| (name.to_owned(), folder.join(name)))
         .collect()
 }
 

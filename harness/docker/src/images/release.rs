@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
 use crate::error::DockerError;
-use crate::images::programs::PROGRAMS;
+use crate::images::programs::{PROGRAMS, SCHEDULER};
 use crate::settings::ImageSettings;
 
 /// How long a download may be silent.
@@ -71,7 +71,7 @@ impl Release {
             .join(&self.architecture);
         std::fs::create_dir_all(&folder).map_err(DockerError::io("make folder", &folder))?;
         let mut files = Vec::new();
-        for program in PROGRAMS {
+        for program in PROGRAMS.into_iter().chain([SCHEDULER]) {
             let file = folder.join(program);
             // Only a file whose checksum was right is ever given this name.
             if !file.is_file() {
