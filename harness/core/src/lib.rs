@@ -14,6 +14,7 @@
 //! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
 //! | `observation` | what was seen of a join |
 //! | `phase`, `phases` | how far it got |
+//! | `kubernetes` | which versions there are, and what one has that another has not |
 //! | `judge` | whether there is more to wait for, and what the `verdict` is |
 //! | `diagnosis` | why it stopped |
 //! | `event`, `exit_code` | what a run tells while it works and at its end |
@@ -28,6 +29,7 @@ pub mod fault;
 pub mod files;
 pub mod ids;
 pub mod judge;
+pub mod kubernetes;
 pub mod observation;
 pub mod overlay;
 pub mod phase;

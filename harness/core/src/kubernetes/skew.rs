@@ -1,0 +1,115 @@
+//! Which kubelets go with which API server, by <https://kubernetes.io/releases/version-skew-policy/>.
+
+use super::version::Minor;
+
+/// A kubelet that upstream does not support with this API server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a kubelet {kubelet} does not go with a kube-apiserver {control_plane}: {why}")]
+pub struct SkewError {
+    /// The API server's version.
+    pub control_plane: Minor,
+    /// The kubelet's version.
+    pub kubelet: Minor,
+    /// The rule that it breaks.
+    pub why: String,
+}
+
+impl SkewError {
+    /// The way out.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        format!(
+            "with `--kubernetes {}` a kubelet may be {} to {0} (https://kubernetes.io/releases/version-skew-policy/)",
+            self.control_plane,
+            oldest_kubelet(self.control_plane)
+        )
+    }
+}
+
+/// The first kubelet that may be three minor versions older than the API server; one before it may be two.
+const THREE_SINCE: Minor = Minor::new(25);
+
+/// The oldest kubelet that goes with an API server.
+#[must_use]
+pub fn oldest_kubelet(control_plane: Minor) -> Minor {
+    let older_by = |by: u32| Minor::new(control_plane.number().saturating_sub(by));
+    older_by(3).max(THREE_SINCE.min(older_by(2)))
+}
+
+/// Whether a kubelet goes with an API server.
+///
+/// # Errors
+/// Where the kubelet is newer, or too old; the error names the rule.
+pub fn check_skew(control_plane: Minor, kubelet: Minor) -> Result<(), SkewError> {
+    let refuse = |why: String| {
+        Err(SkewError {
+            control_plane,
+            kubelet,
+            why,
+        })
+    };
+    if kubelet > control_plane {
+        return refuse("a kubelet must not be newer than the API server".to_owned());
+    }
+    if kubelet < oldest_kubelet(control_plane) {
+        let by = control_plane.number() - kubelet.number();
+        let allowed = if kubelet < THREE_SINCE { "two" } else { "three" };
+        let before = if kubelet < THREE_SINCE { " before 1.25" } else { "" };
+        return refuse(format!(
+            "it is {by} minor versions older, and one{before} may be {allowed} older at most"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_for_every_pair() {
+        // API server, oldest kubelet: as the policy's page had it at the time of each.
+        let oldest = [
+            (20, 18),
+            (21, 19),
+            (22, 20),
+            (23, 21),
+            (24, 22),
+            (25, 23),
+            (26, 24),
+            (27, 25),
+            (28, 25),
+            (29, 26),
+            (30, 27),
+            (31, 28),
+            (32, 29),
+            (33, 30),
+            (34, 31),
+            (35, 32),
+            (36, 33),
+            (37, 34),
+        ];
+        for (control_plane, oldest) in oldest {
+            for kubelet in 15..=38 {
+                let goes = check_skew(Minor::new(control_plane), Minor::new(kubelet)).is_ok();
+                assert_eq!(
+                    goes,
+                    (oldest..=control_plane).contains(&kubelet),
+                    "1.{control_plane} with 1.{kubelet}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_rule_and_what_would_go() {
+        let newer = check_skew(Minor::new(20), Minor::new(32)).unwrap_err();
+        assert_eq!(
+            newer.to_string(),
+            "a kubelet 1.32 does not go with a kube-apiserver 1.20: a kubelet must not be newer than the API server"
+        );
+        let older = check_skew(Minor::new(36), Minor::new(20)).unwrap_err();
+        assert!(older.why.contains("16 minor versions older"), "{older}");
+        assert!(older.hint().contains("may be 1.33 to 1.36"), "{}", older.hint());
+    }
+}
