@@ -8,7 +8,7 @@ use std::time::Instant;
 use libtest_mimic::{Failed, Trial};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::files::Disk;
-use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::scenario;
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::{Engine, ImageSettings};
@@ -214,10 +214,20 @@ impl Shared {
 fn settings() -> Settings {
     Settings {
         images: ImageSettings::from_lookup(|name| std::env::var(name).ok()),
+        control_plane: control_plane(),
         artifacts: artifacts(),
         jobs: 1,
         keep: Keep::Never,
     }
+}
+
+/// As the command reads it. A word that names no provider ends the tests: they would say nothing of what was asked.
+fn control_plane() -> Option<ProviderName> {
+    let word = std::env::var("NODEJOIN_CONTROL_PLANE").ok()?;
+    Some(
+        word.parse()
+            .unwrap_or_else(|error| panic!("NODEJOIN_CONTROL_PLANE: {error}")),
+    )
 }
 
 fn artifacts() -> PathBuf {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use nodejoin_core::plan::ProviderName;
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
@@ -64,6 +65,9 @@ pub struct Run {
     /// What to print on standard output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Who runs the API server: local, k3s, kind or external; where absent, each scenario says
+    #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
+    pub control_plane: Option<ProviderName>,
     /// Where images and programs come from
     #[command(flatten)]
     pub images: ImageArgs,

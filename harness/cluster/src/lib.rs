@@ -11,8 +11,9 @@
 //! | file | question |
 //! | --- | --- |
 //! | `plane` | what can be asked of a running control plane? |
-//! | `local` | how is one started in a container of ours? |
-//! | `settings` | which flags and files wire an API server, version by version? |
+//! | `start` | how does an API server become a control plane of EKS? |
+//! | `provider` | who runs the API server? |
+//! | `wiring`, `flags` | which files and flags tie an API server to the harness, version by version? |
 //! | `pki`, `access`, `secret` | who may talk to it, and how are keys kept out of sight? |
 //! | `webhook` | what does the API server call? |
 //! | `token`, `identity`, `mapping`, `authenticator`, `sts` | whose is a token? |
@@ -21,7 +22,7 @@
 //! | `tenants` | which scenarios share it? |
 //! | `pod` | does a pod on the node answer? |
 //!
-//! Life cycle: `ControlPlane::start_local`, then any number of [`ControlPlane::admit`] and [`ControlPlane::withdraw`],
+//! Life cycle: [`ControlPlane::start`], then any number of [`ControlPlane::admit`] and [`ControlPlane::withdraw`],
 //! then [`ControlPlane::shut_down`]. The container is recorded by the run, which removes it.
 
 mod access;
@@ -31,25 +32,31 @@ mod certificates;
 mod container;
 mod controllers;
 mod error;
+mod flags;
 mod identity;
-mod local;
 mod mapping;
 mod observer;
 pub mod pki;
 mod plane;
 mod pod;
+mod provider;
 mod request;
 pub mod secret;
-mod settings;
+mod start;
+mod stopwatch;
 mod sts;
 mod tenants;
 #[cfg(test)]
 mod testing;
 mod token;
 mod webhook;
+mod wiring;
 
 pub use controllers::pod_cidr::is_waited_for;
 pub use error::ClusterError;
-pub use plane::{ControlPlane, StartTime};
+pub use plane::ControlPlane;
+pub use provider::{Local, Provider, Running, Site};
+pub use stopwatch::{StartTime, Stopwatch};
 pub use sts::{Caller, SecurityTokens, StsRefused};
 pub use tenants::{ClusterEvent, ClusterFact, Tenant};
+pub use wiring::Wiring;

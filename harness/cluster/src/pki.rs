@@ -11,6 +11,7 @@
 //! | webhook CA | CN=nodejoin webhooks | the harness's authenticator and audit endpoint |
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use nodejoin_core::ids::Region;
 use rcgen::{
@@ -42,7 +43,7 @@ pub struct Authority {
 #[derive(Debug)]
 pub struct Pki {
     /// The cluster's CA.
-    pub cluster: Authority,
+    pub cluster: Arc<Authority>,
     /// The CA of a cluster that does not exist.
     pub other: Authority,
     /// The CA of the harness's webhooks.
@@ -51,8 +52,6 @@ pub struct Pki {
     pub api_server: Identity,
     /// What the API server shows to kubelets.
     pub kubelet_client: Identity,
-    /// The harness's and the user's way in.
-    pub admin: Identity,
     /// kube-controller-manager's way in.
     pub controller_manager: Identity,
     /// Signs service account tokens.
@@ -72,13 +71,12 @@ impl Pki {
         Ok(Self {
             api_server: cluster.serving("kube-apiserver", &api_server_names())?,
             kubelet_client: cluster.client("kube-apiserver-kubelet-client", &["system:masters"])?,
-            admin: cluster.client("nodejoin:admin", &["system:masters"])?,
             controller_manager: cluster.client("system:kube-controller-manager", &["system:masters"])?,
             other: Authority::new("kubernetes")?,
             webhooks: Authority::new("nodejoin webhooks")?,
             service_account_public_key: service_account.public_key_pem(),
             service_account_key: Secret::new(service_account.serialize_pem()),
-            cluster,
+            cluster: Arc::new(cluster),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A running control plane, whoever runs its API server: admits tenants, answers questions, and ends.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
 use crate::pod;
+use crate::stopwatch::StartTime;
 use crate::tenants::{Admitted, Tenant, Tenants, lock};
 use crate::webhook::raise;
 
@@ -31,8 +32,8 @@ use crate::webhook::raise;
 pub struct ControlPlane {
     /// Version of its API server, such as `v1.20.2`.
     pub version: String,
-    /// The address by which nodes reach it.
-    pub ip: Ipv4Addr,
+    /// Where nodes reach it.
+    pub endpoint: SocketAddrV4,
     /// The cluster's CA.
     pub ca_pem: String,
     /// The CA of another cluster: well formed, and wrong.
@@ -51,17 +52,6 @@ pub(crate) struct Parts {
     pub(crate) start_times: Vec<StartTime>,
     pub(crate) tasks: Mutex<JoinSet<()>>,
     pub(crate) cancel: CancellationToken,
-}
-
-/// How long a phase of the start took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StartTime {
-    /// What was done.
-    pub phase: &'static str,
-    /// How long it took.
-    pub took: Duration,
-    /// Whether the programs needed the time, or the harness.
-    pub by_programs: bool,
 }
 
 impl ControlPlane {
@@ -270,7 +260,7 @@ impl std::fmt::Debug for ControlPlane {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ControlPlane")
             .field("version", &self.version)
-            .field("ip", &self.ip)
+            .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,9 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::PostParams;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
-use nodejoin_cluster::{Caller, ClusterEvent, ClusterFact, ControlPlane, SecurityTokens, StsRefused, Tenant};
+use nodejoin_cluster::{
+    Caller, ClusterEvent, ClusterFact, ControlPlane, Local, SecurityTokens, StsRefused, Tenant,
+};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::{Certificate, Refusal};
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
@@ -87,7 +89,7 @@ async fn start() -> (Run, ControlPlane) {
     let id = format!("t{:011x}", std::process::id());
     let run = Run::begin(engine, id.parse().unwrap());
     let network = run.network("isolated", true).await.unwrap();
-    let plane = ControlPlane::start_local(&run, &image, &network, Sts)
+    let plane = ControlPlane::start(&Local::new(image), &run, &network, Sts)
         .await
         .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());

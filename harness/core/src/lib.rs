@@ -36,6 +36,7 @@ pub mod phase;
 pub mod phases;
 pub mod plan;
 pub mod problem;
+pub mod provider;
 pub mod redact;
 mod report;
 pub mod scenario;

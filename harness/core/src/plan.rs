@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::expect::Expect;
 use crate::fault::Fault;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
+pub use crate::provider::ProviderName;
 
 /// Everything the engine needs to know of one scenario. Plain data: it can cross a process boundary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,8 +20,8 @@ pub struct Plan {
     pub name: String,
     /// The file it was read from, as the user gave it.
     pub file: String,
-    /// Who runs the API server.
-    pub control_plane: Provider,
+    /// Providers of control planes that the scenario is for; skipped elsewhere. Empty: for any.
+    pub control_plane: Vec<ProviderName>,
     /// Kubernetes versions of the control plane that the scenario is for; skipped elsewhere.
     pub kubernetes: Option<semver::VersionReq>,
     /// Kubelet versions that the scenario is for; skipped elsewhere.
@@ -65,19 +66,10 @@ pub fn is_within(range: &semver::VersionReq, version: &str) -> bool {
     numbers.parse().is_ok_and(|version| range.matches(&version))
 }
 
-/// Who runs the API server.
+/// What a node reaches beside the control plane and the harness.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
-#[serde(rename_all = "lowercase")]
-pub enum Provider {
-    /// etcd, kube-apiserver and kube-controller-manager in one container that the harness makes.
-    #[default]
-    Local,
-}
-
-/// What a node reaches beside the control plane and the harness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
     /// Nothing.
@@ -337,7 +329,7 @@ pub(crate) mod tests {
             id: "demo".parse().unwrap(),
             name: "demo".into(),
             file: "demo.yaml".into(),
-            control_plane: Provider::Local,
+            control_plane: Vec::new(),
             kubernetes: None,
             kubelet: None,
             network: Network::Isolated,

@@ -31,6 +31,12 @@ pub enum EngineError {
         #[source]
         source: nodejoin_core::user_data::UserDataError,
     },
+    /// The provider is not in this build.
+    #[error("the control plane `{name}` is not in this build")]
+    NoProvider {
+        /// Its name.
+        name: nodejoin_core::plan::ProviderName,
+    },
     /// A file of the run could not be written.
     #[error("could not write `{path}`")]
     Write {
@@ -53,6 +59,7 @@ impl EngineError {
             Self::Node(error) => Some(error.hint().to_owned()),
             Self::Fakes(error) => error.hint(),
             Self::UserData { source, .. } => Some(source.hint()),
+            Self::NoProvider { .. } => Some("choose `--control-plane local`".to_owned()),
             Self::Write { .. } => Some("give another folder with `--artifacts-dir`".to_owned()),
         }
     }

@@ -1,13 +1,20 @@
 //! A network with everything a node meets on it: the fakes at its gateway address, and a control plane.
 
-use nodejoin_cluster::ControlPlane;
+use nodejoin_cluster::{ControlPlane, Provider};
 use nodejoin_core::event::RunEvent;
-use nodejoin_core::plan::Network;
-use nodejoin_docker::{ImageRef, Run, RunNetwork};
+use nodejoin_core::plan::{Network, ProviderName};
+use nodejoin_docker::{Run, RunNetwork};
 use nodejoin_fake_aws::{Bound, FakeAws, Listening, RegistryImage};
 
 use crate::error::EngineError;
 use crate::events::Events;
+
+/// What tells one ground from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GroundKey {
+    pub(crate) provider: ProviderName,
+    pub(crate) network: Network,
+}
 
 /// What stands ready before the first node of a network boots.
 pub(crate) struct Ground {
@@ -23,21 +30,22 @@ impl Ground {
     pub(crate) async fn start(
         run: &Run,
         network: Network,
-        image: &ImageRef,
+        provider: &dyn Provider,
         images: Vec<RegistryImage>,
         events: &Events,
     ) -> Result<Self, EngineError> {
-        let provider = "local".to_owned();
+        let name = provider.name().to_string();
         events.send(RunEvent::ControlPlaneStarting {
-            provider: provider.clone(),
+            provider: name.clone(),
         });
-        let network = run.network(role(network), network == Network::Isolated).await?;
+        let internal = network == Network::Isolated && provider.may_be_internal();
+        let network = run.network(role(network), internal).await?;
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(Bound::listen)
             .map_err(EngineError::Fakes)?;
-        let control_plane = ControlPlane::start_local(run, image, &network, fakes.sts()).await?;
+        let control_plane = ControlPlane::start(provider, run, &network, fakes.sts()).await?;
         events.send(RunEvent::ControlPlaneReady {
-            provider,
+            provider: name,
             kubernetes: control_plane.version.clone(),
             seconds: control_plane
                 .start_times()

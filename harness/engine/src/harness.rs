@@ -1,12 +1,14 @@
 //! What all scenarios of a run share: images, networks, the fakes, control planes. Each starts when it is first needed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use nodejoin_cluster::{Local, Provider};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::ids::RunId;
-use nodejoin_core::plan::{Network, Plan};
+use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
 use nodejoin_node::Node;
@@ -18,9 +20,13 @@ use crate::claims::Claims;
 use crate::error::EngineError;
 use crate::events::Events;
 use crate::evidence::Evidence;
-use crate::ground::Ground;
+use crate::ground::{Ground, GroundKey};
 use crate::settings::Settings;
 use crate::{registry, scenario};
+
+/// A ground that was asked for, and how its start ended. A control plane that did not start is not tried again: every scenario
+/// would wait for the same end.
+type Started = OnceCell<Result<Arc<Ground>, Arc<EngineError>>>;
 
 /// The shared part of a run.
 pub struct Harness {
@@ -31,8 +37,7 @@ pub struct Harness {
     /// The folder of this run, below the artifacts folder.
     pub(crate) folder: PathBuf,
     claims: Claims,
-    isolated: OnceCell<Result<Ground, Arc<EngineError>>>,
-    open: OnceCell<Result<Ground, Arc<EngineError>>>,
+    grounds: Mutex<BTreeMap<GroundKey, Arc<Started>>>,
     control_plane_image: OnceCell<ImageRef>,
 }
 
@@ -48,8 +53,7 @@ impl Harness {
             events,
             settings,
             claims: Claims::default(),
-            isolated: OnceCell::new(),
-            open: OnceCell::new(),
+            grounds: Mutex::default(),
             control_plane_image: OnceCell::new(),
         }
     }
@@ -79,8 +83,11 @@ impl Harness {
 
     /// Ends this process' tasks, then removes everything the run made, in reverse.
     pub async fn tear_down(self) -> TearDown {
-        for ground in [self.isolated, self.open] {
-            if let Some(Ok(ground)) = ground.into_inner() {
+        let grounds = self.grounds.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for started in grounds.into_values() {
+            let ground = started.get().and_then(|started| started.as_ref().ok()).cloned();
+            drop(started);
+            if let Some(ground) = ground.and_then(Arc::into_inner) {
                 ground.shut_down().await;
             }
         }
@@ -89,17 +96,22 @@ impl Harness {
         self.run.tear_down().await
     }
 
-    /// The network that the plan wants, with everything on it.
-    pub(crate) async fn ground(&self, plan: &Plan) -> Result<&Ground, Arc<EngineError>> {
-        let cell = match plan.network {
-            Network::Isolated => &self.isolated,
-            Network::Open => &self.open,
+    /// The network and the control plane that the plan wants, with everything on them.
+    pub(crate) async fn ground(
+        &self,
+        plan: &Plan,
+        provider: ProviderName,
+    ) -> Result<Arc<Ground>, Arc<EngineError>> {
+        let key = GroundKey {
+            provider,
+            network: plan.network,
         };
-        let ground = cell
-            .get_or_init(|| async { self.start_ground(plan).await.map_err(Arc::new) })
-            .await;
-        // A control plane that did not start is not tried again: every scenario would wait for the same end.
-        ground.as_ref().map_err(Arc::clone)
+        let started = {
+            let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(grounds.entry(key).or_default())
+        };
+        let started = started.get_or_init(|| async { self.start_ground(plan, key).await.map_err(Arc::new) });
+        started.await.clone()
     }
 
     /// Lets a node and what it stands on stay after the run, and says how to get in.
@@ -116,14 +128,28 @@ impl Harness {
         ])
     }
 
-    async fn start_ground(&self, plan: &Plan) -> Result<Ground, EngineError> {
-        let image = self
-            .control_plane_image
-            .get_or_try_init(|| self.images.control_plane())
-            .await?;
+    async fn start_ground(&self, plan: &Plan, key: GroundKey) -> Result<Arc<Ground>, EngineError> {
+        let provider = self.provider(key.provider).await?;
         let node = self.images.node(&plan.image.name).await?;
         let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
-        Ground::start(&self.run, plan.network, image, registry, &self.events).await
+        let ground = Ground::start(&self.run, key.network, &*provider, registry, &self.events).await?;
+        Ok(Arc::new(ground))
+    }
+
+    /// The provider of this name, with what it starts from.
+    async fn provider(&self, name: ProviderName) -> Result<Box<dyn Provider>, EngineError> {
+        match name {
+            ProviderName::Local => {
+                let image = self
+                    .control_plane_image
+                    .get_or_try_init(|| self.images.control_plane())
+                    .await?;
+                Ok(Box::new(Local::new(image.clone())))
+            }
+            ProviderName::K3s | ProviderName::Kind | ProviderName::External => {
+                Err(EngineError::NoProvider { name })
+            }
+        }
     }
 
     fn finish(

@@ -1,5 +1,6 @@
 //! Runs one plan: world, tenant, node, observation, verdict; and gives back everything it took.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
@@ -8,7 +9,7 @@ use nodejoin_core::event::RunEvent;
 use nodejoin_core::judge;
 use nodejoin_core::observation::{Deviation, Observation};
 use nodejoin_core::phase::Phase;
-use nodejoin_core::plan::{Cni, Plan, is_within};
+use nodejoin_core::plan::{Cni, Plan, ProviderName, is_within};
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::ImageRef;
 use nodejoin_node::Node;
@@ -61,9 +62,9 @@ pub(crate) async fn run(
         scenario: plan.id.clone(),
         name: plan.name.clone(),
     });
-    let (tenancy, told) = Tenancy::begin(ground, plan).await?;
+    let (tenancy, told) = Tenancy::begin(&ground, plan).await?;
     let ended = tokio::select! {
-        ended = join(harness, ground, &image, plan, &tenancy, told) => ended,
+        ended = join(harness, &ground, &image, plan, &tenancy, told) => ended,
         // The node that may be running is in the run's ledger.
         () = cancel.cancelled() => Ok(Ended::bare(Outcome::Cancelled)),
     };
@@ -73,20 +74,31 @@ pub(crate) async fn run(
     given_back.map(|()| ended)
 }
 
-enum Prepared<'a> {
-    Ready(&'a Ground, ImageRef),
+enum Prepared {
+    Ready(Arc<Ground>, ImageRef),
     Skipped(String),
 }
 
 /// Brings the ground and the node's image, and says when the plan is not for them.
-async fn prepare<'a>(harness: &'a Harness, plan: &Plan) -> Result<Prepared<'a>, EngineError> {
+async fn prepare(harness: &Harness, plan: &Plan) -> Result<Prepared, EngineError> {
+    let provider = match ProviderName::choose(harness.settings.control_plane, &plan.control_plane) {
+        Ok(provider) => provider,
+        Err(reason) => return Ok(Prepared::Skipped(reason)),
+    };
     let image = harness.images.node(&plan.image.name).await?;
     if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
         return Ok(Prepared::Skipped(reason));
     }
-    let ground = harness.ground(plan).await.map_err(EngineError::Shared)?;
-    let version = &ground.control_plane.version;
-    Ok(match not_for("Kubernetes", plan.kubernetes.as_ref(), version) {
+    let ground = harness
+        .ground(plan, provider)
+        .await
+        .map_err(EngineError::Shared)?;
+    let skipped = not_for(
+        "Kubernetes",
+        plan.kubernetes.as_ref(),
+        &ground.control_plane.version,
+    );
+    Ok(match skipped {
         Some(reason) => Prepared::Skipped(reason),
         None => Prepared::Ready(ground, image),
     })

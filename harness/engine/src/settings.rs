@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::ImageSettings;
 
 /// Settings of one run, resolved from flags and environment at the edge.
@@ -9,6 +10,8 @@ use nodejoin_docker::ImageSettings;
 pub struct Settings {
     /// Where images and programs come from.
     pub images: ImageSettings,
+    /// Who runs the control planes; where nobody was chosen, each scenario says.
+    pub control_plane: Option<ProviderName>,
     /// The folder in which each run makes a folder of its own.
     pub artifacts: PathBuf,
     /// How many scenarios run at once.

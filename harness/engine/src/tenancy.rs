@@ -56,7 +56,7 @@ impl<'a> Tenancy<'a> {
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),
             certificate_authority: authority.clone(),
-            control_plane_ip: ground.control_plane.ip,
+            control_plane_ip: *ground.control_plane.endpoint.ip(),
             kubernetes_version: minor(&ground.control_plane.version),
             user_data: user_data.clone(),
             faults: plan.faults.clone(),
@@ -90,6 +90,7 @@ impl<'a> Tenancy<'a> {
             metadata: fakes.metadata,
             tls: fakes.tls,
             dns: fakes.dns,
+            api_server: self.ground.control_plane.endpoint.into(),
             aws_ca_pem: fakes.ca_pem.clone(),
             direct: self.direct(),
         };

@@ -20,6 +20,8 @@ pub struct NodeAsk<'a> {
     pub tls: SocketAddr,
     /// Where the resolver listens.
     pub dns: SocketAddr,
+    /// Where the API server listens; the node asks for port 443 of its address.
+    pub api_server: SocketAddr,
     /// The authority that the fake APIs' certificates chain to, in PEM.
     pub aws_ca_pem: String,
     /// User data, taken apart, for the engine `direct`; cloud-init gets its own from the metadata service.

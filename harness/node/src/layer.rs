@@ -110,6 +110,7 @@ fn values(run: &RunId, ask: &NodeAsk<'_>) -> String {
         ("METADATA_AT", ask.metadata.to_string()),
         ("DNS_AT", ask.dns.to_string()),
         ("TLS_AT", ask.tls.to_string()),
+        ("API_SERVER_AT", ask.api_server.to_string()),
     ]
     .iter()
     .map(|(name, value)| format!("{name}={}\n", quoted(value)))

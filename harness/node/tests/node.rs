@@ -89,6 +89,7 @@ impl Bench {
             network: self.network.clone(),
             metadata: self.aws.metadata,
             tls: self.aws.tls,
+            api_server: "192.0.2.1:443".parse().unwrap(),
             dns: self.aws.dns,
             aws_ca_pem: ca,
             direct,
@@ -391,6 +392,7 @@ async fn a_node_of_another_run_never_starts() {
         // Nothing answers here as a metadata service of this run would.
         metadata: bench.aws.tls,
         tls: bench.aws.tls,
+        api_server: "192.0.2.1:443".parse().unwrap(),
         dns: bench.aws.dns,
         aws_ca_pem: bench.aws.ca_pem.clone(),
         direct: None,

@@ -72,6 +72,7 @@ fn settings(args: &Run) -> Settings {
     };
     Settings {
         images: edge::image_settings(&args.images),
+        control_plane: args.control_plane,
         artifacts: edge::here().join(&args.artifacts_dir),
         jobs: args.jobs,
         keep,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::expect::Expect;
 use crate::fault::Fault;
-use crate::plan::{Authority, Cni, Limits, MetadataPlan, Network, Provider, StatusStep, UserDataEngine};
+use crate::plan::{Authority, Cni, Limits, MetadataPlan, Network, ProviderName, StatusStep, UserDataEngine};
 
 /// A scenario: one node that boots, what AWS answers it, and what must be seen of its join.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -24,9 +24,10 @@ pub struct Scenario {
     /// Versions of the node's kubelet that it is for, such as `>=1.20, <1.27`; skipped elsewhere.
     #[serde(default)]
     pub kubelet: Option<String>,
-    /// Who runs the API server.
+    /// Who may run the API server, `local`, `k3s`, `kind` or `external`, or a list of them: skipped where another one was chosen.
+    /// Where absent, any may; where nobody was chosen, the first of the list does, or `local`.
     #[serde(default)]
-    pub control_plane: Provider,
+    pub control_plane: Option<ProvidersFile>,
     /// What the node reaches beside the control plane and the harness.
     #[serde(default)]
     pub network: Network,
@@ -69,6 +70,16 @@ pub struct Scenario {
     /// How long things may take.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// One provider of control planes, or several.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ProvidersFile {
+    /// One.
+    One(ProviderName),
+    /// Several, the preferred one first.
+    Many(Vec<ProviderName>),
 }
 
 /// One EC2 instance.

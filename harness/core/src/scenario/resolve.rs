@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use super::file::{ClusterFile, InstanceFile, LifeCycle, RoleMappingFile, Scenario, StatusFile};
+use super::file::{
+    ClusterFile, InstanceFile, LifeCycle, ProvidersFile, RoleMappingFile, Scenario, StatusFile,
+};
 use super::unique::Unique;
 use super::user_data;
 use crate::cidr::Cidr;
@@ -14,7 +16,8 @@ use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
 use crate::overlay;
 use crate::phase::Phase;
 use crate::plan::{
-    ClusterPlan, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, RoleMapping, RolePlan, StatusStep,
+    ClusterPlan, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName, RoleMapping,
+    RolePlan, StatusStep,
 };
 use crate::report::Report;
 
@@ -40,7 +43,7 @@ pub(super) fn resolve(
     let mut plan = Plan {
         name: scenario.name.clone(),
         file: path.display().to_string(),
-        control_plane: scenario.control_plane,
+        control_plane: control_planes(scenario.control_plane.as_ref()),
         kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), report),
         kubelet: version_range("kubelet", scenario.kubelet.as_deref(), report),
         network: scenario.network,
@@ -65,6 +68,14 @@ pub(super) fn resolve(
 }
 
 /// A scenario that asks for nothing asks for a whole join, and one with a pod for a pod that answers.
+fn control_planes(given: Option<&ProvidersFile>) -> Vec<ProviderName> {
+    match given {
+        None => Vec::new(),
+        Some(ProvidersFile::One(name)) => vec![*name],
+        Some(ProvidersFile::Many(names)) => names.clone(),
+    }
+}
+
 fn expectations(scenario: &Scenario) -> Expect {
     let mut expect = scenario.expect.clone();
     let is_bare = expect == Expect::default();

@@ -1,26 +1,24 @@
-//! The provider `local`: etcd, kube-apiserver and kube-controller-manager in one container of the harness's own.
+//! Starts a control plane on whichever provider, and does to it what EKS does.
 //!
 //! ```text
-//! PKI, policy, webhook files, flags -> container -> /readyz -> RBAC, aws-auth, controllers -> ready
-//!   harness (some ms)                  the programs' own time    harness (some ms)
+//! PKI, webhooks -> Wiring -> provider: API server -> /readyz -> RBAC, aws-auth, controllers -> ready
+//!   harness (some ms)           the programs' own time            harness (some ms)
 //! ```
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use nodejoin_docker::{ImageRef, Run, RunNetwork};
-use testcontainers::core::Mount;
-use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
+use nodejoin_docker::{Run, RunNetwork};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::ClusterError;
-use crate::access::{Access, await_ready};
+use crate::access::await_ready;
 use crate::audit::AuditLog;
 use crate::authenticator::Authenticator;
 use crate::certificates::Certificates;
@@ -30,69 +28,54 @@ use crate::controllers::{cloud_node, mapping, pod_cidr, rbac, serving};
 use crate::mapping::AwsAuth;
 use crate::observer;
 use crate::pki::Pki;
-use crate::plane::{ControlPlane, Parts, StartTime};
-use crate::settings;
+use crate::plane::{ControlPlane, Parts};
+use crate::provider::{Provider, Running, Site};
+use crate::stopwatch::Stopwatch;
 use crate::sts::SecurityTokens;
 use crate::tenants::Tenants;
 use crate::webhook::{Bound, Handlers};
+use crate::wiring::Wiring;
 
 impl ControlPlane {
-    /// Starts a control plane in a container of the run, on this network. Returns when nodes can join.
+    /// Starts a control plane of this provider on a network of the run. Returns when nodes can join.
     ///
     /// # Errors
-    /// When the container does not start, its programs end or do not get ready, or the webhooks cannot listen. The
-    /// container is then the run's to remove, like any other.
-    pub async fn start_local(
+    /// When the provider cannot start it, its programs end or do not get ready, or the webhooks cannot listen. What was
+    /// made until then is the run's to remove.
+    pub async fn start(
+        provider: &dyn Provider,
         run: &Run,
-        image: &ImageRef,
         network: &RunNetwork,
         tokens: impl SecurityTokens,
     ) -> Result<Self, ClusterError> {
-        let prepared = Prepared::new(network.gateway, minor_of(&image.kubernetes), Arc::new(tokens)).await?;
-        let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
-        let request = prepared.request(GenericImage::new(name, tag))?;
-        let started = run
-            .start("control-plane", "control-plane", network, request)
-            .await;
-        let started = started.map_err(ClusterError::container("start the control plane's container"))?;
-        prepared
-            .attach(Container::new(run.clone(), started.id), started.ip)
-            .await
+        let mut times = Stopwatch::start();
+        let prepared = Prepared::new(network.gateway, Arc::new(tokens)).await?;
+        times.lap("certificates and webhooks", false);
+        let site = Site { run, network };
+        let running = provider.start(&site, &prepared.wiring, &mut times).await?;
+        prepared.attach(running, times).await
     }
 }
 
-/// The minor version in `v1.20.2`. An image that says nothing gets the flags of the newest.
-fn minor_of(version: &str) -> u32 {
-    version
-        .split('.')
-        .nth(1)
-        .and_then(|minor| minor.parse().ok())
-        .unwrap_or(u32::MAX)
-}
-
-/// A control plane that is made up to its container: webhooks listen, files are written out in memory.
+/// A control plane that is made up to its API server: webhooks listen, and what that must be told is known.
 struct Prepared {
-    pki: Pki,
-    files: Vec<settings::File>,
+    wiring: Wiring,
     tenants: Arc<Tenants>,
     certificates: Arc<Certificates>,
     mapping: (watch::Sender<AwsAuth>, watch::Receiver<AwsAuth>),
     tasks: JoinSet<()>,
     cancel: CancellationToken,
-    times: Stopwatch,
 }
 
 impl Prepared {
     /// Makes the PKI and takes the webhooks' port on the network's gateway address.
-    async fn new(
-        gateway: Ipv4Addr,
-        minor: u32,
-        tokens: Arc<dyn SecurityTokens>,
-    ) -> Result<Self, ClusterError> {
-        let mut times = Stopwatch::start();
+    async fn new(gateway: Ipv4Addr, tokens: Arc<dyn SecurityTokens>) -> Result<Self, ClusterError> {
         let pki = Pki::generate()?;
         let webhooks = Bound::bind(IpAddr::V4(gateway), &pki.webhooks).await?;
-        let files = settings::files(&pki, webhooks.address, minor);
+        let wiring = Wiring {
+            webhooks: webhooks.address,
+            pki,
+        };
         let tenants = Arc::new(Tenants::default());
         let certificates = Arc::new(Certificates::new(Arc::clone(&tenants)));
         let mapping = watch::channel(AwsAuth::default());
@@ -100,37 +83,28 @@ impl Prepared {
         let audit = AuditLog::new(Arc::clone(&tenants), Arc::clone(&certificates));
         let (mut tasks, cancel) = (JoinSet::new(), CancellationToken::new());
         tasks.spawn(webhooks.serve(Arc::new(Handlers { authenticator, audit }), cancel.clone()));
-        times.lap("certificates and webhooks", false);
         Ok(Self {
-            pki,
-            files,
+            wiring,
             tenants,
             certificates,
             mapping,
             tasks,
             cancel,
-            times,
         })
     }
 
-    /// What the container gets beside its image and network.
-    fn request(&self, image: GenericImage) -> Result<ContainerRequest<GenericImage>, ClusterError> {
-        let archive = settings::archive(&self.files).map_err(ClusterError::container("pack the settings"))?;
-        Ok(image
-            .with_mount(Mount::tmpfs_mount("/var/lib/etcd"))
-            // Redirections to the containers of nodes are set from inside.
-            .with_cap_add("NET_ADMIN")
-            .with_copy_to(settings::ARCHIVE, archive))
-    }
-
     /// Waits for the programs, lays EKS' own objects down and starts its controllers.
-    async fn attach(mut self, container: Container, ip: Ipv4Addr) -> Result<ControlPlane, ClusterError> {
-        self.times.lap("container", false);
-        let (ca_pem, other_ca_pem) = (self.pki.cluster.pem().to_owned(), self.pki.other.pem().to_owned());
-        let access = Access::new(format!("https://{ip}:{}", settings::SECURE_PORT), self.pki);
+    async fn attach(self, running: Running, mut times: Stopwatch) -> Result<ControlPlane, ClusterError> {
+        let Running {
+            access,
+            endpoint,
+            ca_pem,
+            container,
+        } = running;
+        let other_ca_pem = self.wiring.pki.other.pem().to_owned();
         let client = access.admin().await?;
         ready_or_ended(&client, &container).await?;
-        self.times.lap("etcd and kube-apiserver", true);
+        times.lap("etcd and kube-apiserver", true);
         let version = client
             .apiserver_version()
             .await
@@ -162,9 +136,9 @@ impl Prepared {
             Arc::clone(&self.certificates),
         ));
         aws_auth.create().await?;
-        self.times.lap("RBAC, aws-auth and controllers", false);
+        times.lap("RBAC, aws-auth and controllers", false);
         default_service_account(&client).await?;
-        self.times.lap("kube-controller-manager", true);
+        times.lap("kube-controller-manager", true);
         let parts = Parts {
             client,
             access,
@@ -172,13 +146,13 @@ impl Prepared {
             tenants: self.tenants,
             certificates: self.certificates,
             aws_auth,
-            start_times: self.times.laps,
+            start_times: times.laps(),
             tasks: Mutex::new(controllers.tasks),
             cancel: self.cancel,
         };
         Ok(ControlPlane {
             version: version.git_version,
-            ip,
+            endpoint,
             ca_pem,
             other_ca_pem,
             parts,
@@ -199,31 +173,6 @@ impl Controllers {
             // A controller holds nothing that a dropped wait would lose: its state is in the API server.
             cancel.run_until_cancelled(controller).await;
         });
-    }
-}
-
-/// Laps of the start.
-struct Stopwatch {
-    last: Instant,
-    laps: Vec<StartTime>,
-}
-
-impl Stopwatch {
-    fn start() -> Self {
-        Self {
-            last: Instant::now(),
-            laps: Vec::new(),
-        }
-    }
-
-    fn lap(&mut self, phase: &'static str, by_programs: bool) {
-        let now = Instant::now();
-        self.laps.push(StartTime {
-            phase,
-            took: now - self.last,
-            by_programs,
-        });
-        self.last = now;
     }
 }
 
@@ -266,14 +215,3 @@ fn timed_out(last_seen: String) -> ClusterError {
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const ENDED_CHECK: Duration = Duration::from_millis(200);
 const LAST_LINES: usize = 20;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_minor_version_chooses_the_flags() {
-        assert_eq!(minor_of("v1.20.2"), 20);
-        assert_eq!(minor_of(""), u32::MAX);
-    }
-}

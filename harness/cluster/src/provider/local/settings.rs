@@ -1,0 +1,164 @@
+//! Files and flags of a `local` control plane beside those of the wiring.
+
+use crate::access::kubeconfig;
+use crate::flags::{Flag, flag, lines};
+use crate::secret::Secret;
+use crate::wiring::{File, Wiring};
+
+/// Every file of a `local` control plane.
+pub(crate) fn files(wiring: &Wiring, minor: u32) -> Vec<File> {
+    let pki = &wiring.pki;
+    let file = |name: &str, text: &str| File {
+        name: name.to_owned(),
+        text: Secret::new(text.to_owned()),
+    };
+    let flags = |program: &str, text: &str| file(&format!("{program}.flags"), text);
+    let manager = kubeconfig(
+        &format!("https://127.0.0.1:{SECURE_PORT}"),
+        pki.cluster.pem(),
+        &pki.controller_manager,
+    );
+    let mut files = vec![
+        file("ca.crt", pki.cluster.pem()),
+        file("ca.key", pki.cluster.key().reveal()),
+        file("apiserver.crt", &pki.api_server.certificate),
+        file("apiserver.key", pki.api_server.key.reveal()),
+        file("kubelet-client.crt", &pki.kubelet_client.certificate),
+        file("kubelet-client.key", pki.kubelet_client.key.reveal()),
+        file("sa.key", pki.service_account_key.reveal()),
+        file("sa.pub", &pki.service_account_public_key),
+        file("controller-manager.kubeconfig", &manager),
+        flags("etcd", &lines(ETCD, minor)),
+        flags("kube-apiserver", &api_server(wiring, minor)),
+        flags("kube-controller-manager", &lines(CONTROLLER_MANAGER, minor)),
+    ];
+    files.extend(wiring.files());
+    files
+}
+
+/// The flags of the wiring, and those that say where the rest of this control plane is.
+fn api_server(wiring: &Wiring, minor: u32) -> String {
+    let wired = wiring.api_server_flags(FOLDER, minor);
+    let wired = wired
+        .into_iter()
+        .map(|(name, value)| format!("--{name}={value}\n"));
+    lines(API_SERVER, minor) + &wired.collect::<String>()
+}
+
+/// The files as one archive: the engine takes each file that is copied into a container as a request of its own, and a
+/// start should not wait for fifteen of them.
+pub(crate) fn archive(files: &[File]) -> std::io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for file in files {
+        let text = file.text.reveal().as_bytes();
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o600);
+        archive.append_data(&mut header, &file.name, text)?;
+    }
+    archive.into_inner()
+}
+
+/// Where the archive is laid; the container's entry unpacks it into `/etc/nodejoin`.
+pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";
+
+/// Where the files lie in the API server's file system.
+const FOLDER: &str = "/etc/nodejoin";
+
+/// Nodes ask for `https://<ID>.gr7.<region>.eks.amazonaws.com`, so it has to be this one.
+pub(crate) const SECURE_PORT: u16 = 443;
+
+/// The data dies with the container, so nothing is gained by waiting for a disk.
+const ETCD: &[Flag] = &[
+    flag("--data-dir=/var/lib/etcd"),
+    flag("--unsafe-no-fsync"),
+    flag("--log-level=warn"),
+    flag("--listen-client-urls=http://127.0.0.1:2379"),
+    flag("--advertise-client-urls=http://127.0.0.1:2379"),
+    flag("--listen-peer-urls=http://127.0.0.1:0"),
+    // A member alone waits this long before it elects itself.
+    flag("--heartbeat-interval=10"),
+    flag("--election-timeout=50"),
+];
+
+const API_SERVER: &[Flag] = &[
+    flag("--etcd-servers=http://127.0.0.1:2379"),
+    flag("--secure-port=443"),
+    // An internal network has no default route, from which the address would be guessed.
+    flag("--advertise-address=@ADDRESS@"),
+    flag("--client-ca-file=/etc/nodejoin/ca.crt"),
+    flag("--tls-cert-file=/etc/nodejoin/apiserver.crt"),
+    flag("--tls-private-key-file=/etc/nodejoin/apiserver.key"),
+    flag("--service-account-key-file=/etc/nodejoin/sa.pub"),
+    flag("--service-account-signing-key-file=/etc/nodejoin/sa.key"),
+    flag("--service-account-issuer=https://kubernetes.default.svc"),
+    flag("--service-cluster-ip-range=10.100.0.0/16"),
+    flag("--kubelet-client-certificate=/etc/nodejoin/kubelet-client.crt"),
+    flag("--kubelet-client-key=/etc/nodejoin/kubelet-client.key"),
+    flag("--kubelet-certificate-authority=/etc/nodejoin/ca.crt"),
+];
+
+const CONTROLLER_MANAGER: &[Flag] = &[
+    flag("--kubeconfig=/etc/nodejoin/controller-manager.kubeconfig"),
+    flag("--leader-elect=false"),
+    flag("--controllers=*,bootstrapsigner,tokencleaner"),
+    flag("--cluster-signing-cert-file=/etc/nodejoin/ca.crt"),
+    flag("--cluster-signing-key-file=/etc/nodejoin/ca.key"),
+    flag("--service-account-private-key-file=/etc/nodejoin/sa.key"),
+    flag("--root-ca-file=/etc/nodejoin/ca.crt"),
+    // The delays of its own client, not of the cluster: a node should not wait for a quota meant for big clusters.
+    // Nobody asks for its metrics, and a certificate of its own costs it a quarter of a second.
+    flag("--secure-port=0"),
+    Flag {
+        text: "--port=0",
+        since: 0,
+        until: 23,
+    },
+    flag("--kube-api-qps=200"),
+    flag("--kube-api-burst=300"),
+    flag("--profiling=false"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pki::Pki;
+
+    fn wiring() -> Wiring {
+        Wiring {
+            webhooks: "10.0.0.1:5000".parse().unwrap(),
+            pki: Pki::generate().unwrap(),
+        }
+    }
+
+    #[test]
+    fn every_file_that_a_flag_names_is_laid() {
+        let files = files(&wiring(), 20);
+        let flags = files.iter().filter(|file| file.name.ends_with(".flags"));
+        let values = flags
+            .flat_map(|file| file.text.reveal().lines())
+            .filter_map(|flag| flag.split_once('='));
+        let named: Vec<_> = values
+            .filter_map(|(_, value)| value.strip_prefix("/etc/nodejoin/"))
+            .collect();
+        assert!(named.contains(&"audit-policy.yaml"), "{named:?}");
+        for name in named {
+            assert!(
+                files.iter().any(|file| file.name == name),
+                "`{name}` is named and not laid"
+            );
+        }
+    }
+
+    #[test]
+    fn kubeconfigs_are_yaml() {
+        for file in files(&wiring(), 20) {
+            if file.name.ends_with(".kubeconfig") {
+                let value: serde_json::Value = serde_yaml::from_str(file.text.reveal()).unwrap();
+                assert_eq!(value["current-context"], "nodejoin");
+                let server = value["clusters"][0]["cluster"]["server"].as_str().unwrap();
+                assert!(server.starts_with("https://"), "{server}");
+            }
+        }
+    }
+}

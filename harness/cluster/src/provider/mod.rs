@@ -1,0 +1,64 @@
+//! Who runs the API server. Each provider starts one, told of the harness by the same files and flags ([`Wiring`]), and hands
+//! back the same things ([`Running`]); everything else is the same for all of them.
+//!
+//! | provider | where its API server runs |
+//! | --- | --- |
+//! | [`Local`] | in a container of the harness's own |
+
+mod local;
+
+use std::net::SocketAddrV4;
+
+use futures::future::BoxFuture;
+use nodejoin_core::plan::ProviderName;
+use nodejoin_docker::{Run, RunNetwork};
+
+use crate::ClusterError;
+use crate::access::Access;
+use crate::container::Container;
+use crate::stopwatch::Stopwatch;
+use crate::wiring::Wiring;
+
+pub use local::Local;
+
+/// Starts API servers.
+pub trait Provider: std::fmt::Debug + Send + Sync {
+    /// The name by which a user chooses it.
+    fn name(&self) -> ProviderName;
+
+    /// Whether its network may be one that reaches nothing else. Nodes are confined in either case, by their own rules.
+    fn may_be_internal(&self) -> bool {
+        true
+    }
+
+    /// Starts an API server that is told what the wiring says. It need not answer yet when this returns.
+    ///
+    /// Everything that is made is recorded in the run of the site before it exists, so that the run's end removes it.
+    fn start<'a>(
+        &'a self,
+        site: &'a Site<'a>,
+        wiring: &'a Wiring,
+        times: &'a mut Stopwatch,
+    ) -> BoxFuture<'a, Result<Running, ClusterError>>;
+}
+
+/// Where an API server is started.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The run that owns what is made.
+    pub run: &'a Run,
+    /// The network that nodes, fakes and the API server stand on; the webhooks listen on its gateway address.
+    pub network: &'a RunNetwork,
+}
+
+/// An API server that was started.
+pub struct Running {
+    /// Ways in, for the harness's own users.
+    pub(crate) access: Access,
+    /// Where nodes reach it. They ask for port 443 of the endpoint's name, and are led here.
+    pub(crate) endpoint: SocketAddrV4,
+    /// The CA that its certificate and those of kubelets chain to.
+    pub(crate) ca_pem: String,
+    /// The container that it runs in.
+    pub(crate) container: Container,
+}
