@@ -18,10 +18,15 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 passed; 1 a scenario failed; 2 the command line or a scenario file is wrong;
 3 this host cannot run the harness; 4 the harness could not tell; 130 ended by the user.";
 
+const SETTINGS_FILE: &str = "\
+What is not given here is read from the environment, then from the nearest `nodejoin.yaml` in this folder or above it
+(keys: control_plane, jobs, keep, artifacts_dir, overlays).";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run scenarios and say of each whether its node joined as it should
+    #[command(after_help = SETTINGS_FILE)]
     Run(Run),
     /// Print the plan of a scenario, with every default, without starting anything
     Plan(Plan),
@@ -46,19 +51,19 @@ pub struct Run {
     /// Only scenarios whose id or name contains this text
     #[arg(long, short = 'E')]
     pub filter: Option<String>,
-    /// How many scenarios run at once
-    #[arg(long, short, default_value_t = 1, env = "NODEJOIN_JOBS")]
-    pub jobs: usize,
+    /// How many scenarios run at once [default: 1]
+    #[arg(long, short, env = "NODEJOIN_JOBS")]
+    pub jobs: Option<usize>,
     /// Keep nodes, network and control plane after the run, to look into them
-    #[arg(long, value_enum, default_value_t = Keep::Never, default_missing_value = "on-failure", num_args = 0..=1,
-          require_equals = true, env = "NODEJOIN_KEEP")]
-    pub keep: Keep,
+    #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
+          env = "NODEJOIN_KEEP")]
+    pub keep: Option<Keep>,
     /// Lay the files of this overlay manifest over every node, after the scenario's own
     #[arg(long)]
     pub overlay: Vec<PathBuf>,
-    /// Folder for the evidence of runs
-    #[arg(long, default_value = "target/nodejoin", env = "NODEJOIN_ARTIFACTS")]
-    pub artifacts_dir: PathBuf,
+    /// Folder for the evidence of runs [default: target/nodejoin]
+    #[arg(long, env = "NODEJOIN_ARTIFACTS")]
+    pub artifacts_dir: Option<PathBuf>,
     /// Write a JUnit report to this file
     #[arg(long)]
     pub junit: Option<PathBuf>,

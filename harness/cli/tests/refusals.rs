@@ -58,6 +58,11 @@ const ROWS: &[Row] = &[
         said: &["bad.yaml:2:", "join_seconds"],
     },
     Row {
+        what: "a control plane that nobody runs",
+        yaml: "name: x\ncontrol_plane: [local, kin]\n",
+        said: &["bad.yaml:2:", "control_plane", "kind"],
+    },
+    Row {
         what: "a value that is never filled in",
         yaml: "name: x\nuser_data: |\n  #!/bin/sh\n  echo {{ cluster.nmae }}\n",
         said: &["bad.yaml:", "cluster.nmae", "cluster.name"],
@@ -193,6 +198,38 @@ fn overlays_of_the_command_line_lie_over_the_scenario_s_own_in_every_plan() {
         "{from:?}"
     );
     assert!(from.iter().all(|path| path.starts_with('/')), "{from:?}");
+}
+
+#[test]
+fn a_settings_file_counts_below_its_folder_and_is_refused_as_scenarios_are() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    let below = folder.path().join("scenarios");
+    std::fs::create_dir(&below).unwrap();
+    write("scenarios/good.yaml", format!("name: x\n{USER_DATA}"));
+    write("bootstrap.sh", String::new());
+    write(
+        "overlay.yaml",
+        "files: [{ from: bootstrap.sh, to: /etc/eks/bootstrap.sh }]\n".to_owned(),
+    );
+    write("nodejoin.yaml", "overlays: [overlay.yaml]\n".to_owned());
+    let output = nodejoin(&below, &["plan", "good.yaml"]);
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        plan["image"]["overlay"][0]["to"], "/etc/eks/bootstrap.sh",
+        "{plan:#}"
+    );
+
+    write("nodejoin.yaml", "jobs: 2\ncontrol_plan: kind\n".to_owned());
+    for command in ["plan", "run"] {
+        let output = nodejoin(&below, &[command, "good.yaml"]);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let text = said(&output);
+        assert!(
+            text.contains("nodejoin.yaml:2:1") && text.contains("control_plane"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@
 
 pub mod cidr;
 pub mod diagnosis;
+mod document;
 pub mod event;
 pub mod exit_code;
 pub mod expect;
@@ -41,6 +42,7 @@ pub mod redact;
 mod report;
 pub mod scenario;
 pub mod schema;
+pub mod settings_file;
 pub mod user_data;
 pub mod verdict;
 pub mod yaml;

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::document;
 use crate::files::Files;
 use crate::plan::OverlayFile;
-use crate::problem::{Place, Problem, ScenarioError};
+use crate::problem::ScenarioError;
 use crate::report::Report;
 use crate::schema::schema_of;
-use crate::yaml::{check, parse};
 
 /// An overlay manifest.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -54,50 +54,14 @@ pub fn manifest_schema() -> serde_json::Value {
 /// # Errors
 /// Everything that is wrong with it: bad YAML, unknown keys, an environment variable that is not set, files that are not there.
 pub fn load(path: &Path, files: &dyn Files) -> Result<Vec<OverlayFile>, ScenarioError> {
-    let name = path.display().to_string();
-    let text = read_text(path, &name, files)?;
-    let tree = parse(&text).map_err(|error| one(&name, error.place, "it is not YAML", error.message))?;
-    let problems = check(&name, &manifest_schema(), &tree);
-    if !problems.is_empty() {
-        return Err(ScenarioError { problems });
-    }
-    let manifest: Manifest = serde_json::from_value(tree.to_json()).map_err(|error| {
-        one(
-            &name,
-            tree.place,
-            "it is not an overlay manifest",
-            error.to_string(),
-        )
-    })?;
-    let mut report = Report::of(&name, &tree);
-    let overlay = resolve(&manifest, path, files, &mut report);
+    let read = document::read::<Manifest>(path, "an overlay manifest", files)?;
+    let mut report = Report::of(&read.name, &read.tree);
+    let overlay = resolve(&read.value, path, files, &mut report);
     let problems = report.into_problems();
     if problems.is_empty() {
         Ok(overlay)
     } else {
         Err(ScenarioError { problems })
-    }
-}
-
-fn read_text(path: &Path, name: &str, files: &dyn Files) -> Result<String, ScenarioError> {
-    let bytes = files
-        .read(path)
-        .map_err(|error| one(name, Place::default(), "it cannot be read", error.to_string()))?;
-    String::from_utf8(bytes)
-        .map_err(|error| one(name, Place::default(), "it is not UTF-8", error.to_string()))
-}
-
-fn one(file: &str, place: Place, what: &str, why: String) -> ScenarioError {
-    let what = format!("overlay manifest: {what}");
-    ScenarioError {
-        problems: vec![Problem {
-            file: file.to_owned(),
-            place,
-            key: String::new(),
-            what,
-            why,
-            hint: None,
-        }],
     }
 }
 

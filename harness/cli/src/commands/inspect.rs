@@ -1,19 +1,21 @@
 //! What can be said without an engine: plans, lists, the schema.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::overlay;
 use nodejoin_core::plan::Plan as Resolved;
 use nodejoin_core::problem::ScenarioError;
 use nodejoin_core::scenario;
+use nodejoin_core::settings_file::{self, SettingsFile};
 
 use crate::args::{List, Plan};
 use crate::edge;
 
 /// `nodejoin plan FILE`
 pub(crate) fn plan(args: &Plan) -> ExitCode {
-    match load(std::slice::from_ref(&args.file), &args.overlay) {
+    let plans = settings_file().and_then(|file| load(std::slice::from_ref(&args.file), &file, &args.overlay));
+    match plans {
         Ok(plans) => plans.iter().fold(ExitCode::Passed, |_, plan| print_json(plan)),
         Err(error) => refuse(&error),
     }
@@ -21,7 +23,7 @@ pub(crate) fn plan(args: &Plan) -> ExitCode {
 
 /// `nodejoin list [PATHS]`
 pub(crate) fn list(args: &List) -> ExitCode {
-    match load(&args.paths, &[]) {
+    match load(&args.paths, &SettingsFile::default(), &[]) {
         Ok(plans) => {
             plans
                 .iter()
@@ -37,12 +39,22 @@ pub(crate) fn schema() -> ExitCode {
     print_json(&nodejoin_core::schema::scenario_schema())
 }
 
-/// Reads the scenarios below some paths, and lays the overlays of the command line over the image of each.
-pub(crate) fn load(paths: &[PathBuf], manifests: &[PathBuf]) -> Result<Vec<Resolved>, ScenarioError> {
+/// The settings file that counts in the current folder.
+pub(crate) fn settings_file() -> Result<SettingsFile, ScenarioError> {
+    settings_file::find(Path::new("."), &edge::disk())
+}
+
+/// Reads the scenarios below some paths, and lays over the image of each the overlays of the settings file, then those of the
+/// command line.
+pub(crate) fn load(
+    paths: &[PathBuf],
+    settings: &SettingsFile,
+    manifests: &[PathBuf],
+) -> Result<Vec<Resolved>, ScenarioError> {
     let disk = edge::disk();
     let found = scenario::discover(paths, &disk)?;
     let mut plans = scenario::load_all(&found, &disk)?;
-    for manifest in manifests {
+    for manifest in settings.overlays.iter().chain(manifests) {
         let files = overlay::load(manifest, &disk)?;
         for plan in &mut plans {
             plan.image.overlay.extend_from_slice(&files);

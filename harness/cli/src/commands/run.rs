@@ -1,12 +1,13 @@
 //! `nodejoin run`
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::problem::ScenarioError;
+use nodejoin_core::settings_file::{KeepWhen, SettingsFile};
 use nodejoin_engine::report::console::Console;
 use nodejoin_engine::report::junit::Junit;
 use nodejoin_engine::{Events, Harness, Settings, new_run_id, run_all};
@@ -18,8 +19,9 @@ use crate::edge;
 
 /// Runs scenarios.
 pub(crate) async fn run(args: Run) -> ExitCode {
-    let plans = match asked(&args) {
-        Ok(plans) => plans,
+    let asked = inspect::settings_file().and_then(|file| Ok((asked(&args, &file)?, file)));
+    let (plans, file) = match asked {
+        Ok(asked) => asked,
         Err(error) => return inspect::refuse(&error),
     };
     if plans.is_empty() {
@@ -39,7 +41,7 @@ pub(crate) async fn run(args: Run) -> ExitCode {
     };
     let (events, stream) = Events::stream();
     let reports = tokio::spawn(report(stream, args.format, args.junit.clone()));
-    let harness = Harness::new(engine, new_run_id(), settings(&args), events.clone());
+    let harness = Harness::new(engine, new_run_id(), settings(&args, &file), events.clone());
     let told = tell_of_cancelling(&cancel, &events);
     let summary = run_all(harness, &plans, &cancel).await;
     told.abort();
@@ -55,8 +57,8 @@ pub(crate) async fn run(args: Run) -> ExitCode {
 }
 
 /// The plans that the command line means.
-fn asked(args: &Run) -> Result<Vec<Plan>, ScenarioError> {
-    let mut plans = inspect::load(&args.paths, &args.overlay)?;
+fn asked(args: &Run, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
+    let mut plans = inspect::load(&args.paths, file, &args.overlay)?;
     if let Some(filter) = &args.filter {
         plans
             .retain(|plan| plan.id.as_str().contains(filter.as_str()) || plan.name.contains(filter.as_str()));
@@ -64,20 +66,25 @@ fn asked(args: &Run) -> Result<Vec<Plan>, ScenarioError> {
     Ok(plans)
 }
 
-fn settings(args: &Run) -> Settings {
-    let keep = match args.keep {
-        Keep::Never => nodejoin_engine::Keep::Never,
-        Keep::OnFailure => nodejoin_engine::Keep::OnFailure,
-        Keep::Always => nodejoin_engine::Keep::Always,
+/// Flags and environment, which clap has read, then the settings file, then the defaults.
+fn settings(args: &Run, file: &SettingsFile) -> Settings {
+    let keep = match (args.keep, file.keep) {
+        (Some(Keep::OnFailure), _) | (None, Some(KeepWhen::OnFailure)) => nodejoin_engine::Keep::OnFailure,
+        (Some(Keep::Always), _) | (None, Some(KeepWhen::Always)) => nodejoin_engine::Keep::Always,
+        (Some(Keep::Never), _) | (None, Some(KeepWhen::Never) | None) => nodejoin_engine::Keep::Never,
     };
+    let artifacts = args.artifacts_dir.as_ref().or(file.artifacts_dir.as_ref());
     Settings {
         images: edge::image_settings(&args.images),
-        control_plane: args.control_plane,
-        artifacts: edge::here().join(&args.artifacts_dir),
-        jobs: args.jobs,
+        control_plane: args.control_plane.or(file.control_plane),
+        artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
+        jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
         keep,
     }
 }
+
+/// Where evidence goes when nobody says otherwise.
+const ARTIFACTS: &str = "target/nodejoin";
 
 /// Says once that the run is ending: removing what it made can take a moment.
 fn tell_of_cancelling(

@@ -7,13 +7,14 @@ use super::discover::Found;
 use super::file::Scenario;
 use super::resolve::resolve;
 use super::rules;
+use crate::document;
 use crate::files::Files;
 use crate::ids::ScenarioId;
 use crate::plan::Plan;
-use crate::problem::{Place, Problem, ScenarioError};
+use crate::problem::{Problem, ScenarioError};
 use crate::report::{Report, steps};
 use crate::schema::scenario_schema;
-use crate::yaml::{self, Tree};
+use crate::yaml::Tree;
 
 /// Reads one scenario. Its id is its path below `root`.
 ///
@@ -50,23 +51,11 @@ struct Loaded {
 }
 
 fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioError> {
-    let name = path.display().to_string();
-    let bytes = files
-        .read(path)
-        .map_err(|error| whole(&name, Place::default(), "it cannot be read", error.to_string()))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| whole(&name, Place::default(), "it is not UTF-8", error.to_string()))?;
-    let tree =
-        yaml::parse(&text).map_err(|error| whole(&name, error.place, "it is not YAML", error.message))?;
-    let problems = yaml::check(&name, &scenario_schema(), &tree);
-    if !problems.is_empty() {
-        return Err(ScenarioError { problems });
-    }
-    let scenario: Scenario = serde_json::from_value(tree.to_json())
-        .map_err(|error| whole(&name, tree.place, "it is not a scenario", error.to_string()))?;
-    let mut report = Report::of(&name, &tree);
+    let read = document::read_by::<Scenario>(path, "a scenario", &scenario_schema(), files)?;
+    let (scenario, tree) = (read.value, read.tree);
+    let mut report = Report::of(&read.name, &tree);
     let id = id_of(path, root, files);
-    let plan = resolve(&scenario, id, path, &text, files, &mut report);
+    let plan = resolve(&scenario, id, path, &read.text, files, &mut report);
     rules::check(&scenario, &plan, &mut report);
     let mut problems = report.into_problems();
     problems.sort_by_key(|problem| problem.place);
@@ -74,20 +63,6 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioE
         Ok(Loaded { plan, tree })
     } else {
         Err(ScenarioError { problems })
-    }
-}
-
-fn whole(file: &str, place: Place, what: &str, why: String) -> ScenarioError {
-    let what = format!("scenario: {what}");
-    ScenarioError {
-        problems: vec![Problem {
-            file: file.to_owned(),
-            place,
-            key: String::new(),
-            what,
-            why,
-            hint: None,
-        }],
     }
 }
 
