@@ -4,14 +4,27 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::time_factor::{NoTimeFactor, TimeFactor};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
 #[command(name = "nodejoin", version, about, after_help = EXIT_CODES)]
 pub struct Args {
+    /// By what every limit is multiplied, on a machine that is slower than they were made for: 1 to 1000
+    #[arg(long, global = true, env = nodejoin_docker::env::NODEJOIN_TIME_FACTOR, value_name = "NUMBER", default_value = "1",
+          value_parser = time_factor)]
+    pub time_factor: TimeFactor,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// An empty variable counts as one that is not set.
+fn time_factor(text: &str) -> Result<TimeFactor, NoTimeFactor> {
+    if text.is_empty() {
+        return Ok(TimeFactor::ONE);
+    }
+    text.parse()
 }
 
 const EXIT_CODES: &str = "\

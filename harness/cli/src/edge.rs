@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::files::Disk;
+use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::{Engine, ImageSettings};
 use tokio_util::sync::CancellationToken;
 
@@ -49,8 +50,9 @@ pub(crate) fn image_settings(args: &ImageArgs) -> ImageSettings {
 }
 
 /// The container engine, or the exit code of a host without one.
-pub(crate) async fn engine() -> Result<Engine, ExitCode> {
-    Engine::connect().await.map_err(|error| {
+pub(crate) async fn engine(factor: TimeFactor) -> Result<Engine, ExitCode> {
+    let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
+    Engine::connect_with(cache, factor).await.map_err(|error| {
         complain("the container engine cannot be used", &error, error.hint());
         ExitCode::Host
     })

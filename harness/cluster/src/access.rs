@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use nodejoin_core::time_factor::TimeFactor;
 
 use crate::ClusterError;
 use crate::pki::{Authority, Identity};
@@ -16,6 +17,7 @@ pub(crate) struct Access {
     server_ca: String,
     users: Arc<Authority>,
     admin: Identity,
+    time_factor: TimeFactor,
 }
 
 impl Access {
@@ -31,7 +33,15 @@ impl Access {
             server_ca,
             users,
             admin,
+            time_factor: TimeFactor::ONE,
         })
+    }
+
+    /// The same with longer limits, on a slow machine.
+    #[must_use]
+    pub(crate) fn with_time_factor(mut self, factor: TimeFactor) -> Self {
+        self.time_factor = factor;
+        self
     }
 
     /// A client with every right.
@@ -59,7 +69,7 @@ impl Access {
         let mut config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
             .await
             .map_err(|error| failed(error.into()))?;
-        config.connect_timeout = Some(CONNECT_LIMIT);
+        config.connect_timeout = Some(self.time_factor.limit(CONNECT_LIMIT));
         Client::try_from(config).map_err(failed)
     }
 }

@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt as _};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::PodResult;
 use nodejoin_core::plan::PodPlan;
+use nodejoin_core::time_factor::TimeFactor;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -45,6 +46,7 @@ pub struct ControlPlane {
 pub(crate) struct Parts {
     pub(crate) client: Client,
     pub(crate) access: Access,
+    pub(crate) time_factor: TimeFactor,
     pub(crate) container: Container,
     pub(crate) tenants: Arc<Tenants>,
     pub(crate) certificates: Arc<Certificates>,
@@ -107,10 +109,11 @@ impl ControlPlane {
             .map_err(kube::Error::HttpError)
             .map_err(ClusterError::api(operation.clone()))?;
         // A node that is gone is not refused by anybody, and TCP waits for minutes.
-        let answer = timeout(KUBELET_LIMIT, self.client().request::<Value>(request)).await;
+        let limit = self.parts.time_factor.limit(KUBELET_LIMIT);
+        let answer = timeout(limit, self.client().request::<Value>(request)).await;
         let answer = answer.map_err(|_| ClusterError::TimedOut {
             what: format!("/configz of node `{node}`"),
-            limit: KUBELET_LIMIT,
+            limit,
             last_seen: "no answer".to_owned(),
         })?;
         let mut value = answer.map_err(ClusterError::api(operation))?;

@@ -31,16 +31,19 @@ pub(crate) async fn run(
     ask: &PodPlan,
     limit: Duration,
 ) -> Result<PodResult, ClusterError> {
-    let until = Instant::now() + limit;
+    let limits = Limits {
+        until: Instant::now() + limit,
+        one_question: plane.parts.time_factor.limit(ONE_QUESTION),
+    };
     let api = Api::<Pod>::namespaced(plane.client(), NAMESPACE);
     let name = format!("nodejoin-{}", tenant.instance().id);
     let pod = pod(&name, node, &image(tenant, ask));
     api.create(&PostParams::default(), &pod)
         .await
         .map_err(ClusterError::api(format!("create pod `{name}`")))?;
-    let running = timeout_at(until, await_condition(api.clone(), &name, is_running)).await;
+    let running = timeout_at(limits.until, await_condition(api.clone(), &name, is_running)).await;
     let result = match running {
-        Ok(Ok(Some(_))) => ask_pod(&api, &name, until).await,
+        Ok(Ok(Some(_))) => ask_pod(&api, &name, &limits).await,
         Ok(Ok(None)) => silent("the pod was deleted while it started"),
         Ok(Err(error)) => silent(format!("the watch of the pod broke: {error}")),
         Err(_) => silent(format!(
@@ -53,13 +56,19 @@ pub(crate) async fn run(
     Ok(result)
 }
 
+/// How long a pod and its answer are waited for.
+struct Limits {
+    until: Instant,
+    one_question: Duration,
+}
+
 /// Asks as `kubectl port-forward` does: API server, kubelet, container runtime, the pod's own network. The way needs the
 /// kubelet's serving certificate, and no route into the pod network, which nothing outside the node has here.
-async fn ask_pod(api: &Api<Pod>, name: &str, until: Instant) -> PodResult {
+async fn ask_pod(api: &Api<Pod>, name: &str, limits: &Limits) -> PodResult {
     let mut last = silent("it was not asked in time");
     // The container runs a moment before its program listens.
-    while Instant::now() < until {
-        match timeout(ONE_QUESTION, answer(api, name)).await {
+    while Instant::now() < limits.until {
+        match timeout(limits.one_question, answer(api, name)).await {
             Ok(Ok(text)) => {
                 return PodResult {
                     answered: true,
@@ -67,7 +76,12 @@ async fn ask_pod(api: &Api<Pod>, name: &str, until: Instant) -> PodResult {
                 };
             }
             Ok(Err(why)) => last = silent(format!("running, and asked through its kubelet: {why}")),
-            Err(_) => last = silent(format!("running, and silent for {} s", ONE_QUESTION.as_secs())),
+            Err(_) => {
+                last = silent(format!(
+                    "running, and silent for {} s",
+                    limits.one_question.as_secs()
+                ))
+            }
         }
         tokio::time::sleep(RETRY).await;
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
+use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::{Run, RunNetwork};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -53,7 +54,7 @@ impl ControlPlane {
         times.lap("certificates and webhooks", false);
         let site = Site { run, network };
         let running = provider.start(&site, &prepared.wiring, &mut times).await?;
-        prepared.attach(running, times).await
+        prepared.attach(running, times, run.engine().time_factor()).await
     }
 }
 
@@ -94,7 +95,12 @@ impl Prepared {
     }
 
     /// Waits for the programs, lays EKS' own objects down and starts its controllers.
-    async fn attach(self, running: Running, mut times: Stopwatch) -> Result<ControlPlane, ClusterError> {
+    async fn attach(
+        self,
+        running: Running,
+        mut times: Stopwatch,
+        time_factor: TimeFactor,
+    ) -> Result<ControlPlane, ClusterError> {
         let Running {
             access,
             endpoint,
@@ -102,15 +108,21 @@ impl Prepared {
             container,
         } = running;
         let other_ca_pem = self.wiring.pki.other.pem().to_owned();
+        let access = access.with_time_factor(time_factor);
         let client = access.admin().await?;
-        ready_or_ended(&client, &container).await?;
+        let ready_limit = time_factor.limit(READY_LIMIT);
+        ready_or_ended(&client, &container, ready_limit).await?;
         times.lap("etcd and kube-apiserver", true);
         let version = client
             .apiserver_version()
             .await
             .map_err(ClusterError::api("read the API server's version"))?;
         rbac::apply(&client).await?;
-        let aws_auth = AwsAuthOwner::new(access.user(rbac::NODE_MANAGER).await?, self.mapping.1);
+        let aws_auth = AwsAuthOwner::new(
+            access.user(rbac::NODE_MANAGER).await?,
+            self.mapping.1,
+            time_factor,
+        );
         let mut controllers = Controllers {
             tasks: self.tasks,
             cancel: self.cancel.clone(),
@@ -137,11 +149,12 @@ impl Prepared {
         ));
         aws_auth.create().await?;
         times.lap("RBAC, aws-auth and controllers", false);
-        default_service_account(&client).await?;
+        default_service_account(&client, ready_limit).await?;
         times.lap("kube-controller-manager", true);
         let parts = Parts {
             client,
             access,
+            time_factor,
             container,
             tenants: self.tenants,
             certificates: self.certificates,
@@ -176,7 +189,7 @@ impl Controllers {
     }
 }
 
-async fn ready_or_ended(client: &Client, container: &Container) -> Result<(), ClusterError> {
+async fn ready_or_ended(client: &Client, container: &Container, limit: Duration) -> Result<(), ClusterError> {
     let ended = async {
         // The engine tells of an end by no event that would come before the log line, so it is asked, rarely.
         while container.is_running().await {
@@ -187,27 +200,27 @@ async fn ready_or_ended(client: &Client, container: &Container) -> Result<(), Cl
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     };
     tokio::select! {
-        ready = await_ready(client, READY_LIMIT) => ready.map(|_| ()),
+        ready = await_ready(client, limit) => ready.map(|_| ()),
         lines = ended => Err(ClusterError::Ended { phase: "it started", lines }),
     }
 }
 
 /// Pods need it; kube-controller-manager makes it.
-async fn default_service_account(client: &Client) -> Result<(), ClusterError> {
+async fn default_service_account(client: &Client, limit: Duration) -> Result<(), ClusterError> {
     let api = Api::<ServiceAccount>::namespaced(client.clone(), "default");
     let exists = await_condition(api, "default", |found: Option<&ServiceAccount>| found.is_some());
-    match tokio::time::timeout(READY_LIMIT, exists).await {
+    match tokio::time::timeout(limit, exists).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(timed_out(error.to_string())),
-        Err(_) => Err(timed_out("it does not exist".to_owned())),
+        Ok(Err(error)) => Err(timed_out(limit, error.to_string())),
+        Err(_) => Err(timed_out(limit, "it does not exist".to_owned())),
     }
 }
 
-fn timed_out(last_seen: String) -> ClusterError {
+fn timed_out(limit: Duration, last_seen: String) -> ClusterError {
     let what = "kube-controller-manager to make service account `default/default`".to_owned();
     ClusterError::TimedOut {
         what,
-        limit: READY_LIMIT,
+        limit,
         last_seen,
     }
 }

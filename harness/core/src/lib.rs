@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `scenario` | what a file asks for, and what is wrong with it (`yaml`, `schema`, `problem`, `files`) |
 //! | `overlay` | which files of somebody's checkout lie where in the node |
+//! | `time_factor` | by what limits are multiplied on a slow machine |
 //! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `fault`, `expect`) |
 //! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
 //! | `observation` | what was seen of a join |
@@ -43,6 +44,7 @@ mod report;
 pub mod scenario;
 pub mod schema;
 pub mod settings_file;
+pub mod time_factor;
 pub mod user_data;
 pub mod verdict;
 pub mod yaml;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
+use nodejoin_core::time_factor::TimeFactor;
 use testcontainers::core::client::docker_client_instance;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -31,6 +32,7 @@ struct Inner {
     host: String,
     facts: Facts,
     cache: PathBuf,
+    time_factor: TimeFactor,
     /// By image: what was probed stays true as long as the engine runs.
     privileges: Mutex<HashMap<String, Privileges>>,
 }
@@ -72,8 +74,9 @@ impl Engine {
     /// # Errors
     /// When none answers (the hint says how to start one), or it is too old.
     pub async fn connect() -> Result<Self, DockerError> {
-        let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
-        Self::connect_with_cache(cache).await
+        let lookup = |name: &str| std::env::var(name).ok();
+        let factor = time_factor(lookup)?;
+        Self::connect_with(ImageSettings::from_lookup(lookup).cache, factor).await
     }
 
     /// The same, with another folder for what is worth keeping about the engine.
@@ -81,6 +84,17 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::connect`].
     pub async fn connect_with_cache(cache: impl Into<PathBuf>) -> Result<Self, DockerError> {
+        Self::connect_with(cache, TimeFactor::ONE).await
+    }
+
+    /// The same, on a machine that is so much slower.
+    ///
+    /// # Errors
+    /// As for [`Engine::connect`].
+    pub async fn connect_with(
+        cache: impl Into<PathBuf>,
+        time_factor: TimeFactor,
+    ) -> Result<Self, DockerError> {
         let host = std::env::var(crate::env::DOCKER_HOST).unwrap_or_else(|_| DEFAULT_HOST.to_owned());
         let unreachable = |source| DockerError::Unreachable {
             host: host.clone(),
@@ -90,7 +104,9 @@ impl Engine {
         let docker = docker_client_instance()
             .await
             .map_err(|error| unreachable(error.into()))?;
-        let hello = timeout(HELLO, async { docker.negotiate_version().await });
+        let hello = timeout(time_factor.limit(HELLO), async {
+            docker.negotiate_version().await
+        });
         let docker = match hello.await {
             Ok(answer) => answer.map_err(|error| unreachable(error.into()))?,
             Err(late) => return Err(unreachable(late.into())),
@@ -109,6 +125,7 @@ impl Engine {
                 host,
                 facts,
                 cache: cache.into(),
+                time_factor,
                 privileges,
             }),
         })
@@ -124,6 +141,12 @@ impl Engine {
     #[must_use]
     pub fn docker(&self) -> &Docker {
         &self.inner.docker
+    }
+
+    /// By what the limits of everything that is done with it are multiplied.
+    #[must_use]
+    pub fn time_factor(&self) -> TimeFactor {
+        self.inner.time_factor
     }
 
     /// Whether it runs on this machine, as far as its address tells.
@@ -152,6 +175,13 @@ impl std::fmt::Debug for Engine {
             .field("host", &self.inner.host)
             .finish_non_exhaustive()
     }
+}
+
+/// The factor of an environment.
+fn time_factor(lookup: impl Fn(&str) -> Option<String>) -> Result<TimeFactor, DockerError> {
+    let text = lookup(crate::env::NODEJOIN_TIME_FACTOR).filter(|text| !text.is_empty());
+    let factor = text.as_deref().map(str::parse).transpose();
+    Ok(factor.map_err(DockerError::TimeFactor)?.unwrap_or_default())
 }
 
 async fn facts(docker: &Docker) -> Result<Facts, DockerError> {
@@ -193,6 +223,17 @@ fn parse_api(version: &str) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_factor_of_the_environment_is_read_or_refused() {
+        let of = |text: &'static str| time_factor(move |_| Some(text.to_owned()));
+        assert_eq!(of("7.5").unwrap(), "7.5".parse().unwrap());
+        assert_eq!(of("").unwrap(), TimeFactor::ONE);
+        assert_eq!(time_factor(|_| None).unwrap(), TimeFactor::ONE);
+        let refused = of("0").unwrap_err();
+        assert!(refused.to_string().contains("NODEJOIN_TIME_FACTOR"), "{refused}");
+        assert!(refused.hint().is_some());
+    }
 
     #[test]
     fn api_versions_are_compared_as_numbers() {

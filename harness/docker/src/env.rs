@@ -24,6 +24,9 @@ pub const NODEJOIN_BASE: &str = "NODEJOIN_BASE";
 /// A mirror of Debian, for the base image where none can be pulled.
 pub const NODEJOIN_DEBIAN_MIRROR: &str = "NODEJOIN_DEBIAN_MIRROR";
 
+/// By what every limit is multiplied, on a machine that is slower than the limits were made for: a number from 1 to 1000.
+pub const NODEJOIN_TIME_FACTOR: &str = "NODEJOIN_TIME_FACTOR";
+
 /// The user's cache folder.
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 

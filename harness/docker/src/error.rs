@@ -28,6 +28,9 @@ pub enum DockerError {
         /// The API it speaks.
         api: String,
     },
+    /// The environment's factor of time is none.
+    #[error("the variable NODEJOIN_TIME_FACTOR cannot be used")]
+    TimeFactor(#[source] nodejoin_core::time_factor::NoTimeFactor),
     /// The engine refused, or the connection broke.
     #[error("could not {operation} `{object}`")]
     Engine {
@@ -192,6 +195,7 @@ impl DockerError {
                  and tag it as `nodejoin/base:<the tag above>`"
             }
             Self::Assets { .. } => "put the programs there, or unset the variable",
+            Self::TimeFactor(_) => "set it to a number such as `10`, or unset it",
             Self::Program { .. } => "it must be a Linux program of this machine's architecture",
             Self::Version { .. } => "see https://kubernetes.io/releases for versions",
             Self::Download { .. } => {

@@ -86,13 +86,14 @@ impl Probe {
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let created = docker.create_container(Some(options), body).await;
         created.map_err(DockerError::engine("make a probe from image", &self.image))?;
-        let done = timeout(LIMIT, self.follow(engine, &name)).await;
+        let limit = engine.time_factor().limit(LIMIT);
+        let done = timeout(limit, self.follow(engine, &name)).await;
         let force = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
         let removed = docker.remove_container(&name, Some(force)).await;
         let late = DockerError::TimedOut {
             operation: "run a probe in",
             object: self.image.clone(),
-            limit: LIMIT,
+            limit,
         };
         let done = done.unwrap_or(Err(late))?;
         removed.map_err(DockerError::engine("remove the probe", name))?;

@@ -137,6 +137,7 @@ impl Run {
         let theirs = request.host_config_modifier().cloned();
         let volume_labels = self.labels("volume");
         let version = self.engine().api_version();
+        let negotiation = self.engine().time_factor().limit(NEGOTIATION);
         let network = network.name.clone();
         request
             .with_container_name(name)
@@ -150,7 +151,7 @@ impl Run {
                 // testcontainers publishes every port that an image exposes, on all addresses of the host.
                 host.publish_all_ports = Some(false);
                 label_volumes(host, &volume_labels);
-                speak_the_engines_version(version);
+                speak_the_engines_version(version, negotiation);
             })
     }
 
@@ -184,7 +185,7 @@ fn label_volumes(host: &mut HostConfig, labels: &std::collections::HashMap<Strin
 /// that is under way does. This is called between its making the client and its first request, from where it cannot be awaited:
 /// hence the thread. A client whose version is right is not asked anything: its connections are driven by the very thread that
 /// waits here. One whose version is not has made no request yet, and so has no connection.
-fn speak_the_engines_version(version: (usize, usize)) {
+fn speak_the_engines_version(version: (usize, usize), limit: Duration) {
     let negotiate = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -195,7 +196,7 @@ fn speak_the_engines_version(version: (usize, usize)) {
             let speaks = docker.client_version();
             match (speaks.major_version, speaks.minor_version) <= version {
                 true => Some(docker),
-                false => timeout(NEGOTIATION, docker.negotiate_version()).await.ok()?.ok(),
+                false => timeout(limit, docker.negotiate_version()).await.ok()?.ok(),
             }
         })
     };

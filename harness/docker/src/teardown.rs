@@ -55,17 +55,22 @@ impl Run {
     pub async fn tear_down(&self) -> TearDown {
         self.ledger().close();
         self.inner.starts.close();
-        if timeout(GRACE, self.inner.starts.wait()).await.is_err() {
+        let factor = self.engine().time_factor();
+        if timeout(factor.limit(GRACE), self.inner.starts.wait())
+            .await
+            .is_err()
+        {
             self.inner.ending.cancel();
             self.inner.starts.wait().await;
         }
         let mut done = TearDown::default();
-        if timeout(LIMIT, self.remove_all(&mut done)).await.is_err() {
+        let limit = factor.limit(LIMIT);
+        if timeout(limit, self.remove_all(&mut done)).await.is_err() {
             done.left.push(format!(
                 "objects with the label {}={}: not all removed within {} s",
                 labels::RUN,
                 self.id(),
-                LIMIT.as_secs()
+                limit.as_secs()
             ));
         }
         done
@@ -136,9 +141,10 @@ impl Drop for Inner {
             .filter_map(|entry| entry.guard)
             .for_each(std::mem::forget);
         let (id, kept) = (self.id.to_string(), self.ledger().kept());
+        let limit = self.engine.time_factor().limit(LIMIT);
         let removal = apart::block_on(move |docker| async move {
             let mut done = TearDown::default();
-            let removal = timeout(LIMIT, remove_by_label(&docker, &id, &kept, &mut done)).await;
+            let removal = timeout(limit, remove_by_label(&docker, &id, &kept, &mut done)).await;
             removal.is_ok_and(|()| done.is_clean())
         });
         if removal != Some(true) {

@@ -14,7 +14,7 @@ async fn the_doctor_looks_at_everything_and_leaves_nothing() {
         .base()
         .await
         .unwrap();
-    let results = check(&settings).await;
+    let results = check(&settings, engine.time_factor()).await;
     for result in &results {
         eprintln!(
             "{:?} {}: {} {:?}",

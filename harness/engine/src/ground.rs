@@ -4,7 +4,7 @@ use nodejoin_cluster::{ControlPlane, Provider};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::plan::{Network, ProviderName};
 use nodejoin_docker::{Run, RunNetwork};
-use nodejoin_fake_aws::{Bound, FakeAws, Listening, RegistryImage};
+use nodejoin_fake_aws::{FakeAws, Listening, RegistryImage};
 
 use crate::error::EngineError;
 use crate::events::Events;
@@ -41,7 +41,7 @@ impl Ground {
         let internal = network == Network::Isolated && provider.may_be_internal();
         let network = run.network(role(network), internal).await?;
         let fakes = FakeAws::bind(run.id(), network.gateway)
-            .and_then(Bound::listen)
+            .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())
             .map_err(EngineError::Fakes)?;
         let control_plane = ControlPlane::start(provider, run, &network, fakes.sts()).await?;
         events.send(RunEvent::ControlPlaneReady {

@@ -65,6 +65,7 @@ impl Harness {
             () = cancel.cancelled() => return self.finish(plan, bare(Outcome::Cancelled), Instant::now(), None, Vec::new()),
         };
         let begun = Instant::now();
+        let plan = &self.run.engine().time_factor().plan(plan);
         let ended = match scenario::run(self, plan, cancel).await {
             Ok(ended) => ended,
             Err(error) => {

@@ -62,7 +62,7 @@ pub(crate) async fn run(
         scenario: plan.id.clone(),
         name: plan.name.clone(),
     });
-    let (tenancy, told) = Tenancy::begin(&ground, plan).await?;
+    let (tenancy, told) = Tenancy::begin(&ground, plan, harness.run.engine().time_factor()).await?;
     let ended = tokio::select! {
         ended = join(harness, &ground, &image, plan, &tenancy, told) => ended,
         // The node that may be running is in the run's ledger.

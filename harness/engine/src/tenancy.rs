@@ -7,6 +7,7 @@ use nodejoin_cluster::{ClusterEvent, ClusterFact, Tenant};
 use nodejoin_core::observation::{Collected, Observation, PodResult, What};
 use nodejoin_core::phases::KUBELET_SERVING;
 use nodejoin_core::plan::{Authority, Cni, Plan, UserDataEngine};
+use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_core::user_data::{self, Values};
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, World};
@@ -30,6 +31,7 @@ pub(crate) struct Tenancy<'a> {
     ground: &'a Ground,
     plan: &'a Plan,
     user_data: Option<Vec<u8>>,
+    time_factor: TimeFactor,
 }
 
 /// What the fakes and the control plane have to tell of a scenario. They send until the tenancy ends.
@@ -40,7 +42,11 @@ pub(crate) struct Told {
 
 impl<'a> Tenancy<'a> {
     /// Admits the plan's world and tenant.
-    pub(crate) async fn begin(ground: &'a Ground, plan: &'a Plan) -> Result<(Self, Told), EngineError> {
+    pub(crate) async fn begin(
+        ground: &'a Ground,
+        plan: &'a Plan,
+        time_factor: TimeFactor,
+    ) -> Result<(Self, Told), EngineError> {
         let authority = match plan.cluster.certificate_authority {
             Authority::Own => &ground.control_plane.ca_pem,
             Authority::Other => &ground.control_plane.other_ca_pem,
@@ -67,6 +73,7 @@ impl<'a> Tenancy<'a> {
             ground,
             plan,
             user_data,
+            time_factor,
         };
         let tenant = Tenant {
             account: plan.account.clone(),
@@ -146,7 +153,7 @@ impl<'a> Tenancy<'a> {
         let mut collected = if has_ended {
             Collected::default()
         } else {
-            collect_served(node, &ask, seen).await?
+            collect_served(node, &ask, seen, self.time_factor.limit(SERVED_LIMIT)).await?
         };
         if let Some(name) = node_name(seen) {
             // That the API server cannot reach the kubelet is an answer: the check that wants a value says so.
@@ -163,7 +170,12 @@ impl<'a> Tenancy<'a> {
         Ok(Some(
             self.ground
                 .control_plane
-                .run_pod(&self.plan.instance.id, node, pod, POD_LIMIT)
+                .run_pod(
+                    &self.plan.instance.id,
+                    node,
+                    pod,
+                    self.time_factor.limit(POD_LIMIT),
+                )
                 .await?,
         ))
     }
@@ -186,9 +198,14 @@ impl<'a> Tenancy<'a> {
 
 /// A kubelet asks for its issued certificate about once a second, and serves it from then on: what hangs on port 10250 is asked
 /// for only after that, or after the limit, when its absence is the answer.
-async fn collect_served(node: &Node, ask: &CollectAsk, seen: &Observation) -> Result<Collected, EngineError> {
+async fn collect_served(
+    node: &Node,
+    ask: &CollectAsk,
+    seen: &Observation,
+    limit: Duration,
+) -> Result<Collected, EngineError> {
     let issued = issued_for_serving(seen);
-    let until = Instant::now() + SERVED_LIMIT;
+    let until = Instant::now() + limit;
     loop {
         let collected = node.collect(ask).await?;
         let served = collected

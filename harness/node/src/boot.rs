@@ -73,7 +73,7 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
         .await
         .map_err(failed("look up the privileges of"))?;
     let clamps = !privileges.privileged && privileges.dropped.iter().any(|name| name == "SYS_RESOURCE");
-    let archive = layer::archive(run.id(), ask, clamps)?;
+    let archive = layer::archive(run.id(), ask, clamps, run.engine().time_factor())?;
     let request = container::request(run, &image, &privileges, archive);
     let asked = SystemTime::now();
     let started = run
@@ -199,6 +199,7 @@ impl Node {
             (self.ip, KUBELET_PORT).into(),
             &ask.cluster_ca_pem,
             ask.private_ip,
+            self.run.engine().time_factor(),
         );
         let (output, served) = tokio::join!(self.exec("ask", &command), served);
         let mut collected = collect::read(&output?.stdout).map_err(|source| NodeError::Answer {

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use nodejoin_core::ids::RunId;
 use nodejoin_core::plan::{Cni, Network, UserDataEngine};
+use nodejoin_core::time_factor::TimeFactor;
 
 use crate::ask::{DirectUserData, LaidFile, NodeAsk};
 use crate::error::NodeError;
@@ -31,18 +32,27 @@ const TLS_IP: &str = "169.254.171.1";
 /// Nobody has this address: what is sent by way of it goes nowhere.
 const NOWHERE_IP: &str = "169.254.171.254";
 
+/// How often the metadata address is asked whose it is, 20 times a second or less: the node's container waits for its address to be
+/// made known.
+const METADATA_TRIES: u32 = 400;
+
 /// The archive for a node.
 ///
 /// # Errors
 /// Where a file of the overlay cannot be read, or a path does not fit into an archive.
-pub(crate) fn archive(run: &RunId, ask: &NodeAsk<'_>, clamps: bool) -> Result<Vec<u8>, NodeError> {
+pub(crate) fn archive(
+    run: &RunId,
+    ask: &NodeAsk<'_>,
+    clamps: bool,
+    factor: TimeFactor,
+) -> Result<Vec<u8>, NodeError> {
     let mut layer = Layer::default();
     // The overlay first: what the harness needs in order to see anything must win.
     for file in overlay(ask)? {
         layer.file(&file.path, file.mode, &file.content)?;
     }
     layer.file("/opt/nodejoin/enter", 0o755, ENTER.as_bytes())?;
-    layer.file("/opt/nodejoin/values", 0o644, values(run, ask).as_bytes())?;
+    layer.file("/opt/nodejoin/values", 0o644, values(run, ask, factor).as_bytes())?;
     layer.file("/opt/nodejoin/ca.pem", 0o644, ask.aws_ca_pem.as_bytes())?;
     layer.unit("nodejoin-journal.service", "sysinit.target", JOURNAL_UNIT)?;
     layer.file(
@@ -89,7 +99,7 @@ fn overlay(ask: &NodeAsk<'_>) -> Result<Vec<LaidFile>, NodeError> {
 }
 
 /// What `enter` reads, as assignments of a shell.
-fn values(run: &RunId, ask: &NodeAsk<'_>) -> String {
+fn values(run: &RunId, ask: &NodeAsk<'_>, factor: TimeFactor) -> String {
     let instance = &ask.plan.instance;
     let network = match ask.plan.network {
         Network::Isolated => "isolated",
@@ -107,6 +117,7 @@ fn values(run: &RunId, ask: &NodeAsk<'_>) -> String {
         ("DNS_IP", DNS_IP.to_owned()),
         ("TLS_IP", TLS_IP.to_owned()),
         ("NOWHERE_IP", NOWHERE_IP.to_owned()),
+        ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
         ("METADATA_AT", ask.metadata.to_string()),
         ("DNS_AT", ask.dns.to_string()),
         ("TLS_AT", ask.tls.to_string()),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nodejoin_core::observation::Served;
+use nodejoin_core::time_factor::TimeFactor;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -19,10 +20,16 @@ use tokio_rustls::TlsConnector;
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// Shakes hands with what listens at `at`, and verifies its certificate for `private_ip`, as the API server does.
-pub(crate) async fn look(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr) -> Served {
-    match tokio::time::timeout(LIMIT, shake_hands(at, cluster_ca_pem, private_ip)).await {
+pub(crate) async fn look(
+    at: SocketAddr,
+    cluster_ca_pem: &str,
+    private_ip: Ipv4Addr,
+    factor: TimeFactor,
+) -> Served {
+    let limit = factor.limit(LIMIT);
+    match tokio::time::timeout(limit, shake_hands(at, cluster_ca_pem, private_ip)).await {
         Ok(served) => served,
-        Err(_) => refused(format!("{at} did not answer within {} s", LIMIT.as_secs())),
+        Err(_) => refused(format!("{at} did not answer within {} s", limit.as_secs())),
     }
 }
 

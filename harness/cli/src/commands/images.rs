@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, ImageEvent, Images};
 
 use crate::args::{Images as Args, ImagesCommand};
 use crate::edge;
 
 /// Makes, lists or removes images.
-pub(crate) async fn images(args: Args) -> ExitCode {
-    let engine = match edge::engine().await {
+pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
+    let engine = match edge::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };

@@ -12,13 +12,14 @@ use crate::args::{Args, Command};
 
 /// Does what the command line says.
 pub(crate) async fn dispatch(args: Args) -> ExitCode {
+    let factor = args.time_factor;
     match args.command {
-        Command::Run(args) => run::run(args).await,
+        Command::Run(args) => run::run(args, factor).await,
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),
         Command::Schema => inspect::schema(),
-        Command::Images(args) => images::images(args).await,
-        Command::Doctor => doctor::doctor().await,
-        Command::Sweep(args) => sweep::sweep(&args).await,
+        Command::Images(args) => images::images(args, factor).await,
+        Command::Doctor => doctor::doctor(factor).await,
+        Command::Sweep(args) => sweep::sweep(&args, factor).await,
     }
 }

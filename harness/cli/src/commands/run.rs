@@ -8,6 +8,7 @@ use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::problem::ScenarioError;
 use nodejoin_core::settings_file::{KeepWhen, SettingsFile};
+use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_engine::report::console::Console;
 use nodejoin_engine::report::junit::Junit;
 use nodejoin_engine::{Events, Harness, Settings, new_run_id, run_all};
@@ -18,7 +19,7 @@ use crate::commands::inspect;
 use crate::edge;
 
 /// Runs scenarios.
-pub(crate) async fn run(args: Run) -> ExitCode {
+pub(crate) async fn run(args: Run, factor: TimeFactor) -> ExitCode {
     let asked = inspect::settings_file().and_then(|file| Ok((asked(&args, &file)?, file)));
     let (plans, file) = match asked {
         Ok(asked) => asked,
@@ -35,7 +36,7 @@ pub(crate) async fn run(args: Run) -> ExitCode {
             return ExitCode::Host;
         }
     };
-    let engine = match edge::engine().await {
+    let engine = match edge::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };

@@ -1,14 +1,15 @@
 //! `nodejoin sweep`
 
 use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::Sweep;
 
 use crate::args::Sweep as Asked;
 use crate::edge;
 
 /// Removes what dead runs left behind, or says what that would be.
-pub(crate) async fn sweep(args: &Asked) -> ExitCode {
-    let engine = match edge::engine().await {
+pub(crate) async fn sweep(args: &Asked, factor: TimeFactor) -> ExitCode {
+    let engine = match edge::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };

@@ -7,6 +7,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::plan::RoleMapping;
+use nodejoin_core::time_factor::TimeFactor;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
@@ -20,14 +21,17 @@ pub(crate) struct AwsAuthOwner {
     read: watch::Receiver<AwsAuth>,
     /// Rows by tenant, in order of admission. Held while writing, so that one write is one state.
     rows: Mutex<Vec<(InstanceId, Vec<RoleMapping>)>>,
+    /// How long the authenticator may take to read what was written.
+    read_limit: Duration,
 }
 
 impl AwsAuthOwner {
-    pub(crate) fn new(client: Client, read: watch::Receiver<AwsAuth>) -> Self {
+    pub(crate) fn new(client: Client, read: watch::Receiver<AwsAuth>, factor: TimeFactor) -> Self {
         Self {
             api: Api::namespaced(client, NAMESPACE),
             read,
             rows: Mutex::default(),
+            read_limit: factor.limit(READ_LIMIT),
         }
     }
 
@@ -63,11 +67,11 @@ impl AwsAuthOwner {
 
     async fn await_read(&self, written: &AwsAuth) -> Result<(), ClusterError> {
         let mut read = self.read.clone();
-        let seen = tokio::time::timeout(READ_LIMIT, read.wait_for(|read| read == written)).await;
+        let seen = tokio::time::timeout(self.read_limit, read.wait_for(|read| read == written)).await;
         // A closed channel means that the watch has ended: the control plane is going down, and says so elsewhere.
         seen.map(|_| ()).map_err(|_| ClusterError::TimedOut {
             what: "the authenticator to read `kube-system/aws-auth`".to_owned(),
-            limit: READ_LIMIT,
+            limit: self.read_limit,
             last_seen: "other rows than those that were written".to_owned(),
         })
     }

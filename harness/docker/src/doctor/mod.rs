@@ -3,6 +3,7 @@
 mod host;
 mod reach;
 
+use nodejoin_core::time_factor::TimeFactor;
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -78,8 +79,8 @@ impl CheckResult {
 }
 
 /// Checks the engine and its machine. Without an engine that is the one result.
-pub async fn check(settings: &ImageSettings) -> Vec<CheckResult> {
-    let engine = match Engine::connect_with_cache(&settings.cache).await {
+pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckResult> {
+    let engine = match Engine::connect_with(&settings.cache, factor).await {
         Ok(engine) => engine,
         Err(error) => return vec![CheckResult::failed("engine", &error)],
     };

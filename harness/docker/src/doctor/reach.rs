@@ -14,6 +14,7 @@ use crate::run::{Run, RunNetwork};
 
 const NAME: &str = "way to the fakes";
 const LIMIT: Duration = Duration::from_secs(10);
+const CALL: Duration = Duration::from_secs(5);
 const REMEDY: &str = "let Docker's bridges in: `sudo ufw allow from 198.18.0.0/15`, \
     or `sudo firewall-cmd --permanent --zone=trusted --add-source=198.18.0.0/15 && sudo firewall-cmd --reload`, \
     or `sudo iptables -I INPUT -i br-+ -j ACCEPT`";
@@ -57,8 +58,9 @@ async fn try_out(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
         .local_addr()
         .map(|address| address.port())
         .unwrap_or_default();
+    let limit = run.engine().time_factor().limit(LIMIT);
     let called = tokio::spawn(async move {
-        timeout(LIMIT, listener.accept())
+        timeout(limit, listener.accept())
             .await
             .is_ok_and(|call| call.is_ok())
     });
@@ -88,13 +90,15 @@ async fn call(
     port: u16,
 ) -> Result<(i64, String), DockerError> {
     let command = format!("exec 3<> /dev/tcp/{}/{port}", network.gateway);
+    // Shorter than the whole, so that the shell's own word is seen.
+    let seconds = engine.time_factor().limit(CALL).as_secs().to_string();
     let host = HostConfig {
         network_mode: Some(network.name.clone()),
         ..HostConfig::default()
     };
     Probe::of(image)
         .with_host(host)
-        .with_command(&["timeout", "5", "bash", "-c", &command])
+        .with_command(&["timeout", &seconds, "bash", "-c", &command])
         .run(engine)
         .await
 }

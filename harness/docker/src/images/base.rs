@@ -87,7 +87,8 @@ impl Workshop {
         let options = CreateImageOptionsBuilder::new().from_image(name).tag(tag).build();
         let body = body_full(bytes::Bytes::new());
         let mut output = self.engine.docker().create_image(Some(options), Some(body), None);
-        let mut limit = self.settings.registry_limit;
+        let factor = self.engine.time_factor();
+        let mut limit = factor.limit(self.settings.registry_limit);
         loop {
             let next = timeout(limit, output.next()).await;
             let silent = |_| {
@@ -111,7 +112,7 @@ impl Workshop {
                     return Err(format!("pulling `{wanted}`: {error}"));
                 }
             }
-            limit = IDLE;
+            limit = factor.limit(IDLE);
         }
     }
 

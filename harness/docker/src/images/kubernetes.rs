@@ -70,7 +70,8 @@ impl Workshop {
     }
 
     fn release(&self, version: &str) -> Result<Release, DockerError> {
-        Ok(Release::of(&self.settings, version, self.architecture()?))
+        let factor = self.engine.time_factor();
+        Ok(Release::of(&self.settings, version, self.architecture()?, factor))
     }
 
     /// The engine's architecture, as Go names it.

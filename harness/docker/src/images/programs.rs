@@ -26,6 +26,9 @@ pub(crate) const PROGRAMS: [&str; 5] = [
 /// What only a control plane needs that schedules, as kind's does: a folder of programs may lack it.
 pub(crate) const SCHEDULER: &str = "kube-scheduler";
 
+/// How long a program may take to say its version.
+const ANSWER: Duration = Duration::from_secs(20);
+
 /// A version of Kubernetes, written as its programs write it.
 pub(crate) fn version(text: &str) -> Result<String, DockerError> {
     let wrong = || DockerError::Version {
@@ -71,7 +74,7 @@ impl Workshop {
         {
             return Ok(target(hash, Some(version)));
         }
-        let version = ask_version(&folder.join("kubelet")).await?;
+        let version = ask_version(&folder.join("kubelet"), self.engine.time_factor().limit(ANSWER)).await?;
         let read = tokio::task::spawn_blocking({
             let folder = folder.clone();
             move || content_hash(&folder)
@@ -164,7 +167,7 @@ fn content_hash(folder: &Path) -> Result<String, DockerError> {
 }
 
 /// The version that a kubelet says it is.
-async fn ask_version(kubelet: &Path) -> Result<String, DockerError> {
+async fn ask_version(kubelet: &Path, limit: Duration) -> Result<String, DockerError> {
     let program = |wrong: String| DockerError::Program {
         program: kubelet.to_owned(),
         wrong,
@@ -174,7 +177,7 @@ async fn ask_version(kubelet: &Path) -> Result<String, DockerError> {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let said = timeout(Duration::from_secs(20), ask)
+    let said = timeout(limit, ask)
         .await
         .map_err(|_| program("it does not say its version".to_owned()))?;
     let said = said.map_err(|error| program(error.to_string()))?;

@@ -16,6 +16,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use nodejoin_core::time_factor::TimeFactor;
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
@@ -36,14 +37,22 @@ pub(crate) struct Release {
     architecture: String,
     cache: PathBuf,
     connect_limit: Duration,
+    /// How long a download may be silent.
+    idle_limit: Duration,
     client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
 }
 
 impl Release {
     /// The release of a version, for an architecture as Go names it.
-    pub(crate) fn of(settings: &ImageSettings, version: &str, architecture: &str) -> Self {
+    pub(crate) fn of(
+        settings: &ImageSettings,
+        version: &str,
+        architecture: &str,
+        factor: TimeFactor,
+    ) -> Self {
+        let connect_limit = factor.limit(settings.connect_limit);
         let mut http = HttpConnector::new();
-        http.set_connect_timeout(Some(settings.connect_limit));
+        http.set_connect_timeout(Some(connect_limit));
         http.enforce_http(false);
         // Named, not left to the process: it may have no default provider yet.
         let connector = HttpsConnectorBuilder::new()
@@ -57,7 +66,8 @@ impl Release {
             version: version.to_owned(),
             architecture: architecture.to_owned(),
             cache: settings.cache.clone(),
-            connect_limit: settings.connect_limit,
+            connect_limit,
+            idle_limit: factor.limit(IDLE),
             client: Client::builder(TokioExecutor::new()).build(connector),
         }
     }
@@ -115,9 +125,9 @@ impl Release {
             url: url.clone(),
             reason,
         };
-        let text = timeout(IDLE, body.collect())
+        let text = timeout(self.idle_limit, body.collect())
             .await
-            .map_err(|_| failed(format!("silent for {} s", IDLE.as_secs())))?;
+            .map_err(|_| failed(format!("silent for {} s", self.idle_limit.as_secs())))?;
         let text = text.map_err(|error| failed(error.to_string()))?.to_bytes();
         let text = String::from_utf8_lossy(&text);
         // Some releases publish the sum alone, some with the file's name behind it.
@@ -139,9 +149,9 @@ impl Release {
             .map_err(DockerError::io("write", to))?;
         let mut sum = Sha256::new();
         loop {
-            let frame = timeout(IDLE, body.frame())
+            let frame = timeout(self.idle_limit, body.frame())
                 .await
-                .map_err(|_| failed(format!("silent for {} s", IDLE.as_secs())))?;
+                .map_err(|_| failed(format!("silent for {} s", self.idle_limit.as_secs())))?;
             let Some(frame) = frame else { break };
             if let Ok(piece) = frame.map_err(|error| failed(error.to_string()))?.into_data() {
                 sum.update(&piece);

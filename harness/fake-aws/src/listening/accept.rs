@@ -80,11 +80,13 @@ async fn connection(stream: TcpStream, source: Ipv4Addr, door: Door, worlds: Arc
     match door {
         Door::Metadata => http(stream, source, serve::Port::Metadata, worlds).await,
         Door::Dns => resolver::serve_tcp(stream, source, worlds).await,
-        Door::Tls(acceptor) => match tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => http(stream, source, serve::Port::Services, worlds).await,
-            Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
-            Err(_) => tracing::debug!("TLS handshake took too long"),
-        },
+        Door::Tls(acceptor) => {
+            match tokio::time::timeout(worlds.time_factor.limit(PATIENCE), acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => http(stream, source, serve::Port::Services, worlds).await,
+                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                Err(_) => tracing::debug!("TLS handshake took too long"),
+            }
+        }
     }
 }
 
@@ -94,10 +96,11 @@ async fn http(
     port: serve::Port,
     worlds: Arc<Worlds>,
 ) {
+    let patience = worlds.time_factor.limit(PATIENCE);
     let service = service_fn(move |request| serve::request(Arc::clone(&worlds), source, port, request));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(patience)
         .title_case_headers(true)
         // A client may close its side once it has sent its request.
         .half_close(true)

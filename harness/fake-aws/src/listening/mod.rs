@@ -23,6 +23,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use nodejoin_core::ids::{InstanceId, RunId};
+use nodejoin_core::time_factor::TimeFactor;
 use tokio::net::{TcpSocket, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +68,7 @@ impl FakeAws {
         let (tls_socket, tls) = tcp("tls", SocketAddr::from((ip, 0)))?;
         let (dns_tcp, dns_udp, dns) = both(ip)?;
         let ca_pem = authority.pem().to_owned();
-        let worlds = Arc::new(Worlds::new(run.clone(), clock));
+        let worlds = Worlds::new(run.clone(), clock);
         Ok(Bound {
             metadata,
             tls,
@@ -106,10 +107,17 @@ pub struct Bound {
     pub ca_pem: String,
     sockets: Sockets,
     authority: Arc<Authority>,
-    worlds: Arc<Worlds>,
+    worlds: Worlds,
 }
 
 impl Bound {
+    /// The same with more patience with clients, on a slow machine.
+    #[must_use]
+    pub fn with_time_factor(mut self, factor: TimeFactor) -> Self {
+        self.worlds.time_factor = factor;
+        self
+    }
+
     /// Starts to listen. Call it inside a tokio runtime.
     ///
     /// # Errors
@@ -128,6 +136,7 @@ impl Bound {
                 source,
             }
         };
+        let worlds = Arc::new(self.worlds);
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         let metadata = metadata_socket
@@ -136,28 +145,23 @@ impl Bound {
         tasks.spawn(accept::run(
             metadata,
             Door::Metadata,
-            Arc::clone(&self.worlds),
+            Arc::clone(&worlds),
             stop.clone(),
         ));
         let tls = tls_socket.listen(BACKLOG).map_err(failed("tls", self.tls))?;
         let door = Door::Tls(self.authority.server_config()?.into());
-        tasks.spawn(accept::run(tls, door, Arc::clone(&self.worlds), stop.clone()));
+        tasks.spawn(accept::run(tls, door, Arc::clone(&worlds), stop.clone()));
         let dns = dns_tcp.listen(BACKLOG).map_err(failed("dns", self.dns))?;
-        tasks.spawn(accept::run(
-            dns,
-            Door::Dns,
-            Arc::clone(&self.worlds),
-            stop.clone(),
-        ));
+        tasks.spawn(accept::run(dns, Door::Dns, Arc::clone(&worlds), stop.clone()));
         let udp = UdpSocket::from_std(dns_udp).map_err(failed("dns", self.dns))?;
-        tasks.spawn(resolver::serve_udp(udp, Arc::clone(&self.worlds), stop.clone()));
+        tasks.spawn(resolver::serve_udp(udp, Arc::clone(&worlds), stop.clone()));
         let (metadata, tls, dns, ca_pem) = (self.metadata, self.tls, self.dns, self.ca_pem);
         Ok(Listening {
             metadata,
             tls,
             dns,
             ca_pem,
-            worlds: self.worlds,
+            worlds,
             stop,
             tasks,
         })

@@ -37,8 +37,9 @@ pub(super) async fn serve_udp(socket: UdpSocket, worlds: Arc<Worlds>, stop: Canc
 
 /// Answers the questions of a connection.
 pub(super) async fn serve_tcp(mut stream: TcpStream, source: Ipv4Addr, worlds: Arc<Worlds>) {
+    let patience = worlds.time_factor.limit(PATIENCE);
     loop {
-        match tokio::time::timeout(PATIENCE, exchange(&mut stream, source, &worlds)).await {
+        match tokio::time::timeout(patience, exchange(&mut stream, source, &worlds)).await {
             Ok(Ok(true)) => {}
             Ok(Ok(false)) | Ok(Err(_)) | Err(_) => return,
         }

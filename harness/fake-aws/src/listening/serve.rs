@@ -66,7 +66,7 @@ pub(super) async fn request(
         return Ok(bare(StatusCode::OK, worlds.run().to_string()));
     }
     let started = Instant::now();
-    let (request, too_large) = read(incoming).await?;
+    let (request, too_large) = read(incoming, worlds.time_factor.limit(PATIENCE)).await?;
     let call = Call {
         shared,
         port,
@@ -182,9 +182,9 @@ impl Call {
 }
 
 /// Reads a request with its body; a body that is too large is left unread.
-async fn read(incoming: HttpRequest<Incoming>) -> Result<(Request, bool), Dropped> {
+async fn read(incoming: HttpRequest<Incoming>, patience: Duration) -> Result<(Request, bool), Dropped> {
     let (parts, body) = incoming.into_parts();
-    let collected = tokio::time::timeout(PATIENCE, Limited::new(body, LARGEST_BODY).collect()).await;
+    let collected = tokio::time::timeout(patience, Limited::new(body, LARGEST_BODY).collect()).await;
     let (body, too_large) = match collected.map_err(|_| Dropped::TooSlow)? {
         Ok(collected) => (collected.to_bytes(), false),
         Err(error) if error.is::<LengthLimitError>() => (Bytes::new(), true),

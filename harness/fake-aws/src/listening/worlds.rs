@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use nodejoin_core::ids::{InstanceId, RunId};
+use nodejoin_core::time_factor::TimeFactor;
 
 use crate::clock::{Clock, Moment};
 use crate::world::{Instance, World};
@@ -15,6 +16,8 @@ use crate::world::{Instance, World};
 pub struct Worlds {
     run: RunId,
     clock: Arc<dyn Clock>,
+    /// By what the patience with clients is multiplied.
+    pub(super) time_factor: TimeFactor,
     index: RwLock<Index>,
 }
 
@@ -48,6 +51,7 @@ impl Worlds {
         Self {
             run,
             clock,
+            time_factor: TimeFactor::ONE,
             index: RwLock::default(),
         }
     }

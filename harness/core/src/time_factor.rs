@@ -1,0 +1,153 @@
+//! The one factor by which every limit of the harness is multiplied, for machines that are slower than the limits were made for.
+//!
+//! What is multiplied: how long anything is waited for before it counts as failed, and how long a failure must stand before it is
+//! believed. What is not: how often something is looked at, the life of tokens and certificates, and the times of scenarios' faults,
+//! which are part of what is asked for.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::plan::{Limits, Plan};
+
+/// A number from 1 to [`TimeFactor::LARGEST`].
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct TimeFactor(f64);
+
+impl TimeFactor {
+    /// Limits as they are.
+    pub const ONE: Self = Self(1.0);
+    /// With it the longest limit, an hour, is six weeks.
+    pub const LARGEST: f64 = 1000.0;
+
+    /// A limit on this machine.
+    #[must_use]
+    pub fn limit(self, limit: Duration) -> Duration {
+        limit.mul_f64(self.0)
+    }
+
+    /// A number of equal pauses on this machine, for what counts its tries.
+    #[must_use]
+    pub fn tries(self, tries: u32) -> u32 {
+        // The product is positive and, with a factor of 1000 at most, below the range of the target for every count in use.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a cast of a float saturates"
+        )]
+        let scaled = (f64::from(tries) * self.0).ceil() as u32;
+        scaled
+    }
+
+    /// A plan with its limits on this machine.
+    #[must_use]
+    pub fn plan(self, plan: &Plan) -> Plan {
+        Plan {
+            limits: self.limits(&plan.limits),
+            ..plan.clone()
+        }
+    }
+
+    fn limits(self, limits: &Limits) -> Limits {
+        // In full, so that a limit that is added here is not forgotten.
+        let Limits {
+            join_seconds,
+            settle_seconds,
+        } = limits;
+        Limits {
+            join_seconds: join_seconds * self.0,
+            settle_seconds: settle_seconds * self.0,
+        }
+    }
+}
+
+impl Default for TimeFactor {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl fmt::Display for TimeFactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A text that is no factor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{value}` is no factor of time: a number from 1 to 1000 is wanted, such as `10`")]
+pub struct NoTimeFactor {
+    /// What was given.
+    pub value: String,
+}
+
+impl FromStr for TimeFactor {
+    type Err = NoTimeFactor;
+
+    fn from_str(text: &str) -> Result<Self, NoTimeFactor> {
+        let number: Option<f64> = text.trim().parse().ok();
+        number
+            .filter(|number| (1.0..=Self::LARGEST).contains(number))
+            .map(Self)
+            .ok_or_else(|| NoTimeFactor {
+                value: text.to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_is_a_number_from_one_on() {
+        for (text, wanted) in [
+            ("1", Some(1.0)),
+            ("2.5", Some(2.5)),
+            (" 10 ", Some(10.0)),
+            ("1000", Some(1000.0)),
+            ("0.5", None),
+            ("1000.1", None),
+            ("-3", None),
+            ("NaN", None),
+            ("inf", None),
+            ("", None),
+            ("slow", None),
+        ] {
+            let read: Result<TimeFactor, _> = text.parse();
+            assert_eq!(read.as_ref().ok().map(|it| it.0), wanted, "{text:?}");
+            if let Err(error) = read {
+                assert!(error.to_string().starts_with(&format!("`{text}` is no factor")));
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_limit_is_multiplied() {
+        let factor: TimeFactor = "2.5".parse().unwrap();
+        assert_eq!(factor.limit(Duration::from_secs(10)), Duration::from_secs(25));
+        assert_eq!(factor.tries(3), 8);
+        let plan = crate::plan::tests::plan();
+        let scaled = factor.plan(&plan);
+        assert_eq!(scaled.limits.join_seconds, plan.limits.join_seconds * 2.5);
+        assert_eq!(scaled.limits.settle_seconds, plan.limits.settle_seconds * 2.5);
+        assert_eq!(
+            Plan {
+                limits: plan.limits.clone(),
+                ..scaled
+            },
+            plan,
+            "and nothing else"
+        );
+    }
+
+    #[test]
+    fn one_changes_nothing() {
+        assert_eq!(
+            TimeFactor::default().limit(Duration::from_millis(7)),
+            Duration::from_millis(7)
+        );
+        assert_eq!(TimeFactor::ONE.tries(400), 400);
+        assert_eq!("1".parse(), Ok(TimeFactor::ONE));
+    }
+}
