@@ -53,12 +53,11 @@ fn machine(host: &mut HostConfig) {
     });
 }
 
-/// `--privileged` where the engine allows it, else every capability that the host has and no confinement.
+/// Every capability that the engine can give and that stays inside, and no confinement.
+///
+/// Not `--privileged`, even where the engine allows it: that brings all devices of the host, and user data that formats an
+/// instance store would format the second disk of whoever runs it.
 fn allow(host: &mut HostConfig, privileges: &Privileges) {
-    if privileges.privileged {
-        host.privileged = Some(true);
-        return;
-    }
     let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
     host.privileged = Some(false);
     host.cap_add = Some(vec!["ALL".to_owned()]);
@@ -75,8 +74,8 @@ fn allow(host: &mut HostConfig, privileges: &Privileges) {
     }]);
 }
 
-/// Capabilities that reach past the container: the clock and the modules of the kernel are the host's. `--privileged` gives them all
-/// the same, and there the entry program drops them.
+/// Capabilities that reach past the container: the clock and the modules of the kernel are the host's. The entry program looks that
+/// they are gone.
 const OF_THE_HOST: [&str; 2] = ["SYS_MODULE", "SYS_TIME"];
 
 fn dropped(privileges: &Privileges) -> Vec<String> {
@@ -104,6 +103,26 @@ mod tests {
         allow(&mut host, &privileges);
         assert_eq!(host.cap_drop.unwrap(), ["SYS_RESOURCE", "SYS_MODULE", "SYS_TIME"]);
         assert_eq!(host.privileged, Some(false));
+    }
+
+    #[test]
+    fn an_engine_that_allows_everything_gives_no_device_clock_or_module_of_the_host() {
+        let mut host = HostConfig::default();
+        let privileges = Privileges {
+            privileged: true,
+            dropped: Vec::new(),
+        };
+        allow(&mut host, &privileges);
+        assert_eq!(host.privileged, Some(false));
+        assert_eq!(host.cap_add.unwrap(), ["ALL"]);
+        assert_eq!(host.cap_drop.unwrap(), ["SYS_MODULE", "SYS_TIME"]);
+        let devices: Vec<_> = host
+            .devices
+            .unwrap()
+            .into_iter()
+            .filter_map(|device| device.path_on_host)
+            .collect();
+        assert_eq!(devices, ["/dev/kmsg"]);
     }
 
     #[test]
