@@ -256,3 +256,23 @@ fn a_reader_that_went_away_is_no_panic() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), said(&output)), (Some(0), String::new()));
 }
+
+#[test]
+fn a_factor_of_time_that_is_none_is_refused_before_anything_is_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let flag = nodejoin(folder.path(), &["doctor", "--time-factor", "0.5"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
+    let variable = command
+        .arg("doctor")
+        .env("NODEJOIN_TIME_FACTOR", "slow")
+        .output()
+        .unwrap();
+    for (output, value) in [(flag, "0.5"), (variable, "slow")] {
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(
+            text.contains("a number from 1 to 1000") && text.contains(value),
+            "{text}"
+        );
+    }
+}
