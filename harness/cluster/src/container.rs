@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 
-use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::Run;
 
 use crate::ClusterError;
@@ -21,11 +20,6 @@ impl Container {
 
     pub(crate) fn id(&self) -> &str {
         &self.id
-    }
-
-    /// By what limits are multiplied on its engine's machine.
-    pub(crate) fn time_factor(&self) -> TimeFactor {
-        self.run.engine().time_factor()
     }
 
     /// Sends what its programs send to `address` to the container at `via`.

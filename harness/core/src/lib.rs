@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `scenario` | what a file asks for, and what is wrong with it (`yaml`, `schema`, `problem`, `files`) |
 //! | `overlay` | which files of somebody's checkout lie where in the node |
+//! | `architecture` | which processor, by everybody's name for it |
 //! | `time_factor` | by what limits are multiplied on a slow machine |
 //! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `fault`, `expect`) |
 //! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
@@ -21,6 +22,7 @@
 //! | `event`, `exit_code` | what a run tells while it works and at its end |
 //! | `redact` | what must never be told |
 
+pub mod architecture;
 pub mod cidr;
 pub mod diagnosis;
 mod document;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
+use nodejoin_core::architecture::Architecture;
 use nodejoin_core::time_factor::TimeFactor;
 use testcontainers::core::client::docker_client_instance;
 use tokio::sync::Mutex;
@@ -52,6 +53,8 @@ pub struct Facts {
     pub cgroup_driver: String,
     /// Such as `overlay2`.
     pub storage_driver: String,
+    /// Who keeps the images.
+    pub image_store: ImageStore,
     /// Such as `name=seccomp,profile=default`.
     pub security_options: Vec<String>,
     /// Processors.
@@ -66,6 +69,16 @@ pub struct Facts {
     pub operating_system: String,
     /// The folder of its data.
     pub root: PathBuf,
+}
+
+/// Who keeps an engine's images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ImageStore {
+    /// Docker itself: the id of an image is the hash of its configuration.
+    #[default]
+    Docker,
+    /// containerd, the default from Docker 29 on: the id of an image is the hash of its manifest.
+    Containerd,
 }
 
 impl Engine {
@@ -155,6 +168,15 @@ impl Engine {
         self.inner.host.starts_with("unix://") || self.inner.host.starts_with('/')
     }
 
+    /// Its processor, for something that is wanted for it.
+    pub(crate) fn architecture(
+        &self,
+        what: &'static str,
+        instead: &'static str,
+    ) -> Result<Architecture, DockerError> {
+        architecture(&self.facts().architecture, what, instead)
+    }
+
     /// The newest API that it speaks, as numbers.
     pub(crate) fn api_version(&self) -> (usize, usize) {
         parse_api(&self.facts().api_version).unwrap_or(OLDEST_API)
@@ -204,6 +226,7 @@ fn read(info: SystemInfo, api_version: String) -> Facts {
             .cgroup_driver
             .map(|driver| driver.to_string())
             .unwrap_or_default(),
+        image_store: image_store(info.driver_status.as_deref().unwrap_or_default()),
         storage_driver: info.driver.unwrap_or_default(),
         security_options: info.security_options.unwrap_or_default(),
         cpus: info.ncpu.unwrap_or_default().unsigned_abs(),
@@ -212,6 +235,24 @@ fn read(info: SystemInfo, api_version: String) -> Facts {
         kernel: info.kernel_version.unwrap_or_default(),
         operating_system: info.operating_system.unwrap_or_default(),
         root: info.docker_root_dir.unwrap_or_default().into(),
+    }
+}
+
+fn architecture(name: &str, what: &'static str, instead: &'static str) -> Result<Architecture, DockerError> {
+    let named = name.parse();
+    named.map_err(|source| DockerError::Architecture {
+        what,
+        instead,
+        source,
+    })
+}
+
+/// What Docker says of its driver: with containerd's store, that it is a snapshotter of containerd's.
+fn image_store(driver_status: &[Vec<String>]) -> ImageStore {
+    let is_containerd = |row: &Vec<String>| matches!(&row[..], [key, value] if key == "driver-type" && value.starts_with("io.containerd.snapshotter."));
+    match driver_status.iter().any(is_containerd) {
+        true => ImageStore::Containerd,
+        false => ImageStore::Docker,
     }
 }
 
@@ -233,6 +274,45 @@ mod tests {
         let refused = of("0").unwrap_err();
         assert!(refused.to_string().contains("NODEJOIN_TIME_FACTOR"), "{refused}");
         assert!(refused.hint().is_some());
+    }
+
+    #[test]
+    fn the_keeper_of_images_is_read_from_what_docker_says_of_its_driver() {
+        let rows = |rows: &[(&str, &str)]| -> Vec<Vec<String>> {
+            rows.iter()
+                .map(|(key, value)| vec![(*key).to_owned(), (*value).to_owned()])
+                .collect()
+        };
+        for (status, wanted) in [
+            (
+                rows(&[("driver-type", "io.containerd.snapshotter.v1")]),
+                ImageStore::Containerd,
+            ),
+            (
+                rows(&[("Backing Filesystem", "extfs"), ("Supports d_type", "true")]),
+                ImageStore::Docker,
+            ),
+            (rows(&[]), ImageStore::Docker),
+            (vec![vec!["driver-type".to_owned()]], ImageStore::Docker),
+        ] {
+            assert_eq!(image_store(&status), wanted, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_processor_is_an_error_that_says_what_to_set() {
+        let instead = "set NODEJOIN_ASSETS to a folder with the programs for it";
+        let of = |name: &str| architecture(name, "release of Kubernetes", instead);
+        assert_eq!(of("x86_64").unwrap(), Architecture::X86_64);
+        assert_eq!(of("aarch64").unwrap(), Architecture::Aarch64);
+        let refused = of("riscv64").unwrap_err();
+        let said = crate::teardown::chain(&refused);
+        assert!(
+            said.starts_with("there is no release of Kubernetes for"),
+            "{said}"
+        );
+        assert!(said.contains("`riscv64`"), "{said}");
+        assert_eq!(refused.hint().as_deref(), Some(instead));
     }
 
     #[test]

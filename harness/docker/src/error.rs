@@ -21,7 +21,9 @@ pub enum DockerError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The engine speaks an API that is too old.
-    #[error("the container engine {version} speaks API {api}, and 1.41 is the oldest that will do")]
+    #[error(
+        "the container engine {version} speaks API {api}, and 1.41 (Docker 20.10) is the oldest that will do"
+    )]
     TooOld {
         /// Its version.
         version: String,
@@ -137,6 +139,17 @@ pub enum DockerError {
         /// Why.
         wrong: String,
     },
+    /// The engine's processor is one that nothing is published for.
+    #[error("there is no {what} for the container engine's processor")]
+    Architecture {
+        /// What is wanted.
+        what: &'static str,
+        /// What can be set instead.
+        instead: &'static str,
+        /// The processor.
+        #[source]
+        source: nodejoin_core::architecture::UnknownArchitecture,
+    },
     /// A version that is none.
     #[error("`{value}` is no version of Kubernetes such as `v1.20.2`")]
     Version {
@@ -195,6 +208,7 @@ impl DockerError {
                  and tag it as `nodejoin/base:<the tag above>`"
             }
             Self::Assets { .. } => "put the programs there, or unset the variable",
+            Self::Architecture { instead, .. } => instead,
             Self::TimeFactor(_) => "set it to a number such as `10`, or unset it",
             Self::Program { .. } => "it must be a Linux program of this machine's architecture",
             Self::Version { .. } => "see https://kubernetes.io/releases for versions",

@@ -38,7 +38,7 @@ mod subnet;
 mod sweep;
 mod teardown;
 
-pub use engine::{Engine, Facts};
+pub use engine::{Engine, Facts, ImageStore};
 pub use error::DockerError;
 pub use exec::{ExecOutput, Lines};
 pub use images::{ImageEvent, ImageRef, Images, ListedImage, Progress, Pruned};

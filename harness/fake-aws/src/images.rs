@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use nodejoin_core::architecture::Architecture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -196,11 +197,9 @@ fn header(kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
 }
 
 fn config(command: &[&str], layers: &[Layer]) -> Value {
-    let architecture = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
+    // The runtime of a node takes an image for its own processor, which is this process': both are on one machine.
+    let here = std::env::consts::ARCH;
+    let architecture = here.parse::<Architecture>().map_or(here, Architecture::go);
     json!({
         "architecture": architecture,
         "os": "linux",

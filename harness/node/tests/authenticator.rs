@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::str::FromStr as _;
+
+use nodejoin_core::architecture::Architecture;
 
 /// Serves `released\n` for the program and the given sum in its list, to as many requests as come.
 fn serve(sum: String) -> String {
@@ -39,16 +43,31 @@ fn serve(sum: String) -> String {
 }
 
 fn run(url: &str, to: &Path) -> Output {
+    run_with(url, to, None)
+}
+
+/// The same with a folder first on PATH.
+fn run_with(url: &str, to: &Path, first: Option<&Path>) -> Output {
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/images/nodes/al2/released-authenticator");
     std::fs::write(to, "ours\n").unwrap();
     Command::new("bash")
         .arg(script)
         .arg(to)
+        .env("PATH", path(first))
         .env("AUTHENTICATOR_URL", url)
         .env("no_proxy", "127.0.0.1")
         .output()
         .unwrap()
+}
+
+fn path(first: Option<&Path>) -> OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let folders = first
+        .map(Path::to_owned)
+        .into_iter()
+        .chain(std::env::split_paths(&own));
+    std::env::join_paths(folders).unwrap()
 }
 
 fn sum_of(text: &str) -> String {
@@ -72,6 +91,32 @@ fn a_release_whose_sum_is_right_takes_the_place_of_ours() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert_eq!(std::fs::read_to_string(to).unwrap(), "released\n");
+}
+
+#[test]
+fn each_processor_has_its_release_and_another_keeps_ours() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (machine, content) in [
+        ("x86_64", "released\n"),
+        ("aarch64", "released\n"),
+        ("riscv64", "ours\n"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let uname = folder.path().join("uname");
+        std::fs::write(&uname, format!("#!/bin/sh\necho {machine}\n")).unwrap();
+        std::fs::set_permissions(&uname, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let to = folder.path().join("aws-iam-authenticator");
+        let output = run_with(&serve(sum_of("released\n")), &to, Some(folder.path()));
+        assert!(output.status.success(), "{machine}");
+        assert_eq!(std::fs::read_to_string(to).unwrap(), content, "{machine}");
+        let named = Architecture::from_str(machine).map(Architecture::go);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(
+            named.is_ok(),
+            said.contains("is the released one"),
+            "{machine}: {said}"
+        );
+    }
 }
 
 #[test]

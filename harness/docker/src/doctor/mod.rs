@@ -3,12 +3,14 @@
 mod host;
 mod reach;
 
+use nodejoin_core::architecture::Architecture;
 use nodejoin_core::time_factor::TimeFactor;
 use serde::Serialize;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Facts, ImageStore};
 use crate::error::DockerError;
 use crate::images::Images;
+use crate::privileges::Privileges;
 use crate::settings::ImageSettings;
 use crate::sweep::sweep;
 use crate::teardown::chain;
@@ -86,7 +88,7 @@ pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckRes
     };
     let images = Images::new(engine.clone(), settings.clone(), std::sync::Arc::new(|_| ()));
     let image = images.shell_image().await;
-    let mut results = facts(&engine);
+    let mut results = facts(engine.facts());
     results.push(privileges(&engine, image.as_deref()).await);
     results.extend(Host::look(&engine, image.as_deref()).await.check());
     results.push(built(&images).await);
@@ -95,18 +97,30 @@ pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckRes
     results
 }
 
-fn facts(engine: &Engine) -> Vec<CheckResult> {
-    let facts = engine.facts();
-    let engine = format!(
-        "{} with API {}, on {}, kernel {}",
-        facts.server_version, facts.api_version, facts.operating_system, facts.kernel
-    );
+fn facts(facts: &Facts) -> Vec<CheckResult> {
     vec![
-        CheckResult::ok("engine", engine),
+        version(facts),
         rootless(&facts.security_options),
         cgroups(facts),
         storage(&facts.storage_driver),
+        image_store(facts.image_store),
     ]
+}
+
+/// An engine that is too old never comes so far: connecting to it fails, and says so.
+fn version(facts: &Facts) -> CheckResult {
+    let seen = format!(
+        "{} with API {} (the oldest that will do is 20.10 with API 1.41), on {}, {}, kernel {}",
+        facts.server_version, facts.api_version, facts.operating_system, facts.architecture, facts.kernel
+    );
+    match facts.architecture.parse::<Architecture>() {
+        Ok(_) => CheckResult::ok("engine", seen),
+        Err(unknown) => CheckResult::warn(
+            "engine",
+            format!("{seen}; {unknown}: nothing can be downloaded or made for it"),
+            "set NODEJOIN_BASE to an image of Debian for it, and NODEJOIN_ASSETS to a folder with the programs of Kubernetes",
+        ),
+    }
 }
 
 fn rootless(options: &[String]) -> CheckResult {
@@ -120,7 +134,7 @@ fn rootless(options: &[String]) -> CheckResult {
     }
 }
 
-fn cgroups(facts: &crate::engine::Facts) -> CheckResult {
+fn cgroups(facts: &Facts) -> CheckResult {
     let seen = format!("version {}, driver {}", facts.cgroup_version, facts.cgroup_driver);
     match facts.cgroup_version {
         1 => CheckResult::warn(
@@ -143,27 +157,45 @@ fn storage(driver: &str) -> CheckResult {
     }
 }
 
+fn image_store(store: ImageStore) -> CheckResult {
+    let seen = match store {
+        ImageStore::Docker => "Docker's own",
+        ImageStore::Containerd => "containerd's: images are named by their manifests, and take more disk",
+    };
+    CheckResult::ok("image store", seen)
+}
+
 async fn privileges(engine: &Engine, image: Option<&str>) -> CheckResult {
     const NAME: &str = "privileges";
     let Some(image) = image else {
         return not_checked(NAME);
     };
     match engine.privileges(image).await {
-        Ok(allowed) if allowed.privileged => CheckResult::ok(NAME, "--privileged works"),
-        Ok(allowed) if allowed.dropped.iter().all(|it| it == "SYS_RESOURCE") => CheckResult::warn(
-            NAME,
+        Ok(allowed) => allowance(NAME, &allowed),
+        Err(error) => CheckResult::failed(NAME, &error),
+    }
+}
+
+fn allowance(name: &'static str, allowed: &Privileges) -> CheckResult {
+    if allowed.privileged {
+        let seen = "--privileged works; nodes get its capabilities but for the clock and the modules, and none of the host's devices";
+        return CheckResult::ok(name, seen);
+    }
+    match &allowed.dropped[..] {
+        [] => CheckResult::ok(
+            name,
+            "--privileged is refused; nodes get every capability all the same",
+        ),
+        [only] if only == "SYS_RESOURCE" => CheckResult::warn(
+            name,
             "--privileged is refused: the host lacks CAP_SYS_RESOURCE; nodes get everything else, and a `runc` that clamps the limits of pods",
             "nothing must be set; reports name the deviation",
         ),
-        Ok(allowed) => CheckResult::warn(
-            NAME,
-            format!(
-                "--privileged is refused: the host lacks {}",
-                allowed.dropped.join(", ")
-            ),
+        dropped => CheckResult::warn(
+            name,
+            format!("--privileged is refused: the host lacks {}", dropped.join(", ")),
             "a node may not work without them: use a host that has them",
         ),
-        Err(error) => CheckResult::failed(NAME, &error),
     }
 }
 
@@ -205,18 +237,104 @@ pub(crate) fn not_checked(name: &'static str) -> CheckResult {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_first_control_groups_are_for_older_kubelets() {
-        let facts = crate::engine::Facts {
-            cgroup_version: 1,
-            ..Default::default()
-        };
-        assert_eq!(cgroups(&facts).state, State::Warn);
-        let facts = crate::engine::Facts {
+    fn seen_of(change: impl FnOnce(&mut Facts)) -> Vec<CheckResult> {
+        let mut engine = Facts {
+            server_version: "26.1.5".to_owned(),
+            api_version: "1.45".to_owned(),
+            architecture: "aarch64".to_owned(),
             cgroup_version: 2,
-            ..Default::default()
+            cgroup_driver: "systemd".to_owned(),
+            storage_driver: "overlay2".to_owned(),
+            ..Facts::default()
         };
-        assert_eq!(cgroups(&facts).state, State::Ok);
+        change(&mut engine);
+        facts(&engine)
+    }
+
+    #[test]
+    fn each_fact_of_an_engine_is_told_and_judged() {
+        type Change = fn(&mut Facts);
+        let table: [(&str, Change, State, &str); 10] = [
+            (
+                "engine",
+                |_| (),
+                State::Ok,
+                "26.1.5 with API 1.45 (the oldest that will do is 20.10",
+            ),
+            (
+                "engine",
+                |facts| facts.architecture = "riscv64".to_owned(),
+                State::Warn,
+                "`riscv64`",
+            ),
+            ("control groups", |_| (), State::Ok, "version 2, driver systemd"),
+            (
+                "control groups",
+                |facts| facts.cgroup_version = 1,
+                State::Warn,
+                "version 1",
+            ),
+            ("storage driver", |_| (), State::Ok, "overlay2"),
+            (
+                "storage driver",
+                |facts| facts.storage_driver = "fuse-overlayfs".to_owned(),
+                State::Ok,
+                "fuse-overlayfs",
+            ),
+            (
+                "storage driver",
+                |facts| facts.storage_driver = "overlayfs".to_owned(),
+                State::Ok,
+                "overlayfs",
+            ),
+            (
+                "storage driver",
+                |facts| facts.storage_driver = "vfs".to_owned(),
+                State::Warn,
+                "vfs",
+            ),
+            ("image store", |_| (), State::Ok, "Docker's own"),
+            (
+                "image store",
+                |facts| facts.image_store = ImageStore::Containerd,
+                State::Ok,
+                "containerd's",
+            ),
+        ];
+        for (name, change, state, seen) in table {
+            let results = seen_of(change);
+            let result = results.iter().find(|result| result.name == name).unwrap();
+            assert_eq!(result.state, state, "{result:?}");
+            assert!(result.seen.contains(seen), "{result:?}");
+            assert_eq!(result.remedy.is_some(), state != State::Ok, "{result:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_engine_allows_is_told_and_judged() {
+        let table: [(bool, &[&str], State, &str); 4] = [
+            (true, &[], State::Ok, "--privileged works"),
+            (false, &[], State::Ok, "every capability all the same"),
+            (false, &["SYS_RESOURCE"], State::Warn, "clamps the limits of pods"),
+            (
+                false,
+                &["NET_ADMIN", "SYS_ADMIN"],
+                State::Warn,
+                "lacks NET_ADMIN, SYS_ADMIN",
+            ),
+        ];
+        for (privileged, dropped, state, seen) in table {
+            let allowed = Privileges {
+                privileged,
+                dropped: dropped.iter().map(|&name| name.to_owned()).collect(),
+            };
+            let result = allowance("privileges", &allowed);
+            assert_eq!(
+                (result.state, result.remedy.is_some()),
+                (state, state != State::Ok)
+            );
+            assert!(result.seen.contains(seen), "{result:?}");
+        }
     }
 
     #[test]

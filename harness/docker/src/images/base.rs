@@ -137,7 +137,10 @@ impl Workshop {
             Ok(tool) => tool,
             Err(why) => return Err(give_up(why)),
         };
-        let (tree, end) = match tool.run(&self.settings, bench).await {
+        let architecture = self
+            .engine
+            .architecture("base image", "set NODEJOIN_BASE to an image of Debian for it")?;
+        let (tree, end) = match tool.run(&self.settings, architecture, bench).await {
             Ok(running) => running,
             Err(why) => return Err(give_up(why)),
         };

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use bytes::Bytes;
 use futures::Stream;
+use nodejoin_core::architecture::Architecture;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio_util::io::ReaderStream;
@@ -63,6 +64,7 @@ impl Mmdebstrap {
     pub(crate) async fn run(
         &self,
         settings: &ImageSettings,
+        architecture: Architecture,
         bench: &mut Bench,
     ) -> Result<
         (
@@ -80,6 +82,7 @@ impl Mmdebstrap {
         if let Some(keyring) = &self.keyring {
             command.arg(format!("--keyring={}", keyring.display()));
         }
+        command.arg(format!("--architectures={}", architecture.debian()));
         command.args(["bookworm", "-", &settings.debian_mirror]);
         let mut child = start(&mut command)?;
         let (Some(tree), Some(said)) = (child.stdout.take(), child.stderr.take()) else {

@@ -88,7 +88,8 @@ impl Workshop {
             .iter()
             .filter_map(|image| image.labels.get(labels::KUBERNETES))
         {
-            kubernetes.insert(self.release_target(version)?.image());
+            // Nor where nothing is released for the engine's processor.
+            kubernetes.extend(self.release_target(version).ok().map(|target| target.image()));
         }
         let mut current = HashSet::from([base.clone()]);
         for folder in folders() {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use nodejoin_core::architecture::Architecture;
+
 use crate::error::DockerError;
 use crate::images::ImageRef;
 use crate::images::programs::{files_of, read_version, target, version};
@@ -74,18 +76,11 @@ impl Workshop {
         Ok(Release::of(&self.settings, version, self.architecture()?, factor))
     }
 
-    /// The engine's architecture, as Go names it.
+    /// The engine's architecture, as releases name it.
     fn architecture(&self) -> Result<&'static str, DockerError> {
-        match self.engine.facts().architecture.as_str() {
-            "x86_64" | "amd64" => Ok("amd64"),
-            "aarch64" | "arm64" => Ok("arm64"),
-            other => Err(DockerError::Unexpected {
-                object: "the container engine".to_owned(),
-                wrong: format!(
-                    "runs on `{other}`, for which there is no release of Kubernetes; set NODEJOIN_ASSETS"
-                ),
-            }),
-        }
+        let instead = "set NODEJOIN_ASSETS to a folder with the programs for it";
+        let known = self.engine.architecture("release of Kubernetes", instead);
+        known.map(Architecture::go)
     }
 
     pub(crate) fn release_target(&self, version: &str) -> Result<Target, DockerError> {

@@ -218,3 +218,31 @@ fn make_executable(file: &Path) -> std::io::Result<()> {
 fn make_executable(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::architecture::Architecture;
+
+    use super::*;
+
+    #[test]
+    fn a_release_is_that_of_the_engines_processor() {
+        let wanted = [
+            "https://dl.k8s.io/release/v1.29.4/bin/linux/amd64/kubelet",
+            "https://dl.k8s.io/release/v1.29.4/bin/linux/arm64/kubelet",
+        ];
+        for (architecture, wanted) in Architecture::ALL.into_iter().zip(wanted) {
+            let settings = ImageSettings::with_cache("/cache");
+            let release = Release::of(&settings, "v1.29.4", architecture.go(), TimeFactor::ONE);
+            assert_eq!(release.url("kubelet"), wanted);
+        }
+    }
+
+    #[test]
+    fn the_patience_with_servers_is_multiplied_too() {
+        let settings = ImageSettings::with_cache("/cache");
+        let release = Release::of(&settings, "v1.29.4", "amd64", "3".parse().unwrap());
+        assert_eq!(release.idle_limit, IDLE * 3);
+        assert_eq!(release.connect_limit, settings.connect_limit * 3);
+    }
+}
