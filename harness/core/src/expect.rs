@@ -142,6 +142,9 @@ pub struct CallRange {
     pub min: Option<u32>,
     /// At most so often.
     pub max: Option<u32>,
+    /// Counts only the calls whose subject contains this text: what the caller asked about, such as a cluster's name, or
+    /// `STACK/RESOURCE STATUS` of a signal to CloudFormation.
+    pub subject: Option<String>,
 }
 
 /// A file of the node.

@@ -142,7 +142,7 @@ pub(crate) mod tests {
             status,
             error: None,
             message: None,
-            subject: None,
+            subject: (service == Service::Eks).then(|| "demo".to_owned()),
             known: true,
             fault: None,
             authorization: None,

@@ -85,6 +85,8 @@ pub enum Cause {
     DescribeFailed,
     /// The user data or the bootstrap script ended with an error.
     ScriptFailed,
+    /// The user data was still running at the limit.
+    UserDataNotDone,
     /// The kubelet was never started.
     KubeletNeverStarted,
     /// The kubelet refuses a label given on its command line.

@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `instance.rs` | metadata service, user data that never ran, script parts |
 //! | `script.rs` | AWS calls of the script, the script's own end, a kubelet that was never started |
+//! | `ending.rs` | user data whose error is hidden, or that does not end |
 //! | `kubelet.rs` | what the kubelet refuses, or ends of |
 //! | `identity.rs` | who the node is to the authenticator and to the API server |
 //! | `cluster.rs` | what comes after registration |
 
 mod cluster;
+mod ending;
 mod identity;
 mod instance;
 mod kubelet;
@@ -59,6 +61,7 @@ const RULES: &[Rule] = &[
     kubelet::exits,
     kubelet::endpoint_unreachable,
     script::failed,
+    ending::error_is_hidden,
     script::kubelet_never_started,
 ];
 
@@ -78,7 +81,9 @@ pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
     if scene.reached == Some(Phase::Ready) {
         return None;
     }
-    Some(find(plan, observation).map_or_else(|| unknown(&scene), |finding| finding.diagnosis))
+    // Until the end it is no cause that user data still runs.
+    let found = find(plan, observation).or_else(|| ending::is_not_done(&scene));
+    Some(found.map_or_else(|| unknown(&scene), |finding| finding.diagnosis))
 }
 
 fn unknown(scene: &Scene<'_>) -> Diagnosis {

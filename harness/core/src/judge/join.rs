@@ -169,7 +169,7 @@ pub(super) fn aws(expect: &Expect, observation: &Observation) -> Vec<Check> {
     let mut checks: Vec<Check> = expect
         .aws
         .iter()
-        .map(|(name, wanted)| count(name, wanted, &made))
+        .map(|(name, wanted)| count(name, wanted, observation))
         .collect();
     if !expect.aws_order.is_empty() {
         checks.push(order(&expect.aws_order, &made));
@@ -182,23 +182,42 @@ pub(crate) fn name_of(call: &AwsCall) -> String {
     format!("{}.{}", call.service.word(), call.operation)
 }
 
-fn count(name: &str, wanted: &CallsExpect, made: &[String]) -> Check {
-    let seen = made.iter().filter(|call| is_called(name, call)).count();
-    let (min, max) = match wanted {
-        CallsExpect::Count(count) => (*count, *count),
-        CallsExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
+fn count(name: &str, wanted: &CallsExpect, observation: &Observation) -> Check {
+    let (min, max, subject) = match wanted {
+        CallsExpect::Count(count) => (*count, *count, None),
+        CallsExpect::Range(range) => (
+            range.min.unwrap_or(0),
+            range.max.unwrap_or(u32::MAX),
+            range.subject.as_deref(),
+        ),
     };
+    let is_about = |call: &AwsCall| {
+        subject.is_none_or(|wanted| call.subject.as_deref().is_some_and(|seen| seen.contains(wanted)))
+    };
+    let named: Vec<&AwsCall> = calls(observation)
+        .filter(|call| is_called(name, &name_of(call)))
+        .collect();
+    let seen = named.iter().filter(|call| is_about(call)).count();
     let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
     let expected = match (min, max) {
         (min, max) if min == max => times(min),
         (min, u32::MAX) => format!("{} or more", times(min)),
         (min, max) => format!("{min} to {}", times(max)),
     };
+    let about = subject
+        .map(|subject| format!(" about `{subject}`"))
+        .unwrap_or_default();
+    let others: Vec<&str> = named.iter().filter_map(|call| call.subject.as_deref()).collect();
+    let others = if held || subject.is_none() || others.is_empty() {
+        String::new()
+    } else {
+        format!("; there were: {}", others.join(", "))
+    };
     check(
         format!("aws.{name}"),
         held,
-        expected,
-        times(u32::try_from(seen).unwrap_or(u32::MAX)),
+        format!("{expected}{about}"),
+        format!("{}{others}", times(u32::try_from(seen).unwrap_or(u32::MAX))),
     )
 }
 

@@ -317,6 +317,28 @@ fn each_cause_is_told_from_its_evidence() {
             vec!["denied the serving certificate", "192.168.40.16"],
         ),
         (
+            vec![
+                boot(),
+                imds(),
+                cloud("base64: invalid input"),
+                cloud("Exited with error on line 388"),
+                done("DataSourceEc2Local"),
+            ],
+            Cause::ScriptFailed,
+            Phase::Metadata,
+            vec![
+                "ended with an error (Exited with error on line 388)",
+                "cloud-init reports no failure",
+                "set -e",
+            ],
+        ),
+        (
+            vec![boot(), imds(), cloud("waiting for the cluster")],
+            Cause::UserDataNotDone,
+            Phase::Metadata,
+            vec!["still running", "waiting for the cluster", "limits.join_seconds"],
+        ),
+        (
             vec![boot()],
             Cause::Unknown,
             Phase::Booted,

@@ -136,6 +136,11 @@ const PAIRS: &[(&str, &str, &str)] = &[
         "aws.eks.DescribeCluster",
     ),
     (
+        "aws: { eks.DescribeCluster: { min: 1, subject: demo } }",
+        "aws: { eks.DescribeCluster: { min: 1, subject: another } }",
+        "aws.eks.DescribeCluster",
+    ),
+    (
         "aws: { imds.meta-data/*: { max: 1 } }",
         "aws: { imds.meta-data/*: { max: 0 } }",
         "aws.imds.meta-data/*",

@@ -150,6 +150,7 @@ fn stages(cause: Cause) -> (Phase, Phase) {
         Cause::UserDataNeverRan | Cause::MissingShebang => (Phase::Booted, Phase::Described),
         Cause::AccessDenied => (Phase::Booted, Phase::KubeletStarted),
         Cause::DescribeFailed | Cause::ScriptFailed => (Phase::Booted, Phase::Described),
+        Cause::UserDataNotDone => (Phase::Booted, Phase::Configured),
         Cause::KubeletNeverStarted => (Phase::Booted, Phase::Configured),
         Cause::LabelRefused | Cause::TaintInvalid => (Phase::KubeletStarted, Phase::KubeletStarted),
         Cause::MetadataTokenMissing => (Phase::Booted, Phase::Authenticated),
