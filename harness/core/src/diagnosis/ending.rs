@@ -35,6 +35,29 @@ fn is_end_of_script(line: &JournalLine) -> bool {
     !line.by_systemd && WORDS.iter().any(|words| line.message.contains(words))
 }
 
+/// systemd refuses the kubelet's unit as it stands on the disk, most often because of a drop-in.
+pub(super) fn unit_is_refused(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::KubeletStarted) {
+        return None;
+    }
+    let (at, line) = scene.systemd_of_kubelet().find(|(_, line)| {
+        line.message.contains("Refusing.") || line.message.contains("bad unit file setting")
+    })?;
+    let said = line.message.trim();
+    let because = format!("systemd refuses the kubelet's unit: {said}");
+    let remedy = if said.contains("more than one ExecStart=") {
+        "put an empty `ExecStart=` before the drop-in's own, which resets that of the unit"
+    } else {
+        "see `systemd-analyze verify kubelet.service` in the node"
+    };
+    scene.final_(
+        Cause::KubeletNeverStarted,
+        because,
+        &Evidence::journal(at, line),
+        remedy.to_owned(),
+    )
+}
+
 /// User data was still running when the harness gave up waiting.
 pub(super) fn is_not_done(scene: &Scene<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::KubeletStarted) || scene.user_data_done.is_some() || scene.exit().is_some() {

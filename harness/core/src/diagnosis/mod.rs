@@ -60,6 +60,7 @@ const RULES: &[Rule] = &[
     instance::metadata_token_missing,
     kubelet::exits,
     kubelet::endpoint_unreachable,
+    ending::unit_is_refused,
     script::failed,
     ending::error_is_hidden,
     script::kubelet_never_started,

@@ -333,6 +333,24 @@ fn each_cause_is_told_from_its_evidence() {
             ],
         ),
         (
+            vec![
+                boot(),
+                imds(),
+                systemd(
+                    "kubelet.service",
+                    "kubelet.service: Service has more than one ExecStart= setting, which is only allowed for Type=oneshot services. Refusing.",
+                ),
+                cloud("Runparts: 1 failures (runcmd) in 1 attempted commands"),
+            ],
+            Cause::KubeletNeverStarted,
+            Phase::Metadata,
+            vec![
+                "systemd refuses the kubelet's unit",
+                "more than one ExecStart=",
+                "empty `ExecStart=`",
+            ],
+        ),
+        (
             vec![boot(), imds(), cloud("waiting for the cluster")],
             Cause::UserDataNotDone,
             Phase::Metadata,
