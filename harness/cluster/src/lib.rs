@@ -21,11 +21,13 @@
 //! | `controllers` | what does EKS do in a cluster beside upstream? |
 //! | `tenants` | which scenarios share it? |
 //! | `pod` | does a pod on the node answer? |
+//! | `access_review` | what may a node do? |
 //!
 //! Life cycle: [`ControlPlane::start`], then any number of [`ControlPlane::admit`] and [`ControlPlane::withdraw`],
 //! then [`ControlPlane::shut_down`]. The container is recorded by the run, which removes it.
 
 mod access;
+mod access_review;
 mod audit;
 mod authenticator;
 mod certificates;

@@ -36,6 +36,44 @@ pub struct Expect {
     pub units: BTreeMap<String, String>,
     /// Whether the scenario's pod answered.
     pub pod: Option<PodExpect>,
+    /// What the API server's authorizers let the node do, by a SubjectAccessReview for the user and groups that its token gave.
+    pub access: Vec<AccessExpect>,
+}
+
+/// One thing that a node may or may not do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccessExpect {
+    /// Verb, such as `list`.
+    pub verb: String,
+    /// Resource in plural, such as `services`, with a subresource as `pods/log`.
+    pub resource: String,
+    /// API group, such as `discovery.k8s.io`; the core group where absent.
+    #[serde(default)]
+    pub group: String,
+    /// Namespace; all of them where absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Whether it is allowed.
+    pub allowed: bool,
+}
+
+impl AccessExpect {
+    /// As `kubectl auth can-i` would be asked: `list endpointslices.discovery.k8s.io`.
+    #[must_use]
+    pub fn question(&self) -> String {
+        let group = if self.group.is_empty() {
+            String::new()
+        } else {
+            format!(".{}", self.group)
+        };
+        let namespace = self
+            .namespace
+            .as_deref()
+            .map(|name| format!(" in {name}"))
+            .unwrap_or_default();
+        format!("{} {}{group}{namespace}", self.verb, self.resource)
+    }
 }
 
 /// Who the node was.

@@ -245,6 +245,17 @@ pub struct Collected {
     pub user_data: Option<UserDataResult>,
     /// Whether the scenario's pod answered, and what was seen instead.
     pub pod: Option<PodResult>,
+    /// What the node may do, in the order of the scenario's questions; `None` where it never had an identity.
+    pub access: Option<Vec<AccessResult>>,
+}
+
+/// An answer of the API server's authorizers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AccessResult {
+    /// Whether it is allowed.
+    pub allowed: bool,
+    /// What the authorizers say of it: the binding that allows it, for example.
+    pub reason: String,
 }
 
 /// A file of the node.

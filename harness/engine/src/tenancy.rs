@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt};
 use nodejoin_cluster::{ClusterEvent, ClusterFact, Tenant};
-use nodejoin_core::observation::{Collected, Observation, PodResult, What};
+use nodejoin_core::observation::{AccessResult, Collected, Observation, PodResult, What};
 use nodejoin_core::phases::KUBELET_SERVING;
 use nodejoin_core::plan::{Authority, Cni, Plan, UserDataEngine};
 use nodejoin_core::time_factor::TimeFactor;
@@ -155,12 +156,23 @@ impl<'a> Tenancy<'a> {
         } else {
             collect_served(node, &ask, seen, self.time_factor.limit(SERVED_LIMIT)).await?
         };
+        collected.access = self.access(seen).await?;
         if let Some(name) = node_name(seen) {
             // That the API server cannot reach the kubelet is an answer: the check that wants a value says so.
             collected.configz = self.ground.control_plane.configz(&name).await.ok();
             collected.pod = self.pod(&name).await?;
         }
         Ok(collected)
+    }
+
+    /// What the node may do, as the user that its token made it.
+    async fn access(&self, seen: &Observation) -> Result<Option<Vec<AccessResult>>, EngineError> {
+        let Some((user, groups)) = identity(seen) else {
+            return Ok(None);
+        };
+        let asked = self.plan.expect.access.iter();
+        let answers = asked.map(|asked| self.ground.control_plane.may(user, groups, asked));
+        Ok(Some(try_join_all(answers).await?))
     }
 
     async fn pod(&self, node: &str) -> Result<Option<PodResult>, EngineError> {
@@ -250,6 +262,16 @@ fn minor(version: &str) -> String {
         .take(2)
         .collect::<Vec<_>>()
         .join(".")
+}
+
+/// The user name and the groups of the last token that was accepted.
+fn identity(seen: &Observation) -> Option<(&str, &[String])> {
+    seen.timeline.iter().rev().find_map(|seen| match &seen.what {
+        What::Authentication(token) if token.accepted => {
+            Some((token.username.as_deref()?, token.groups.as_slice()))
+        }
+        _ => None,
+    })
 }
 
 fn node_name(seen: &Observation) -> Option<String> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{check, list};
-use crate::expect::{Expect, FileExpect, KubeletExpect, PodExpect, UserDataExpect};
+use crate::expect::{AccessExpect, Expect, FileExpect, KubeletExpect, PodExpect, UserDataExpect};
 use crate::observation::{Collected, CollectedFile, Observation, What};
 use crate::overlay::octal;
 use crate::phases::is_of_kubelet;
@@ -34,7 +34,40 @@ pub(super) fn machine(expect: &Expect, observation: &Observation) -> Vec<Check> 
             .flat_map(|wanted| user_data(wanted, collected)),
     );
     checks.extend(expect.pod.iter().flat_map(|wanted| pod(wanted, collected)));
+    checks.extend(access(&expect.access, collected));
     checks
+}
+
+/// What the node may do.
+fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
+    let word = |allowed: bool| if allowed { "allowed" } else { "not allowed" };
+    let answers = collected.access.as_deref();
+    let answers = (0..).map(|index| answers.and_then(|answers| answers.get(index)));
+    wanted
+        .iter()
+        .zip(answers)
+        .map(|(wanted, seen)| {
+            let key = format!("access.{}", wanted.question());
+            match seen {
+                Some(seen) => {
+                    let reason = Some(&seen.reason).filter(|reason| !reason.is_empty());
+                    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    check(
+                        key,
+                        seen.allowed == wanted.allowed,
+                        word(wanted.allowed),
+                        format!("{}{reason}", word(seen.allowed)),
+                    )
+                }
+                None => check(
+                    key,
+                    false,
+                    word(wanted.allowed),
+                    "not asked: the node never had an identity",
+                ),
+            }
+        })
+        .collect()
 }
 
 fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Check> {

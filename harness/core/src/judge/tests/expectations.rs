@@ -136,6 +136,11 @@ const PAIRS: &[(&str, &str, &str)] = &[
         "aws.eks.DescribeCluster",
     ),
     (
+        "access: [{ verb: list, resource: services, allowed: true }]",
+        "access: [{ verb: list, resource: services, allowed: false }]",
+        "access.list services",
+    ),
+    (
         "aws: { eks.DescribeCluster: { min: 1, subject: demo } }",
         "aws: { eks.DescribeCluster: { min: 1, subject: another } }",
         "aws.eks.DescribeCluster",

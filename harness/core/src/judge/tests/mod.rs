@@ -9,8 +9,8 @@ use serde_json::json;
 use super::judge;
 use crate::expect::Expect;
 use crate::observation::{
-    Audit, Certificate, Collected, CollectedFile, Observation, PodResult, Refusal, Served, UserDataResult,
-    What,
+    AccessResult, Audit, Certificate, Collected, CollectedFile, Observation, PodResult, Refusal, Served,
+    UserDataResult, What,
 };
 use crate::phases::tests::{accepted, join, journal, observed, serving};
 use crate::plan::{Plan, tests};
@@ -114,6 +114,10 @@ pub(super) fn whole() -> Observation {
                 answered: true,
                 detail: "Running".into(),
             }),
+            access: Some(vec![AccessResult {
+                allowed: true,
+                reason: String::new(),
+            }]),
         }),
         ..observed(whats)
     }
