@@ -9,6 +9,7 @@ use libtest_mimic::{Failed, Trial};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::files::Disk;
 use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::require::Require;
 use nodejoin_core::scenario;
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::{Engine, ImageSettings};
@@ -215,6 +216,7 @@ fn settings() -> Settings {
     Settings {
         images: ImageSettings::from_lookup(|name| std::env::var(name).ok()),
         control_plane: control_plane(),
+        require: require(),
         artifacts: artifacts(),
         jobs: 1,
         keep: Keep::Never,
@@ -228,6 +230,14 @@ fn control_plane() -> Option<ProviderName> {
         word.parse()
             .unwrap_or_else(|error| panic!("NODEJOIN_CONTROL_PLANE: {error}")),
     )
+}
+
+/// As the command reads it.
+fn require() -> Require {
+    let words = std::env::var("NODEJOIN_REQUIRE").unwrap_or_default();
+    words
+        .parse()
+        .unwrap_or_else(|error| panic!("NODEJOIN_REQUIRE: {error}"))
 }
 
 fn artifacts() -> PathBuf {

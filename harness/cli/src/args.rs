@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::require::Require;
 use nodejoin_core::time_factor::{NoTimeFactor, TimeFactor};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
@@ -86,6 +87,15 @@ pub struct Run {
     /// Who runs the API server: local, k3s, kind or external; where absent, each scenario says
     #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
     pub control_plane: Option<ProviderName>,
+    /// Control planes that must be there, with commas: where one of them cannot be had, its scenarios are errored, not skipped
+    #[arg(
+        long,
+        value_name = "PROVIDERS",
+        default_value = "",
+        hide_default_value = true,
+        env = "NODEJOIN_REQUIRE"
+    )]
+    pub require: Require,
     /// Where images and programs come from
     #[command(flatten)]
     pub images: ImageArgs,

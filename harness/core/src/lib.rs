@@ -20,6 +20,7 @@
 //! | `judge` | whether there is more to wait for, and what the `verdict` is |
 //! | `diagnosis` | why it stopped |
 //! | `event`, `exit_code` | what a run tells while it works and at its end |
+//! | `require` | which control planes must be there |
 //! | `redact` | what must never be told |
 
 pub mod architecture;
@@ -43,6 +44,7 @@ pub mod problem;
 pub mod provider;
 pub mod redact;
 mod report;
+pub mod require;
 pub mod scenario;
 pub mod schema;
 pub mod settings_file;

@@ -37,6 +37,16 @@ pub enum EngineError {
         /// Its name.
         name: nodejoin_core::plan::ProviderName,
     },
+    /// What a provider is made of is not here. Where nobody requires it, its scenarios are skipped.
+    #[error("the control plane `{name}` cannot be had here: {reason}")]
+    Unavailable {
+        /// Its name.
+        name: nodejoin_core::plan::ProviderName,
+        /// What is missing.
+        reason: String,
+        /// How to get it.
+        hint: String,
+    },
     /// A file of the run could not be written.
     #[error("could not write `{path}`")]
     Write {
@@ -60,6 +70,7 @@ impl EngineError {
             Self::Fakes(error) => error.hint(),
             Self::UserData { source, .. } => Some(source.hint()),
             Self::NoProvider { .. } => Some("choose `--control-plane local`".to_owned()),
+            Self::Unavailable { hint, .. } => Some(hint.clone()),
             Self::Write { .. } => Some("give another folder with `--artifacts-dir`".to_owned()),
         }
     }

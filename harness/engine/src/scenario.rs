@@ -57,6 +57,7 @@ pub(crate) async fn run(
     let (ground, image) = match started {
         Prepared::Ready(ground, image) => (ground, image),
         Prepared::Skipped(reason) => return Ok(Ended::bare(Outcome::Skipped(reason))),
+        Prepared::Unavailable(outcome) => return Ok(Ended::bare(outcome)),
     };
     harness.events.send(RunEvent::ScenarioStarted {
         scenario: plan.id.clone(),
@@ -77,6 +78,8 @@ pub(crate) async fn run(
 enum Prepared {
     Ready(Arc<Ground>, ImageRef),
     Skipped(String),
+    /// There is no such control plane here: skipped, or errored where it is required.
+    Unavailable(Outcome),
 }
 
 /// Brings the ground and the node's image, and says when the plan is not for them.
@@ -89,10 +92,17 @@ async fn prepare(harness: &Harness, plan: &Plan) -> Result<Prepared, EngineError
     if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
         return Ok(Prepared::Skipped(reason));
     }
-    let ground = harness
-        .ground(plan, provider)
-        .await
-        .map_err(EngineError::Shared)?;
+    let ground = match harness.ground(plan, provider).await {
+        Ok(ground) => ground,
+        Err(error) if matches!(*error, EngineError::Unavailable { .. }) => {
+            let outcome = harness
+                .settings
+                .require
+                .outcome(provider, &harness::with_hint(&error));
+            return Ok(Prepared::Unavailable(outcome));
+        }
+        Err(error) => return Err(EngineError::Shared(error)),
+    };
     let skipped = not_for(
         "Kubernetes",
         plan.kubernetes.as_ref(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::require::Require;
 use nodejoin_docker::ImageSettings;
 
 /// Settings of one run, resolved from flags and environment at the edge.
@@ -12,6 +13,8 @@ pub struct Settings {
     pub images: ImageSettings,
     /// Who runs the control planes; where nobody was chosen, each scenario says.
     pub control_plane: Option<ProviderName>,
+    /// Control planes that must be there: without one of them its scenarios are not skipped but errored.
+    pub require: Require,
     /// The folder in which each run makes a folder of its own.
     pub artifacts: PathBuf,
     /// How many scenarios run at once.

@@ -78,6 +78,7 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
     Settings {
         images: edge::image_settings(&args.images),
         control_plane: args.control_plane.or(file.control_plane),
+        require: args.require.clone(),
         artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
         jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
         keep,
