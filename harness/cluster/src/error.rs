@@ -93,6 +93,20 @@ pub enum ClusterError {
         /// Who has it.
         holder: String,
     },
+    /// What a provider made is not what it makes.
+    #[error("{what} cannot be read")]
+    Unreadable {
+        /// What.
+        what: &'static str,
+    },
+    /// k3s goes by another authority than the one that it was given.
+    #[error(
+        "k3s of image `{image}` did not take the certificate authority that was laid into its data folder"
+    )]
+    OtherAuthority {
+        /// Its image.
+        image: String,
+    },
     /// A command in the control plane's container failed.
     #[error("`{command}` ended with exit code {code} in the control plane's container: {stderr}")]
     Command {
@@ -124,6 +138,9 @@ impl ClusterError {
             Self::Container { .. } => Some("`nodejoin doctor` checks the container engine"),
             Self::Command { .. } => {
                 Some("the control-plane image needs iptables, and its container NET_ADMIN")
+            }
+            Self::Unreadable { .. } | Self::OtherAuthority { .. } => {
+                Some("set NODEJOIN_K3S_IMAGE to an image as k3s publishes it")
             }
             Self::Certificate { .. } | Self::Tls { .. } | Self::Api { .. } | Self::Client { .. } => None,
         }

@@ -29,9 +29,24 @@ pub(crate) fn lines(table: &[Flag], minor: u32) -> String {
     fits.map(|flag| format!("{}\n", flag.text)).collect()
 }
 
+/// The minor version in `v1.20.2`. An image that says nothing gets the flags of the newest.
+pub(crate) fn minor_of(version: &str) -> u32 {
+    version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok())
+        .unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_minor_version_chooses_the_flags() {
+        assert_eq!(minor_of("v1.20.2"), 20);
+        assert_eq!(minor_of(""), u32::MAX);
+    }
 
     #[test]
     fn flags_follow_the_version() {

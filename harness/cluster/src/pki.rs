@@ -103,6 +103,21 @@ impl Authority {
         })
     }
 
+    /// A CA that somebody else made.
+    ///
+    /// # Errors
+    /// When the texts are no certificate and key, or the key is none that the crypto library takes.
+    pub fn from_pem(certificate: &str, key: Secret) -> Result<Self, ClusterError> {
+        let key_pair = KeyPair::from_pem(key.reveal()).map_err(refused("a given CA"))?;
+        Ok(Self {
+            issuer: Issuer::from_ca_cert_pem(certificate, key_pair).map_err(refused("a given CA"))?,
+            identity: Identity {
+                certificate: certificate.to_owned(),
+                key,
+            },
+        })
+    }
+
     /// The CA's certificate, PEM.
     #[must_use]
     pub fn pem(&self) -> &str {

@@ -21,6 +21,10 @@ pub const NODEJOIN_CACHE: &str = "NODEJOIN_CACHE";
 /// The image that node and control-plane images start from, instead of `debian:bookworm-slim`; it must have apt.
 pub const NODEJOIN_BASE: &str = "NODEJOIN_BASE";
 
+/// The image of k3s, instead of `rancher/k3s` of the wanted version. `stand-in` is an image of ours that answers k3s' command line
+/// with programs of Kubernetes: it tests the harness, and is not k3s.
+pub const NODEJOIN_K3S_IMAGE: &str = "NODEJOIN_K3S_IMAGE";
+
 /// A mirror of Debian, for the base image where none can be pulled.
 pub const NODEJOIN_DEBIAN_MIRROR: &str = "NODEJOIN_DEBIAN_MIRROR";
 

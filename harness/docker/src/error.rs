@@ -121,6 +121,14 @@ pub enum DockerError {
         /// The file with all output.
         log: PathBuf,
     },
+    /// An image that others publish is not there.
+    #[error("image `{image}` is not here and could not be pulled: {reason}")]
+    NotPulled {
+        /// The image.
+        image: String,
+        /// The engine's word.
+        reason: String,
+    },
     /// A folder of Kubernetes programs lacks some.
     #[error("`{}`, named by {variable}, has no {}", .folder.display(), .missing.join(", no "))]
     Assets {
@@ -206,6 +214,10 @@ impl DockerError {
             Self::Base { .. } => {
                 "let the engine reach a registry, or install `mmdebstrap`, or make an image of Debian bookworm yourself \
                  and tag it as `nodejoin/base:<the tag above>`"
+            }
+            Self::NotPulled { .. } => {
+                "let the engine reach the image's registry, or bring the image with `docker load`, or set NODEJOIN_K3S_IMAGE to \
+                 one that is here"
             }
             Self::Assets { .. } => "put the programs there, or unset the variable",
             Self::Architecture { instead, .. } => instead,

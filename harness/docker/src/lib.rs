@@ -31,6 +31,7 @@ mod ledger;
 mod owner;
 mod privileges;
 mod probe;
+mod pull;
 mod run;
 mod settings;
 mod start;

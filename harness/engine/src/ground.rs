@@ -34,7 +34,7 @@ impl Ground {
         images: Vec<RegistryImage>,
         events: &Events,
     ) -> Result<Self, EngineError> {
-        let name = provider.name().to_string();
+        let name = provider.title();
         events.send(RunEvent::ControlPlaneStarting {
             provider: name.clone(),
         });

@@ -130,15 +130,15 @@ impl Harness {
     }
 
     async fn start_ground(&self, plan: &Plan, key: GroundKey) -> Result<Arc<Ground>, EngineError> {
-        let provider = self.provider(key.provider).await?;
         let node = self.images.node(&plan.image.name).await?;
+        let provider = self.provider(key.provider, &node).await?;
         let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
         let ground = Ground::start(&self.run, key.network, &*provider, registry, &self.events).await?;
         Ok(Arc::new(ground))
     }
 
     /// The provider of this name, with what it starts from.
-    async fn provider(&self, name: ProviderName) -> Result<Box<dyn Provider>, EngineError> {
+    async fn provider(&self, name: ProviderName, node: &ImageRef) -> Result<Box<dyn Provider>, EngineError> {
         match name {
             ProviderName::Local => {
                 let image = self
@@ -147,9 +147,8 @@ impl Harness {
                     .await?;
                 Ok(Box::new(Local::new(image.clone())))
             }
-            ProviderName::K3s | ProviderName::Kind | ProviderName::External => {
-                Err(EngineError::NoProvider { name })
-            }
+            ProviderName::K3s => self.k3s(node).await,
+            ProviderName::Kind | ProviderName::External => Err(EngineError::NoProvider { name }),
         }
     }
 

@@ -22,6 +22,7 @@ mod evidence;
 mod ground;
 mod harness;
 mod observer;
+mod providers;
 mod registry;
 pub mod report;
 mod runner;

@@ -4,7 +4,9 @@
 //! | provider | where its API server runs |
 //! | --- | --- |
 //! | [`Local`] | in a container of the harness's own |
+//! | [`K3s`] | in a container of k3s |
 
+mod k3s;
 mod local;
 
 use std::net::SocketAddrV4;
@@ -19,12 +21,18 @@ use crate::container::Container;
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
 
+pub use k3s::K3s;
 pub use local::Local;
 
 /// Starts API servers.
 pub trait Provider: std::fmt::Debug + Send + Sync {
     /// The name by which a user chooses it.
     fn name(&self) -> ProviderName;
+
+    /// What reports call it: its name, and what a reader must know beside.
+    fn title(&self) -> String {
+        self.name().to_string()
+    }
 
     /// Whether its network may be one that reaches nothing else. Nodes are confined in either case, by their own rules.
     fn may_be_internal(&self) -> bool {

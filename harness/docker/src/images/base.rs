@@ -1,12 +1,10 @@
 //! The image that all others start from: pulled where a registry answers, else made from Debian's packages.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use bollard::query_parameters::{CreateImageOptions, CreateImageOptionsBuilder, RemoveImageOptionsBuilder};
-use bollard::{body_full, body_try_stream};
+use bollard::body_try_stream;
+use bollard::query_parameters::{CreateImageOptions, RemoveImageOptionsBuilder};
 use futures::{Stream, StreamExt as _};
-use tokio::time::timeout;
 
 use crate::error::DockerError;
 use crate::images::context::{ContextFile, Source};
@@ -15,9 +13,6 @@ use crate::images::recipe::Hash;
 use crate::images::workshop::{Bench, Target, Workshop};
 use crate::settings::ImageSettings;
 use crate::teardown::chain;
-
-/// How long a pull that has begun may be silent.
-const IDLE: Duration = Duration::from_secs(60);
 
 impl Workshop {
     /// What the base image is, under these settings. A base of the user's own counts by its content where it is there.
@@ -77,43 +72,10 @@ impl Workshop {
         self.build(bench, target, HashMap::new(), vec![dockerfile]).await
     }
 
-    /// Pulls an image. A registry that is silent for longer than the limit counts as none.
     async fn pull(&self, bench: &mut Bench, wanted: &str) -> Result<(), String> {
         bench.step(&format!("pull {wanted}"));
-        let (name, tag) = wanted
-            .rsplit_once(':')
-            .filter(|(_, tag)| !tag.contains('/'))
-            .unwrap_or((wanted, "latest"));
-        let options = CreateImageOptionsBuilder::new().from_image(name).tag(tag).build();
-        let body = body_full(bytes::Bytes::new());
-        let mut output = self.engine.docker().create_image(Some(options), Some(body), None);
-        let factor = self.engine.time_factor();
-        let mut limit = factor.limit(self.settings.registry_limit);
-        loop {
-            let next = timeout(limit, output.next()).await;
-            let silent = |_| {
-                format!(
-                    "the registry of `{wanted}` was silent for {} s",
-                    limit.as_secs_f32()
-                )
-            };
-            match next
-                .map_err(silent)
-                .inspect_err(|error| bench.say(&format!("{error}\n")))?
-            {
-                None => return Ok(()),
-                Some(Ok(info)) => bench.say(&format!(
-                    "{} {}\n",
-                    info.id.unwrap_or_default(),
-                    info.status.unwrap_or_default()
-                )),
-                Some(Err(error)) => {
-                    bench.say(&format!("{error}\n"));
-                    return Err(format!("pulling `{wanted}`: {error}"));
-                }
-            }
-            limit = factor.limit(IDLE);
-        }
+        let limit = self.settings.registry_limit;
+        self.engine.pull(wanted, limit, |text| bench.say(text)).await
     }
 
     /// Makes the image of Debian from its packages, on this host.

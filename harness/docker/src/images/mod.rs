@@ -5,6 +5,7 @@ mod claim;
 mod context;
 mod debian;
 mod inventory;
+mod k3s;
 mod kubernetes;
 mod programs;
 mod recipe;
@@ -104,7 +105,7 @@ impl Images {
     /// # Errors
     /// When it cannot be built; the error names the file with the output.
     pub async fn control_plane(&self) -> Result<ImageRef, DockerError> {
-        self.workshop.derived("control-plane", "control-plane").await
+        self.workshop.derived(CONTROL_PLANE, CONTROL_PLANE).await
     }
 
     /// The image that all others start from, made where it is not there.
@@ -141,7 +142,7 @@ impl Images {
         Recipe::nodes()
     }
 
-    /// The names of recipes whose image is not there.
+    /// The names of recipes whose image is not there, of those that every run needs.
     ///
     /// # Errors
     /// When the engine refuses, or a folder of programs is not whole.
@@ -149,7 +150,7 @@ impl Images {
         let mut absent = Vec::new();
         for folder in inventory::folders()
             .iter()
-            .filter(|folder| *folder != "kubernetes")
+            .filter(|folder| !["kubernetes", k3s::STAND_IN].contains(&folder.as_str()))
         {
             if self.workshop.current_image(folder).await?.is_none() {
                 absent.push(folder.clone());
@@ -213,6 +214,9 @@ impl Workshop {
         }
         let recipe = Recipe::load(folder)?;
         let (base, kubernetes) = (self.base().await?, self.kubernetes().await?);
+        if recipe.parents()?.contains(&Parent::ControlPlane) {
+            Box::pin(self.derived(CONTROL_PLANE, CONTROL_PLANE)).await?;
+        }
         let target = derived_target(&recipe, role, &base, &kubernetes)?;
         if let Some(mut bench) = self.bench(&target).await? {
             let parents = parents(&recipe, &base, &kubernetes)?;
@@ -255,7 +259,7 @@ fn derived_target(
     kubernetes: &ImageRef,
 ) -> Result<Target, DockerError> {
     let parents = parents(recipe, base, kubernetes)?;
-    let has_programs = parents.iter().any(|(parent, _)| *parent == Parent::Kubernetes);
+    let has_programs = parents.iter().any(|(parent, _)| *parent != Parent::Base);
     Ok(Target {
         name: recipe.name().to_owned(),
         role,
@@ -266,12 +270,16 @@ fn derived_target(
 
 fn parents(recipe: &Recipe, base: &str, kubernetes: &ImageRef) -> Result<Vec<(Parent, String)>, DockerError> {
     let image = |parent| match parent {
-        Parent::Base => base.to_owned(),
-        Parent::Kubernetes => kubernetes.name.clone(),
+        Parent::Base => Ok(base.to_owned()),
+        Parent::Kubernetes => Ok(kubernetes.name.clone()),
+        Parent::ControlPlane => {
+            let recipe = Recipe::load(CONTROL_PLANE)?;
+            Ok(derived_target(&recipe, "", base, kubernetes)?.image())
+        }
     };
-    Ok(recipe
-        .parents()?
-        .into_iter()
-        .map(|parent| (parent, image(parent)))
-        .collect())
+    let parents = recipe.parents()?.into_iter();
+    parents.map(|parent| Ok((parent, image(parent)?))).collect()
 }
+
+/// The folder of the recipe of a `local` control plane, and its role.
+const CONTROL_PLANE: &str = "control-plane";

@@ -33,6 +33,7 @@ pub(crate) struct Recipe {
 pub(crate) enum Parent {
     Base,
     Kubernetes,
+    ControlPlane,
 }
 
 impl Parent {
@@ -40,6 +41,7 @@ impl Parent {
         match self {
             Self::Base => "BASE",
             Self::Kubernetes => "KUBERNETES",
+            Self::ControlPlane => "CONTROL_PLANE",
         }
     }
 }
@@ -88,13 +90,13 @@ impl Recipe {
             .take_while(|line| !line.starts_with("FROM "))
             .filter_map(|line| line.strip_prefix("ARG "))
             .filter(|argument| !argument.contains('='));
-        let known = [Parent::Base, Parent::Kubernetes];
+        let known = [Parent::Base, Parent::Kubernetes, Parent::ControlPlane];
         let mut parents: Vec<Parent> = arguments
             .map(|argument| {
                 let parent = known.into_iter().find(|parent| parent.argument() == argument.trim());
                 parent.ok_or_else(|| DockerError::Recipe {
                     recipe: self.folder.clone(),
-                    wrong: format!("its Dockerfile wants the argument `{argument}`, and only BASE and KUBERNETES are given"),
+                    wrong: format!("its Dockerfile wants the argument `{argument}`, and only BASE, KUBERNETES and CONTROL_PLANE are given"),
                 })
             })
             .collect::<Result<_, _>>()?;

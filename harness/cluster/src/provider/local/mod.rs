@@ -15,6 +15,7 @@ use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
+use crate::flags::minor_of;
 use crate::provider::{Provider, Running, Site};
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
@@ -86,25 +87,5 @@ impl Provider for Local {
         times: &'a mut Stopwatch,
     ) -> BoxFuture<'a, Result<Running, ClusterError>> {
         self.run(site, wiring, times).boxed()
-    }
-}
-
-/// The minor version in `v1.20.2`. An image that says nothing gets the flags of the newest.
-fn minor_of(version: &str) -> u32 {
-    version
-        .split('.')
-        .nth(1)
-        .and_then(|minor| minor.parse().ok())
-        .unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_minor_version_chooses_the_flags() {
-        assert_eq!(minor_of("v1.20.2"), 20);
-        assert_eq!(minor_of(""), u32::MAX);
     }
 }

@@ -1,0 +1,157 @@
+//! The image of k3s for a version of Kubernetes, and the image that stands in for it.
+//!
+//! k3s publishes one image a version: `v1.32.1` is `rancher/k3s:v1.32.1-k3s1`. A minor version alone has no tag.
+
+use std::collections::HashMap;
+
+use bollard::query_parameters::ListImagesOptionsBuilder;
+
+use crate::error::DockerError;
+use crate::images::{ImageRef, Images};
+
+impl Images {
+    /// The image of k3s for a version such as `v1.32.1` or `1.32`, pulled where it is not there; the one that the settings name
+    /// goes before any.
+    ///
+    /// # Errors
+    /// When the image is not there and cannot be pulled.
+    pub async fn k3s(&self, kubernetes: &str) -> Result<ImageRef, DockerError> {
+        let image = match &self.workshop.settings.k3s_image {
+            Some(image) if image == WORD => return self.k3s_stand_in().await,
+            Some(image) => image.clone(),
+            None => self.k3s_image(kubernetes).await?,
+        };
+        if self.workshop.known(&image).await?.is_none() {
+            let limit = self.workshop.settings.registry_limit;
+            let pulled = self.workshop.engine.pull(&image, limit, |_| ()).await;
+            pulled.map_err(|reason| DockerError::NotPulled {
+                image: image.clone(),
+                reason,
+            })?;
+        }
+        let found = self.workshop.made(&image).await?;
+        let version = Some(found.kubernetes).filter(|version| !version.is_empty());
+        Ok(ImageRef {
+            kubernetes: version.or_else(|| version_of(&image)).unwrap_or_default(),
+            name: image,
+        })
+    }
+
+    /// An image that answers k3s' command line with our own programs, made where it is not there. It is not k3s.
+    ///
+    /// # Errors
+    /// When it cannot be built; the error names the file with the output.
+    pub async fn k3s_stand_in(&self) -> Result<ImageRef, DockerError> {
+        self.workshop.derived(STAND_IN, STAND_IN).await
+    }
+
+    async fn k3s_image(&self, kubernetes: &str) -> Result<String, DockerError> {
+        if let Some(tag) = tag_of(kubernetes) {
+            return Ok(format!("{REPOSITORY}:{tag}"));
+        }
+        let filters = HashMap::from([("reference", vec![REPOSITORY.to_owned()])]);
+        let options = ListImagesOptionsBuilder::new().filters(&filters).build();
+        let there = self.workshop.engine.docker().list_images(Some(options)).await;
+        let there = there.map_err(DockerError::engine("list images of", REPOSITORY))?;
+        let there = there.into_iter().flat_map(|image| image.repo_tags);
+        Ok(newest(kubernetes, there).unwrap_or_else(|| published(kubernetes)))
+    }
+}
+
+/// The tag of a whole version.
+fn tag_of(kubernetes: &str) -> Option<String> {
+    let bare = kubernetes.trim_start_matches('v');
+    let (numbers, suffix) = bare.split_once(['+', '-']).unwrap_or((bare, ""));
+    let suffix = if suffix.starts_with("k3s") { suffix } else { "k3s1" };
+    (numbers.split('.').count() == 3).then(|| format!("v{numbers}-{suffix}"))
+}
+
+/// The newest image of this minor version among those that are there.
+fn newest(minor: &str, there: impl Iterator<Item = String>) -> Option<String> {
+    let start = format!("{REPOSITORY}:v{}.", minor.trim_start_matches('v'));
+    let patch = |image: &String| {
+        let rest = image.strip_prefix(&start)?;
+        rest.split('-').next()?.parse::<u32>().ok()
+    };
+    there
+        .filter(|image| patch(image).is_some())
+        .max_by_key(|image| (patch(image), image.clone()))
+}
+
+/// The newest image of this minor version that is known to be published; of a newer minor version the first.
+fn published(minor: &str) -> String {
+    let bare = minor.trim_start_matches('v');
+    let patch = NEWEST.iter().find(|(known, _)| *known == bare);
+    format!(
+        "{REPOSITORY}:v{bare}.{}-k3s1",
+        patch.map_or(0, |(_, patch)| *patch)
+    )
+}
+
+/// The version in the tag of an image of k3s.
+fn version_of(image: &str) -> Option<String> {
+    let (_, tag) = image.rsplit_once(':')?;
+    let (version, _) = tag.split_once("-k3s")?;
+    version.starts_with('v').then(|| version.to_owned())
+}
+
+const REPOSITORY: &str = "rancher/k3s";
+
+/// The word that asks for the image that stands in, in the settings.
+const WORD: &str = "stand-in";
+
+/// The folder of the recipe of the image that stands in, and its role.
+pub(crate) const STAND_IN: &str = "k3s-stand-in";
+
+/// The last patch release of the minor versions that get no more (<https://github.com/k3s-io/k3s/releases>), and one that is
+/// there of those that do.
+const NEWEST: &[(&str, u32)] = &[
+    ("1.20", 15),
+    ("1.21", 14),
+    ("1.22", 17),
+    ("1.23", 17),
+    ("1.24", 17),
+    ("1.25", 16),
+    ("1.26", 15),
+    ("1.27", 16),
+    ("1.28", 15),
+    ("1.29", 15),
+    ("1.30", 14),
+    ("1.31", 9),
+    ("1.32", 5),
+    ("1.33", 1),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_a_tag() {
+        for (version, tag) in [
+            ("v1.32.1", Some("v1.32.1-k3s1")),
+            ("1.20.2", Some("v1.20.2-k3s1")),
+            ("v1.32.1+k3s2", Some("v1.32.1-k3s2")),
+            ("v1.29.4-eks-1", Some("v1.29.4-k3s1")),
+            ("1.32", None),
+        ] {
+            assert_eq!(tag_of(version).as_deref(), tag, "{version}");
+        }
+        assert_eq!(version_of("rancher/k3s:v1.32.1-k3s1").as_deref(), Some("v1.32.1"));
+        assert_eq!(version_of("nodejoin/k3s-stand-in:0123456789ab"), None);
+    }
+
+    #[test]
+    fn a_minor_version_is_what_is_there_and_else_what_is_published() {
+        let there = [
+            "rancher/k3s:v1.32.9-k3s1",
+            "rancher/k3s:v1.32.10-k3s1",
+            "rancher/k3s:v1.31.1-k3s1",
+        ];
+        let newest = |minor| newest(minor, there.iter().map(|image| (*image).to_owned()));
+        assert_eq!(newest("1.32").as_deref(), Some("rancher/k3s:v1.32.10-k3s1"));
+        assert_eq!(newest("1.3"), None);
+        assert_eq!(published("v1.20"), "rancher/k3s:v1.20.15-k3s1");
+        assert_eq!(published("1.99"), "rancher/k3s:v1.99.0-k3s1");
+    }
+}

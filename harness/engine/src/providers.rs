@@ -1,0 +1,54 @@
+//! Providers that are not made from images of our own alone: what they need, and what is said where it cannot be had.
+
+use nodejoin_cluster::{K3s, Provider};
+use nodejoin_core::plan::ProviderName;
+use nodejoin_docker::{DockerError, ImageRef};
+
+use crate::error::EngineError;
+use crate::harness::Harness;
+
+impl Harness {
+    /// k3s of the wanted version, else of the kubelet's: a control plane that is newer is another question.
+    pub(crate) async fn k3s(&self, node: &ImageRef) -> Result<Box<dyn Provider>, EngineError> {
+        let wanted = self.settings.images.kubernetes.as_deref();
+        let image = self.images.k3s(wanted.unwrap_or(&node.kubernetes)).await;
+        let image = image.map_err(|error| unavailable(ProviderName::K3s, error))?;
+        Ok(Box::new(K3s::new(image)))
+    }
+}
+
+/// An image that others publish and that is not here is no fault of this host.
+fn unavailable(name: ProviderName, error: DockerError) -> EngineError {
+    match error {
+        DockerError::NotPulled { .. } => EngineError::Unavailable {
+            name,
+            reason: error.to_string(),
+            hint: error.hint().unwrap_or_default(),
+        },
+        other => EngineError::Docker(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_cannot_be_pulled_is_a_provider_that_is_not_here() {
+        let error = DockerError::NotPulled {
+            image: "rancher/k3s:v1.32.1-k3s1".to_owned(),
+            reason: "no such host".to_owned(),
+        };
+        let error = unavailable(ProviderName::K3s, error);
+        assert_eq!(
+            error.to_string(),
+            "the control plane `k3s` cannot be had here: image `rancher/k3s:v1.32.1-k3s1` is not here and could not be pulled: \
+             no such host"
+        );
+        assert!(
+            error
+                .hint()
+                .is_some_and(|hint| hint.contains("NODEJOIN_K3S_IMAGE"))
+        );
+    }
+}

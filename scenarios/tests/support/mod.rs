@@ -1,0 +1,61 @@
+//! One run of the engine for a test of this folder.
+
+use std::path::Path;
+
+use futures::future::join_all;
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::files::Disk;
+use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::scenario;
+use nodejoin_core::verdict::Verdict;
+use nodejoin_docker::{Engine, ImageSettings};
+use nodejoin_engine::{Events, Harness, Keep, Settings, new_run_id};
+use tokio_util::sync::CancellationToken;
+
+/// What a run came to.
+pub(crate) struct Ran {
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) events: Vec<RunEvent>,
+    pub(crate) left: Vec<String>,
+}
+
+/// Settings of a run on this provider.
+pub(crate) fn settings(provider: ProviderName) -> Settings {
+    Settings {
+        images: ImageSettings::from_lookup(|name| std::env::var(name).ok()),
+        control_plane: Some(provider),
+        require: Default::default(),
+        artifacts: Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nodejoin"),
+        jobs: 1,
+        keep: Keep::Never,
+    }
+}
+
+/// A scenario of this folder, by its id.
+pub(crate) fn plan(id: &str) -> Plan {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let disk = Disk::with_variables(std::env::vars());
+    let found = scenario::discover(&[folder.to_owned()], &disk).unwrap();
+    let mut plans = scenario::load_all(&found, &disk).unwrap();
+    plans.retain(|plan| plan.id.as_str() == id);
+    plans.pop().unwrap_or_else(|| panic!("no scenario `{id}`"))
+}
+
+/// Runs the plans at once, as far as they do not claim the same names, and removes everything.
+pub(crate) async fn run(settings: Settings, plans: &[Plan]) -> Ran {
+    let engine = Engine::connect().await.unwrap();
+    let (events, mut stream) = Events::stream();
+    let harness = Harness::new(engine, new_run_id(), settings, events);
+    let cancel = CancellationToken::new();
+    let verdicts = join_all(plans.iter().map(|plan| harness.run(plan, &cancel))).await;
+    let left = harness.tear_down().await.left;
+    let mut events = Vec::new();
+    while let Ok(event) = stream.try_recv() {
+        events.push(event);
+    }
+    Ran {
+        verdicts,
+        events,
+        left,
+    }
+}
