@@ -11,6 +11,7 @@ use nodejoin_core::files::Disk;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::require::Require;
 use nodejoin_core::scenario;
+use nodejoin_core::shard::{InvalidShard, Shard};
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::report::text;
@@ -29,6 +30,7 @@ const FIRST: &str = "first-join";
 pub(crate) struct Suite {
     plans: Vec<Plan>,
     broken: Vec<Broken>,
+    shard: Option<Shard>,
     shared: Arc<Shared>,
 }
 
@@ -58,6 +60,7 @@ impl Suite {
         Ok(Self {
             plans,
             broken,
+            shard: shard()?,
             shared: Arc::new(shared),
         })
     }
@@ -85,7 +88,15 @@ impl Suite {
                 shared.expect_evidence(&plan)
             })
         });
-        joins.chain(caught).chain(told).collect()
+        let all = joins.chain(caught).chain(told);
+        all.filter(|trial| self.is_ours(trial)).collect()
+    }
+
+    /// A scenario is in the share that `nodejoin run --shard` has it in; other tests are dealt out by their names.
+    fn is_ours(&self, trial: &Trial) -> bool {
+        let id = self.plans.iter().find(|plan| name(plan) == trial.name());
+        let id = id.map_or(trial.name(), |plan| plan.id.as_str());
+        self.shard.is_none_or(|shard| shard.holds(id))
     }
 
     /// Removes what the tests made; gives what could not be removed.
@@ -220,7 +231,17 @@ fn settings() -> Settings {
         artifacts: artifacts(),
         jobs: 1,
         keep: Keep::Never,
+        shard: None,
     }
+}
+
+/// The share of the tests that is this machine's, as the command reads it.
+fn shard() -> Result<Option<Shard>, String> {
+    let given = std::env::var("NODEJOIN_SHARD")
+        .ok()
+        .filter(|word| !word.is_empty());
+    let shard = given.map(|word| word.parse()).transpose();
+    shard.map_err(|error: InvalidShard| format!("NODEJOIN_SHARD: {error}"))
 }
 
 /// As the command reads it. A word that names no provider ends the tests: they would say nothing of what was asked.

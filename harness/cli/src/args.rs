@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::require::Require;
+use nodejoin_core::shard::Shard;
 use nodejoin_core::time_factor::{NoTimeFactor, TimeFactor};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
@@ -81,9 +82,18 @@ pub struct Run {
     /// Write a JUnit report to this file
     #[arg(long)]
     pub junit: Option<PathBuf>,
-    /// What to print on standard output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// What to print on standard output; `github` where `GITHUB_ACTIONS` is `true`, else `text`
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Run only this share of the scenarios, such as `1/4`, the first of four; which one a scenario is in follows from its id
+    #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
+    pub shard: Option<Shard>,
+    /// Write a summary in Markdown to this file; added to the file that `GITHUB_STEP_SUMMARY` names where absent
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Add the counts of outcomes to this file as `name=value` lines, as `GITHUB_OUTPUT` takes them
+    #[arg(long, value_name = "FILE")]
+    pub outputs: Option<PathBuf>,
     /// Who runs the API server: local, k3s, kind or external; where absent, each scenario says
     #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
     pub control_plane: Option<ProviderName>,
@@ -119,6 +129,8 @@ pub enum Format {
     Text,
     /// One event a line, as JSON
     Json,
+    /// For the log of GitHub Actions: text, and an annotation at the line of the script or scenario
+    Github,
 }
 
 /// Where images and programs come from.

@@ -4,6 +4,7 @@ mod args;
 #[macro_use]
 mod edge;
 mod commands;
+mod reports;
 
 use std::process::ExitCode;
 

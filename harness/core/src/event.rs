@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{RunId, ScenarioId};
 use crate::observation::Millis;
 use crate::phase::Phase;
+use crate::shard::Shard;
+use crate::source::SourceLine;
 use crate::verdict::Verdict;
 
 /// Something that happened in a run.
@@ -19,6 +21,9 @@ pub enum RunEvent {
         run: RunId,
         /// How many scenarios it has.
         scenarios: usize,
+        /// The share of all that they are, where they are one.
+        #[serde(default)]
+        shard: Option<Shard>,
     },
     /// An image is not there yet and is being made.
     ImageStarted {
@@ -81,6 +86,9 @@ pub enum RunEvent {
         name: String,
         /// The file it was read from.
         file: String,
+        /// The line of the user's files that the verdict belongs to.
+        #[serde(default)]
+        source: SourceLine,
         /// What the harness says.
         verdict: Box<Verdict>,
         /// From the moment it had everything it needs.

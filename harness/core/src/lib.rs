@@ -19,6 +19,8 @@
 //! | `kubernetes` | which versions there are, and what one has that another has not |
 //! | `judge` | whether there is more to wait for, and what the `verdict` is |
 //! | `diagnosis` | why it stopped |
+//! | `source` | which line of the user's own files a verdict belongs to |
+//! | `shard` | which scenarios are one machine's share |
 //! | `event`, `exit_code` | what a run tells while it works and at its end |
 //! | `require` | which control planes must be there |
 //! | `redact` | what must never be told |
@@ -48,6 +50,8 @@ pub mod require;
 pub mod scenario;
 pub mod schema;
 pub mod settings_file;
+pub mod shard;
+pub mod source;
 pub mod time_factor;
 pub mod user_data;
 pub mod verdict;

@@ -10,6 +10,7 @@ use crate::expect::Expect;
 use crate::fault::Fault;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
 pub use crate::provider::ProviderName;
+use crate::source::Sources;
 
 /// Everything the engine needs to know of one scenario. Plain data: it can cross a process boundary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,9 @@ pub struct Plan {
     pub expect: Expect,
     /// How long things may take.
     pub limits: Limits,
+    /// Where it stands in the user's files.
+    #[serde(default, skip_serializing_if = "Sources::is_empty")]
+    pub sources: Sources,
 }
 
 /// Whether a version such as `v1.22.12-eks-ba74326` is in a range. What stands after the three numbers is a vendor's, and says
@@ -386,6 +390,7 @@ pub(crate) mod tests {
             pod: None,
             expect: Expect::default(),
             limits: Limits::default(),
+            sources: Sources::default(),
         }
     }
 }

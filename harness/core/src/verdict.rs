@@ -65,6 +65,18 @@ pub struct Diagnosis {
     pub seen: String,
     /// The way out.
     pub remedy: String,
+    /// Where the script was when it ended, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<ScriptPlace>,
+}
+
+/// A place in a script, in the node's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptPlace {
+    /// The script's path, its file name, or the name of its part of the user data; `None` where only a line was told.
+    pub script: Option<String>,
+    /// The line, from 1; `None` where only the script is known.
+    pub line: Option<u64>,
 }
 
 /// The causes that can be told apart.

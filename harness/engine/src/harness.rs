@@ -9,6 +9,7 @@ use nodejoin_cluster::{Local, Provider};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::source;
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
 use nodejoin_node::Node;
@@ -164,6 +165,7 @@ impl Harness {
             scenario: plan.id.clone(),
             name: plan.name.clone(),
             file: plan.file.clone(),
+            source: source::locate(plan, &verdict),
             verdict: Box::new(verdict.clone()),
             seconds: begun.elapsed().as_secs_f64(),
             evidence: evidence.map(|evidence| evidence.folder.display().to_string()),

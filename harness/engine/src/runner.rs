@@ -19,6 +19,7 @@ pub async fn run_all(harness: Harness, plans: &[Plan], cancel: &CancellationToke
     events.send(RunEvent::RunStarted {
         run: harness.run.id().clone(),
         scenarios: plans.len(),
+        shard: harness.settings.shard,
     });
     let jobs = harness.settings.jobs.max(1);
     let verdicts: Vec<_> = stream::iter(plans.iter())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::require::Require;
+use nodejoin_core::shard::Shard;
 use nodejoin_docker::ImageSettings;
 
 /// Settings of one run, resolved from flags and environment at the edge.
@@ -21,6 +22,8 @@ pub struct Settings {
     pub jobs: usize,
     /// What stays after the run.
     pub keep: Keep,
+    /// The share of all scenarios that this run's are, where they are one.
+    pub shard: Option<Shard>,
 }
 
 /// What stays after the run.

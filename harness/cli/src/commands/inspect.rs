@@ -8,6 +8,7 @@ use nodejoin_core::plan::Plan as Resolved;
 use nodejoin_core::problem::ScenarioError;
 use nodejoin_core::scenario;
 use nodejoin_core::settings_file::{self, SettingsFile};
+use nodejoin_core::source::Sources;
 
 use crate::args::{List, Plan};
 use crate::edge;
@@ -16,7 +17,11 @@ use crate::edge;
 pub(crate) fn plan(args: &Plan) -> ExitCode {
     let plans = settings_file().and_then(|file| load(std::slice::from_ref(&args.file), &file, &args.overlay));
     match plans {
-        Ok(plans) => plans.iter().fold(ExitCode::Passed, |_, plan| print_json(plan)),
+        Ok(mut plans) => plans.iter_mut().fold(ExitCode::Passed, |_, plan| {
+            // Whoever asks has the file before their eyes: its line numbers would only make the plan longer.
+            plan.sources = Sources::default();
+            print_json(plan)
+        }),
         Err(error) => refuse(&error),
     }
 }

@@ -1,60 +1,99 @@
 //! `nodejoin run`
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::event::RunEvent;
+use nodejoin_core::event::{RunEvent, Summary};
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::problem::ScenarioError;
 use nodejoin_core::settings_file::{KeepWhen, SettingsFile};
 use nodejoin_core::time_factor::TimeFactor;
-use nodejoin_engine::report::console::Console;
-use nodejoin_engine::report::junit::Junit;
+use nodejoin_engine::report::github;
 use nodejoin_engine::{Events, Harness, Settings, new_run_id, run_all};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use crate::args::{Format, Keep, Run};
+use crate::args::{Keep, Run};
 use crate::commands::inspect;
 use crate::edge;
+use crate::reports::{Github, Reports};
 
 /// Runs scenarios.
 pub(crate) async fn run(args: Run, factor: TimeFactor) -> ExitCode {
+    let github = Github::from_lookup(|name| std::env::var(name).ok());
     let asked = inspect::settings_file().and_then(|file| Ok((asked(&args, &file)?, file)));
     let (plans, file) = match asked {
         Ok(asked) => asked,
-        Err(error) => return inspect::refuse(&error),
+        Err(error) => {
+            if let Some(checkout) = github.annotates(args.format) {
+                out!("{}", github::refused(&error, checkout));
+            }
+            return inspect::refuse(&error);
+        }
     };
     if plans.is_empty() {
         eprintln!("error: no scenario matches; `nodejoin list` prints those that are there");
         return ExitCode::Usage;
     }
-    let cancel = match edge::cancel_on_signals() {
-        Ok(cancel) => cancel,
-        Err(error) => {
-            edge::complain("could not listen for signals", &error, None);
-            return ExitCode::Host;
-        }
-    };
-    let engine = match edge::engine(factor).await {
-        Ok(engine) => engine,
-        Err(code) => return code,
-    };
+    let share = share(&args, plans);
     let (events, stream) = Events::stream();
-    let reports = tokio::spawn(report(stream, args.format, args.junit.clone()));
-    let harness = Harness::new(engine, new_run_id(), settings(&args, &file), events.clone());
+    let reports = Reports::new(&args, &github);
+    if share.is_empty() {
+        run_nothing(&args, &events);
+        drop(events);
+        return reports.follow(stream).await.err().unwrap_or(ExitCode::Passed);
+    }
+    let follow = || tokio::spawn(reports.follow(stream));
+    match run_share(settings(&args, &file), factor, &share, events, follow).await {
+        Ok(code) | Err(code) => code,
+    }
+}
+
+/// Starts what the scenarios need, runs them, and waits for the reports.
+async fn run_share(
+    settings: Settings,
+    factor: TimeFactor,
+    plans: &[Plan],
+    events: Events,
+    follow: impl FnOnce() -> JoinHandle<Result<(), ExitCode>>,
+) -> Result<ExitCode, ExitCode> {
+    let cancel = edge::cancel_on_signals().map_err(|error| {
+        edge::complain("could not listen for signals", &error, None);
+        ExitCode::Host
+    })?;
+    let engine = edge::engine(factor).await?;
+    let reports = follow();
+    let harness = Harness::new(engine, new_run_id(), settings, events.clone());
     let told = tell_of_cancelling(&cancel, &events);
-    let summary = run_all(harness, &plans, &cancel).await;
+    let summary = run_all(harness, plans, &cancel).await;
     told.abort();
     drop(events);
     match reports.await {
-        Ok(Ok(())) => ExitCode::of(&summary),
-        Ok(Err(code)) => code,
+        Ok(written) => written.map(|()| ExitCode::of(&summary)),
         Err(error) => {
             edge::complain("the report ended early", &error, None);
-            ExitCode::Environment
+            Err(ExitCode::Environment)
         }
     }
+}
+
+/// Those of the scenarios that are this machine's.
+fn share(args: &Run, mut plans: Vec<Plan>) -> Vec<Plan> {
+    let Some(shard) = args.shard else { return plans };
+    let all = plans.len();
+    plans.retain(|plan| shard.holds(plan.id.as_str()));
+    eprintln!("shard {shard}: {} of {all} scenarios", plans.len());
+    plans
+}
+
+/// A share without scenarios is no error, since others have them: its reports say so.
+fn run_nothing(args: &Run, events: &Events) {
+    events.send(RunEvent::RunStarted {
+        run: new_run_id(),
+        scenarios: 0,
+        shard: args.shard,
+    });
+    events.send(RunEvent::RunFinished(Summary::default()));
 }
 
 /// The plans that the command line means.
@@ -82,6 +121,7 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
         artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
         jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
         keep,
+        shard: args.shard,
     }
 }
 
@@ -89,50 +129,10 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
 const ARTIFACTS: &str = "target/nodejoin";
 
 /// Says once that the run is ending: removing what it made can take a moment.
-fn tell_of_cancelling(
-    cancel: &tokio_util::sync::CancellationToken,
-    events: &Events,
-) -> tokio::task::JoinHandle<()> {
+fn tell_of_cancelling(cancel: &CancellationToken, events: &Events) -> JoinHandle<()> {
     let (cancel, events) = (cancel.clone(), events.clone());
     tokio::spawn(async move {
         cancel.cancelled().await;
         events.send(RunEvent::Cancelling);
-    })
-}
-
-/// Feeds every report from the one stream until it ends.
-async fn report(
-    mut stream: UnboundedReceiver<RunEvent>,
-    format: Format,
-    junit_file: Option<std::path::PathBuf>,
-) -> Result<(), ExitCode> {
-    let mut console = Console::new();
-    let mut junit = Junit::new();
-    while let Some(event) = stream.recv().await {
-        junit.take(&event);
-        match format {
-            Format::Text => console.show(&event),
-            Format::Json => print_line(&event),
-        }
-    }
-    junit_file.map_or(Ok(()), |file| write_junit(&junit, &file))
-}
-
-fn print_line(event: &RunEvent) {
-    if let Ok(line) = serde_json::to_string(event) {
-        // A reader that went away (`| head`) is no reason to stop reporting: the exit code and a JUnit file are still wanted.
-        let _ = writeln!(std::io::stdout(), "{line}");
-    }
-}
-
-fn write_junit(junit: &Junit, file: &Path) -> Result<(), ExitCode> {
-    let write = |xml: String| {
-        file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        std::fs::write(file, xml)
-    };
-    let written = junit.to_xml().map_err(std::io::Error::other).and_then(write);
-    written.map_err(|error| {
-        edge::complain(&format!("could not write `{}`", file.display()), &error, None);
-        ExitCode::Environment
     })
 }

@@ -8,12 +8,15 @@
 //! | `kubelet.rs` | what the kubelet refuses, or ends of |
 //! | `identity.rs` | who the node is to the authenticator and to the API server |
 //! | `cluster.rs` | what comes after registration |
+//!
+//! `place.rs` finds the line of the script that a cause belongs to.
 
 mod cluster;
 mod ending;
 mod identity;
 mod instance;
 mod kubelet;
+mod place;
 mod scene;
 mod script;
 #[cfg(test)]
@@ -84,7 +87,9 @@ pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
     }
     // Until the end it is no cause that user data still runs.
     let found = find(plan, observation).or_else(|| ending::is_not_done(&scene));
-    Some(found.map_or_else(|| unknown(&scene), |finding| finding.diagnosis))
+    let mut diagnosis = found.map_or_else(|| unknown(&scene), |finding| finding.diagnosis);
+    diagnosis.script = place::of(&scene, diagnosis.cause);
+    Some(diagnosis)
 }
 
 fn unknown(scene: &Scene<'_>) -> Diagnosis {
@@ -108,5 +113,6 @@ fn unknown(scene: &Scene<'_>) -> Diagnosis {
         seen,
         remedy: "look into the evidence folder: journals, the transcript of AWS calls, the timeline"
             .to_owned(),
+        script: None,
     }
 }

@@ -166,6 +166,7 @@ impl<'a> Scene<'a> {
             because,
             seen: evidence.text(),
             remedy,
+            script: None,
         };
         Some(Finding {
             diagnosis,

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::discover::Found;
 use super::file::Scenario;
 use super::resolve::resolve;
-use super::rules;
+use super::{rules, sources};
 use crate::document;
 use crate::files::Files;
 use crate::ids::ScenarioId;
@@ -55,7 +55,8 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioE
     let (scenario, tree) = (read.value, read.tree);
     let mut report = Report::of(&read.name, &tree);
     let id = id_of(path, root, files);
-    let plan = resolve(&scenario, id, path, &read.text, files, &mut report);
+    let mut plan = resolve(&scenario, id, path, &read.text, files, &mut report);
+    plan.sources.expect = sources::expectations(&read.tree);
     rules::check(&scenario, &plan, &mut report);
     let mut problems = report.into_problems();
     problems.sort_by_key(|problem| problem.place);

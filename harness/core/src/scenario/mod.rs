@@ -5,6 +5,7 @@ mod file;
 mod load;
 mod resolve;
 mod rules;
+mod sources;
 mod unique;
 mod user_data;
 

@@ -20,6 +20,7 @@ use crate::plan::{
     RolePlan, StatusStep,
 };
 use crate::report::Report;
+use crate::source::Sources;
 
 /// The plan of a scenario. Where something is wrong it is reported, and a stand-in lets the rest be checked too.
 pub(super) fn resolve(
@@ -61,9 +62,15 @@ pub(super) fn resolve(
         }),
         expect: expectations(scenario),
         limits: scenario.limits.clone(),
+        sources: Sources::default(),
         id,
     };
-    plan.user_data = user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, report);
+    if let Some((user_data, scripts)) =
+        user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, report)
+    {
+        plan.user_data = Some(user_data);
+        plan.sources.scripts = scripts;
+    }
     plan
 }
 

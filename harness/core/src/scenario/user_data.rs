@@ -6,13 +6,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::file::{UserDataFile, UserDataPart, UserDataSource};
+use super::sources::{self, Text};
 use crate::files::Files;
 use crate::plan::{Plan, UserDataPlan};
 use crate::problem::Place;
 use crate::report::{Report, steps};
+use crate::source::ScriptSource;
 use crate::user_data::{LIMIT, MimePart, UnknownTemplate, UserDataError, Values, fill, message, render};
 
-/// The user data of a scenario. `text` is the scenario's own file, to find the line of a slip in inline user data.
+/// The user data of a scenario, and where its scripts stand. `text` is the scenario's own file, to find the line of a slip in inline user data.
 pub(super) fn read(
     file: Option<&UserDataFile>,
     plan: &Plan,
@@ -20,36 +22,44 @@ pub(super) fn read(
     text: &str,
     files: &dyn Files,
     report: &mut Report<'_>,
-) -> Option<UserDataPlan> {
+) -> Option<(UserDataPlan, Vec<ScriptSource>)> {
     let mut reader = Reader {
         plan,
-        folder: path.parent().unwrap_or(Path::new("")),
+        path,
         text,
         files,
         report,
+        texts: Vec::new(),
     };
-    match file? {
-        UserDataFile::Text(inline) => {
-            let source = UserDataSource {
-                inline: Some(inline.clone()),
-                ..Default::default()
-            };
-            reader.source(&source, "user_data")
-        }
-        UserDataFile::Source(source) => reader.source(source, "user_data.inline"),
-    }
+    let (plan, bytes) = reader.any(file?)?;
+    Some((plan, sources::scripts(&bytes, &reader.texts)))
 }
 
 struct Reader<'a, 'r, 't> {
     plan: &'a Plan,
-    folder: &'a Path,
+    path: &'a Path,
     text: &'a str,
     files: &'a dyn Files,
     report: &'r mut Report<'t>,
+    /// The texts that the user data comes from.
+    texts: Vec<Text>,
 }
 
 impl Reader<'_, '_, '_> {
-    fn source(&mut self, source: &UserDataSource, inline_key: &str) -> Option<UserDataPlan> {
+    fn any(&mut self, file: &UserDataFile) -> Option<(UserDataPlan, Vec<u8>)> {
+        match file {
+            UserDataFile::Text(inline) => {
+                let source = UserDataSource {
+                    inline: Some(inline.clone()),
+                    ..Default::default()
+                };
+                self.source(&source, "user_data")
+            }
+            UserDataFile::Source(source) => self.source(source, "user_data.inline"),
+        }
+    }
+
+    fn source(&mut self, source: &UserDataSource, inline_key: &str) -> Option<(UserDataPlan, Vec<u8>)> {
         let bytes = match (&source.inline, &source.file, &source.parts) {
             (Some(inline), None, None) => self.inline(inline, inline_key),
             (None, Some(file), None) => self.file(file, "user_data.file")?,
@@ -69,11 +79,11 @@ impl Reader<'_, '_, '_> {
         }
         let plan = UserDataPlan {
             engine: source.engine,
-            base64: STANDARD.encode(bytes),
+            base64: STANDARD.encode(&bytes),
             gzip: source.gzip,
         };
         self.size(&plan);
-        Some(plan)
+        Some((plan, bytes))
     }
 
     /// Measured as EC2 would, with all values but the CA filled in: what is too large without it is too large with it.
@@ -95,11 +105,12 @@ impl Reader<'_, '_, '_> {
             let place = self.place_in_scenario(&unknown, key);
             self.unknown_template(&unknown, place, key, String::new());
         }
+        self.remember(self.path.display().to_string(), self.text.as_bytes());
         inline.as_bytes().to_vec()
     }
 
     fn file(&mut self, name: &str, key: &str) -> Option<Vec<u8>> {
-        let path = self.folder.join(name);
+        let path = self.path.parent().unwrap_or(Path::new("")).join(name);
         let bytes = match self.files.read(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -122,7 +133,15 @@ impl Reader<'_, '_, '_> {
                 format!("{}, line {}", path.display(), unknown.line),
             );
         }
+        self.remember(path.display().to_string(), &bytes);
         Some(bytes)
+    }
+
+    fn remember(&mut self, file: String, bytes: &[u8]) {
+        if !self.texts.iter().any(|text| text.file == file) {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            self.texts.push(Text { file, text });
+        }
     }
 
     fn parts(&mut self, parts: &[UserDataPart]) -> Option<Vec<u8>> {

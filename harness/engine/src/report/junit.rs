@@ -78,12 +78,7 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
     if let Some(diagnosis) = &verdict.diagnosis
         && verdict.outcome == Outcome::Failed
     {
-        status.set_type(
-            serde_json::to_value(diagnosis.cause)
-                .ok()
-                .and_then(|v| v.as_str().map(str::to_owned))
-                .unwrap_or_default(),
-        );
+        status.set_type(text::cause(diagnosis.cause));
         status.set_description(format!("seen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
     }
     status
@@ -92,6 +87,8 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use nodejoin_core::source::SourceLine;
 
     use super::*;
 
@@ -109,6 +106,7 @@ mod tests {
             scenario: "al2/joins".parse().unwrap(),
             name: "a node joins".to_owned(),
             file: "scenarios/al2/joins.yaml".to_owned(),
+            source: SourceLine::default(),
             verdict: Box::new(verdict),
             seconds: 1.5,
             evidence: None,

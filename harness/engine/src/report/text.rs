@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use nodejoin_core::observation::Millis;
 use nodejoin_core::phase::Phase;
-use nodejoin_core::verdict::{Check, Diagnosis, Outcome, Verdict};
+use nodejoin_core::verdict::{Cause, Check, Diagnosis, Outcome, Verdict};
 
 /// A line of details that is longer than this is broken up.
 const WIDTH: usize = 110;
@@ -55,6 +55,14 @@ pub fn summary(verdict: &Verdict) -> String {
             (None, None) => "failed".to_owned(),
         },
     }
+}
+
+/// The name of a cause, as a scenario's `expect.diagnosis` writes it.
+#[must_use]
+pub fn cause(cause: Cause) -> String {
+    let name = serde_json::to_value(cause).ok();
+    name.and_then(|name| name.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 /// When each phase was reached, in seconds, `-` where it was passed over.
@@ -183,8 +191,6 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::verdict::Cause;
-
     use super::*;
 
     fn verdict(outcome: Outcome) -> Verdict {
@@ -220,6 +226,7 @@ mod tests {
             because: "role a is in no row".to_owned(),
             seen: "authenticator, 7.9 s: not mapped".to_owned(),
             remedy: "add the role".to_owned(),
+            script: None,
         });
         let text = scenario("a node joins", &failed, 14.0, Some("target/nodejoin/x"));
         for part in [

@@ -1,0 +1,139 @@
+//! Where expectations and scripts stand in the files that a scenario was read from.
+
+use std::collections::BTreeMap;
+
+use crate::source::ScriptSource;
+use crate::user_data::parse;
+use crate::yaml::{Tree, Value};
+
+/// The lines of all keys below `expect`, by their paths.
+pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
+    let mut lines = BTreeMap::new();
+    if let Some(expect) = scenario.entry("expect") {
+        lines.insert(String::new(), expect.place.line);
+        below(&expect.tree, "", &mut lines);
+    }
+    lines
+}
+
+fn below(tree: &Tree, path: &str, lines: &mut BTreeMap<String, u64>) {
+    let mut add = |path: String, line: u64, tree: &Tree| {
+        below(tree, &path, lines);
+        lines.insert(path, line);
+    };
+    match &tree.value {
+        Value::Map(entries) => entries
+            .iter()
+            .for_each(|entry| add(joined(path, &entry.key), entry.place.line, &entry.tree)),
+        Value::List(items) => (0..).zip(items).for_each(|(index, item): (usize, _)| {
+            // Checks name the things of a list by what they are, or by their place.
+            if let Value::Text(text) = &item.value {
+                add(joined(path, text), item.place.line, item);
+            }
+            add(format!("{path}[{index}]"), item.place.line, item);
+        }),
+        _ => {}
+    }
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// A file that user data came from.
+pub(super) struct Text {
+    pub(super) file: String,
+    pub(super) text: String,
+}
+
+/// Where the scripts of user data stand in the texts it came from.
+///
+/// They are looked for as whole runs of lines, so that blocks of YAML, MIME messages and plain files need no rule each, and what
+/// is encoded is not found at a wrong place.
+pub(super) fn scripts(user_data: &[u8], texts: &[Text]) -> Vec<ScriptSource> {
+    let mut found: Vec<ScriptSource> = Vec::new();
+    for script in parse(user_data).parts {
+        let content = String::from_utf8_lossy(&script.content).into_owned();
+        let lines: Vec<&str> = content.trim_end().lines().map(str::trim).collect();
+        let is_taken = |file: &str, line: u64| found.iter().any(|one| one.file == file && one.line == line);
+        let place = texts
+            .iter()
+            .flat_map(|text| starts_in(text, &lines))
+            .find(|(file, line)| !is_taken(file, *line));
+        if let Some((file, line)) = place {
+            found.push(ScriptSource {
+                name: script.name,
+                file: file.to_owned(),
+                line,
+            });
+        }
+    }
+    found
+}
+
+/// The lines of a text at which these lines begin.
+fn starts_in<'t>(text: &'t Text, wanted: &[&str]) -> Vec<(&'t str, u64)> {
+    let all: Vec<&str> = text.text.lines().map(str::trim).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let starts = (1..).zip(all.windows(wanted.len()));
+    starts
+        .filter(|(_, window)| *window == wanted)
+        .map(|(line, _)| (text.file.as_str(), line))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml;
+
+    #[test]
+    fn every_expectation_knows_its_line() {
+        let text = "name: x\nexpect:\n  phase: ready\n  node:\n    labels: { a.b/c: d }\n  kubelet:\n    argv:\n      - --x=1\n  certificates:\n    - signer: s\n";
+        let lines = expectations(&yaml::parse(text).unwrap());
+        for (path, line) in [
+            ("", 2),
+            ("phase", 3),
+            ("node", 4),
+            ("node.labels.a.b/c", 5),
+            ("kubelet.argv.--x=1", 8),
+            ("kubelet.argv[0]", 8),
+            ("certificates[0].signer", 10),
+        ] {
+            assert_eq!(lines.get(path), Some(&line), "{path}");
+        }
+        assert!(expectations(&yaml::parse("name: x\n").unwrap()).is_empty());
+    }
+
+    #[test]
+    fn scripts_are_found_in_blocks_files_and_messages() {
+        let mime = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho 1\n--b\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho 1\n--b--\n";
+        let block = "name: x\nuser_data: |\n  #!/bin/sh\n  echo 1\n";
+        for (user_data, text, lines) in [
+            ("#!/bin/sh\necho 1\n", block, vec![3]),
+            ("#!/bin/sh\necho 1\n", "#!/bin/sh\necho 1\n", vec![1]),
+            (mime, mime, vec![7, 12]),
+            (
+                "#!/bin/sh\necho 1\n",
+                "user_data: \"#!/bin/sh\\necho 1\"\n",
+                vec![],
+            ),
+        ] {
+            let text = Text {
+                file: "f".to_owned(),
+                text: text.to_owned(),
+            };
+            let found: Vec<u64> = scripts(user_data.as_bytes(), &[text])
+                .iter()
+                .map(|script| script.line)
+                .collect();
+            assert_eq!(found, lines, "{user_data}");
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Workflow commands of GitHub Actions: an annotation a scenario that did not pass, at the line that the verdict belongs to.
+//!
+//! The forms are those of GitHub's "Workflow commands"; what the runner makes of a line is in its `ActionCommand.cs`. GitHub
+//! shows ten annotations of a level for a step, so there is one for a scenario and not one for a check.
+
+use std::path::{Component, Path, PathBuf};
+
+use nodejoin_core::event::RunEvent;
+use nodejoin_core::problem::{Problem, ScenarioError};
+use nodejoin_core::redact::redact;
+use nodejoin_core::source::SourceLine;
+use nodejoin_core::verdict::{Outcome, Verdict};
+
+use crate::report::text;
+
+/// Where a step runs: GitHub knows files by their paths below the workspace.
+#[derive(Debug, Clone)]
+pub struct Checkout {
+    /// `GITHUB_WORKSPACE`.
+    pub workspace: PathBuf,
+    /// The working folder of this process, which relative paths start from.
+    pub folder: PathBuf,
+}
+
+impl Checkout {
+    /// A file's path below the workspace; `None` for one that stands elsewhere.
+    fn path_of(&self, file: &str) -> Option<String> {
+        let absolute = without_dots(&self.folder.join(file));
+        let below = absolute.strip_prefix(without_dots(&self.workspace)).ok()?;
+        Some(below.display().to_string()).filter(|path| !path.is_empty())
+    }
+
+    /// The properties of an annotation at the first of some lines that is in the workspace.
+    fn properties(&self, lines: &[&SourceLine]) -> Vec<(&'static str, String)> {
+        let found = lines
+            .iter()
+            .find_map(|line| Some((self.path_of(&line.file)?, line.line)));
+        let (file, line) = match found {
+            Some((file, line)) => (Some(file), line),
+            None => (None, None),
+        };
+        let file = file.map(|file| ("file", file));
+        let line = line.map(|line| ("line", line.to_string()));
+        file.into_iter().chain(line).collect()
+    }
+}
+
+/// What a log of GitHub Actions gets for an event; `None` for one that annotates nothing.
+#[must_use]
+pub fn event(event: &RunEvent, checkout: &Checkout) -> Option<String> {
+    match event {
+        RunEvent::ScenarioFinished {
+            name,
+            file,
+            source,
+            verdict,
+            seconds,
+            evidence,
+            kept,
+            ..
+        } => {
+            let mut shown = text::scenario(name, verdict, *seconds, evidence.as_deref());
+            kept.iter()
+                .for_each(|line| shown.push_str(&format!("\n        kept      {line}")));
+            let shown = harmless(&shown);
+            let file = SourceLine {
+                file: file.clone(),
+                line: None,
+            };
+            let properties = checkout.properties(&[source, &file]);
+            Some(match annotation(name, verdict, evidence.as_deref(), properties) {
+                None => shown,
+                Some(annotation) => format!("{}\n{annotation}", grouped(&shown)),
+            })
+        }
+        RunEvent::Warning { text } => Some(command("warning", &[], text)),
+        _ => None,
+    }
+}
+
+/// Annotations for scenarios that were refused before anything ran.
+#[must_use]
+pub fn refused(error: &ScenarioError, checkout: &Checkout) -> String {
+    let lines = error.problems.iter().map(|problem| refusal(problem, checkout));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn refusal(problem: &Problem, checkout: &Checkout) -> String {
+    let source = SourceLine {
+        file: problem.file.clone(),
+        line: Some(problem.place.line).filter(|line| *line > 0),
+    };
+    let mut properties = checkout.properties(&[&source]);
+    if problem.place.column > 0 && properties.len() == 2 {
+        properties.push(("col", problem.place.column.to_string()));
+    }
+    properties.push(("title", "nodejoin: the scenario is refused".to_owned()));
+    let hint = problem
+        .hint()
+        .map(|hint| format!("\ndo: {hint}"))
+        .unwrap_or_default();
+    command("error", &properties, &format!("{problem}{hint}"))
+}
+
+fn annotation(
+    name: &str,
+    verdict: &Verdict,
+    evidence: Option<&str>,
+    mut properties: Vec<(&'static str, String)>,
+) -> Option<String> {
+    let (level, word) = match verdict.outcome {
+        Outcome::Passed => return None,
+        Outcome::Failed => ("error", "failed"),
+        Outcome::Errored(_) => ("error", "could not be told"),
+        Outcome::Cancelled => ("warning", "was not finished"),
+        Outcome::Skipped(_) => ("notice", "was skipped"),
+    };
+    properties.push(("title", format!("{word}: {name}")));
+    let mut message = text::summary(verdict);
+    if let Some(diagnosis) = verdict.diagnosis.as_ref().filter(|_| level == "error") {
+        message.push_str(&format!("\nseen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
+    }
+    if let Some(folder) = evidence.and_then(|folder| Path::new(folder).file_name()) {
+        message.push_str(&format!("\nevidence: {}", folder.to_string_lossy()));
+    }
+    Some(command(level, &properties, &message))
+}
+
+/// Folded in the log, under its own first line.
+fn grouped(shown: &str) -> String {
+    let first = shown.lines().next().unwrap_or_default();
+    let title: Vec<&str> = first.split_whitespace().collect();
+    format!(
+        "{}\n{shown}\n::endgroup::",
+        command("group", &[], &title.join(" "))
+    )
+}
+
+fn command(name: &str, properties: &[(&str, String)], message: &str) -> String {
+    let properties: Vec<String> = properties
+        .iter()
+        .map(|(key, value)| format!("{key}={}", property(&redact(value))))
+        .collect();
+    let space = if properties.is_empty() { "" } else { " " };
+    format!(
+        "::{name}{space}{}::{}",
+        properties.join(","),
+        data(&redact(message))
+    )
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// What a node printed could be a workflow command: a runner obeys `::` at the start of a line, and `##[` anywhere.
+fn harmless(text: &str) -> String {
+    let lines = redact(text).replace('\r', "").replace("##[", "## [");
+    let lines = lines.lines().map(|line| {
+        let start = line.trim_start();
+        if start.starts_with("::") {
+            line.replacen("::", ": :", 1)
+        } else {
+            line.to_owned()
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// `a/./b/../c` is `a/c`: by its text, for the file need not be there any more.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(clean.pop()),
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use nodejoin_core::phase::Phase;
+    use nodejoin_core::problem::Place;
+    use nodejoin_core::verdict::{Cause, Check, Diagnosis};
+
+    use super::*;
+
+    /// A scenario that came to such an end.
+    pub(crate) fn finished(id: &str, outcome: Outcome) -> RunEvent {
+        let verdict = Verdict {
+            outcome,
+            phases: BTreeMap::from([(Phase::Booted, 500), (Phase::Metadata, 700)]),
+            diagnosis: None,
+            checks: Vec::new(),
+            deviations: Vec::new(),
+        };
+        RunEvent::ScenarioFinished {
+            scenario: id.parse().unwrap(),
+            name: format!("the node of {id} joins"),
+            file: format!("scenarios/{id}.yaml"),
+            source: SourceLine {
+                file: format!("scenarios/{id}.yaml"),
+                line: Some(9),
+            },
+            verdict: Box::new(verdict),
+            seconds: 14.04,
+            evidence: None,
+            kept: Vec::new(),
+        }
+    }
+
+    /// One that failed at line 12 of a script, for a cause with everything in it that has to be escaped.
+    pub(crate) fn failed(id: &str) -> RunEvent {
+        let mut event = finished(id, Outcome::Failed);
+        if let RunEvent::ScenarioFinished {
+            verdict,
+            source,
+            evidence,
+            ..
+        } = &mut event
+        {
+            "/work/repo/./files/boot,strap.sh".clone_into(&mut source.file);
+            source.line = Some(12);
+            *evidence = Some(format!("/work/repo/target/nodejoin/abc/{id}"));
+            verdict.diagnosis = Some(Diagnosis {
+                phase: Some(Phase::Metadata),
+                cause: Cause::ScriptFailed,
+                because: "it is 100% <b>wrong</b> | `so`".to_owned(),
+                seen: "bootstrap.sh, 2.1 s: line 12\n::error::not ours\n##[error]nor this".to_owned(),
+                remedy: "mend it".to_owned(),
+                script: None,
+            });
+        }
+        event
+    }
+
+    fn checkout() -> Checkout {
+        Checkout {
+            workspace: "/work/repo".into(),
+            folder: "/work/repo".into(),
+        }
+    }
+
+    #[test]
+    fn a_failure_is_annotated_at_the_line_of_the_script() {
+        let text = event(&failed("a"), &checkout()).unwrap();
+        assert_eq!(
+            text,
+            "::group::FAIL the node of a joins 14.0 s\n  \
+             FAIL  the node of a joins                                                         14.0 s\n        \
+             booted 0.5  metadata 0.7\n        \
+             stopped after `metadata`\n        \
+             because   it is 100% <b>wrong</b> | `so`\n        \
+             seen      bootstrap.sh, 2.1 s: line 12\n                  \
+             : :error::not ours\n                  \
+             ## [error]nor this\n        \
+             do        mend it\n        \
+             evidence  /work/repo/target/nodejoin/abc/a\n\
+             ::endgroup::\n\
+             ::error file=files/boot%2Cstrap.sh,line=12,title=failed%3A the node of a joins::stopped after `metadata`: \
+             it is 100%25 <b>wrong</b> | `so`%0Aseen: bootstrap.sh, 2.1 s: line 12%0A::error::not ours%0A##[error]nor this\
+             %0Ado: mend it%0Aevidence: a"
+        );
+    }
+
+    #[test]
+    fn each_outcome_has_its_level() {
+        let last = |outcome| {
+            let text = event(&finished("a", outcome), &checkout()).unwrap();
+            text.lines().last().unwrap_or_default().to_owned()
+        };
+        for (outcome, line) in [
+            (
+                Outcome::Skipped("no k3s: pull,\r\nrefused".to_owned()),
+                "::notice file=scenarios/a.yaml,line=9,title=was skipped%3A the node of a joins::no k3s: pull,%0D%0Arefused",
+            ),
+            (
+                Outcome::Errored("the engine went away".to_owned()),
+                "::error file=scenarios/a.yaml,line=9,title=could not be told%3A the node of a joins::the engine went away",
+            ),
+            (
+                Outcome::Cancelled,
+                "::warning file=scenarios/a.yaml,line=9,title=was not finished%3A the node of a joins::cancelled before its end",
+            ),
+            (Outcome::Passed, "        booted 0.5  metadata 0.7"),
+        ] {
+            assert_eq!(last(outcome), line);
+        }
+    }
+
+    #[test]
+    fn a_script_outside_of_the_workspace_is_told_at_the_scenario() {
+        let mut failed = failed("a");
+        if let RunEvent::ScenarioFinished { source, file, .. } = &mut failed {
+            "/elsewhere/x.sh".clone_into(&mut source.file);
+            let text = |event_: &RunEvent| event(event_, &checkout()).unwrap();
+            "../repo/scenarios/a.yaml".clone_into(file);
+            assert!(text(&failed).contains("\n::error file=scenarios/a.yaml,title="));
+        }
+        if let RunEvent::ScenarioFinished { file, .. } = &mut failed {
+            "/elsewhere/a.yaml".clone_into(file);
+        }
+        assert!(event(&failed, &checkout()).unwrap().contains("\n::error title="));
+    }
+
+    #[test]
+    fn a_broken_check_without_a_diagnosis_is_the_message() {
+        let mut failed = finished("a", Outcome::Failed);
+        if let RunEvent::ScenarioFinished { verdict, .. } = &mut failed {
+            verdict.checks.push(Check {
+                key: "node.labels.team".to_owned(),
+                held: false,
+                expected: "ironman".to_owned(),
+                seen: "absent".to_owned(),
+            });
+        }
+        let text = event(&failed, &checkout()).unwrap();
+        assert!(
+            text.ends_with("::node.labels.team: expected ironman, saw absent"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn refused_scenarios_are_annotated_at_the_key() {
+        let error = ScenarioError {
+            problems: vec![Problem {
+                file: "scenarios/a.yaml".to_owned(),
+                place: Place { line: 3, column: 7 },
+                key: "cni".to_owned(),
+                what: "unknown value `brige`".to_owned(),
+                why: String::new(),
+                hint: Some("did you mean `bridge`?".to_owned()),
+            }],
+        };
+        assert_eq!(
+            refused(&error, &checkout()),
+            "::error file=scenarios/a.yaml,line=3,col=7,title=nodejoin%3A the scenario is refused::\
+             scenarios/a.yaml:3:7: `cni`: unknown value `brige`%0Ado: did you mean `bridge`?"
+        );
+    }
+
+    #[test]
+    fn no_credential_is_annotated() {
+        let secret = format!("k8s-aws-v1.{}", "a".repeat(80));
+        let text = event(&finished("a", Outcome::Errored(secret.clone())), &checkout()).unwrap();
+        assert!(text.contains("<redacted>") && !text.contains(&secret), "{text}");
+    }
+}

@@ -1,0 +1,357 @@
+//! The page of a job on GitHub, in Markdown: one row a scenario, and why each that did not pass did not.
+
+use std::path::Path;
+
+use nodejoin_core::event::{RunEvent, Summary};
+use nodejoin_core::redact::redact;
+use nodejoin_core::shard::Shard;
+use nodejoin_core::verdict::{Outcome, Verdict};
+
+use crate::report::text;
+
+/// What GitHub takes of one step, in bytes; it drops the whole of a longer one.
+pub const LIMIT: usize = 1024 * 1024;
+/// What is kept free for the lines that say what was cut.
+const RESERVE: usize = 512;
+/// A cause that is longer is cut: the page has it in full further down.
+const LONGEST: usize = 160;
+
+/// Gathers a run for one page.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// Where the evidence can be found once it is uploaded: the page of the workflow's run.
+    run_url: Option<String>,
+    shard: Option<Shard>,
+    control_planes: Vec<String>,
+    rows: Vec<Row>,
+    summary: Option<Summary>,
+}
+
+#[derive(Debug)]
+struct Row {
+    id: String,
+    name: String,
+    verdict: Verdict,
+    seconds: f64,
+    evidence: Option<String>,
+}
+
+impl Page {
+    /// An empty page; names of evidence folders link to `run_url`.
+    #[must_use]
+    pub fn new(run_url: Option<String>) -> Self {
+        Self {
+            run_url,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in one event.
+    pub fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::RunStarted { shard, .. } => self.shard = *shard,
+            RunEvent::ControlPlaneReady {
+                provider, kubernetes, ..
+            } => self
+                .control_planes
+                .push(format!("{provider} control plane, Kubernetes {kubernetes}")),
+            RunEvent::ScenarioFinished {
+                scenario,
+                name,
+                verdict,
+                seconds,
+                evidence,
+                ..
+            } => self.rows.push(Row {
+                id: scenario.to_string(),
+                name: name.clone(),
+                verdict: (**verdict).clone(),
+                seconds: *seconds,
+                evidence: evidence.clone(),
+            }),
+            RunEvent::RunFinished(summary) => self.summary = Some(summary.clone()),
+            _ => {}
+        }
+    }
+
+    /// The page in Markdown, of at most `room` bytes: those who did not pass come first, and what is cut is counted.
+    #[must_use]
+    pub fn to_markdown(&self, room: usize) -> String {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|row| (rank(&row.verdict.outcome), &row.id));
+        let mut page = Cut::new(self.heading(), room.saturating_sub(RESERVE));
+        if !rows.is_empty() {
+            page.text
+                .push_str("\n| verdict | scenario | phase | cause | time | evidence |\n| --- | --- | --- | --- | ---: | --- |\n");
+        }
+        let lines = rows.iter().map(|row| row.line(self.run_url.as_deref()));
+        let left_out = page.push_all(lines);
+        page.note(left_out, "scenarios are not in this table");
+        let details = rows.iter().filter_map(|row| row.details());
+        let left_out = page.push_all(details);
+        page.note(left_out, "explanations are left out");
+        page.text
+    }
+
+    fn heading(&self) -> String {
+        let summary = self.summary.clone().unwrap_or_default();
+        let Summary {
+            passed,
+            failed,
+            errored,
+            skipped,
+            cancelled,
+            seconds,
+            ..
+        } = summary;
+        let mut counts = format!("{passed} passed, {failed} failed, {errored} errored, {skipped} skipped");
+        if cancelled > 0 {
+            counts.push_str(&format!(", {cancelled} not finished"));
+        }
+        let mut about = self.control_planes.clone();
+        about.extend(self.shard.map(|shard| format!("shard {shard}")));
+        about.push(format!("{seconds:.1} s"));
+        format!("## nodejoin: {counts}\n\n{}\n", escaped(&about.join(" · ")))
+    }
+}
+
+impl Row {
+    fn line(&self, run_url: Option<&str>) -> String {
+        let phase = self.verdict.phases.keys().max();
+        let evidence = self.evidence.as_deref().map(|folder| evidence(folder, run_url));
+        format!(
+            "| {} | {}<br>{} | {} | {} | {:.1} s | {} |\n",
+            word(&self.verdict.outcome),
+            escaped(&self.name),
+            escaped(&self.id),
+            phase.map(ToString::to_string).unwrap_or_default(),
+            escaped(&self.cause()),
+            self.seconds,
+            evidence.unwrap_or_default(),
+        )
+    }
+
+    /// A few words that say why: the cause's name where there is one.
+    fn cause(&self) -> String {
+        let cause = self
+            .verdict
+            .diagnosis
+            .as_ref()
+            .map(|diagnosis| text::cause(diagnosis.cause));
+        let cause = match (&self.verdict.outcome, cause) {
+            (Outcome::Failed | Outcome::Passed, Some(cause)) => cause,
+            (Outcome::Passed, None) => String::new(),
+            _ => text::summary(&self.verdict),
+        };
+        shortened(&redact(&cause))
+    }
+
+    /// All that a terminal would show, folded; none for a scenario that passed or was skipped.
+    fn details(&self) -> Option<String> {
+        let shown = match self.verdict.outcome {
+            Outcome::Passed | Outcome::Skipped(_) | Outcome::Cancelled => return None,
+            Outcome::Failed | Outcome::Errored(_) => {
+                text::scenario(&self.name, &self.verdict, self.seconds, self.evidence.as_deref())
+            }
+        };
+        Some(format!(
+            "\n<details><summary>{} {}</summary>\n\n<pre>{}</pre>\n\n</details>\n",
+            word(&self.verdict.outcome),
+            html(&redact(&self.name)),
+            html(&redact(&shown))
+        ))
+    }
+}
+
+/// Text that grows as long as there is room.
+struct Cut {
+    text: String,
+    room: usize,
+}
+
+impl Cut {
+    fn new(text: String, room: usize) -> Self {
+        Self { text, room }
+    }
+
+    /// Pushes pieces until one does not fit; says how many were left out.
+    fn push_all(&mut self, pieces: impl Iterator<Item = String>) -> usize {
+        let mut left_out = 0;
+        for piece in pieces {
+            if left_out == 0 && self.text.len() + piece.len() <= self.room {
+                self.text.push_str(&piece);
+            } else {
+                left_out += 1;
+            }
+        }
+        left_out
+    }
+
+    fn note(&mut self, left_out: usize, what: &str) {
+        if left_out > 0 {
+            self.text.push_str(&format!(
+                "\n**{left_out} {what}**: GitHub takes 1 MiB of a step. All of them are in the log.\n"
+            ));
+        }
+    }
+}
+
+/// Whoever has to act comes first.
+fn rank(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Failed => 0,
+        Outcome::Errored(_) => 1,
+        Outcome::Cancelled => 2,
+        Outcome::Skipped(_) => 3,
+        Outcome::Passed => 4,
+    }
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "✅ passed",
+        Outcome::Failed => "❌ failed",
+        Outcome::Errored(_) => "⚠️ errored",
+        Outcome::Skipped(_) => "⏭️ skipped",
+        Outcome::Cancelled => "⏹️ not finished",
+    }
+}
+
+/// The name of the folder: the folder itself is on a machine that will be gone.
+fn evidence(folder: &str, run_url: Option<&str>) -> String {
+    let name = Path::new(folder)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    match run_url {
+        Some(url) => format!("[{}]({url}#artifacts)", escaped(&name)),
+        None => escaped(&name),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ...", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
+}
+
+/// Text as it is, in a cell of a table: neither Markdown nor HTML, and on one line.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in html(&redact(text)).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '#' => safe.extend(['\\', c]),
+            '\n' | '\r' => safe.push(' '),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::github::tests::{failed, finished};
+    use super::*;
+
+    fn run() -> Vec<RunEvent> {
+        let summary = Summary {
+            passed: 1,
+            failed: 1,
+            skipped: 1,
+            seconds: 59.14,
+            ..Summary::default()
+        };
+        vec![
+            RunEvent::RunStarted {
+                run: "abcdefghij".parse().unwrap(),
+                scenarios: 3,
+                shard: Some("1/4".parse().unwrap()),
+            },
+            RunEvent::ControlPlaneReady {
+                provider: "local".to_owned(),
+                kubernetes: "v1.20.2".to_owned(),
+                seconds: 4.1,
+                parts: BTreeMap::new(),
+            },
+            finished("al2/joins", Outcome::Passed),
+            finished("al2/k3s", Outcome::Skipped("the image\nis not there".to_owned())),
+            failed("refused"),
+            RunEvent::RunFinished(summary),
+        ]
+    }
+
+    fn page(events: &[RunEvent], room: usize) -> String {
+        let mut page = Page::new(Some("https://github.com/a/b/actions/runs/7".to_owned()));
+        events.iter().for_each(|event| page.take(event));
+        page.to_markdown(room)
+    }
+
+    #[test]
+    fn a_page_has_a_row_for_each_and_an_explanation_for_those_that_failed() {
+        assert_eq!(
+            page(&run(), LIMIT),
+            "## nodejoin: 1 passed, 1 failed, 0 errored, 1 skipped\n\
+             \n\
+             local control plane, Kubernetes v1.20.2 · shard 1/4 · 59.1 s\n\
+             \n\
+             | verdict | scenario | phase | cause | time | evidence |\n\
+             | --- | --- | --- | --- | ---: | --- |\n\
+             | ❌ failed | the node of refused joins<br>refused | metadata | script-failed | 14.0 s | [refused](https://github.com/a/b/actions/runs/7#artifacts) |\n\
+             | ⏭️ skipped | the node of al2/k3s joins<br>al2/k3s | metadata | the image | 14.0 s |  |\n\
+             | ✅ passed | the node of al2/joins joins<br>al2/joins | metadata |  | 14.0 s |  |\n\
+             \n\
+             <details><summary>❌ failed the node of refused joins</summary>\n\
+             \n\
+             <pre>  FAIL  the node of refused joins                                                   14.0 s\n        \
+             booted 0.5  metadata 0.7\n        \
+             stopped after `metadata`\n        \
+             because   it is 100% &lt;b&gt;wrong&lt;/b&gt; | `so`\n        \
+             seen      bootstrap.sh, 2.1 s: line 12\n                  \
+             ::error::not ours\n                  \
+             ##[error]nor this\n        \
+             do        mend it\n        \
+             evidence  /work/repo/target/nodejoin/abc/refused</pre>\n\
+             \n\
+             </details>\n"
+        );
+    }
+
+    #[test]
+    fn a_cell_is_neither_markdown_nor_html_nor_two_lines() {
+        assert_eq!(
+            escaped("a|b <img src=x> & `c`\n![d](e) *f* _g_ \\"),
+            "a\\|b &lt;img src=x&gt; &amp; \\`c\\` \\!\\[d\\](e) \\*f\\* \\_g\\_ \\\\"
+        );
+        assert!(!escaped(&format!("k8s-aws-v1.{}", "a".repeat(80))).contains("aaaa"));
+    }
+
+    #[test]
+    fn a_page_that_is_too_long_is_cut_and_says_so() {
+        let mut events = vec![finished("ok", Outcome::Passed)];
+        events.extend((0..9000).map(|number| failed(&format!("refused/{number}"))));
+        let cut = page(&events, LIMIT);
+        assert!(
+            cut.len() <= LIMIT && cut.len() > LIMIT - 2 * RESERVE,
+            "{}",
+            cut.len()
+        );
+        assert!(cut.contains("scenarios are not in this table**"));
+        assert!(cut.contains("9000 explanations are left out**: GitHub takes 1 MiB"));
+        // Where the step has used up its room already, the counts alone are told.
+        let cut = page(&run(), 0);
+        assert!(
+            cut.len() < 1024 && cut.contains("3 scenarios are not in this table"),
+            "{cut}"
+        );
+    }
+}
