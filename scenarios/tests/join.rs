@@ -4,6 +4,7 @@
 
 mod broken;
 mod evidence;
+mod shards;
 mod suite;
 
 use std::process::ExitCode;

@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::broken::{self, Broken};
-use crate::evidence;
+use crate::{evidence, shards};
 
 /// The scenario whose evidence is looked at.
 const FIRST: &str = "first-join";
@@ -88,7 +88,10 @@ impl Suite {
                 shared.expect_evidence(&plan)
             })
         });
-        let all = joins.chain(caught).chain(told);
+        let dealt = Trial::test("shards::deal_out_every_test_once", || {
+            shards::fault().map_or(Ok(()), |fault| Err(fault.into()))
+        });
+        let all = joins.chain(caught).chain(told).chain([dealt]);
         all.filter(|trial| self.is_ours(trial)).collect()
     }
 
@@ -237,9 +240,7 @@ fn settings() -> Settings {
 
 /// The share of the tests that is this machine's, as the command reads it.
 fn shard() -> Result<Option<Shard>, String> {
-    let given = std::env::var("NODEJOIN_SHARD")
-        .ok()
-        .filter(|word| !word.is_empty());
+    let given = std::env::var("NODEJOIN_SHARD").ok();
     let shard = given.map(|word| word.parse()).transpose();
     shard.map_err(|error: InvalidShard| format!("NODEJOIN_SHARD: {error}"))
 }

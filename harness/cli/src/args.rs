@@ -157,6 +157,9 @@ pub struct List {
     /// Scenario files or folders of them
     #[arg(default_value = "scenarios")]
     pub paths: Vec<PathBuf>,
+    /// Only this share of the scenarios, as `nodejoin run --shard` would run it
+    #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
+    pub shard: Option<Shard>,
 }
 
 /// `nodejoin images`

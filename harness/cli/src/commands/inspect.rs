@@ -30,8 +30,10 @@ pub(crate) fn plan(args: &Plan) -> ExitCode {
 pub(crate) fn list(args: &List) -> ExitCode {
     match load(&args.paths, &SettingsFile::default(), &[]) {
         Ok(plans) => {
+            let is_meant = |id: &str| args.shard.is_none_or(|shard| shard.holds(id));
             plans
                 .iter()
+                .filter(|plan| is_meant(plan.id.as_str()))
                 .for_each(|plan| out!("{:<48} {}", plan.id.as_str(), plan.name));
             ExitCode::Passed
         }

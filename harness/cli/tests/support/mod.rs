@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+pub mod github;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
@@ -60,7 +62,10 @@ pub fn nodejoin(folder: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .env("NODEJOIN_ARTIFACTS", folder.join("evidence"))
         .env_remove("NODEJOIN_KEEP")
-        .env_remove("NODEJOIN_JOBS");
+        .env_remove("NODEJOIN_JOBS")
+        .env_remove("NODEJOIN_SHARD")
+        .env_remove("GITHUB_ACTIONS")
+        .env_remove("GITHUB_STEP_SUMMARY");
     command
 }
 

@@ -16,7 +16,9 @@ pub(super) fn of(scene: &Scene<'_>, cause: Cause) -> Option<ScriptPlace> {
         Cause::MissingShebang => guilty_part(scene),
         // A script that ended well has no line at which it failed.
         Cause::KubeletNeverStarted => None,
-        _ if scene.is_before(Phase::Configured) => last_place(scene).or_else(|| failed_part(scene)),
+        _ if scene.is_before(Phase::Configured) => last_place(scene)
+            .or_else(|| last_speaker(scene))
+            .or_else(|| failed_part(scene)),
         _ => None,
     }
 }
@@ -43,6 +45,16 @@ fn last_place(scene: &Scene<'_>) -> Option<ScriptPlace> {
     placed.pop().map(|(_, named)| ScriptPlace {
         script: named.script.map(str::to_owned),
         line: Some(named.line),
+    })
+}
+
+/// The script whose word was the last, where it puts its name before it: `bootstrap.sh: the name of the cluster is missing`.
+fn last_speaker(scene: &Scene<'_>) -> Option<ScriptPlace> {
+    let lines = last_lines(scene);
+    let (script, _) = lines.last()?.trim().split_once(": ")?;
+    (is_script(script) && script.ends_with(".sh")).then(|| ScriptPlace {
+        script: Some(script.to_owned()),
+        line: None,
     })
 }
 
@@ -292,6 +304,17 @@ mod tests {
         // What was survived long before the end is no place of the end.
         let lines = ["/a.sh: line 1: x", "1", "2", "3", "4", "5", "6", "7"];
         assert_eq!(place("#!/bin/bash\n", &lines), None);
+    }
+
+    #[test]
+    fn a_script_that_says_only_its_name_is_named() {
+        let lines = ["something", "bootstrap.sh: the name of the cluster is missing"];
+        let named = Some((Some("bootstrap.sh".to_owned()), None));
+        assert_eq!(place("#!/bin/bash\n", &lines), named);
+        assert_eq!(
+            place("#!/bin/bash\n", &["bootstrap.sh: asking", "curl: (7) no"]),
+            None
+        );
     }
 
     #[test]

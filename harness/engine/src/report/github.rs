@@ -70,7 +70,9 @@ pub fn event(event: &RunEvent, checkout: &Checkout) -> Option<String> {
             let properties = checkout.properties(&[source, &file]);
             Some(match annotation(name, verdict, evidence.as_deref(), properties) {
                 None => shown,
-                Some(annotation) => format!("{}\n{annotation}", grouped(&shown)),
+                // Only what has much to say is folded.
+                Some(annotation) if is_long(verdict) => format!("{}\n{annotation}", grouped(&shown)),
+                Some(annotation) => format!("{shown}\n{annotation}"),
             })
         }
         RunEvent::Warning { text } => Some(command("warning", &[], text)),
@@ -120,10 +122,18 @@ fn annotation(
     if let Some(diagnosis) = verdict.diagnosis.as_ref().filter(|_| level == "error") {
         message.push_str(&format!("\nseen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
     }
+    let broken = verdict.checks.iter().filter(|check| !check.held).count();
+    if verdict.diagnosis.is_none() && broken > 1 {
+        message.push_str(&format!("\nand {} more that was expected", broken - 1));
+    }
     if let Some(folder) = evidence.and_then(|folder| Path::new(folder).file_name()) {
         message.push_str(&format!("\nevidence: {}", folder.to_string_lossy()));
     }
     Some(command(level, &properties, &message))
+}
+
+fn is_long(verdict: &Verdict) -> bool {
+    matches!(verdict.outcome, Outcome::Failed | Outcome::Errored(_))
 }
 
 /// Folded in the log, under its own first line.
@@ -316,18 +326,17 @@ pub(crate) mod tests {
     fn a_broken_check_without_a_diagnosis_is_the_message() {
         let mut failed = finished("a", Outcome::Failed);
         if let RunEvent::ScenarioFinished { verdict, .. } = &mut failed {
-            verdict.checks.push(Check {
-                key: "node.labels.team".to_owned(),
+            let check = |key: &str| Check {
+                key: key.to_owned(),
                 held: false,
                 expected: "ironman".to_owned(),
                 seen: "absent".to_owned(),
-            });
+            };
+            verdict.checks = vec![check("node.labels.team"), check("node.labels.other")];
         }
         let text = event(&failed, &checkout()).unwrap();
-        assert!(
-            text.ends_with("::node.labels.team: expected ironman, saw absent"),
-            "{text}"
-        );
+        let end = "::node.labels.team: expected ironman, saw absent%0Aand 1 more that was expected";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

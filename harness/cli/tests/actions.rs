@@ -1,0 +1,242 @@
+//! GitHub Actions: what workflows call is there, their checkers find nothing, and the action's steps do what its inputs say.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use nodejoin_core::shard::Shard;
+use support::github::{Came, Runner, definitions, repository, runs, yaml};
+use support::{both, nodejoin};
+use tempfile::TempDir;
+
+const WRONG: &str = "name: x\ninstance:\n  private_ipp: 192.168.1.10\n";
+const FINE: &str = "name: a node joins\nuser_data: '#!/bin/sh'\n";
+
+#[test]
+fn what_workflows_call_is_there_and_can_be_started() {
+    let mut called = Vec::new();
+    for file in definitions() {
+        for run in runs(&yaml(&file)) {
+            let run = run
+                .replace("\"$GITHUB_ACTION_PATH/", "ci/action/")
+                .replace('"', " ");
+            let words = run.split_whitespace().filter(|word| word.starts_with("ci/"));
+            called.extend(words.map(|word| (file.clone(), word.to_owned())));
+        }
+    }
+    assert!(called.len() >= 8, "{called:?}");
+    for (file, script) in called {
+        let path = repository().join(&script);
+        let mode = std::fs::metadata(&path).map(|found| found.permissions().mode());
+        assert!(
+            mode.is_ok_and(|mode| mode & 0o111 != 0),
+            "{} calls {script}, which is no program",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn every_flag_that_scripts_give_is_known() {
+    let help = said(nodejoin(Path::new("."), &["run", "--help"]).output().unwrap());
+    for script in ["ci/matrix", "ci/action/run"] {
+        let text = std::fs::read_to_string(repository().join(script)).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let words = code.flat_map(|line| line.split(|c: char| c.is_whitespace() || "\"'=()".contains(c)));
+        let flags: Vec<&str> = words
+            .filter(|word| word.len() > 2 && word.starts_with("--"))
+            .collect();
+        assert!(flags.len() > 4, "{script}: {flags:?}");
+        for flag in flags {
+            assert!(
+                help.contains(&format!("{flag} ")),
+                "{script} gives {flag}:\n{help}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_checkers_find_nothing_in_ours() {
+    let output = check(None);
+    assert!(output.status.success(), "{}", both(&output));
+}
+
+#[test]
+fn the_checkers_find_what_is_broken() {
+    let folder = TempDir::new().unwrap();
+    let workflow = |name: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(repository().join(".github/workflows/ci.yml")).unwrap();
+        assert!(text.contains(from), "{from}");
+        let path = folder.path().join(".github/workflows").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+    };
+    workflow("schema.yml", "runs-on:", "runs-in:");
+    workflow(
+        "injection.yml",
+        "- run: ci/check",
+        "- run: echo ${{ github.head_ref }}",
+    );
+    workflow("unpinned.yml", "@3d3c42e5aac5ba805825da76410c181273ba90b1", "@v7");
+    let action = folder.path().join("ci/action/action.yml");
+    std::fs::create_dir_all(action.parent().unwrap()).unwrap();
+    std::fs::write(action, "name: x\nruns: { using: composite }\n").unwrap();
+    let output = check(Some(folder.path()));
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "schema.yml",
+        "'runs-on' is a required property",
+        "template-injection",
+        "injection.yml:",
+        "unpinned-uses",
+        "unpinned.yml:",
+        "ci/action/action.yml::$",
+    ] {
+        assert!(said.contains(part), "`{part}` is missing in:\n{said}");
+    }
+}
+
+#[test]
+fn a_refused_scenario_is_annotated_and_ends_the_action_with_2() {
+    let runner = Runner::new(&[("scenarios/a.yaml", WRONG)]);
+    let came = run(&runner, &[]);
+    assert_eq!(came.code, Some(2), "{}", came.said);
+    let annotation = "::error file=scenarios/a.yaml,line=3,col=3,title=nodejoin%3A the scenario is refused::";
+    assert!(came.said.contains(annotation), "{}", came.said);
+    assert_eq!(came.outputs["exit-code"], "2");
+    assert_eq!(came.outputs["passed"], "");
+}
+
+#[test]
+fn a_share_without_scenarios_passes_and_says_so() {
+    let runner = Runner::new(&[("test/of mine/a.yaml", FINE)]);
+    let evidence = runner.workspace.path().join("out/evidence");
+    let came = run(
+        &runner,
+        &[
+            ("paths", "  test/of mine  \n\n"),
+            ("shard", other_share("a")),
+            ("artifacts-dir", "out/evidence"),
+        ],
+    );
+    assert_eq!(came.code, Some(0), "{}", came.said);
+    for (name, value) in [
+        ("exit-code", "0"),
+        ("passed", "0"),
+        ("failed", "0"),
+        ("errored", "0"),
+        ("skipped", "0"),
+        ("artifacts-dir", evidence.to_str().unwrap()),
+        ("junit", evidence.join("junit.xml").to_str().unwrap()),
+    ] {
+        assert_eq!(came.outputs[name], value, "{name}");
+    }
+    assert!(
+        came.summary.starts_with("## nodejoin: 0 passed, 0 failed"),
+        "{}",
+        came.summary
+    );
+    assert!(evidence.join("junit.xml").exists());
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_told_with_its_exit_code() {
+    let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
+    let came = run(&runner, &[("shard", "1/1")]);
+    assert_eq!(
+        (came.code, came.outputs["exit-code"].as_str()),
+        (Some(3), "3"),
+        "{}",
+        came.said
+    );
+}
+
+#[test]
+fn inputs_are_words_and_never_commands() {
+    let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
+    for (name, value) in [
+        ("paths", "$(touch made) `touch made`; touch made"),
+        ("paths", "--help"),
+        ("overlay", "x\"; touch made; \""),
+        ("filter", "$(touch made)"),
+        ("shard", "1/1; touch made"),
+        ("kubernetes", "--help"),
+        ("jobs", "1\npassed=7"),
+        ("artifacts-dir", "a\npassed=7"),
+        ("binary", "no/such/program"),
+    ] {
+        let came = run(&runner, &[(name, value)]);
+        assert!(matches!(came.code, Some(2 | 3)), "{name}={value}: {}", came.said);
+        assert_ne!(came.outputs["passed"], "7", "{name}={value}");
+        assert!(!runner.workspace.path().join("made").exists(), "{name}={value}");
+    }
+}
+
+#[test]
+fn a_share_that_there_is_not_is_refused() {
+    let folder = support::folder(&[("a.yaml", FINE)]);
+    for (shard, why) in [
+        ("0/4", "the first of 4 is 1/4"),
+        ("5/4", "the last of 4 is 4/4"),
+        ("x", "it is written INDEX/COUNT"),
+    ] {
+        let by_flag = nodejoin(folder.path(), &["run", "--shard", shard, "."])
+            .output()
+            .unwrap();
+        let by_variable = nodejoin(folder.path(), &["run", "."])
+            .env("NODEJOIN_SHARD", shard)
+            .output()
+            .unwrap();
+        for output in [by_flag, by_variable] {
+            assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+            assert!(both(&output).contains(why), "{}", both(&output));
+        }
+    }
+}
+
+#[test]
+fn all_shares_together_are_every_scenario_once() {
+    let list = |arguments: &[&str]| -> Vec<String> {
+        let output = nodejoin(&repository(), &[&["list", "scenarios"], arguments].concat());
+        let text = said({ output }.output().unwrap());
+        text.lines().map(str::to_owned).collect()
+    };
+    let mut all = list(&[]);
+    let mut dealt: Vec<String> = (1..=4)
+        .flat_map(|index| list(&["--shard", &format!("{index}/4")]))
+        .collect();
+    all.sort();
+    dealt.sort();
+    assert!(all.len() > 10, "{all:?}");
+    assert_eq!(dealt, all);
+}
+
+/// The action, with the command that these tests are of.
+fn run(runner: &Runner, inputs: &[(&str, &str)]) -> Came {
+    let own = ("binary", env!("CARGO_BIN_EXE_nodejoin"));
+    runner.run(&[&[own], inputs].concat())
+}
+
+/// A share of two that does not hold a scenario.
+fn other_share(id: &str) -> &'static str {
+    let shares = ["1/2", "2/2"];
+    let is_other = |share: &&str| !share.parse::<Shard>().unwrap().holds(id);
+    shares.into_iter().find(is_other).unwrap()
+}
+
+fn check(folder: Option<&Path>) -> Output {
+    Command::new(repository().join("ci/workflows"))
+        .args(folder)
+        .output()
+        .unwrap()
+}
+
+fn said(output: Output) -> String {
+    assert!(output.status.success(), "{}", both(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
