@@ -56,7 +56,7 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioE
     let mut report = Report::of(&read.name, &tree);
     let id = id_of(path, root, files);
     let mut plan = resolve(&scenario, id, path, &read.text, files, &mut report);
-    plan.sources.expect = sources::expectations(&read.tree);
+    plan.sources.expect = sources::expectations(&tree);
     rules::check(&scenario, &plan, &mut report);
     let mut problems = report.into_problems();
     problems.sort_by_key(|problem| problem.place);
