@@ -25,6 +25,9 @@ pub const NODEJOIN_BASE: &str = "NODEJOIN_BASE";
 /// with programs of Kubernetes: it tests the harness, and is not k3s.
 pub const NODEJOIN_K3S_IMAGE: &str = "NODEJOIN_K3S_IMAGE";
 
+/// A node image of kind's, instead of `kindest/node` of the wanted version.
+pub const NODEJOIN_KIND_IMAGE: &str = "NODEJOIN_KIND_IMAGE";
+
 /// A mirror of Debian, for the base image where none can be pulled.
 pub const NODEJOIN_DEBIAN_MIRROR: &str = "NODEJOIN_DEBIAN_MIRROR";
 

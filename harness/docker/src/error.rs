@@ -129,6 +129,26 @@ pub enum DockerError {
         /// The engine's word.
         reason: String,
     },
+    /// A package of Debian could not be had.
+    #[error("could not unpack the package `{package}` of Debian {release}: {reason}")]
+    Package {
+        /// Its name.
+        package: String,
+        /// The release of Debian.
+        release: String,
+        /// Why.
+        reason: String,
+    },
+    /// An image is of another version of Kubernetes than was asked for.
+    #[error("image `{image}` has Kubernetes {seen}, and {wanted} is wanted")]
+    ImageVersion {
+        /// The image.
+        image: String,
+        /// What it says it has.
+        seen: String,
+        /// What was asked for.
+        wanted: String,
+    },
     /// A folder of Kubernetes programs lacks some.
     #[error("`{}`, named by {variable}, has no {}", .folder.display(), .missing.join(", no "))]
     Assets {
@@ -218,6 +238,12 @@ impl DockerError {
             Self::NotPulled { .. } => {
                 "let the engine reach the image's registry, or bring the image with `docker load`, or set NODEJOIN_K3S_IMAGE to \
                  one that is here"
+            }
+            Self::Package { .. } => {
+                "install the program yourself, or set NODEJOIN_DEBIAN_MIRROR to a mirror that answers"
+            }
+            Self::ImageVersion { .. } => {
+                "name an image of that version in NODEJOIN_KIND_IMAGE, or ask for the version that it has by `--kubernetes`"
             }
             Self::Assets { .. } => "put the programs there, or unset the variable",
             Self::Architecture { instead, .. } => instead,

@@ -14,6 +14,8 @@ const PID_START: &str = "nodejoin.pid-start";
 const PID_NAMESPACE: &str = "nodejoin.pid-namespace";
 const BOOT: &str = "nodejoin.boot";
 const EXPIRES: &str = "nodejoin.expires";
+/// A folder of the machine that the object's owner ran on, which goes with the object.
+pub(crate) const FOLDER: &str = "nodejoin.folder";
 
 /// The image's name and tag.
 pub(crate) const IMAGE: &str = "nodejoin.image";

@@ -16,6 +16,7 @@
 //! | `sweep.rs` | what did dead runs leave |
 //! | `doctor/` | does this machine have what a run needs |
 //! | `images/` | how an image is named, made, found again and removed |
+//! | `packages.rs` | what is unpacked from Debian's packages where the host lacks it |
 //! | `env.rs`, `settings.rs` | what the environment can set |
 
 mod apart;
@@ -29,6 +30,7 @@ mod images;
 mod labels;
 mod ledger;
 mod owner;
+mod packages;
 mod privileges;
 mod probe;
 mod pull;
@@ -43,6 +45,7 @@ pub use engine::{Engine, Facts, ImageStore};
 pub use error::DockerError;
 pub use exec::{ExecOutput, Lines};
 pub use images::{ImageEvent, ImageRef, Images, ListedImage, Progress, Pruned};
+pub use packages::{debian_program, on_path};
 pub use privileges::Privileges;
 pub use run::{Run, RunNetwork, Started};
 pub use settings::{Assets, ImageSettings};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -98,6 +99,13 @@ impl Run {
     #[must_use]
     pub fn labels(&self, role: &str) -> HashMap<String, String> {
         labels::of(self.inner.id.as_str(), role, &self.inner.owner, SystemTime::now())
+    }
+
+    /// The label of an object that has files in a folder of this machine: a sweep removes the folder with it. Only folders below
+    /// the cache folder are ever removed so.
+    #[must_use]
+    pub fn folder_label(&self, folder: &Path) -> (String, String) {
+        (labels::FOLDER.to_owned(), folder.display().to_string())
     }
 
     /// A mount of an anonymous volume that carries the run's labels and goes with its container.
@@ -242,6 +250,38 @@ impl Run {
         let renamed = self.engine().docker().rename_container(container, rename).await;
         renamed.map_err(DockerError::engine("keep container", container))?;
         Ok(name)
+    }
+
+    /// Records a container that another program is about to make with the run's labels on this network, under a name of its
+    /// own: it goes with the run, whether or not it came to be.
+    ///
+    /// # Errors
+    /// When the run is being torn down.
+    pub fn adopt(&self, name: &str, network: &RunNetwork) -> Result<(), DockerError> {
+        let ending = || DockerError::Ending {
+            object: format!("container `{name}`"),
+            run: self.inner.id.to_string(),
+        };
+        let mut ledger = self.ledger();
+        let name = ledger.record(Kind::Container, |_| name.to_owned());
+        if let Some(entry) = ledger.entry(&name.ok_or_else(ending)?) {
+            entry.network = Some(network.name.clone());
+        }
+        Ok(())
+    }
+
+    /// Sees work through that makes an adopted container: in a task of its own, which a caller who goes away does not cut off. An
+    /// engine that loses its client goes on making the container, and one that is removed meanwhile comes to be all the same.
+    ///
+    /// The tear-down waits for the work. It fires the token when it has waited a while; the work then ends as soon as it may.
+    pub async fn see_through<T, W>(&self, work: impl FnOnce(CancellationToken) -> W) -> T
+    where
+        T: Send + 'static,
+        W: Future<Output = T> + Send + 'static,
+    {
+        let task = self.inner.starts.spawn(work(self.inner.ending.clone()));
+        task.await
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 
     pub(crate) fn record(&self, kind: Kind, hint: &str) -> Result<String, DockerError> {

@@ -20,6 +20,8 @@ pub struct ImageSettings {
     pub base: String,
     /// The image of k3s that is to be used, whichever version is wanted.
     pub k3s_image: Option<String>,
+    /// A node image of kind's that is to be used, whoever made it.
+    pub kind_image: Option<String>,
     /// The mirror of Debian that a base image is made from where none can be pulled.
     pub debian_mirror: String,
     /// How long a registry may be silent before it counts as one that does not answer.
@@ -57,6 +59,7 @@ impl ImageSettings {
             cache: cache.into(),
             base: Self::BASE.to_owned(),
             k3s_image: None,
+            kind_image: None,
             debian_mirror: Self::DEBIAN_MIRROR.to_owned(),
             registry_limit: Duration::from_secs(10),
             connect_limit: Duration::from_secs(5),
@@ -84,6 +87,7 @@ impl ImageSettings {
             release_url: release_url.trim_end_matches('/').to_owned(),
             base: text(env::NODEJOIN_BASE, Self::BASE),
             k3s_image: set(env::NODEJOIN_K3S_IMAGE),
+            kind_image: set(env::NODEJOIN_KIND_IMAGE),
             debian_mirror: text(env::NODEJOIN_DEBIAN_MIRROR, Self::DEBIAN_MIRROR),
             proxies: env::PROXIES
                 .iter()

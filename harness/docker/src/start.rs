@@ -53,6 +53,23 @@ impl Run {
         answered.await.unwrap_or_else(|_| Err(self.is_ending(name_hint)))
     }
 
+    /// A container that was recorded by [`Run::adopt`] and that runs now.
+    ///
+    /// # Errors
+    /// When it is not there, or has ended.
+    pub async fn adopted(&self, name: &str, network: &RunNetwork) -> Result<Started, DockerError> {
+        let docker = self.engine().docker();
+        let seen = docker
+            .inspect_container(name, None::<InspectContainerOptions>)
+            .await;
+        let seen = seen.map_err(DockerError::engine("inspect container", name))?;
+        let id = seen.id.unwrap_or_default();
+        if let Some(entry) = self.ledger().entry(name) {
+            entry.id = Some(id.clone());
+        }
+        self.look_at(id, name, &network.name).await
+    }
+
     async fn start_or_remove(
         &self,
         name: &str,

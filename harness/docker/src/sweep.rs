@@ -1,6 +1,7 @@
 //! What dead runs left: found by label, told apart from what live runs have, and removed.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use bollard::query_parameters::{
@@ -111,11 +112,39 @@ impl Object {
 
     async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
         match self.kind {
-            Kind::Container => remove_container(engine.docker(), &self.id).await,
+            Kind::Container => {
+                remove_container(engine.docker(), &self.id).await?;
+                self.remove_folder(engine)
+            }
             Kind::Network => remove_network(engine.docker(), &self.id).await,
             Kind::Volume => remove_volume(engine.docker(), &self.id).await,
         }
     }
+}
+
+impl Object {
+    /// Removes the folder with its files, where that is of this machine and below the cache folder: a label may say anything.
+    fn remove_folder(&self, engine: &Engine) -> Result<(), DockerError> {
+        let Some(folder) = self.labels.get(labels::FOLDER).map(PathBuf::from) else {
+            return Ok(());
+        };
+        if !engine.is_local() || !is_below(&folder, engine.cache()) {
+            return Ok(());
+        }
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(DockerError::io("remove folder", folder)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_below(folder: &Path, parent: &Path) -> bool {
+    let plain = folder
+        .components()
+        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    plain && folder.starts_with(parent) && folder != parent
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -322,6 +351,20 @@ mod tests {
             [Fate::Kept, Fate::Goes, Fate::Kept, Fate::Kept, Fate::Goes]
         );
         assert_eq!(judge().fates(&objects, true), [Fate::Goes; 5]);
+    }
+
+    #[test]
+    fn only_folders_of_the_cache_go_with_an_object() {
+        let cache = Path::new("/home/u/.cache/nodejoin");
+        assert!(is_below(Path::new("/home/u/.cache/nodejoin/kind/x"), cache));
+        for other in [
+            "/home/u",
+            "/home/u/.cache/nodejoin",
+            "/home/u/.cache/nodejoin/../x",
+            "kind/x",
+        ] {
+            assert!(!is_below(Path::new(other), cache), "{other}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bollard::query_parameters::RemoveImageOptions;
-use common::{engine, tiny};
+use common::{build, engine, shell_image, tiny};
 use nodejoin_docker::{Engine, ImageEvent, ImageSettings, Images};
 
 type Events = Arc<Mutex<Vec<ImageEvent>>>;
@@ -58,6 +58,40 @@ async fn an_unknown_image_is_refused_with_the_known_ones() {
             Images::node_names().join(", ")
         )
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_image_for_kind_must_be_one_and_of_the_wanted_version() {
+    let engine = engine().await;
+    let (name, tag) = shell_image(&engine).await;
+    let shell = format!("{name}:{tag}");
+    let other = "nodejoin-test-kind-node:1";
+    let dockerfile = format!("FROM {shell}\nRUN mkdir /kind && echo v1.19.16 > /kind/version\n");
+    build(engine.docker(), other, &dockerfile, &[]).await;
+    let refused = async |image: &str| {
+        let settings = ImageSettings {
+            kind_image: Some(image.to_owned()),
+            kubernetes: Some("1.20.2".to_owned()),
+            ..settings()
+        };
+        images(&engine, settings).0.kind_node().await.unwrap_err()
+    };
+    let error = refused(other).await;
+    assert_eq!(
+        error.to_string(),
+        format!("image `{other}` has Kubernetes v1.19.16, and v1.20.2 is wanted")
+    );
+    assert!(error.hint().unwrap().contains("NODEJOIN_KIND_IMAGE"));
+    let none = refused(&shell).await.to_string();
+    assert!(
+        none.contains("is no node image of kind: it has no /kind/version"),
+        "{none}"
+    );
+    engine
+        .docker()
+        .remove_image(other, None::<RemoveImageOptions>, None)
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

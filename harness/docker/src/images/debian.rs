@@ -12,10 +12,9 @@ use tokio::process::{Child, Command};
 use tokio_util::io::ReaderStream;
 
 use crate::images::workshop::Bench;
+use crate::packages::{Archive, KEYRING, on_path};
 use crate::settings::ImageSettings;
 
-/// Where the host keeps Debian's keys, when it has them.
-const KEYRING: &str = "usr/share/keyrings/debian-archive-keyring.gpg";
 /// Leaves out what Debian's own slim images leave out, now and in later installations, so that both ways lead to the same image.
 /// Not by the tool's `--dpkgopt`: that makes it filter archives by a Python program, which a host may not have.
 const SLIM: &str = r#"
@@ -52,7 +51,13 @@ impl Mmdebstrap {
             wanted.push("debian-archive-keyring");
         }
         if !wanted.is_empty() {
-            unpack(&folder, &wanted, bench).await?;
+            bench.step(&format!(
+                "unpack {} into {}",
+                wanted.join(" and "),
+                folder.display()
+            ));
+            let from = Archive::of_the_host(folder.clone());
+            from.unpack(&wanted, &mut |said| bench.say(said)).await?;
         }
         Ok(Self {
             program: installed.unwrap_or(unpacked),
@@ -110,87 +115,6 @@ impl Mmdebstrap {
     }
 }
 
-/// Unpacks packages of the host's own distribution. The package lists are the cache folder's own: a host may have none, and
-/// fetching them for the host is not ours to do.
-async fn unpack(folder: &Path, packages: &[&str], bench: &mut Bench) -> Result<(), String> {
-    bench.step(&format!(
-        "unpack {} into {}",
-        packages.join(" and "),
-        folder.display()
-    ));
-    if on_path("apt-get").is_none() || on_path("dpkg-deb").is_none() {
-        return Err("this host has no mmdebstrap, and no apt-get to download it with".to_owned());
-    }
-    let apt = folder.join("apt");
-    for sub in ["lists/partial", "archives/partial"] {
-        std::fs::create_dir_all(apt.join(sub))
-            .map_err(|error| format!("making `{}`: {error}", apt.display()))?;
-    }
-    let option = |name: &str, path: &Path| format!("-o{name}={}", path.display());
-    let options = [
-        option("Dir::State", &apt),
-        option("Dir::State::Lists", &apt.join("lists")),
-        option("Dir::State::status", Path::new("/var/lib/dpkg/status")),
-        option("Dir::Cache", &apt),
-        option("Dir::Cache::archives", &apt.join("archives")),
-        // Else apt changes to a user of its own, who may not write here.
-        "-oAPT::Sandbox::User=".to_owned(),
-        "-oAcquire::Languages=none".to_owned(),
-        "-oAcquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
-        "-oAPT::Update::Error-Mode=any".to_owned(),
-    ];
-    let archives = apt.join("archives");
-    run(
-        Command::new("apt-get").args(&options).arg("-qq").arg("update"),
-        bench,
-    )
-    .await?;
-    run(
-        Command::new("apt-get")
-            .args(&options)
-            .arg("-qq")
-            .arg("download")
-            .args(packages)
-            .current_dir(&archives),
-        bench,
-    )
-    .await?;
-    let files =
-        std::fs::read_dir(&archives).map_err(|error| format!("reading `{}`: {error}", archives.display()))?;
-    for file in files
-        .flatten()
-        .map(|file| file.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "deb"))
-    {
-        run(
-            Command::new("dpkg-deb")
-                .arg("-x")
-                .arg(&file)
-                .arg(folder.join("tree")),
-            bench,
-        )
-        .await?;
-    }
-    Ok(())
-}
-
-async fn run(command: &mut Command, bench: &mut Bench) -> Result<(), String> {
-    let program = command.as_std().get_program().to_string_lossy().into_owned();
-    let done = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
-    let done = done.map_err(|error| format!("{program}: {error}"))?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    bench.say(&said);
-    let last = said
-        .lines()
-        .rfind(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    if done.status.success() {
-        Ok(())
-    } else {
-        Err(format!("{program} ended with {}: {last}", done.status))
-    }
-}
-
 fn start(command: &mut Command) -> Result<Child, String> {
     command
         .stdin(Stdio::null())
@@ -230,12 +154,4 @@ impl Drop for Stopped {
             tracing::debug!(pid, ?asked, "mmdebstrap was asked to end");
         }
     }
-}
-
-/// A program on PATH.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| file.is_file())
 }

@@ -11,7 +11,7 @@ use crate::error::{DockerError, status};
 use crate::images::recipe::Recipe;
 use crate::images::stages::Stages;
 use crate::images::workshop::Workshop;
-use crate::images::{ImageRef, derived_target, k3s};
+use crate::images::{ImageRef, derived_target, k3s, kind};
 use crate::labels;
 use crate::teardown::chain;
 
@@ -20,7 +20,7 @@ use crate::teardown::chain;
 pub struct ListedImage {
     /// Its name and tag.
     pub name: String,
-    /// `base`, `kubernetes`, `control-plane`, `k3s-stand-in` or `node`.
+    /// `base`, `kubernetes`, `control-plane`, `k3s-stand-in`, `kind-node` or `node`.
     pub role: String,
     /// The version of the Kubernetes programs in it, where it has any.
     pub kubernetes: Option<String>,
@@ -121,7 +121,7 @@ impl Workshop {
 /// The folders of all recipes.
 pub(crate) fn folders() -> Vec<String> {
     let nodes = Recipe::nodes().into_iter().map(|name| format!("nodes/{name}"));
-    ["kubernetes", "control-plane", k3s::STAND_IN]
+    ["kubernetes", "control-plane", k3s::STAND_IN, kind::FOLDER]
         .map(str::to_owned)
         .into_iter()
         .chain(nodes)

@@ -6,6 +6,7 @@ mod context;
 mod debian;
 mod inventory;
 mod k3s;
+mod kind;
 mod kubernetes;
 mod programs;
 mod recipe;
@@ -23,6 +24,7 @@ use crate::error::DockerError;
 use crate::settings::ImageSettings;
 use recipe::{Parent, Recipe};
 pub(crate) use stages::Stages;
+pub(crate) use workshop::Lock;
 use workshop::{Bench, Target, Workshop};
 
 pub use inventory::{ListedImage, Pruned};
@@ -150,7 +152,7 @@ impl Images {
         let mut absent = Vec::new();
         for folder in inventory::folders()
             .iter()
-            .filter(|folder| !["kubernetes", k3s::STAND_IN].contains(&folder.as_str()))
+            .filter(|folder| !["kubernetes", k3s::STAND_IN, kind::FOLDER].contains(&folder.as_str()))
         {
             if self.workshop.current_image(folder).await?.is_none() {
                 absent.push(folder.clone());

@@ -91,13 +91,17 @@ async fn objects_with(engine: &Engine, label: &str) -> Vec<String> {
 
 /// An image of one file and nothing that runs.
 pub async fn tiny(docker: &Docker, name: &str, labels: &[(&str, &str)]) {
+    build(docker, name, "FROM scratch\nCOPY Dockerfile /\n", labels).await;
+}
+
+/// An image of this Dockerfile.
+pub async fn build(docker: &Docker, name: &str, dockerfile: &str, labels: &[(&str, &str)]) {
     let mut archive = tar::Builder::new(Vec::new());
-    let dockerfile = b"FROM scratch\nCOPY Dockerfile /\n";
     let mut header = tar::Header::new_gnu();
     header.set_size(dockerfile.len() as u64);
     header.set_mode(0o644);
     archive
-        .append_data(&mut header, "Dockerfile", &dockerfile[..])
+        .append_data(&mut header, "Dockerfile", dockerfile.as_bytes())
         .unwrap();
     let context = archive.into_inner().unwrap();
     let labels: HashMap<_, _> = labels
