@@ -26,6 +26,15 @@ use crate::{evidence, shards};
 /// The scenario whose evidence is looked at.
 const FIRST: &str = "first-join";
 
+/// The scenarios in which everything has a part that a control plane does: tokens, a refusal, the Node's first state,
+/// serving certificates, and a way to a pod.
+const CORE: [&str; 4] = [
+    FIRST,
+    "refused/role-not-in-aws-auth",
+    "al2/labels-and-taints",
+    "al2/pod-answers",
+];
+
 /// All tests, and what they share.
 pub(crate) struct Suite {
     plans: Vec<Plan>,
@@ -91,7 +100,11 @@ impl Suite {
         let dealt = Trial::test("shards::deal_out_every_test_once", || {
             shards::fault().map_or(Ok(()), |fault| Err(fault.into()))
         });
-        let all = joins.chain(caught).chain(told).chain([dealt]);
+        let all = joins
+            .chain(caught)
+            .chain(told)
+            .chain([dealt])
+            .chain(self.on_kind());
         all.filter(|trial| self.is_ours(trial)).collect()
     }
 
@@ -100,6 +113,21 @@ impl Suite {
         let id = self.plans.iter().find(|plan| name(plan) == trial.name());
         let id = id.map_or(trial.name(), |plan| plan.id.as_str());
         self.shard.is_none_or(|shard| shard.holds(id))
+    }
+    /// The core of the suite once more, on one cluster of kind's: unless a provider was chosen, which all tests run on then.
+    fn on_kind(&self) -> Vec<Trial> {
+        let core = self.plans.iter().filter(|plan| {
+            control_plane().is_none() && plan.control_plane.is_empty() && CORE.contains(&plan.id.as_str())
+        });
+        let trial = |plan: &Plan| {
+            let mut plan = plan.clone();
+            plan.control_plane = vec![ProviderName::Kind];
+            let shared = Arc::clone(&self.shared);
+            Trial::test(format!("kind::{}", name(&plan)), move || {
+                shared.expect_pass(&plan)
+            })
+        };
+        core.map(trial).collect()
     }
 
     /// Removes what the tests made; gives what could not be removed.

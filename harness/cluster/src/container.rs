@@ -1,8 +1,11 @@
 //! The container that an API server runs in: commands inside, and its log.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
+use futures::StreamExt as _;
 use nodejoin_docker::Run;
+use testcontainers::bollard::query_parameters::WaitContainerOptions;
 
 use crate::ClusterError;
 
@@ -51,9 +54,14 @@ impl Container {
             &rule,
         ]
         .concat();
-        let output = self.run.engine().exec(&self.id, &command).await;
+        self.run(&command).await
+    }
+
+    /// Runs a command in it, which must end well.
+    pub(crate) async fn run(&self, command: &[&str]) -> Result<(), ClusterError> {
+        let output = self.run.engine().exec(&self.id, command).await;
         let output = output.map_err(ClusterError::container(
-            "redirect in the control plane's container",
+            "run a command in the control plane's container",
         ))?;
         if output.is_success() {
             return Ok(());
@@ -74,6 +82,25 @@ impl Container {
             .unwrap_or_else(|error| format!("no log: {error}"))
     }
 
+    /// Waits for its end, and gives the last lines that it printed.
+    pub(crate) async fn ended(&self) -> String {
+        loop {
+            let docker = self.run.engine().docker();
+            let _ = docker
+                .wait_container(&self.id, None::<WaitContainerOptions>)
+                .next()
+                .await;
+            if !self.is_running().await {
+                break;
+            }
+            // The engine broke off the wait: it is asked again, and not at once.
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        let logs = self.logs().await;
+        let lines: Vec<_> = logs.lines().collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    }
+
     /// Whether it still runs.
     pub(crate) async fn is_running(&self) -> bool {
         let inspected = self.run.engine().docker().inspect_container(&self.id, None).await;
@@ -83,3 +110,6 @@ impl Container {
             .unwrap_or(false)
     }
 }
+
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const LAST_LINES: usize = 20;

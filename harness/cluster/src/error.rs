@@ -107,6 +107,35 @@ pub enum ClusterError {
         /// Its image.
         image: String,
     },
+    /// A program of this machine cannot be used.
+    #[error("{program} cannot be used: {wrong}")]
+    Program {
+        /// Its name.
+        program: &'static str,
+        /// Why.
+        wrong: String,
+    },
+    /// kind did not make its cluster.
+    #[error("kind could not make cluster `{cluster}`: {wrong}; its last lines, of `{}`:\n{lines}", .log.display())]
+    Kind {
+        /// The cluster.
+        cluster: String,
+        /// Why.
+        wrong: String,
+        /// The file with all its output.
+        log: std::path::PathBuf,
+        /// The last lines of that.
+        lines: String,
+    },
+    /// A file of a control plane could not be written.
+    #[error("cannot write `{}`", .path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The system's word.
+        #[source]
+        source: std::io::Error,
+    },
     /// A command in the control plane's container failed.
     #[error("`{command}` ended with exit code {code} in the control plane's container: {stderr}")]
     Command {
@@ -136,6 +165,17 @@ impl ClusterError {
             Self::Taken { .. } => Some("give the instance another id, address or private DNS name"),
             Self::UnknownInstance { .. } => Some("admit the tenant before its node starts"),
             Self::Container { .. } => Some("`nodejoin doctor` checks the container engine"),
+            Self::Program { program: "kind", .. } => Some(
+                "install kind (https://kind.sigs.k8s.io/docs/user/quick-start/#installation; `apt-get install kind` on Debian 13), \
+                 or choose `--control-plane local`",
+            ),
+            Self::Program { .. } => {
+                Some("install Docker's command-line client, or choose `--control-plane local`")
+            }
+            Self::Kind { .. } => Some(
+                "`nodejoin doctor` checks what containers may do here; `--control-plane local` needs less of it",
+            ),
+            Self::File { .. } => Some("set NODEJOIN_CACHE to a folder that can be written"),
             Self::Command { .. } => {
                 Some("the control-plane image needs iptables, and its container NET_ADMIN")
             }

@@ -57,7 +57,7 @@ mod wiring;
 pub use controllers::pod_cidr::is_waited_for;
 pub use error::ClusterError;
 pub use plane::ControlPlane;
-pub use provider::{K3s, Local, Provider, Running, Site};
+pub use provider::{K3s, Kind, KindProgram, Local, Provider, Running, Site};
 pub use stopwatch::{StartTime, Stopwatch};
 pub use sts::{Caller, SecurityTokens, StsRefused};
 pub use tenants::{ClusterEvent, ClusterFact, Tenant};

@@ -167,7 +167,7 @@ impl Authority {
 ///
 /// EKS endpoints are `https://<ID>.gr7.<region>.eks.<suffix>`; a scenario may pick any region, and the container's
 /// address is not known before it starts, so the harness connects by the name `kubernetes`.
-fn api_server_names() -> Vec<String> {
+pub(crate) fn api_server_names() -> Vec<String> {
     let own = [
         "kubernetes",
         "kubernetes.default",

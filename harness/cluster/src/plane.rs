@@ -1,5 +1,7 @@
 //! A running control plane, whoever runs its API server: admits tenants, answers questions, and ends.
 
+use std::any::Any;
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -39,6 +41,8 @@ pub struct ControlPlane {
     pub ca_pem: String,
     /// The CA of another cluster: well formed, and wrong.
     pub other_ca_pem: String,
+    /// Labels for the containers of its nodes, by which the tools of its provider know them.
+    pub node_labels: HashMap<String, String>,
     pub(crate) parts: Parts,
 }
 
@@ -54,6 +58,8 @@ pub(crate) struct Parts {
     pub(crate) start_times: Vec<StartTime>,
     pub(crate) tasks: Mutex<JoinSet<()>>,
     pub(crate) cancel: CancellationToken,
+    /// What the provider needs as long as it runs.
+    pub(crate) _holds: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl ControlPlane {
@@ -168,6 +174,15 @@ impl ControlPlane {
     /// What the programs printed, for evidence.
     pub async fn logs(&self) -> String {
         self.parts.container.logs().await
+    }
+
+    /// Waits until its container has ended, which it does not by itself.
+    pub async fn ended(&self) -> ClusterError {
+        let lines = self.parts.container.ended().await;
+        ClusterError::Ended {
+            phase: "nodes joined",
+            lines,
+        }
     }
 
     /// The id of its container.

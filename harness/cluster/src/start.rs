@@ -106,6 +106,8 @@ impl Prepared {
             endpoint,
             ca_pem,
             container,
+            node_labels,
+            holds,
         } = running;
         let other_ca_pem = self.wiring.pki.other.pem().to_owned();
         let access = access.with_time_factor(time_factor);
@@ -162,12 +164,14 @@ impl Prepared {
             start_times: times.laps(),
             tasks: Mutex::new(controllers.tasks),
             cancel: self.cancel,
+            _holds: holds,
         };
         Ok(ControlPlane {
             version: version.git_version,
             endpoint,
             ca_pem,
             other_ca_pem,
+            node_labels,
             parts,
         })
     }
@@ -190,18 +194,9 @@ impl Controllers {
 }
 
 async fn ready_or_ended(client: &Client, container: &Container, limit: Duration) -> Result<(), ClusterError> {
-    let ended = async {
-        // The engine tells of an end by no event that would come before the log line, so it is asked, rarely.
-        while container.is_running().await {
-            tokio::time::sleep(ENDED_CHECK).await;
-        }
-        let logs = container.logs().await;
-        let lines: Vec<&str> = logs.lines().rev().take(LAST_LINES).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
-    };
     tokio::select! {
         ready = await_ready(client, limit) => ready.map(|_| ()),
-        lines = ended => Err(ClusterError::Ended { phase: "it started", lines }),
+        lines = container.ended() => Err(ClusterError::Ended { phase: "it started", lines }),
     }
 }
 
@@ -226,5 +221,3 @@ fn timed_out(limit: Duration, last_seen: String) -> ClusterError {
 }
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
-const ENDED_CHECK: Duration = Duration::from_millis(200);
-const LAST_LINES: usize = 20;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use nodejoin_cluster::{Local, Provider};
+use nodejoin_cluster::{Kind, KindProgram, Local, Provider};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
@@ -149,7 +149,14 @@ impl Harness {
                 Ok(Box::new(Local::new(image.clone())))
             }
             ProviderName::K3s => self.k3s(node).await,
-            ProviderName::Kind | ProviderName::External => Err(EngineError::NoProvider { name }),
+            ProviderName::Kind => {
+                let settings = &self.settings.images;
+                // Before any image: without the program those minutes are for nothing.
+                let program = KindProgram::find(settings).await?;
+                let image = self.images.kind_node().await?;
+                Ok(Box::new(Kind::new(program, image, &settings.cache)))
+            }
+            ProviderName::External => Err(EngineError::NoProvider { name }),
         }
     }
 

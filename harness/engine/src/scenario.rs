@@ -66,6 +66,8 @@ pub(crate) async fn run(
     let (tenancy, told) = Tenancy::begin(&ground, plan, harness.run.engine().time_factor()).await?;
     let ended = tokio::select! {
         ended = join(harness, &ground, &image, plan, &tenancy, told) => ended,
+        // Without it no node joins, whatever its script does.
+        error = ground.control_plane.ended() => Err(error.into()),
         // The node that may be running is in the run's ledger.
         () = cancel.cancelled() => Ok(Ended::bare(Outcome::Cancelled)),
     };

@@ -99,6 +99,7 @@ impl<'a> Tenancy<'a> {
             tls: fakes.tls,
             dns: fakes.dns,
             api_server: self.ground.control_plane.endpoint.into(),
+            labels: self.ground.control_plane.node_labels.clone(),
             aws_ca_pem: fakes.ca_pem.clone(),
             direct: self.direct(),
         };

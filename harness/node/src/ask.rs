@@ -1,5 +1,6 @@
 //! What a node is made of, and what is asked of it at the end.
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use nodejoin_core::plan::Plan;
@@ -22,6 +23,8 @@ pub struct NodeAsk<'a> {
     pub dns: SocketAddr,
     /// Where the API server listens; the node asks for port 443 of its address.
     pub api_server: SocketAddr,
+    /// Labels of its container beside the run's, by which the provider of the control plane knows its nodes.
+    pub labels: HashMap<String, String>,
     /// The authority that the fake APIs' certificates chain to, in PEM.
     pub aws_ca_pem: String,
     /// User data, taken apart, for the engine `direct`; cloud-init gets its own from the metadata service.

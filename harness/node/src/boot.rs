@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use futures::{Stream, StreamExt as _};
 use nodejoin_core::observation::{Collected, Deviation, JournalLine};
 use nodejoin_docker::{DockerError, ExecOutput, Run};
+use testcontainers::ImageExt as _;
 use testcontainers::bollard::query_parameters::{
     InspectContainerOptions, LogsOptionsBuilder, WaitContainerOptions,
 };
@@ -74,7 +75,7 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
         .map_err(failed("look up the privileges of"))?;
     let clamps = !privileges.privileged && privileges.dropped.iter().any(|name| name == "SYS_RESOURCE");
     let archive = layer::archive(run.id(), ask, clamps, run.engine().time_factor())?;
-    let request = container::request(run, &image, &privileges, archive);
+    let request = container::request(run, &image, &privileges, archive).with_labels(ask.labels.clone());
     let asked = SystemTime::now();
     let started = run
         .start(ROLE, &instance, &ask.network, request)

@@ -5,10 +5,14 @@
 //! | --- | --- |
 //! | [`Local`] | in a container of the harness's own |
 //! | [`K3s`] | in a container of k3s |
+//! | [`Kind`] | in the node of a cluster that the program `kind` makes |
 
 mod k3s;
+mod kind;
 mod local;
 
+use std::any::Any;
+use std::collections::HashMap;
 use std::net::SocketAddrV4;
 
 use futures::future::BoxFuture;
@@ -22,6 +26,7 @@ use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
 
 pub use k3s::K3s;
+pub use kind::{Kind, KindProgram};
 pub use local::Local;
 
 /// Starts API servers.
@@ -69,4 +74,8 @@ pub struct Running {
     pub(crate) ca_pem: String,
     /// The container that it runs in.
     pub(crate) container: Container,
+    /// Labels by which the provider's own tools know the containers of nodes for its own.
+    pub(crate) node_labels: HashMap<String, String>,
+    /// What must stay as long as it runs.
+    pub(crate) holds: Option<Box<dyn Any + Send + Sync>>,
 }

@@ -3,6 +3,7 @@
 mod read;
 mod request;
 
+use std::collections::HashMap;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -65,6 +66,8 @@ impl K3s {
             endpoint: SocketAddrV4::new(started.ip, API_SERVER_PORT),
             ca_pem: made.server_ca,
             container: Container::new(site.run.clone(), started.id),
+            node_labels: HashMap::new(),
+            holds: None,
         })
     }
 }

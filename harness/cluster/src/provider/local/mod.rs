@@ -2,6 +2,7 @@
 
 mod settings;
 
+use std::collections::HashMap;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -71,6 +72,8 @@ impl Local {
             endpoint: SocketAddrV4::new(started.ip, settings::SECURE_PORT),
             ca_pem: wiring.pki.cluster.pem().to_owned(),
             container: Container::new(site.run.clone(), started.id),
+            node_labels: HashMap::new(),
+            holds: None,
         })
     }
 }

@@ -1,0 +1,206 @@
+//! The control plane `kind` as a user meets it: what is missing is said, and whatever ends a run, nothing of it stays.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Output;
+
+use bollard::query_parameters::KillContainerOptions;
+use nodejoin_core::phase::Phase;
+use support::{
+    END, REGISTERS, Running, alone, both, containers, folder, nodejoin, of_run, on_engine, sweep, wait_for,
+};
+use tempfile::TempDir;
+
+/// How long kind may take until its container is there: it asks the engine for many things before.
+const CONTAINER: std::time::Duration = std::time::Duration::from_secs(120);
+
+/// Runs a scenario on kind with these variables, and gives what was said.
+fn on_kind(variables: &[(&str, &str)]) -> Output {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut command = nodejoin(folder.path(), &["run", ".", "--control-plane", "kind"]);
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+/// A folder to stand first on PATH, with a `kind` that says this version.
+fn kind_that_says(version: &str) -> TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("kind");
+    std::fs::write(&program, format!("#!/bin/sh\necho {version}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[test]
+fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
+    support::images_are_there();
+    // Nothing on PATH but docker: no kind, and no apt to fetch Debian's with; nor was it fetched before.
+    let (path, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let docker = nodejoin_docker::on_path("docker").unwrap();
+    std::os::unix::fs::symlink(docker, path.path().join("docker")).unwrap();
+    let output = on_kind(&[
+        ("PATH", path.path().to_str().unwrap()),
+        ("NODEJOIN_CACHE", cache.path().to_str().unwrap()),
+    ]);
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("kind cannot be used: it is not on PATH"), "{said}");
+    assert!(said.contains("no apt-get to download it with"), "{said}");
+    assert!(said.contains("install kind (https://kind.sigs.k8s.io/"), "{said}");
+}
+
+#[test]
+fn a_kind_that_is_too_old_is_refused_by_its_version() {
+    let old = kind_that_says("kind v0.9.0 go1.15.2 linux/amd64");
+    let path = format!("{}:{}", old.path().display(), std::env::var("PATH").unwrap());
+    let output = on_kind(&[("PATH", &path)]);
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(
+        said.contains("is version 0.9, and 0.20 is the oldest that will do"),
+        "{said}"
+    );
+}
+
+/// A run on kind whose node container is there: kind still makes a cluster of it.
+fn while_kind_works(folder: &Path) -> Running {
+    let run = Running::start(folder, &["--control-plane", "kind"]);
+    wait_for("the container of kind's node", CONTAINER, || {
+        containers(&of_run(&run.id)) > 0
+    });
+    run
+}
+
+#[test]
+fn an_interrupt_while_kind_makes_its_cluster_leaves_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let run = while_kind_works(folder.path());
+    let id = run.id.clone();
+    run.signal("INT");
+    let ended = run.end(END);
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert_eq!(of_run(&id), Vec::<String>::new());
+    assert_eq!(files_of(&id), Vec::<String>::new());
+}
+
+#[test]
+fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let theirs = Theirs::start();
+    let run = while_kind_works(folder.path());
+    let id = run.id.clone();
+    let _alone = alone();
+    run.signal("KILL");
+    assert_eq!(run.end(END).code, None);
+    assert!(
+        !files_of(&id).is_empty(),
+        "the cluster has files as long as it is there"
+    );
+    // kind itself goes on for a while, until it finds its node gone.
+    wait_for("a sweep that leaves nothing", END, || {
+        sweep(&[]);
+        of_run(&id).is_empty()
+    });
+    assert_eq!(files_of(&id), Vec::<String>::new());
+    theirs.is_untouched();
+}
+
+#[test]
+fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = Running::start(folder.path(), &["--control-plane", "kind"]);
+    run.until_phase(Phase::Booted);
+    let id = run.id.clone();
+    let node = of_run(&id)
+        .into_iter()
+        .find(|it| it.ends_with("-control-plane"))
+        .unwrap();
+    let node = node.trim_start_matches("container /").to_owned();
+    on_engine(async |engine| {
+        let docker = engine.docker();
+        docker
+            .kill_container(&node, None::<KillContainerOptions>)
+            .await
+            .unwrap();
+    });
+    let ended = run.end(END * 2);
+    assert_eq!(ended.code, Some(4), "{}", ended.said);
+    let told = format!("{:?}", ended.events);
+    assert!(
+        told.contains("the control plane's container ended while nodes joined"),
+        "{told}"
+    );
+    assert_eq!(of_run(&id), Vec::<String>::new());
+}
+
+/// The files of a run's clusters in the cache folder.
+fn files_of(run: &str) -> Vec<String> {
+    let settings = nodejoin_docker::ImageSettings::from_lookup(|name| std::env::var(name).ok());
+    let entries = std::fs::read_dir(settings.cache.join("kind"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names
+        .filter(|name| name.contains(run) && !name.ends_with(".log"))
+        .collect()
+}
+
+/// What stands for a cluster of the user's own: kind's labels, and none of ours.
+struct Theirs {
+    container: String,
+}
+
+impl Theirs {
+    fn start() -> Self {
+        let container = format!("kind-{}-control-plane", std::process::id());
+        let image = image_with_a_shell();
+        let label = format!("io.x-k8s.kind.cluster=kind-{}", std::process::id());
+        docker(&[
+            "run",
+            "--detach",
+            "--name",
+            &container,
+            "--label",
+            &label,
+            "--network",
+            "none",
+            &image,
+            "sleep",
+            "600",
+        ]);
+        Self { container }
+    }
+
+    fn is_untouched(&self) {
+        assert_eq!(
+            docker(&["inspect", "--format", "{{.State.Running}}", &self.container]),
+            "true"
+        );
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        docker(&["rm", "--force", "--volumes", &self.container]);
+    }
+}
+
+fn image_with_a_shell() -> String {
+    let all = docker(&["images", "--format", "{{.Repository}}:{{.Tag}}", "nodejoin/base"]);
+    all.lines()
+        .next()
+        .expect("`nodejoin images build` makes one")
+        .to_owned()
+}
+
+fn docker(arguments: &[&str]) -> String {
+    let output = std::process::Command::new("docker")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", both(&output));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}

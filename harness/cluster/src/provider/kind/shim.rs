@@ -1,0 +1,220 @@
+//! The `docker` that kind finds: the real one, but for what it is told of the node's container.
+//!
+//! kind offers no labels of one's own, and asks for `--privileged`, which an engine may be unable to give: what the host itself lacks
+//! it cannot hand on. So one program stands before docker, on the PATH of this kind alone. It adds the run's labels to the
+//! container and to its volume, by which the run and `nodejoin sweep` find them; and where `--privileged` is refused it asks
+//! for all there is instead.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use nodejoin_docker::Privileges;
+
+/// What is told of a node's container.
+#[derive(Debug, Clone)]
+pub(crate) struct Shim {
+    /// Labels of the container.
+    pub(crate) labels: HashMap<String, String>,
+    /// Labels of its volume.
+    pub(crate) volume_labels: HashMap<String, String>,
+    /// What the engine allows.
+    pub(crate) privileges: Privileges,
+}
+
+impl Shim {
+    /// The program's text, before the real program at this path.
+    pub(crate) fn script(&self, docker: &Path) -> String {
+        let docker = quoted(&docker.display().to_string());
+        let labels: String = sorted(&self.labels)
+            .iter()
+            .map(|label| format!(" --label {}", quoted(label)))
+            .collect();
+        let volume: String = sorted(&self.volume_labels)
+            .iter()
+            .map(|label| format!(",volume-label={label}"))
+            .collect();
+        let volume = quoted(&format!("type=volume,destination=/var{volume}"));
+        let run: Vec<_> = self.run().iter().map(|argument| quoted(argument)).collect();
+        let run = run.join(" ");
+        let exec = if self.privileges.privileged {
+            "--privileged"
+        } else {
+            ""
+        };
+        format!(
+            r#"#!/bin/sh
+# Stands before docker for one `kind`: the labels of the run, and what to ask for where `--privileged` is refused.
+verb=$1
+case $verb in run | exec) ;; *) exec {docker} "$@" ;; esac
+shift
+left=$# seen=
+while [ "$left" -gt 0 ]; do
+  argument=$1
+  shift
+  left=$((left - 1))
+  # Only the first is docker's: what follows may be an argument of a program in the container.
+  case $verb$seen:$argument:$1 in
+    run:--privileged:*) seen=yes; set -- "$@" {run} ;;
+    exec:--privileged:*) seen=yes; set -- "$@" {exec} ;;
+    run*:--volume:/var) shift; left=$((left - 1)); set -- "$@" --mount {volume} ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+case $verb in
+  run) exec {docker} run{labels} "$@" ;;
+  exec) exec {docker} exec "$@" ;;
+esac
+"#
+        )
+    }
+
+    /// What stands for `--privileged` of `docker run`.
+    fn run(&self) -> Vec<String> {
+        if self.privileges.privileged {
+            return vec!["--privileged".to_owned()];
+        }
+        let dropped = self.privileges.dropped.iter().map(String::as_str);
+        let dropped = dropped
+            .chain(OF_THE_HOST)
+            .map(|name| format!("--cap-drop={name}"));
+        ["--cap-add=ALL".to_owned()]
+            .into_iter()
+            .chain(dropped)
+            .chain(UNCONFINED.map(str::to_owned))
+            .collect()
+    }
+}
+
+/// The clock and the modules of the kernel are the host's.
+const OF_THE_HOST: [&str; 2] = ["SYS_MODULE", "SYS_TIME"];
+
+/// What `--privileged` is beside capabilities; kind itself asks for no seccomp and no AppArmor.
+const UNCONFINED: [&str; 3] = [
+    "--security-opt=systempaths=unconfined",
+    "--device=/dev/kmsg",
+    "--device-cgroup-rule=a *:* rwm",
+];
+
+fn sorted(labels: &HashMap<String, String>) -> Vec<String> {
+    let labels: BTreeMap<_, _> = labels.iter().collect();
+    let pairs = labels.into_iter();
+    pairs.map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What docker is called with, one argument a line.
+    fn called(privileges: Privileges, arguments: &[&str]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let shim = Shim {
+            labels: HashMap::from([("nodejoin.run".to_owned(), "it's".to_owned())]),
+            volume_labels: HashMap::from([("nodejoin.role".to_owned(), "volume".to_owned())]),
+            privileges,
+        };
+        // Read by `sh` and not started itself: a file that is still open for writing in a thread beside cannot be.
+        let docker = folder.path().join("real docker");
+        std::fs::write(&docker, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+        std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let script = folder.path().join("docker");
+        let text = shim.script(&docker).replace("exec '", "exec sh '");
+        std::fs::File::create(&script)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        let said = Command::new("sh").arg(&script).args(arguments).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        said.lines().map(str::to_owned).collect()
+    }
+
+    fn refused() -> Privileges {
+        Privileges {
+            privileged: false,
+            dropped: vec!["SYS_RESOURCE".to_owned()],
+        }
+    }
+
+    fn allowed() -> Privileges {
+        Privileges {
+            privileged: true,
+            dropped: Vec::new(),
+        }
+    }
+
+    const RUN: [&str; 8] = [
+        "run",
+        "--privileged",
+        "--volume",
+        "/var",
+        "--volume",
+        "/lib/modules:/x",
+        "image",
+        "--privileged",
+    ];
+
+    #[test]
+    fn the_container_and_its_volume_get_labels() {
+        assert_eq!(
+            called(allowed(), &RUN),
+            [
+                "run",
+                "--label",
+                "nodejoin.run=it's",
+                "--privileged",
+                "--mount",
+                "type=volume,destination=/var,volume-label=nodejoin.role=volume",
+                "--volume",
+                "/lib/modules:/x",
+                "image",
+                "--privileged"
+            ]
+        );
+    }
+
+    #[test]
+    fn where_privileges_are_refused_all_that_there_is_is_asked_for() {
+        let run = called(refused(), &RUN);
+        assert_eq!(
+            run[3..10],
+            [
+                "--cap-add=ALL",
+                "--cap-drop=SYS_RESOURCE",
+                "--cap-drop=SYS_MODULE",
+                "--cap-drop=SYS_TIME",
+                "--security-opt=systempaths=unconfined",
+                "--device=/dev/kmsg",
+                "--device-cgroup-rule=a *:* rwm"
+            ]
+        );
+        let exec = [
+            "exec",
+            "--privileged",
+            "-i",
+            "node",
+            "program",
+            "--privileged",
+            "two words",
+            "",
+        ];
+        assert_eq!(
+            called(refused(), &exec),
+            ["exec", "-i", "node", "program", "--privileged", "two words", ""]
+        );
+        assert_eq!(called(allowed(), &exec), exec);
+    }
+
+    #[test]
+    fn other_commands_are_handed_on() {
+        let others = ["inspect", "--privileged", "--volume", "/var"];
+        assert_eq!(called(refused(), &others), others);
+    }
+}
