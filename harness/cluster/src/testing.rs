@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
+use nodejoin_core::aws::{EksPlan, NetworkPlan};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
 use time::OffsetDateTime;
@@ -36,6 +37,7 @@ pub(crate) fn instance() -> InstancePlan {
         tags: BTreeMap::new(),
         life_cycle: "on-demand".to_owned(),
         metadata: MetadataPlan::default(),
+        network: NetworkPlan::default(),
     }
 }
 
@@ -53,6 +55,7 @@ pub(crate) fn cluster() -> ClusterPlan {
         }],
         approve_serving: true,
         cloud_node_controller: true,
+        eks: EksPlan::default(),
     }
 }
 

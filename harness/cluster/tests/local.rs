@@ -18,6 +18,7 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use nodejoin_cluster::{
     Caller, ClusterEvent, ClusterFact, ControlPlane, Local, SecurityTokens, StsRefused, Tenant,
 };
+use nodejoin_core::aws::{EksPlan, NetworkPlan};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::{Certificate, Refusal};
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
@@ -376,6 +377,7 @@ fn instance(id: &str) -> InstancePlan {
         tags: BTreeMap::new(),
         life_cycle: "on-demand".to_owned(),
         metadata: MetadataPlan::default(),
+        network: NetworkPlan::default(),
     }
 }
 
@@ -394,5 +396,6 @@ fn cluster(role: Option<String>) -> ClusterPlan {
         aws_auth: role.into_iter().map(row).collect(),
         approve_serving: true,
         cloud_node_controller: true,
+        eks: EksPlan::default(),
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Service it meets: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry`.
+    /// Service it meets: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry`, `cloudformation`.
     pub service: Service,
     /// Operation it meets, in AWS' own words (`DescribeCluster`); every operation where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,6 +21,9 @@ pub struct Fault {
     /// Meets this many requests, then never again; every one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
+    /// Holds from this many seconds after the start of the node; from the start where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_seconds: Option<f64>,
     /// Holds until this many seconds after the start of the node; for ever where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_seconds: Option<f64>,
@@ -48,10 +51,37 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// Answers as the service does when it is asked too often: its own status, code and message.
+    Throttle,
     /// Cuts the answer off after this many bytes of its body.
     CutAfter(u64),
     /// Closes the connection without an answer: what a client sees of a refused connection after a redirection.
     Refuse,
+    /// Resets the connection: `connection reset by peer`.
+    Reset,
+    /// Never answers, and leaves the connection open: what lost packets look like.
+    Hang,
+    /// Answers as usual, without a body.
+    EmptyBody,
+    /// Answers as usual, with this text for a body.
+    Body(String),
+    /// Answers as usual, with this content type.
+    ContentType(String),
+    /// Answers as to credentials that have expired; the metadata service hands out such credentials.
+    ExpiredCredentials,
+    /// Answers as before the news had come around: EC2 without the instance's name, EKS without the cluster, the metadata service
+    /// without the role's paths, other services without the credentials.
+    Stale,
+    /// Answers by a clock that is this many seconds ahead, or behind where negative.
+    ClockAheadSeconds(i64),
+}
+
+impl Effect {
+    /// Whether a client that asks only once could go on after it.
+    #[must_use]
+    pub fn spares_the_answer(&self) -> bool {
+        matches!(self, Self::DelayMs(_) | Self::ContentType(_))
+    }
 }
 
 /// The services of the fake AWS.

@@ -12,7 +12,7 @@
 //! | `overlay` | which files of somebody's checkout lie where in the node |
 //! | `architecture` | which processor, by everybody's name for it |
 //! | `time_factor` | by what limits are multiplied on a slow machine |
-//! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `fault`, `expect`) |
+//! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `aws`, `fault`, `expect`) |
 //! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
 //! | `observation` | what was seen of a join |
 //! | `phase`, `phases` | how far it got |
@@ -26,6 +26,7 @@
 //! | `redact` | what must never be told |
 
 pub mod architecture;
+pub mod aws;
 pub mod cidr;
 pub mod diagnosis;
 mod document;

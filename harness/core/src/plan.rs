@@ -6,6 +6,8 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::aws::{AwsPlan, EksPlan, NetworkPlan};
+pub use crate::aws::{MetadataPlan, Tokens};
 use crate::expect::Expect;
 use crate::fault::Fault;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
@@ -43,6 +45,9 @@ pub struct Plan {
     pub cluster: ClusterPlan,
     /// The user data.
     pub user_data: Option<UserDataPlan>,
+    /// What the account holds beside these.
+    #[serde(default)]
+    pub aws: AwsPlan,
     /// Faults of AWS.
     pub faults: Vec<Fault>,
     /// Container networking on the node.
@@ -140,38 +145,9 @@ pub struct InstancePlan {
     pub life_cycle: String,
     /// Options of the metadata service.
     pub metadata: MetadataPlan,
-}
-
-/// EC2's metadata options of an instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MetadataPlan {
-    /// Whether a request needs a token.
-    pub tokens: Tokens,
-    /// Whether the endpoint answers at all.
-    pub enabled: bool,
-    /// Whether tags are listed under `tags/instance`.
-    pub instance_tags: bool,
-}
-
-impl Default for MetadataPlan {
-    fn default() -> Self {
-        Self {
-            tokens: Tokens::Required,
-            enabled: true,
-            instance_tags: false,
-        }
-    }
-}
-
-/// `HttpTokens` of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Tokens {
-    /// IMDSv2 only.
-    Required,
-    /// IMDSv1 works too.
-    Optional,
+    /// What of its network is not there by default.
+    #[serde(default)]
+    pub network: NetworkPlan,
 }
 
 /// An IAM role of an instance profile.
@@ -181,7 +157,10 @@ pub struct RolePlan {
     pub name: String,
     /// Path, `/` at least.
     pub path: String,
-    /// Actions that the role may not do, such as `eks:DescribeCluster`. Everything else is allowed.
+    /// Actions that the role may do; every action where absent.
+    #[serde(default)]
+    pub allow: Option<Vec<String>>,
+    /// Actions that the role may not do, such as `eks:DescribeCluster`, whatever `allow` says.
     pub deny: Vec<String>,
 }
 
@@ -204,6 +183,9 @@ pub struct ClusterPlan {
     pub approve_serving: bool,
     /// Whether the cloud node controller works.
     pub cloud_node_controller: bool,
+    /// What only EKS' own service tells of it.
+    #[serde(default)]
+    pub eks: EksPlan,
 }
 
 impl ClusterPlan {
@@ -361,10 +343,12 @@ pub(crate) mod tests {
                 tags: BTreeMap::new(),
                 life_cycle: "on-demand".into(),
                 metadata: MetadataPlan::default(),
+                network: NetworkPlan::default(),
             },
             role: Some(RolePlan {
                 name: "demo-role".into(),
                 path: "/".into(),
+                allow: None,
                 deny: Vec::new(),
             }),
             cluster: ClusterPlan {
@@ -383,7 +367,9 @@ pub(crate) mod tests {
                 }],
                 approve_serving: true,
                 cloud_node_controller: true,
+                eks: EksPlan::default(),
             },
+            aws: AwsPlan::default(),
             user_data: None,
             faults: Vec::new(),
             cni: Cni::Bridge,

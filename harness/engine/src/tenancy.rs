@@ -66,6 +66,7 @@ impl<'a> Tenancy<'a> {
             control_plane_ip: *ground.control_plane.endpoint.ip(),
             kubernetes_version: minor(&ground.control_plane.version),
             user_data: user_data.clone(),
+            aws: plan.aws.clone(),
             faults: plan.faults.clone(),
             images: ground.images.clone(),
             events: to_aws,

@@ -51,13 +51,43 @@ impl Clock for StoppedClock {
 /// When a request came: by the clock, and after the start of the node.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// The time.
+    /// The time, as the service sees it.
     pub now: OffsetDateTime,
     /// The time since the node's source address was attached.
     pub elapsed: Duration,
+    /// What the service sees otherwise than it is.
+    pub twist: Twist,
+}
+
+/// What a service sees otherwise than it is, because a fault says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Twist {
+    /// Nothing.
+    #[default]
+    None,
+    /// The news of what was made last has not come around.
+    Stale,
+    /// The caller's credentials have expired.
+    ExpiredCredentials,
 }
 
 impl Moment {
+    /// The same moment, seen otherwise.
+    #[must_use]
+    pub fn with_twist(self, twist: Twist) -> Self {
+        Self { twist, ..self }
+    }
+
+    /// The same moment by a clock that is so many seconds ahead. A clock that would leave the calendar stays where it is.
+    #[must_use]
+    pub fn ahead(self, seconds: i64) -> Self {
+        let now = self.now.checked_add(time::Duration::seconds(seconds));
+        Self {
+            now: now.unwrap_or(self.now),
+            ..self
+        }
+    }
+
     /// Seconds since the node's start.
     #[must_use]
     pub fn seconds(&self) -> f64 {

@@ -9,12 +9,12 @@ use time::{Duration, OffsetDateTime};
 
 use crate::secret::Secret;
 
-/// How long credentials live. Real ones live about six hours.
-pub const LIFETIME: Duration = Duration::hours(6);
 /// New credentials are there at least this long before the old ones expire (AWS documents five minutes).
 pub const RENEWED_BEFORE: Duration = Duration::minutes(15);
 /// Expired credentials are remembered this long, so that their use is told as expiry and not as an unknown key.
 const REMEMBERED: Duration = Duration::hours(24);
+/// Sets of credentials that an instance has at most.
+const KEPT: usize = 1_000;
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
@@ -31,37 +31,108 @@ pub struct Credentials {
     pub updated: OffsetDateTime,
     /// When they expire.
     pub expires: OffsetDateTime,
+    /// Whose they are.
+    pub principal: Principal,
 }
 
-/// Every set of credentials that an instance got.
-#[derive(Debug, Default)]
-pub struct Issued(Vec<Credentials>);
+/// Whose credentials are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Principal {
+    /// The session of the instance's own role.
+    #[default]
+    Instance,
+    /// A session of a role that was assumed.
+    Assumed {
+        /// The role's name, without its path.
+        role: String,
+        /// The session's name.
+        session: String,
+    },
+}
+
+/// Every set of credentials that an instance got, for itself and for the roles that it assumed.
+#[derive(Debug)]
+pub struct Issued {
+    all: Vec<Credentials>,
+    /// The place of the instance's own credentials among them.
+    current: Option<String>,
+    lifetime: Duration,
+}
 
 impl Issued {
+    /// Nothing yet. Credentials of the instance itself live this long.
+    #[must_use]
+    pub fn living(lifetime: Duration) -> Self {
+        Self {
+            all: Vec::new(),
+            current: None,
+            lifetime,
+        }
+    }
+
     /// The credentials to hand out now; new ones where the last are about to expire.
     pub fn current(&mut self, now: OffsetDateTime) -> &Credentials {
-        let fresh = self
-            .0
-            .last()
-            .is_some_and(|last| now >= last.updated && now + RENEWED_BEFORE < last.expires);
-        if !fresh {
-            self.0.retain(|old| now < old.expires + REMEMBERED);
-            self.0.push(Credentials::issue(now));
+        let before = RENEWED_BEFORE.min(self.lifetime / 2);
+        let place = self.own().filter(|place| {
+            let last = &self.all[*place];
+            now >= last.updated && now + before < last.expires
+        });
+        let place = place.unwrap_or_else(|| {
+            let fresh = Credentials::issue(now, self.lifetime, Principal::Instance);
+            self.current = Some(fresh.access_key_id.clone());
+            self.keep(fresh, now)
+        });
+        &self.all[place]
+    }
+
+    /// Credentials that expired a minute ago: known, and of no use.
+    pub fn expired(&mut self, now: OffsetDateTime) -> &Credentials {
+        let made = now - self.lifetime - Duration::minutes(1);
+        let expired = Credentials::issue(made, self.lifetime, Principal::Instance);
+        let place = self.keep(expired, now);
+        &self.all[place]
+    }
+
+    /// Credentials of a role that is assumed.
+    pub fn assume(&mut self, principal: Principal, lifetime: Duration, now: OffsetDateTime) -> &Credentials {
+        let assumed = Credentials::issue(now, lifetime, principal);
+        let place = self.keep(assumed, now);
+        &self.all[place]
+    }
+
+    fn own(&self) -> Option<usize> {
+        let id = self.current.as_deref()?;
+        self.all
+            .iter()
+            .position(|credentials| credentials.access_key_id == id)
+    }
+
+    /// Keeps credentials and forgets what is too old, or too much: a client may assume roles without end.
+    fn keep(&mut self, credentials: Credentials, now: OffsetDateTime) -> usize {
+        let current = self.current.clone();
+        let is_own = |old: &Credentials| current.as_deref() == Some(&old.access_key_id);
+        self.all
+            .retain(|old| is_own(old) || now < old.expires + REMEMBERED);
+        if self.all.len() >= KEPT
+            && let Some(oldest) = self.all.iter().position(|old| !is_own(old))
+        {
+            self.all.remove(oldest);
         }
-        &self.0[self.0.len() - 1]
+        self.all.push(credentials);
+        self.all.len() - 1
     }
 
     /// The credentials with this access key id.
     #[must_use]
     pub fn find(&self, access_key_id: &str) -> Option<&Credentials> {
-        self.0
+        self.all
             .iter()
             .find(|credentials| credentials.access_key_id == access_key_id)
     }
 }
 
 impl Credentials {
-    fn issue(now: OffsetDateTime) -> Self {
+    fn issue(now: OffsetDateTime, lifetime: Duration, principal: Principal) -> Self {
         // The first bytes are those of every real session token.
         let token = format!("IQoJb3JpZ2luX2Vj{}", BASE64_STANDARD.encode(random::<630>()));
         Self {
@@ -69,7 +140,8 @@ impl Credentials {
             secret_access_key: Secret::new(BASE64_STANDARD.encode(random::<30>())),
             token: Secret::new(token),
             updated: now,
-            expires: now + LIFETIME,
+            expires: now + lifetime,
+            principal,
         }
     }
 }
@@ -125,8 +197,6 @@ pub enum Purpose {
     MetadataToken,
     /// A password of the image registry.
     RegistryPassword,
-    /// The signature of the identity document.
-    IdentitySignature,
 }
 
 impl InstanceKey {
@@ -181,9 +251,11 @@ mod tests {
         OffsetDateTime::from_unix_timestamp(1_778_155_200).unwrap()
     }
 
+    const LIFETIME: Duration = Duration::hours(6);
+
     #[test]
     fn credentials_have_the_form_of_real_ones() {
-        let credentials = Credentials::issue(noon());
+        let credentials = Credentials::issue(noon(), LIFETIME, Principal::Instance);
         assert!(credentials.access_key_id.starts_with("ASIA") && credentials.access_key_id.len() == 20);
         assert_eq!(credentials.secret_access_key.reveal().len(), 40);
         assert!(credentials.token.reveal().starts_with("IQoJb3JpZ2luX2Vj"));
@@ -192,7 +264,7 @@ mod tests {
 
     #[test]
     fn credentials_are_renewed_before_they_expire_and_stay_known() {
-        let mut issued = Issued::default();
+        let mut issued = Issued::living(LIFETIME);
         let first = issued.current(noon()).access_key_id.clone();
         assert_eq!(issued.current(noon() + Duration::hours(5)).access_key_id, first);
         assert_ne!(
@@ -202,6 +274,22 @@ mod tests {
             first
         );
         assert!(issued.find(&first).is_some());
+        // A life that is shorter than the margin is not renewed at every request.
+        let mut issued = Issued::living(Duration::minutes(10));
+        let first = issued.current(noon()).access_key_id.clone();
+        assert_eq!(issued.current(noon() + Duration::minutes(4)).access_key_id, first);
+        assert_ne!(issued.current(noon() + Duration::minutes(6)).access_key_id, first);
+    }
+
+    #[test]
+    fn a_client_that_assumes_roles_without_end_costs_no_memory() {
+        let mut issued = Issued::living(LIFETIME);
+        let own = issued.current(noon()).access_key_id.clone();
+        for _ in 0..2 * KEPT {
+            issued.assume(Principal::Instance, LIFETIME, noon());
+        }
+        assert_eq!(issued.all.len(), KEPT);
+        assert_eq!(issued.current(noon()).access_key_id, own);
     }
 
     #[test]

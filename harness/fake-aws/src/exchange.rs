@@ -31,10 +31,11 @@ impl Request {
     /// The host in lower case and without its port.
     #[must_use]
     pub fn host_name(&self) -> String {
-        let host = self
-            .host
-            .rsplit_once(':')
-            .map_or(self.host.as_str(), |(name, _)| name);
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let host = match self.host.rsplit_once(':') {
+            Some((name, port)) if is_port(port) => name,
+            _ => self.host.as_str(),
+        };
         host.trim_end_matches('.').to_ascii_lowercase()
     }
 
@@ -103,6 +104,8 @@ pub struct Answer {
     pub error: Option<ServiceError>,
     /// Who asked, as the transcript may show it: never a credential.
     pub authorization: Option<String>,
+    /// How many hops it survives, where that is not left to the system.
+    pub hops: Option<u8>,
 }
 
 impl Answer {
@@ -115,6 +118,7 @@ impl Answer {
             body: body.into(),
             error: None,
             authorization: None,
+            hops: None,
         }
     }
 

@@ -86,6 +86,7 @@ impl Rule {
                 .path
                 .as_deref()
                 .is_none_or(|pattern| path_matches(pattern, asked.path))
+            && fault.from_seconds.is_none_or(|from| asked.seconds >= from)
             && fault.until_seconds.is_none_or(|until| asked.seconds < until)
     }
 }
@@ -108,6 +109,7 @@ mod tests {
             path: None,
             after: 0,
             times: None,
+            from_seconds: None,
             until_seconds: None,
             effect: Effect::Refuse,
             may_fire: false,
@@ -137,6 +139,8 @@ mod tests {
             (other(|f| f.operation = Some("ListClusters".into())), false),
             (other(|f| f.path = Some("/clusters/*".into())), true),
             (other(|f| f.path = Some("/clusters/other".into())), false),
+            (other(|f| f.from_seconds = Some(4.0)), true),
+            (other(|f| f.from_seconds = Some(4.1)), false),
             (other(|f| f.until_seconds = Some(5.0)), true),
             (other(|f| f.until_seconds = Some(4.0)), false),
         ];

@@ -17,8 +17,10 @@
 //! | `router.rs` | host name to service, request to operation |
 //! | `services/` | one file a service |
 //! | `sigv4/` | signatures, from the server's side |
+//! | `iam.rs` | who asks, and what their policies let them do |
 //! | `wire/` | answers and errors in each protocol's shape |
 //! | `world.rs` | what a scenario's AWS holds, and an instance's state |
+//! | `identity/` | signatures of the instance identity document |
 //! | `images.rs` | container images made in the process |
 //! | `dns.rs`, `tls.rs` | names, and certificates for them |
 //! | `sts_client.rs` | what the control plane's authenticator asks |
@@ -29,6 +31,8 @@ pub mod dns;
 mod error;
 pub mod exchange;
 pub mod faults;
+pub mod iam;
+pub mod identity;
 mod images;
 mod listening;
 pub mod router;
@@ -39,6 +43,7 @@ mod sts_client;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod wildcard;
 pub mod wire;
 mod world;
 

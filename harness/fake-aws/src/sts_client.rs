@@ -11,11 +11,12 @@ use url::Url;
 
 use crate::exchange::{Request, ServiceError};
 use crate::faults::Asked;
+use crate::listening::effects::{self, Ending};
 use crate::listening::worlds::{Shared, Worlds, moment};
 use crate::router::Endpoint;
+use crate::services::ec2::machines;
 use crate::services::sts::{self, CallerIdentity};
 use crate::sigv4::signed;
-use crate::wire::defaults::fault_error;
 
 /// STS and EC2, as the authenticator asks them.
 #[derive(Debug, Clone)]
@@ -56,12 +57,13 @@ impl Sts {
             .map(|shared| shared.lock().world.instance.id.clone())
     }
 
-    /// `PrivateDnsName` of an instance, as EC2 tells it.
+    /// `PrivateDnsName` of an instance, as EC2 tells it by now; `None` where it is not known or still empty.
     #[must_use]
     pub fn private_dns_name(&self, instance: &InstanceId) -> Option<String> {
-        self.0
-            .instance(instance)
-            .map(|shared| shared.lock().world.instance.private_dns_name.clone())
+        let shared = self.0.instance(instance)?;
+        let instance = shared.lock();
+        let is_named = machines::is_named(&instance.world, moment(&instance, self.0.now()));
+        is_named.then(|| instance.world.instance.private_dns_name.clone())
     }
 
     /// `GetCallerIdentity` by a presigned URL, with the header `x-k8s-aws-id` set to the verifier's own cluster. Faults of STS
@@ -76,23 +78,14 @@ impl Sts {
     ) -> Result<CallerIdentity, StsError> {
         let request = get(presigned, cluster_header)?;
         let shared = self.holder(&request)?;
-        match self.fault(&shared, &request) {
-            Some(Effect::DelayMs(delay)) => tokio::time::sleep(Duration::from_millis(delay)).await,
-            Some(Effect::Error {
-                status,
-                code,
-                message,
-            }) => {
-                return Err(fault_error(Service::Sts, status, code, message).into());
-            }
-            Some(Effect::Refuse | Effect::CutAfter(_)) => {
-                return Err(
-                    ServiceError::new(0, "EOF", "the connection was closed without an answer").into(),
-                );
-            }
-            None => {}
+        let effect = self.fault(&shared, &request);
+        if let Some(error) = effect.as_ref().and_then(spoiled) {
+            return Err(error.into());
         }
-        self.ask(&shared, &request)
+        if let Some(Effect::DelayMs(delay)) = effect {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+        }
+        self.ask(&shared, &request, effect.as_ref())
     }
 
     fn holder(&self, request: &Request) -> Result<Shared, StsError> {
@@ -119,7 +112,12 @@ impl Sts {
         instance.faults.meet(asked).map(|(_, effect)| effect)
     }
 
-    fn ask(&self, shared: &Shared, request: &Request) -> Result<CallerIdentity, StsError> {
+    fn ask(
+        &self,
+        shared: &Shared,
+        request: &Request,
+        effect: Option<&Effect>,
+    ) -> Result<CallerIdentity, StsError> {
         let endpoint =
             Endpoint::of_host(&request.host_name()).filter(|endpoint| endpoint.service == Service::Sts);
         let endpoint = endpoint.ok_or_else(|| {
@@ -135,8 +133,25 @@ impl Sts {
             .into());
         }
         let instance = shared.lock();
-        let moment = moment(&instance, self.0.now());
+        let moment = effects::seen(moment(&instance, self.0.now()), effect);
         Ok(sts::caller_identity(&instance, request, &endpoint, moment)?)
+    }
+}
+
+/// What the authenticator sees where a fault leaves nothing of the answer that it could use.
+fn spoiled(effect: &Effect) -> Option<ServiceError> {
+    let no_answer = |code: &str, message: &str| Some(ServiceError::new(0, code, message));
+    match effects::ending(effect) {
+        Some(Ending::Closed) => return no_answer("EOF", "the connection was closed without an answer"),
+        Some(Ending::Reset) => return no_answer("ECONNRESET", "connection reset by peer"),
+        Some(Ending::Hanging) => return no_answer("Timeout", "no answer came in time"),
+        None => {}
+    }
+    match effect {
+        Effect::CutAfter(_) | Effect::EmptyBody | Effect::Body(_) => {
+            no_answer("Unreadable", "the answer is not what STS answers")
+        }
+        other => effects::error(other, Service::Sts),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A world for the unit tests of this crate.
 
+use nodejoin_core::aws::{AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::plan::{
     Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
 };
@@ -18,6 +19,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         role: Some(RolePlan {
             name: "demo-role".into(),
             path: "/".into(),
+            allow: None,
             deny: Vec::new(),
         }),
         cluster: ClusterPlan {
@@ -32,11 +34,13 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
             aws_auth: Vec::new(),
             approve_serving: true,
             cloud_node_controller: true,
+            eks: EksPlan::default(),
         },
         kubernetes_version: "v1.20.2".into(),
         certificate_authority: "-----BEGIN CERTIFICATE-----\n".into(),
         control_plane_ip: "172.30.0.9".parse().unwrap(),
         user_data: Some(b"#!/bin/sh\n\xff".to_vec()),
+        aws: AwsPlan::default(),
         faults: Vec::new(),
         images: Vec::new(),
         events,
@@ -63,5 +67,6 @@ fn instance() -> InstancePlan {
         tags: [("Name".to_owned(), "demo".to_owned())].into(),
         life_cycle: "on-demand".into(),
         metadata: MetadataPlan::default(),
+        network: NetworkPlan::default(),
     }
 }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
 
+use nodejoin_core::aws::{AwsPlan, OtherRole};
 use nodejoin_core::fault::{Fault, Service};
 use nodejoin_core::ids::{AccountId, Region};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
@@ -11,7 +12,9 @@ use tokio::sync::mpsc;
 
 use crate::credentials::{InstanceKey, Issued, unique_id};
 use crate::faults::Faults;
+use crate::iam;
 use crate::images::RegistryImage;
+use crate::services::cloudformation::Stacks;
 use crate::services::imds::tree::Tree;
 
 /// The AWS of one scenario: one account with one instance, its role, its cluster and its repositories.
@@ -37,6 +40,8 @@ pub struct World {
     pub control_plane_ip: Ipv4Addr,
     /// User data, as EC2 hands it out.
     pub user_data: Option<Vec<u8>>,
+    /// What the account holds beside these.
+    pub aws: AwsPlan,
     /// Faults.
     pub faults: Vec<Fault>,
     /// What the image registry holds, under every account's host name.
@@ -113,39 +118,30 @@ impl World {
         ))
     }
 
-    /// ARN of a cluster of this account and region.
+    /// ARN of a cluster of this account.
     #[must_use]
-    pub fn cluster_arn(&self, name: &str) -> String {
+    pub fn cluster_arn_in(&self, region: &str, name: &str) -> String {
+        let (partition, account) = (self.region.partition(), &self.account);
+        format!("arn:{partition}:eks:{region}:{account}:cluster/{name}")
+    }
+
+    /// Further roles of this name, which has no path.
+    pub fn roles_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a OtherRole> {
+        self.aws
+            .roles
+            .iter()
+            .filter(move |role| iam::bare_name(&role.name) == name)
+    }
+
+    /// The issuer of the cluster's service account tokens.
+    #[must_use]
+    pub fn oidc_issuer(&self) -> String {
         format!(
-            "arn:{}:eks:{}:{}:cluster/{name}",
-            self.region.partition(),
+            "https://oidc.eks.{}.{}/id/{}",
             self.region,
-            self.account
+            self.region.dns_suffix(),
+            self.cluster.endpoint_id
         )
-    }
-
-    /// The sentence with which IAM refuses an action, or nothing where the role may do it.
-    #[must_use]
-    pub fn refusal(&self, action: &str, resource: &str) -> Option<String> {
-        let role = self.role.as_ref()?;
-        let denied = role.deny.iter().any(|pattern| action_matches(pattern, action));
-        denied.then(|| {
-            let caller = self.session_arn().unwrap_or_default();
-            format!("User: {caller} is not authorized to perform: {action} on resource: {resource}")
-        })
-    }
-}
-
-/// IAM compares actions without regard to case, and `*` stands for anything.
-fn action_matches(pattern: &str, action: &str) -> bool {
-    let (pattern, action) = (pattern.to_ascii_lowercase(), action.to_ascii_lowercase());
-    match pattern.split_once('*') {
-        Some((prefix, suffix)) => {
-            action.len() >= prefix.len() + suffix.len()
-                && action.starts_with(prefix)
-                && action.ends_with(suffix)
-        }
-        None => pattern == action,
     }
 }
 
@@ -156,12 +152,14 @@ pub struct Instance {
     pub world: World,
     /// Its own key.
     pub key: InstanceKey,
-    /// Credentials that its role got.
+    /// Credentials that its role got, and the roles that it assumed.
     pub issued: Issued,
     /// Credentials that EC2 knows the instance by.
     pub identity: Issued,
     /// Faults and how far they got.
     pub faults: Faults,
+    /// Stacks and the signals that they got.
+    pub stacks: Stacks,
     /// Metadata, built once.
     pub tree: Tree,
     /// When its node's source address was attached.
@@ -176,10 +174,12 @@ impl Instance {
     pub fn launch(world: World, now: SystemTime) -> Self {
         let tree = Tree::of(&world);
         let faults = Faults::new(&world.faults);
+        let lifetime = time::Duration::seconds(world.instance.metadata.credentials.lifetime_seconds.into());
         Self {
             key: InstanceKey::generate(),
-            issued: Issued::default(),
-            identity: Issued::default(),
+            issued: Issued::living(lifetime),
+            identity: Issued::living(time::Duration::hours(6)),
+            stacks: Stacks::of(&world.aws.stacks),
             faults,
             tree,
             started: None,
@@ -228,27 +228,6 @@ impl Target {
             operation: operation.into(),
             subject: None,
             known: false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn actions_match_as_iam_matches_them() {
-        let table = [
-            ("eks:DescribeCluster", "eks:DescribeCluster", true),
-            ("EKS:describecluster", "eks:DescribeCluster", true),
-            ("eks:*", "eks:DescribeCluster", true),
-            ("ec2:Describe*", "ec2:DescribeInstances", true),
-            ("*", "ec2:DescribeInstances", true),
-            ("ec2:Describe*", "eks:DescribeCluster", false),
-            ("eks:DescribeClusterX", "eks:DescribeCluster", false),
-        ];
-        for (pattern, action, expected) in table {
-            assert_eq!(action_matches(pattern, action), expected, "{pattern}");
         }
     }
 }

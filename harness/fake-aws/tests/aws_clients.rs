@@ -67,15 +67,16 @@ async fn errors_reach_the_cli_as_real_ones_do() {
         error(&aws.cli(&["eks", "describe-cluster", "--name", "demo"]).await),
         format!(
             "An error occurred (AccessDeniedException) when calling the DescribeCluster operation: User: {session} is not \
-             authorized to perform: eks:DescribeCluster on resource: arn:aws:eks:eu-west-1:111122223333:cluster/demo"
+             authorized to perform: eks:DescribeCluster on resource: arn:aws:eks:eu-west-1:111122223333:cluster/demo \
+             with an explicit deny"
         )
     );
     assert_eq!(
         error(&aws.cli(&["ec2", "describe-instances"]).await),
         format!(
             "An error occurred (UnauthorizedOperation) when calling the DescribeInstances operation: You are not authorized to \
-             perform this operation. User: {session} is not authorized to perform: ec2:DescribeInstances because no \
-             identity-based policy allows the ec2:DescribeInstances action"
+             perform this operation. User: {session} is not authorized to perform: ec2:DescribeInstances with an \
+             explicit deny in an identity-based policy"
         )
     );
     // No policy can deny this one.
@@ -121,6 +122,7 @@ async fn wait_cluster_active_ends_at_once_on_a_failed_or_throttled_cluster() {
         path: None,
         after: 0,
         times: None,
+        from_seconds: None,
         until_seconds: None,
         effect: Effect::Error {
             status: 429,
@@ -260,7 +262,7 @@ async fn an_operation_that_the_fake_does_not_know_is_told_and_marked() {
     let table: [(&[&str], &str); 4] = [
         (&["ec2", "describe-vpcs"], "(InvalidAction)"),
         (
-            &["eks", "list-nodegroups", "--cluster-name", "demo"],
+            &["eks", "list-addons", "--cluster-name", "demo"],
             "(UnknownOperationException)",
         ),
         (&["ecr", "describe-repositories"], "(UnknownOperationException)"),

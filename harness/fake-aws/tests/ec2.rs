@@ -3,6 +3,7 @@
 
 mod support;
 
+use nodejoin_core::aws::{InstanceState, InterfacePlan, OtherInstance};
 use serde_json::{Value, json};
 use support::Fakes;
 use support::clients::{Aws, error, json_of};
@@ -120,6 +121,106 @@ async fn describe_instance_types_as_the_max_pods_calculator_asks_it() {
     assert_eq!(
         json_of(&aws.cli(&tags).await),
         json!(["Name", "eks:cluster-name"])
+    );
+    fakes.end().await;
+}
+
+/// EC2 pages, tells terminated instances without a network, and refuses what cannot be: one row a fact.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_instances_and_their_interfaces() {
+    let other = |number: u8, state, region: Option<&str>| OtherInstance {
+        id: format!("i-000000000000000{number:02}"),
+        private_ip: [192, 168, 40, 20 + number].into(),
+        state,
+        region: region.map(Into::into),
+        tags: [("number".to_owned(), number.to_string())].into(),
+    };
+    let fakes = Fakes::start(|world| {
+        let mut all: Vec<_> = (1..=7)
+            .map(|number| other(number, InstanceState::Running, None))
+            .collect();
+        all.push(other(8, InstanceState::Terminated, None));
+        all.push(other(9, InstanceState::Running, Some("us-east-1")));
+        world.aws.instances = all;
+        world.instance.network.public_ip = Some("3.4.5.6".parse().unwrap());
+        world.instance.network.secondary_ips = vec!["192.168.40.17".parse().unwrap()];
+        world.instance.network.interfaces = vec![InterfacePlan {
+            mac: "0a:00:00:00:00:02".into(),
+            private_ips: vec!["192.168.41.1".parse().unwrap()],
+            network_card: 1,
+        }];
+    });
+    let aws = Aws::of(&fakes).await;
+    let program = r#"
+import boto3, json, botocore.exceptions
+ec2 = boto3.client("ec2")
+def told(call, **more):
+    try:
+        return call(**more)
+    except botocore.exceptions.ClientError as e:
+        return e.response["Error"]["Code"] + ": " + e.response["Error"]["Message"]
+def ids(page): return [i["InstanceId"][-2:] for r in page["Reservations"] for i in r["Instances"]]
+pages = [ids(p) for p in ec2.get_paginator("describe_instances").paginate(PaginationConfig={"PageSize": 5})]
+gone = ec2.describe_instances(InstanceIds=["i-00000000000000008"])["Reservations"][0]["Instances"][0]
+own = ec2.describe_instances(InstanceIds=["i-0b22a22eec53b9321"])["Reservations"][0]["Instances"][0]
+def enis(**asked): return ec2.describe_network_interfaces(**asked)["NetworkInterfaces"]
+mine = enis(Filters=[{"Name": "attachment.instance-id", "Values": ["i-0b22a22eec53b9321"]}])
+print(json.dumps({
+  "pages": pages, "there": ids(boto3.client("ec2", region_name="us-east-1").describe_instances()),
+  "running": len(ids(ec2.describe_instances(Filters=[{"Name": "instance-state-name", "Values": ["running"]}]))),
+  "gone": [gone["State"], gone["PrivateDnsName"], gone.get("PrivateIpAddress"), gone["NetworkInterfaces"]],
+  "tagged": ids(ec2.describe_instances(Filters=[{"Name": "tag:number", "Values": ["3"]}])),
+  "public": [own["PublicIpAddress"], own["PublicDnsName"], own["NetworkInterfaces"][0]["Association"]["PublicIp"]],
+  "own": [[n["MacAddress"], n["Attachment"]["DeviceIndex"], n["Attachment"]["NetworkCardIndex"],
+           [a["PrivateIpAddress"] for a in n["PrivateIpAddresses"]]] for n in own["NetworkInterfaces"]],
+  "mine": [n["NetworkInterfaceId"] for n in mine] == [n["NetworkInterfaceId"] for n in own["NetworkInterfaces"]],
+  "attached": mine[1]["Attachment"]["InstanceId"], "all": len(enis()),
+  "by id": len(enis(NetworkInterfaceIds=[mine[1]["NetworkInterfaceId"]])),
+  "wrong": [told(ec2.describe_instances, MaxResults=4), told(ec2.describe_instances, NextToken="x"),
+            told(ec2.describe_instances, InstanceIds=["i-0b22a22eec53b9321"], MaxResults=5),
+            told(ec2.describe_network_interfaces, NetworkInterfaceIds=["eni-0"])],
+}))
+"#;
+    let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let invalid = "InvalidParameterValue";
+    let expected = json!({
+        "pages": [["21", "01", "02", "03", "04"], ["05", "06", "07", "08"]], "there": ["09"], "running": 8,
+        "gone": [{ "Code": 48, "Name": "terminated" }, "", null, []],
+        "tagged": ["03"],
+        "public": ["3.4.5.6", "ec2-3-4-5-6.eu-west-1.compute.amazonaws.com", "3.4.5.6"],
+        "own": [["0a:00:00:00:00:01", 0, 0, ["192.168.40.16", "192.168.40.17"]], ["0a:00:00:00:00:02", 1, 1, ["192.168.41.1"]]],
+        "mine": true, "attached": "i-0b22a22eec53b9321", "all": 9, "by id": 1,
+        "wrong": [
+            format!("{invalid}: Value ( 4 ) for parameter maxResults is invalid. Expecting a value between 5 and 1000."),
+            format!("{invalid}: Unable to parse pagination token"),
+            "InvalidParameterCombination: The parameter instancesSet cannot be used with the parameter maxResults",
+            "InvalidNetworkInterfaceID.NotFound: The networkInterface ID 'eni-0' does not exist",
+        ],
+    });
+    assert_eq!(seen, expected);
+    fakes.end().await;
+}
+
+/// kubernetes#118421, amazon-eks-ami#1383: the name is empty for a moment, for a node's script and for the authenticator alike.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_comes_late() {
+    let fakes = Fakes::start(|world| world.instance.network.named_after_seconds = 3_600.0);
+    let aws = Aws::of(&fakes).await;
+    let name = [
+        "ec2",
+        "describe-instances",
+        "--query",
+        "Reservations[0].Instances[0].PrivateDnsName",
+    ];
+    assert_eq!(json_of(&aws.cli(&name).await), json!(""));
+    let id = "i-0b22a22eec53b9321".parse().unwrap();
+    assert_eq!(fakes.listening.sts().private_dns_name(&id), None);
+    fakes.end().await;
+    let fakes = Fakes::start(|_| {});
+    let named = fakes.listening.sts().private_dns_name(&id);
+    assert_eq!(
+        named.as_deref(),
+        Some("ip-192-168-40-16.eu-west-1.compute.internal")
     );
     fakes.end().await;
 }

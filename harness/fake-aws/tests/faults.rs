@@ -11,13 +11,15 @@ use nodejoin_core::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{StatusStep, Tokens};
 use nodejoin_fake_aws::clock::StoppedClock;
 use nodejoin_fake_aws::{FakeAws, World};
-use support::clients::{curl, curl_host};
+use support::clients::{Aws, curl, curl_host, error};
 use support::{Fakes, HERE, calls, world};
 
 const PATH: &str = "/latest/meta-data/instance-id";
-/// What curl says of a connection that ended without an answer, and of one that ended too early.
+/// What curl says of a connection that ended without an answer, too early, by a reset, and not at all.
 const EMPTY_REPLY: i32 = 52;
 const PARTIAL_FILE: i32 = 18;
+const RESET: i32 = 56;
+const TIMED_OUT: i32 = 28;
 
 fn imds(effect: Effect) -> Fault {
     Fault {
@@ -26,6 +28,7 @@ fn imds(effect: Effect) -> Fault {
         path: None,
         after: 0,
         times: Some(1),
+        from_seconds: None,
         until_seconds: None,
         effect,
         may_fire: false,
@@ -41,19 +44,25 @@ fn with(faults: Vec<Fault>) -> impl FnOnce(&mut World) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_effect_as_curl_sees_it() {
-    let error = |status| Effect::Error {
+    let fault_of = |status| Effect::Error {
         status,
         code: None,
         message: None,
     };
     let table = [
-        (error(503), 0, 503, 359),
-        (error(429), 0, 429, 355),
+        (fault_of(503), 0, 503, 359),
+        (fault_of(429), 0, 429, 355),
+        (Effect::Throttle, 0, 503, 359),
         (Effect::Refuse, EMPTY_REPLY, 0, 0),
+        (Effect::Reset, RESET, 0, 0),
         (Effect::CutAfter(5), PARTIAL_FILE, 200, 5),
         (Effect::CutAfter(0), PARTIAL_FILE, 200, 0),
         (Effect::CutAfter(500), 0, 200, 19),
         (Effect::DelayMs(200), 0, 200, 19),
+        (Effect::EmptyBody, 0, 200, 0),
+        (Effect::Body("other".into()), 0, 200, 5),
+        (Effect::ContentType("text/html".into()), 0, 200, 19),
+        (Effect::ClockAheadSeconds(-60), 0, 200, 19),
     ];
     for (effect, exit, status, length) in table {
         let mut fakes = Fakes::start(with(vec![imds(effect.clone())]));
@@ -64,6 +73,16 @@ async fn each_effect_as_curl_sees_it() {
             (exit, status, length),
             "{effect:?}"
         );
+        let content_type = answer.header("content-type");
+        let is_changed = matches!(
+            effect,
+            Effect::ContentType(_) | Effect::Error { .. } | Effect::Throttle
+        );
+        assert!(
+            is_changed || status == 0 || content_type == Some("text/plain"),
+            "{effect:?}"
+        );
+        assert!(!is_changed || content_type == Some("text/html"), "{effect:?}");
         let slow = started.elapsed() >= Duration::from_millis(200);
         assert!(slow || !matches!(effect, Effect::DelayMs(_)));
         assert_eq!(curl(&[&fakes.metadata(PATH)]).await.status, 200, "once is enough");
@@ -78,6 +97,133 @@ async fn each_effect_as_curl_sees_it() {
         assert_eq!(curl(&[&fakes.metadata(PATH)]).await.status, 503, "detached");
         fakes.end().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hanging_answer_never_comes_and_delays_no_end() {
+    let mut fakes = Fakes::start(with(vec![imds(Effect::Hang)]));
+    let answer = curl(&["--max-time", "1", &fakes.metadata(PATH)]).await;
+    assert_eq!((answer.exit, answer.status), (TIMED_OUT, 0));
+    assert_eq!(fakes.calls()[0].fault, Some(0));
+    assert_eq!(curl(&[&fakes.metadata(PATH)]).await.status, 200, "once is enough");
+    fakes.end().await;
+}
+
+/// What a client with a right signature is told, by boto3.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_services_see_otherwise_than_it_is() {
+    let services = [Service::Eks, Service::Sts, Service::Ec2, Service::Ecr];
+    let by = |effect: &Effect| {
+        let fault = |service| Fault {
+            service,
+            times: Some(1),
+            ..imds(effect.clone())
+        };
+        services.map(fault).to_vec()
+    };
+    let table = [
+        (
+            Effect::ExpiredCredentials,
+            [
+                "403 ExpiredTokenException",
+                "403 ExpiredToken",
+                "400 RequestExpired",
+                "400 ExpiredTokenException",
+            ],
+        ),
+        (
+            Effect::Stale,
+            [
+                "404 ResourceNotFoundException",
+                "403 InvalidClientTokenId",
+                "no name",
+                "400 UnrecognizedClientException",
+            ],
+        ),
+        (
+            Effect::ClockAheadSeconds(1_200),
+            [
+                "403 InvalidSignatureException Signature expired",
+                "403 SignatureDoesNotMatch Signature expired",
+                "400 RequestExpired Request has expired.",
+                "400 InvalidSignatureException Signature expired",
+            ],
+        ),
+        (
+            Effect::ClockAheadSeconds(-1_200),
+            [
+                "403 InvalidSignatureException Signature not yet current",
+                "403 SignatureDoesNotMatch Signature not yet current",
+                "400 RequestExpired Request has expired.",
+                "400 InvalidSignatureException Signature not yet current",
+            ],
+        ),
+    ];
+    let program = r#"
+import boto3, json, botocore.exceptions
+from botocore.config import Config
+calls = [("eks", "describe_cluster", {"name": "demo"}), ("sts", "get_caller_identity", {}),
+         ("ec2", "describe_instances", {}), ("ecr", "get_authorization_token", {})]
+def told(service, call, more):
+    client = boto3.client(service, config=Config(retries={"total_max_attempts": 1}))
+    try:
+        answer = getattr(client, call)(**more)
+        named = service != "ec2" or answer["Reservations"][0]["Instances"][0]["PrivateDnsName"] != ""
+        return "accepted" if named else "no name"
+    except botocore.exceptions.ClientError as e:
+        error = e.response["Error"]
+        return "%s %s %s" % (e.response["ResponseMetadata"]["HTTPStatusCode"], error["Code"], error["Message"])
+print(json.dumps([[told(*c) for c in calls] for _ in range(2)]))
+"#;
+    for (effect, expected) in table {
+        let fakes = Fakes::start(|world| world.faults = by(&effect));
+        let aws = Aws::of(&fakes).await;
+        let seen: Vec<Vec<String>> = serde_json::from_str(&aws.python(program).await).unwrap();
+        for (seen, expected) in seen[0].iter().zip(expected) {
+            assert!(seen.starts_with(expected), "{effect:?}: {seen}");
+        }
+        assert!(
+            seen[1].iter().all(|second| second == "accepted"),
+            "{effect:?}: {seen:?}"
+        );
+        fakes.end().await;
+    }
+}
+
+/// The metadata service hands out credentials that are known and of no use any more, and then the role's paths not at all.
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_have_expired_and_a_role_that_has_not_come_around() {
+    let role = "/latest/meta-data/iam/security-credentials/demo-role";
+    let on_role = |effect| Fault {
+        path: Some("/latest/meta-data/iam/*".into()),
+        ..imds(effect)
+    };
+    let faults = vec![on_role(Effect::ExpiredCredentials), on_role(Effect::Stale)];
+    let fakes = Fakes::start(with(faults));
+    let expired: serde_json::Value =
+        serde_json::from_str(&curl(&[&fakes.metadata(role)]).await.text()).unwrap();
+    assert_eq!(
+        curl(&[&fakes.metadata(role)]).await.status,
+        404,
+        "amazon-eks-ami#1970"
+    );
+    let fresh: serde_json::Value =
+        serde_json::from_str(&curl(&[&fakes.metadata(role)]).await.text()).unwrap();
+    assert!(expired["Expiration"].as_str() < fresh["LastUpdated"].as_str());
+    let aws = Aws::of(&fakes).await;
+    let text = |name: &str| expired[name].as_str().unwrap().to_owned();
+    let environment = [
+        ("AWS_ACCESS_KEY_ID", text("AccessKeyId")),
+        ("AWS_SECRET_ACCESS_KEY", text("SecretAccessKey")),
+        ("AWS_SESSION_TOKEN", text("Token")),
+    ];
+    let environment: Vec<(&str, &str)> = environment
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let told = error(&aws.cli_with(&["sts", "get-caller-identity"], &environment).await);
+    assert!(told.contains("(ExpiredToken)"), "{told}");
+    fakes.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,6 +293,7 @@ async fn what_holds_until_a_time() {
     let (mut plan, mut events) = world();
     with(vec![Fault {
         times: None,
+        from_seconds: Some(1.0),
         until_seconds: Some(30.0),
         ..imds(Effect::Refuse)
     }])(&mut plan);
@@ -159,11 +306,11 @@ async fn what_holds_until_a_time() {
     clock.advance(Duration::from_secs(100));
     listening.attach(HERE, &id);
     let url = format!("http://{}{PATH}", listening.metadata);
-    for (later, exit) in [(0, EMPTY_REPLY), (29, EMPTY_REPLY), (1, 0)] {
+    for (later, exit) in [(0, 0), (1, EMPTY_REPLY), (28, EMPTY_REPLY), (1, 0)] {
         clock.advance(Duration::from_secs(later));
         assert_eq!(curl(&[&url]).await.exit, exit);
     }
-    assert_eq!(calls(&mut events).len(), 3);
+    assert_eq!(calls(&mut events).len(), 4);
     listening.shut_down().await;
 }
 
@@ -213,7 +360,7 @@ async fn a_status_follows_its_steps() {
     let (mut plan, _events) = world();
     plan.cluster.status = steps.to_vec();
     // The pure function, without a socket: what a service is.
-    use nodejoin_fake_aws::clock::Moment;
+    use nodejoin_fake_aws::clock::{Moment, Twist};
     use nodejoin_fake_aws::{Instance, services::eks};
     let instance = Instance::launch(plan, SystemTime::now());
     for (seconds, status) in [
@@ -226,6 +373,7 @@ async fn a_status_follows_its_steps() {
         let moment = Moment {
             now: SystemTime::now().into(),
             elapsed: Duration::from_secs(seconds),
+            twist: Twist::None,
         };
         assert_eq!(
             eks::status(&instance.world, moment.seconds()),

@@ -209,6 +209,9 @@ async fn the_identity_document_and_its_signatures() {
         172,
         "RSA of 1024 bits in base64"
     );
+    for name in ["signature", "pkcs7", "rsa2048"] {
+        assert_eq!(get(name).await, get(name).await, "{name} never changes");
+    }
     assert_eq!(get("document").await, text, "it never changes");
     fakes.end().await;
 }

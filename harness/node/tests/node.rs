@@ -79,6 +79,7 @@ impl Bench {
             certificate_authority: ca.clone(),
             control_plane_ip: self.network.gateway,
             user_data,
+            aws: plan.aws.clone(),
             faults: plan.faults.clone(),
             images: busybox_images(&self.busybox).unwrap(),
             events,

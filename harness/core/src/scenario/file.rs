@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
+use crate::aws::{AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
 use crate::expect::Expect;
 use crate::fault::Fault;
-use crate::plan::{Authority, Cni, Limits, MetadataPlan, Network, ProviderName, StatusStep, UserDataEngine};
+use crate::plan::{Authority, Cni, Limits, Network, ProviderName, StatusStep, UserDataEngine};
 
 /// A scenario: one node that boots, what AWS answers it, and what must be seen of its join.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -46,9 +47,12 @@ pub struct Scenario {
     /// The EC2 instance. Whatever is absent gets a value of its own for each scenario.
     #[serde(default)]
     pub instance: InstanceFile,
-    /// What the instance's role may not do.
+    /// What the instance's role may do and may not.
     #[serde(default)]
     pub iam: IamFile,
+    /// What the account holds beside the instance, its role and its cluster.
+    #[serde(default)]
+    pub aws: AwsPlan,
     /// The EKS cluster.
     #[serde(default)]
     pub cluster: ClusterFile,
@@ -115,8 +119,10 @@ pub struct InstanceFile {
     #[serde(deserialize_with = "given")]
     #[schemars(schema_with = "text_or_null")]
     pub role: Option<Option<String>>,
-    /// Options of the metadata service.
+    /// Options of the metadata service, and what only it tells.
     pub metadata: MetadataPlan,
+    /// What of its network is not there by default: a public address, IPv6, a second interface.
+    pub network: NetworkPlan,
 }
 
 /// How an instance was bought.
@@ -130,11 +136,13 @@ pub enum LifeCycle {
     Spot,
 }
 
-/// What the instance's role may not do.
+/// What the instance's role may do and may not. AWS tells an action that nothing allows in other words than one that is denied.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IamFile {
-    /// Actions that are denied, such as `eks:DescribeCluster`. Everything else is allowed.
+    /// Actions that are allowed, such as `ec2:Describe*`; every action where absent.
+    pub allow: Option<Vec<String>>,
+    /// Actions that are denied, such as `eks:DescribeCluster`, whatever `allow` says.
     pub deny: Vec<String>,
 }
 
@@ -158,6 +166,8 @@ pub struct ClusterFile {
     pub approve_serving: bool,
     /// Whether the cloud node controller works.
     pub cloud_node_controller: bool,
+    /// What only EKS' own service tells of it: IPv6, an Outpost, node groups.
+    pub eks: EksPlan,
 }
 
 impl Default for ClusterFile {
@@ -170,6 +180,7 @@ impl Default for ClusterFile {
             aws_auth: None,
             approve_serving: true,
             cloud_node_controller: true,
+            eks: EksPlan::default(),
         }
     }
 }

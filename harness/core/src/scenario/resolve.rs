@@ -55,6 +55,7 @@ pub(super) fn resolve(
         role,
         cluster,
         user_data: None,
+        aws: scenario.aws.clone(),
         faults: scenario.faults.clone(),
         cni: scenario.cni,
         pod: scenario.pod.as_ref().map(|pod| PodPlan {
@@ -179,6 +180,7 @@ fn role(scenario: &Scenario, unique: &Unique<'_>) -> Option<RolePlan> {
     Some(RolePlan {
         name: name.to_owned(),
         path,
+        allow: scenario.iam.allow.clone(),
         deny: scenario.iam.deny.clone(),
     })
 }
@@ -225,6 +227,7 @@ fn cluster(
             .collect(),
         approve_serving: file.approve_serving,
         cloud_node_controller: file.cloud_node_controller,
+        eks: file.eks.clone(),
     }
 }
 
@@ -288,6 +291,7 @@ fn instance(
             LifeCycle::Spot => "spot".to_owned(),
         },
         metadata: file.metadata.clone(),
+        network: file.network.clone(),
     }
 }
 

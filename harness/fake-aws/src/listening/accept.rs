@@ -1,7 +1,7 @@
 //! Connections: accepted, served each by its own task, and all of them ended together.
 
 use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::line::Line;
 use super::worlds::Worlds;
 use super::{resolver, serve};
 
@@ -43,9 +44,7 @@ pub(super) async fn run(listener: TcpListener, door: Door, worlds: Arc<Worlds>, 
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    if let IpAddr::V4(source) = peer.ip() {
-                        connections.spawn(connection(stream, source, door.clone(), Arc::clone(&worlds)));
-                    }
+                    connections.spawn(connection(stream, peer.ip(), door.clone(), Arc::clone(&worlds)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "accepting a connection failed");
@@ -74,15 +73,15 @@ fn keep_panic(kept: &mut Option<Box<dyn Any + Send>>, ended: Result<(), JoinErro
 }
 
 #[tracing::instrument(level = "debug", skip_all, fields(%source))]
-async fn connection(stream: TcpStream, source: Ipv4Addr, door: Door, worlds: Arc<Worlds>) {
-    // Answers are one write each; waiting for more only delays them.
-    let _ = stream.set_nodelay(true);
+async fn connection(stream: TcpStream, source: IpAddr, door: Door, worlds: Arc<Worlds>) {
+    let line = Line::new(stream);
     match door {
-        Door::Metadata => http(stream, source, serve::Port::Metadata, worlds).await,
-        Door::Dns => resolver::serve_tcp(stream, source, worlds).await,
+        Door::Metadata => http(line.clone(), line, source, serve::Port::Metadata, worlds).await,
+        Door::Dns => resolver::serve_tcp(line, source, worlds).await,
         Door::Tls(acceptor) => {
-            match tokio::time::timeout(worlds.time_factor.limit(PATIENCE), acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => http(stream, source, serve::Port::Services, worlds).await,
+            let patience = worlds.time_factor.limit(PATIENCE);
+            match tokio::time::timeout(patience, acceptor.accept(line.clone())).await {
+                Ok(Ok(stream)) => http(stream, line, source, serve::Port::Services, worlds).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
                 Err(_) => tracing::debug!("TLS handshake took too long"),
             }
@@ -92,12 +91,14 @@ async fn connection(stream: TcpStream, source: Ipv4Addr, door: Door, worlds: Arc
 
 async fn http(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    source: Ipv4Addr,
+    line: Line,
+    source: IpAddr,
     port: serve::Port,
     worlds: Arc<Worlds>,
 ) {
     let patience = worlds.time_factor.limit(PATIENCE);
-    let service = service_fn(move |request| serve::request(Arc::clone(&worlds), source, port, request));
+    let service =
+        service_fn(move |request| serve::request(Arc::clone(&worlds), source, port, line.clone(), request));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)

@@ -8,18 +8,22 @@
 //! | --- | --- |
 //! | `accept.rs` | connections, and the tasks that serve them |
 //! | `serve.rs` | a request's way: world, fault, answer, event |
+//! | `line.rs` | a connection whose socket can still be set |
+//! | `effects.rs` | what a fault does |
 //! | `body.rs` | an answer's body, whole or cut |
 //! | `resolver.rs` | DNS over UDP and TCP |
 
 mod accept;
 mod body;
+pub(crate) mod effects;
+mod line;
 mod resolver;
 mod serve;
 pub(crate) mod worlds;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use nodejoin_core::ids::{InstanceId, RunId};
@@ -71,11 +75,13 @@ impl FakeAws {
         let worlds = Worlds::new(run.clone(), clock);
         Ok(Bound {
             metadata,
+            metadata_ipv6: None,
             tls,
             dns,
             ca_pem,
             sockets: Sockets {
                 metadata_socket,
+                ipv6_socket: None,
                 tls_socket,
                 dns_tcp,
                 dns_udp,
@@ -89,6 +95,7 @@ impl FakeAws {
 #[derive(Debug)]
 struct Sockets {
     metadata_socket: TcpSocket,
+    ipv6_socket: Option<TcpSocket>,
     tls_socket: TcpSocket,
     dns_tcp: TcpSocket,
     dns_udp: std::net::UdpSocket,
@@ -99,6 +106,8 @@ struct Sockets {
 pub struct Bound {
     /// Where 169.254.169.254:80 has to lead.
     pub metadata: SocketAddr,
+    /// Where [fd00:ec2::254]:80 has to lead, where it was bound.
+    pub metadata_ipv6: Option<SocketAddr>,
     /// Where port 443 of every AWS host name has to lead.
     pub tls: SocketAddr,
     /// Where 169.254.169.253:53 has to lead, UDP and TCP.
@@ -118,6 +127,16 @@ impl Bound {
         self
     }
 
+    /// Binds the metadata service's IPv6 endpoint too. It answers instances whose metadata options have it on.
+    ///
+    /// # Errors
+    /// Where no port can be had.
+    pub fn with_ipv6(mut self, ip: Ipv6Addr) -> Result<Self, FakeAwsError> {
+        let (socket, address) = tcp("metadata", SocketAddr::from((ip, 0)))?;
+        (self.sockets.ipv6_socket, self.metadata_ipv6) = (Some(socket), Some(address));
+        Ok(self)
+    }
+
     /// Starts to listen. Call it inside a tokio runtime.
     ///
     /// # Errors
@@ -125,6 +144,7 @@ impl Bound {
     pub fn listen(self) -> Result<Listening, FakeAwsError> {
         let Sockets {
             metadata_socket,
+            ipv6_socket,
             tls_socket,
             dns_tcp,
             dns_udp,
@@ -148,6 +168,15 @@ impl Bound {
             Arc::clone(&worlds),
             stop.clone(),
         ));
+        if let (Some(socket), Some(address)) = (ipv6_socket, self.metadata_ipv6) {
+            let listener = socket.listen(BACKLOG).map_err(failed("metadata", address))?;
+            tasks.spawn(accept::run(
+                listener,
+                Door::Metadata,
+                Arc::clone(&worlds),
+                stop.clone(),
+            ));
+        }
         let tls = tls_socket.listen(BACKLOG).map_err(failed("tls", self.tls))?;
         let door = Door::Tls(self.authority.server_config()?.into());
         tasks.spawn(accept::run(tls, door, Arc::clone(&worlds), stop.clone()));
@@ -155,12 +184,12 @@ impl Bound {
         tasks.spawn(accept::run(dns, Door::Dns, Arc::clone(&worlds), stop.clone()));
         let udp = UdpSocket::from_std(dns_udp).map_err(failed("dns", self.dns))?;
         tasks.spawn(resolver::serve_udp(udp, Arc::clone(&worlds), stop.clone()));
-        let (metadata, tls, dns, ca_pem) = (self.metadata, self.tls, self.dns, self.ca_pem);
         Ok(Listening {
-            metadata,
-            tls,
-            dns,
-            ca_pem,
+            metadata: self.metadata,
+            metadata_ipv6: self.metadata_ipv6,
+            tls: self.tls,
+            dns: self.dns,
+            ca_pem: self.ca_pem,
             worlds,
             stop,
             tasks,
@@ -173,6 +202,8 @@ impl Bound {
 pub struct Listening {
     /// Where 169.254.169.254:80 has to lead.
     pub metadata: SocketAddr,
+    /// Where [fd00:ec2::254]:80 has to lead, where it was bound.
+    pub metadata_ipv6: Option<SocketAddr>,
     /// Where port 443 of every AWS host name has to lead.
     pub tls: SocketAddr,
     /// Where 169.254.169.253:53 has to lead, UDP and TCP.
@@ -192,8 +223,8 @@ impl Listening {
 
     /// Ties an instance to the source address of its node: from now on the address is answered, and time runs for what holds
     /// until so many seconds after the node's start. An instance that was not admitted stays unanswered.
-    pub fn attach(&self, source: Ipv4Addr, instance: &InstanceId) {
-        self.worlds.attach(source, instance);
+    pub fn attach(&self, source: impl Into<IpAddr>, instance: &InstanceId) {
+        self.worlds.attach(source.into(), instance);
     }
 
     /// Takes an instance away and tells how often each of its faults fired, by its place in the plan.
@@ -239,7 +270,11 @@ fn tcp(what: &'static str, address: SocketAddr) -> Result<(TcpSocket, SocketAddr
 }
 
 fn take(address: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
-    let socket = TcpSocket::new_v4()?;
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     socket.bind(address)?;
     let address = socket.local_addr()?;
     Ok((socket, address))

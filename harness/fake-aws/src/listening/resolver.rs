@@ -1,14 +1,15 @@
 //! DNS over UDP and TCP.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::UdpSocket;
 use tokio_util::sync::CancellationToken;
 
+use super::line::Line;
 use super::worlds::Worlds;
 use crate::dns;
 use crate::world::AwsEventKind;
@@ -28,15 +29,14 @@ pub(super) async fn serve_udp(socket: UdpSocket, worlds: Arc<Worlds>, stop: Canc
         };
         // An error here belongs to an earlier datagram whose client is gone; there is nobody to tell.
         let Ok((length, peer)) = received else { continue };
-        let IpAddr::V4(source) = peer.ip() else { continue };
-        if let Some(answer) = answer(&worlds, source, &query[..length]) {
+        if let Some(answer) = answer(&worlds, peer.ip(), &query[..length]) {
             let _gone = socket.send_to(&answer, peer).await;
         }
     }
 }
 
 /// Answers the questions of a connection.
-pub(super) async fn serve_tcp(mut stream: TcpStream, source: Ipv4Addr, worlds: Arc<Worlds>) {
+pub(super) async fn serve_tcp(mut stream: Line, source: IpAddr, worlds: Arc<Worlds>) {
     let patience = worlds.time_factor.limit(PATIENCE);
     loop {
         match tokio::time::timeout(patience, exchange(&mut stream, source, &worlds)).await {
@@ -47,7 +47,7 @@ pub(super) async fn serve_tcp(mut stream: TcpStream, source: Ipv4Addr, worlds: A
 }
 
 /// One question; whether another may follow.
-async fn exchange(stream: &mut TcpStream, source: Ipv4Addr, worlds: &Worlds) -> io::Result<bool> {
+async fn exchange(stream: &mut Line, source: IpAddr, worlds: &Worlds) -> io::Result<bool> {
     let mut query = vec![0; usize::from(stream.read_u16().await?)];
     stream.read_exact(&mut query).await?;
     let Some(answer) = answer(worlds, source, &query) else {
@@ -62,7 +62,7 @@ async fn exchange(stream: &mut TcpStream, source: Ipv4Addr, worlds: &Worlds) -> 
     Ok(true)
 }
 
-fn answer(worlds: &Worlds, source: Ipv4Addr, query: &[u8]) -> Option<Vec<u8>> {
+fn answer(worlds: &Worlds, source: IpAddr, query: &[u8]) -> Option<Vec<u8>> {
     let Some(shared) = worlds.at(source) else {
         return dns::refuse(query);
     };

@@ -1,6 +1,6 @@
 //! A request's way: its world by its source address, the fault that meets it, the answer, the event.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,17 +13,20 @@ use nodejoin_core::observation::AwsCall;
 use tokio::time::Instant;
 
 use super::body::AnswerBody;
+use super::effects::{self, Ending};
+use super::line::Line;
 use super::worlds::{Shared, Worlds, moment};
 use crate::exchange::{Answer, Request, ServiceError};
 use crate::faults::Asked;
 use crate::router::Route;
-use crate::wire::defaults::fault_error;
 use crate::world::{AwsEventKind, Target};
 
 /// No AWS request that a node makes is larger.
 const LARGEST_BODY: usize = 1024 * 1024;
 /// A body that does not arrive within this time is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A connection that never gets an answer is closed after this time: no client of a node waits longer.
+const LONGEST_HANG: Duration = Duration::from_secs(600);
 /// Where a node asks which run answers it, before its own system starts.
 const RUN_PATH: &str = "/nodejoin/run";
 
@@ -40,8 +43,11 @@ pub(super) enum Port {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Dropped {
     /// A fault says so.
-    #[error("the connection is refused, as the scenario's fault says")]
-    Refused,
+    #[error("the connection ends without an answer, as the scenario's fault says")]
+    Fault,
+    /// The instance has no IPv6 endpoint.
+    #[error("the instance's metadata options have the IPv6 endpoint off")]
+    NoIpv6,
     /// The client did not send its request.
     #[error("reading the request")]
     Unread(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -53,13 +59,17 @@ pub(super) enum Dropped {
 /// Answers one request of a connection.
 pub(super) async fn request(
     worlds: Arc<Worlds>,
-    source: Ipv4Addr,
+    source: IpAddr,
     port: Port,
+    line: Line,
     incoming: HttpRequest<Incoming>,
 ) -> Result<Response<AnswerBody>, Dropped> {
     let Some(shared) = worlds.at(source) else {
         return Ok(unattached());
     };
+    if source.is_ipv6() && !shared.lock().world.instance.metadata.ipv6 {
+        return Err(Dropped::NoIpv6);
+    }
     let at = worlds.now();
     if port == Port::Metadata && incoming.uri().path() == RUN_PATH {
         shared.lock().tell(at, AwsEventKind::Isolated);
@@ -70,6 +80,7 @@ pub(super) async fn request(
     let call = Call {
         shared,
         port,
+        line,
         request,
         at,
         started,
@@ -81,6 +92,7 @@ pub(super) async fn request(
 struct Call {
     shared: Shared,
     port: Port,
+    line: Line,
     request: Request,
     at: SystemTime,
     started: Instant,
@@ -94,29 +106,52 @@ impl Call {
         };
         let target = route.identify(&self.request);
         let met = self.meet(&target);
-        if let Some((_, Effect::DelayMs(delay))) = &met {
-            tokio::time::sleep(Duration::from_millis(*delay)).await;
+        let (fault, effect) = (
+            met.as_ref().map(|(place, _)| *place),
+            met.map(|(_, effect)| effect),
+        );
+        if let Some(ending) = effect.as_ref().and_then(effects::ending) {
+            self.tell(&route, &target, fault, None);
+            return Err(self.end(ending).await);
         }
-        let fault = met.as_ref().map(|(place, _)| *place);
-        let answer = match met.map(|(_, effect)| effect) {
-            Some(Effect::Refuse) => {
-                self.tell(&route, &target, fault, None);
-                return Err(Dropped::Refused);
-            }
-            Some(Effect::Error {
-                status,
-                code,
-                message,
-            }) => route.error(&self.request, fault_error(target.service, status, code, message)),
-            Some(Effect::CutAfter(length)) => {
-                let answer = self.answer(&route, &target, too_large, worlds);
-                self.tell(&route, &target, fault, Some(&answer));
-                return Ok(respond(&answer, AnswerBody::cut_after(&answer.body, length)));
-            }
-            Some(Effect::DelayMs(_)) | None => self.answer(&route, &target, too_large, worlds),
+        if let Some(Effect::DelayMs(delay)) = effect {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+        }
+        let error = effect
+            .as_ref()
+            .and_then(|effect| effects::error(effect, target.service));
+        let answer = match error {
+            Some(error) => route.error(&self.request, error),
+            None => self.answer(&route, &target, too_large, effect.as_ref(), worlds),
         };
+        let answer = effects::changed(answer, effect.as_ref());
         self.tell(&route, &target, fault, Some(&answer));
-        Ok(respond(&answer, AnswerBody::whole(answer.body.clone())))
+        self.set_hops(&answer);
+        let body = match effect {
+            Some(Effect::CutAfter(length)) => AnswerBody::cut_after(&answer.body, length),
+            _ => AnswerBody::whole(answer.body.clone()),
+        };
+        Ok(respond(&answer, body))
+    }
+
+    /// Ends the connection without an answer.
+    async fn end(&self, ending: Ending) -> Dropped {
+        match ending {
+            Ending::Closed => {}
+            // Where the socket does not take it, the client sees an ordinary end, which is no answer either.
+            Ending::Reset => drop(self.line.reset_at_the_end()),
+            Ending::Hanging => tokio::time::sleep(LONGEST_HANG).await,
+        }
+        Dropped::Fault
+    }
+
+    /// The answer to a token request survives only so many hops.
+    fn set_hops(&self, answer: &Answer) {
+        if let Some(hops) = answer.hops
+            && let Err(error) = self.line.set_hops(hops)
+        {
+            tracing::warn!(%error, hops, "limiting the hops of an answer failed");
+        }
     }
 
     fn meet(&self, target: &Target) -> Option<(usize, Effect)> {
@@ -131,7 +166,14 @@ impl Call {
         instance.faults.meet(asked)
     }
 
-    fn answer(&self, route: &Route, target: &Target, too_large: bool, worlds: &Worlds) -> Answer {
+    fn answer(
+        &self,
+        route: &Route,
+        target: &Target,
+        too_large: bool,
+        effect: Option<&Effect>,
+        worlds: &Worlds,
+    ) -> Answer {
         if too_large {
             let error = ServiceError::new(
                 413,
@@ -142,7 +184,7 @@ impl Call {
         }
         let mut instance = self.shared.lock();
         // The time after a delay, not before it: credentials may have expired meanwhile.
-        let now = moment(&instance, worlds.now());
+        let now = effects::seen(moment(&instance, worlds.now()), effect);
         route.answer(&mut instance, &self.request, target, now)
     }
 

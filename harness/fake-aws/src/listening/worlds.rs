@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use nodejoin_core::ids::{InstanceId, RunId};
 use nodejoin_core::time_factor::TimeFactor;
 
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, Moment, Twist};
 use crate::world::{Instance, World};
 
 /// The worlds of a run. The lock of an instance is held for the moment that a pure function takes, never over an await.
@@ -24,7 +24,7 @@ pub struct Worlds {
 #[derive(Debug, Default)]
 struct Index {
     instances: HashMap<InstanceId, Arc<Mutex<Instance>>>,
-    sources: HashMap<Ipv4Addr, InstanceId>,
+    sources: HashMap<IpAddr, InstanceId>,
 }
 
 impl fmt::Debug for Worlds {
@@ -70,7 +70,7 @@ impl Worlds {
         self.write().instances.insert(id, Arc::new(Mutex::new(instance)));
     }
 
-    pub(crate) fn attach(&self, source: Ipv4Addr, id: &InstanceId) {
+    pub(crate) fn attach(&self, source: IpAddr, id: &InstanceId) {
         let now = self.now();
         let mut index = self.write();
         index.sources.insert(source, id.clone());
@@ -89,7 +89,7 @@ impl Worlds {
     }
 
     /// The instance whose node has this address.
-    pub(crate) fn at(&self, source: Ipv4Addr) -> Option<Shared> {
+    pub(crate) fn at(&self, source: IpAddr) -> Option<Shared> {
         let index = self.read();
         index
             .instances
@@ -133,5 +133,6 @@ pub fn moment(instance: &Instance, now: SystemTime) -> Moment {
     Moment {
         now: now.into(),
         elapsed,
+        twist: Twist::None,
     }
 }

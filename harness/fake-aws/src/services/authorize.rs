@@ -3,31 +3,52 @@
 use nodejoin_core::fault::Service;
 use time::Duration;
 
-use crate::clock::Moment;
+use crate::clock::{Moment, Twist};
+use crate::credentials::Principal;
 use crate::exchange::{Request, ServiceError};
+use crate::iam::Caller;
 use crate::router::Endpoint;
+use crate::sigv4::refusal::Refusal;
 use crate::sigv4::{self, Demand};
 use crate::wire::Shape;
 use crate::world::Instance;
 
-/// Checks the signature of a request to this endpoint.
+/// Checks the signature of a request to this endpoint and tells who made it.
 ///
 /// # Errors
 /// What the service answers where it does not hold.
-pub fn signature(
-    instance: &Instance,
+pub fn signature<'a>(
+    instance: &'a Instance,
     request: &Request,
     endpoint: &Endpoint,
     shape: Shape,
     moment: Moment,
-) -> Result<(), ServiceError> {
+) -> Result<Caller<'a>, ServiceError> {
+    let principal = principal(instance, request, endpoint, moment).map_err(|refusal| refusal.error(shape))?;
+    Ok(Caller::new(&instance.world, principal))
+}
+
+fn principal<'a>(
+    instance: &'a Instance,
+    request: &Request,
+    endpoint: &Endpoint,
+    moment: Moment,
+) -> Result<&'a Principal, Refusal> {
+    match moment.twist {
+        Twist::ExpiredCredentials => return Err(Refusal::ExpiredCredentials),
+        // These know nothing else that could be news; EC2 and EKS do, and answer without it.
+        Twist::Stale if !matches!(endpoint.service, Service::Ec2 | Service::Eks) => {
+            return Err(Refusal::UnknownKey);
+        }
+        Twist::Stale | Twist::None => {}
+    }
     let demand = Demand {
         service: scope(endpoint.service),
         region: &endpoint.region,
         window: window(endpoint.service),
     };
-    let verified = sigv4::verify(request, &instance.issued, demand, moment.now);
-    verified.map(drop).map_err(|refusal| refusal.error(shape))
+    let credentials = sigv4::verify(request, &instance.issued, demand, moment.now)?;
+    Ok(&credentials.principal)
 }
 
 /// The service's name in the credential scope.

@@ -49,11 +49,9 @@ pub fn answer(
             "The operation is not known.",
         ));
     }
-    authorize::signature(instance, request, endpoint, Shape::Json11, moment)?;
+    let caller = authorize::signature(instance, request, endpoint, Shape::Json11, moment)?;
+    caller.permit(Service::Ecr, "ecr:GetAuthorizationToken", "*")?;
     let world = &instance.world;
-    if let Some(sentence) = world.refusal("ecr:GetAuthorizationToken", "*") {
-        return Err(ServiceError::new(400, "AccessDeniedException", sentence));
-    }
     let expires = moment.now + LIFETIME;
     let password = registry::password(instance, expires);
     let token = BASE64_STANDARD.encode(format!("AWS:{}", password.reveal()));

@@ -19,9 +19,10 @@ use nodejoin_core::fault::Service;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use crate::clock::Moment;
-use crate::credentials::Purpose;
+use crate::clock::{Moment, Twist};
+use crate::credentials::{Principal, Purpose};
 use crate::exchange::{Answer, Request, ServiceError};
+use crate::iam::Caller;
 use crate::images::{Blob, RegistryImage, Tags};
 use crate::router::Endpoint;
 use crate::secret::Secret;
@@ -87,8 +88,19 @@ pub fn answer(
     endpoint: &Endpoint,
     moment: Moment,
 ) -> Result<Answer, ServiceError> {
-    if !is_authorized(instance, request, moment.now) {
+    let Some(expires) = expiry(instance, request) else {
         return Ok(challenge(request));
+    };
+    if moment.now >= expires || moment.twist == Twist::ExpiredCredentials {
+        let message = "Your authorization token has expired. Reauthenticate and try again.";
+        return Err(ServiceError::new(403, "DENIED", message));
+    }
+    if moment.twist == Twist::Stale {
+        return Err(ServiceError::new(
+            404,
+            "NAME_UNKNOWN",
+            "The repository does not exist",
+        ));
     }
     let answer = match Ask::read(request) {
         Ask::Version => Answer::new(200, "text/plain; charset=utf-8", Bytes::new()),
@@ -119,11 +131,11 @@ pub fn password(instance: &Instance, expires: OffsetDateTime) -> Secret {
     Secret::new(BASE64_STANDARD.encode(text.to_string()))
 }
 
-fn is_authorized(instance: &Instance, request: &Request, now: OffsetDateTime) -> bool {
-    sent_password(request).is_some_and(|sent| {
-        let expires = expiration(&sent).and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-        expires.is_some_and(|expires| now < expires && password(instance, expires).reveal() == sent)
-    })
+/// When the password that was sent expires; `None` where there is none, or it is not one of this instance's.
+fn expiry(instance: &Instance, request: &Request) -> Option<OffsetDateTime> {
+    let sent = sent_password(request)?;
+    let expires = OffsetDateTime::from_unix_timestamp(expiration(&sent)?).ok()?;
+    (password(instance, expires).reveal() == sent).then_some(expires)
 }
 
 fn sent_password(request: &Request) -> Option<String> {
@@ -176,10 +188,8 @@ fn permit(instance: &Instance, endpoint: &Endpoint, action: &str, name: &str) ->
         world.region.partition(),
         endpoint.region
     );
-    match world.refusal(action, &resource) {
-        Some(sentence) => Err(ServiceError::new(403, "DENIED", sentence)),
-        None => Ok(()),
-    }
+    // A password says nothing of who got it: it is taken for the instance's own role.
+    Caller::new(world, &Principal::Instance).permit(Service::Registry, action, &resource)
 }
 
 fn manifest(

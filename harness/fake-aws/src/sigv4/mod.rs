@@ -31,16 +31,16 @@ pub struct Demand<'a> {
     pub window: Duration,
 }
 
-/// Checks the signature of a request and tells the access key id that made it.
+/// Checks the signature of a request and tells the credentials that made it.
 ///
 /// # Errors
 /// The first thing that does not hold, in the order in which AWS is seen to check.
-pub fn verify(
+pub fn verify<'a>(
     request: &Request,
-    issued: &Issued,
+    issued: &'a Issued,
     demand: Demand<'_>,
     now: OffsetDateTime,
-) -> Result<String, Refusal> {
+) -> Result<&'a Credentials, Refusal> {
     let signed = Signed::read(request)?;
     let credentials = issued.find(&signed.access_key_id).ok_or(Refusal::UnknownKey)?;
     check_token(&signed, credentials)?;
@@ -48,7 +48,7 @@ pub fn verify(
     check_time(&signed, demand, now)?;
     check_expiry(credentials, now)?;
     check_signature(request, &signed, credentials)?;
-    Ok(signed.access_key_id)
+    Ok(credentials)
 }
 
 fn check_token(signed: &Signed, credentials: &Credentials) -> Result<(), Refusal> {

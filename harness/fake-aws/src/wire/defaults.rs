@@ -20,6 +20,18 @@ pub fn fault_error(
     )
 }
 
+/// What a service answers to somebody who asks too often.
+#[must_use]
+pub fn throttled(service: Service) -> ServiceError {
+    let status = match service {
+        // Undocumented on the HTTP level: the service rather drops packets. Clients are told to expect this.
+        Service::Imds | Service::Ec2 => 503,
+        Service::Sts | Service::Ecr | Service::Cloudformation => 400,
+        Service::Eks | Service::Registry => 429,
+    };
+    fault_error(service, status, None, None)
+}
+
 fn usual(service: Service, status: u16) -> (&'static str, &'static str) {
     const INTERNAL: &str = "An internal error has occurred";
     match (service, status) {
@@ -58,6 +70,23 @@ fn usual(service: Service, status: u16) -> (&'static str, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn throttling_has_a_name_of_its_own_in_each_service() {
+        let table = [
+            (Service::Imds, 503, "InternalFailure"),
+            (Service::Eks, 429, "TooManyRequestsException"),
+            (Service::Sts, 400, "Throttling"),
+            (Service::Ec2, 503, "RequestLimitExceeded"),
+            (Service::Ecr, 400, "ThrottlingException"),
+            (Service::Registry, 429, "TOOMANYREQUESTS"),
+            (Service::Cloudformation, 400, "Throttling"),
+        ];
+        for (service, status, code) in table {
+            let error = throttled(service);
+            assert_eq!((error.status, error.code.as_str()), (status, code), "{service:?}");
+        }
+    }
 
     #[test]
     fn what_a_scenario_says_wins() {

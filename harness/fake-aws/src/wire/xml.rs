@@ -36,14 +36,35 @@ impl Xml {
     /// Adds EC2's kind of list: one `item` an entry.
     #[must_use]
     pub fn items<T>(
+        self,
+        name: &str,
+        entries: impl IntoIterator<Item = T>,
+        write: impl Fn(Self, T) -> Self,
+    ) -> Self {
+        self.list(name, "item", entries, write)
+    }
+
+    /// Adds the query protocol's kind of list: one `member` an entry.
+    #[must_use]
+    pub fn members<T>(
+        self,
+        name: &str,
+        entries: impl IntoIterator<Item = T>,
+        write: impl Fn(Self, T) -> Self,
+    ) -> Self {
+        self.list(name, "member", entries, write)
+    }
+
+    fn list<T>(
         mut self,
         name: &str,
+        each: &str,
         entries: impl IntoIterator<Item = T>,
         write: impl Fn(Self, T) -> Self,
     ) -> Self {
         let inner: String = entries
             .into_iter()
-            .map(|entry| format!("<item>{}</item>", write(Self::new(), entry).0))
+            .map(|entry| format!("<{each}>{}</{each}>", write(Self::new(), entry).0))
             .collect();
         self.0.push_str(&format!("<{name}>{inner}</{name}>"));
         self

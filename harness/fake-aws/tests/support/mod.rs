@@ -8,6 +8,7 @@ pub mod proxy;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use nodejoin_core::aws::{AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
 use nodejoin_core::plan::{
     Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
@@ -104,6 +105,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         role: Some(RolePlan {
             name: "demo-role".into(),
             path: "/eks/".into(),
+            allow: None,
             deny: Vec::new(),
         }),
         cluster: ClusterPlan {
@@ -118,11 +120,13 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
             aws_auth: Vec::new(),
             approve_serving: true,
             cloud_node_controller: true,
+            eks: EksPlan::default(),
         },
         kubernetes_version: "v1.20.2".into(),
         certificate_authority: "-----BEGIN CERTIFICATE-----\ndemo\n-----END CERTIFICATE-----\n".into(),
         control_plane_ip: "172.30.0.9".parse().unwrap(),
         user_data: None,
+        aws: AwsPlan::default(),
         faults: Vec::new(),
         images: Vec::new(),
         events,
@@ -153,5 +157,6 @@ fn instance() -> InstancePlan {
         .into(),
         life_cycle: "on-demand".into(),
         metadata: MetadataPlan::default(),
+        network: NetworkPlan::default(),
     }
 }

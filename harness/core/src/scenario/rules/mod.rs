@@ -1,5 +1,6 @@
 //! Combinations that cannot be: each is refused before anything is started.
 
+mod aws;
 mod expectations;
 mod outcome;
 mod shape;
@@ -16,7 +17,11 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     shape::network(plan, report);
     shape::instance(plan, report);
     shape::cluster(scenario, plan, report);
-    faults(plan, report);
+    aws::iam(plan, report);
+    aws::metadata(plan, report);
+    aws::network(plan, report);
+    aws::account(plan, report);
+    aws::faults(plan, report);
     limits(plan, report);
     outcome::outcome(plan, report);
     expectations::expectations(&plan.expect, report);
@@ -30,27 +35,6 @@ fn name(scenario: &Scenario, report: &mut Report<'_>) {
             "reports have nothing else to call it by",
             "say in one sentence what it shows",
         );
-    }
-}
-
-fn faults(plan: &Plan, report: &mut Report<'_>) {
-    for (index, fault) in plan.faults.iter().enumerate() {
-        if fault.times == Some(0) {
-            report.add(
-                &format!("faults[{index}].times"),
-                "a fault that meets no request",
-                "",
-                "leave `times` out for every request",
-            );
-        }
-        if fault.until_seconds.is_some_and(|until| until <= 0.0) {
-            report.add(
-                &format!("faults[{index}].until_seconds"),
-                "a fault that is over before it begins",
-                "",
-                "give it a positive time",
-            );
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether the join that is asked for can be.
 
-use crate::fault::{Effect, Service};
+use crate::fault::Service;
 use crate::judge::join::word;
 use crate::phase::Phase;
 use crate::plan::{Cni, Plan, UserDataEngine};
@@ -100,12 +100,15 @@ fn reachable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
         .is_some_and(|data| data.engine == UserDataEngine::CloudInit);
     let is_down = !plan.instance.metadata.enabled
         || plan.faults.iter().any(|fault| {
-            let is_whole = fault.operation.is_none() && fault.path.is_none() && fault.after == 0;
+            let is_whole = fault.operation.is_none()
+                && fault.path.is_none()
+                && fault.after == 0
+                && fault.from_seconds.is_none();
             let is_for_ever = fault.times.is_none()
                 && fault
                     .until_seconds
                     .is_none_or(|until| until >= plan.limits.join_seconds);
-            let is_fatal = !matches!(fault.effect, Effect::DelayMs(_));
+            let is_fatal = !fault.effect.spares_the_answer();
             fault.service == Service::Imds && is_whole && is_for_ever && is_fatal && !fault.may_fire
         });
     if by_metadata && is_down && phase >= Phase::Metadata {

@@ -51,6 +51,54 @@ const REFUSED: &[(&str, &str)] = &[
         "`iam.deny[0]`: `DescribeCluster` is not an action",
     ),
     (
+        "user_data: '#!'\niam: { allow: [':x'] }",
+        "`iam.allow[0]`: `:x` is not an action",
+    ),
+    (
+        "user_data: '#!'\ninstance: { metadata: { hop_limit: 65 } }",
+        "`instance.metadata.hop_limit`: 65 hops cannot be",
+    ),
+    (
+        "user_data: '#!'\ninstance: { metadata: { credentials: { lifetime_seconds: 0 } } }",
+        "credentials cannot live for no time",
+    ),
+    (
+        "user_data: '#!'\ninstance: { metadata: { spot_notice: { action: stop } } }",
+        "only a spot instance is taken back",
+    ),
+    (
+        "user_data: '#!'\ninstance: { network: { secondary_ips: [10.9.9.9] } }",
+        "`instance.network.secondary_ips[0]`: 10.9.9.9 is not in the subnet",
+    ),
+    (
+        "user_data: '#!'\ninstance: { mac: '0a:00:00:00:00:01', network: { interfaces: [{ mac: '0a:00:00:00:00:01', private_ips: [] }] } }",
+        "`0a:00:00:00:00:01` is another interface's",
+    ),
+    (
+        "user_data: '#!'\ncluster: { eks: { ip_family: ipv6 } }",
+        "`cluster.eks.ip_family`: an IPv6 cluster has IPv6 service addresses",
+    ),
+    (
+        "user_data: '#!'\ncluster: { name: x }\naws: { clusters: [{ name: x }] }",
+        "`aws.clusters[0].name`: `x` is the scenario's own cluster",
+    ),
+    (
+        "user_data: '#!'\naws: { instances: [{ id: i-1, private_ip: 10.0.0.9 }] }",
+        "`aws.instances[0].id`: `i-1` is not an EC2 instance id",
+    ),
+    (
+        "user_data: '#!'\nfaults: [{ service: eks, effect: { error: { status: 200 } } }]",
+        "200 is not the status of an error",
+    ),
+    (
+        "user_data: '#!'\nfaults: [{ service: eks, from_seconds: 5, until_seconds: 4, effect: reset }]",
+        "`faults[0].until_seconds`: a fault that is over before it begins",
+    ),
+    (
+        "user_data: '#!'\nfaults: [{ service: imds, path: latest/, effect: { body: x } }]",
+        "`faults[0].path`: a path starts with `/`",
+    ),
+    (
         "user_data: '#!'\ncluster: { name: 'a b' }",
         "`a b` is not a cluster's name",
     ),

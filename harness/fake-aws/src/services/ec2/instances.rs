@@ -1,41 +1,48 @@
-//! DescribeInstances: the account's one instance, with the members that kubelets, nodeadm, scripts and the AWS CLI read.
+//! DescribeInstances: the account's instances, with the members that kubelets, nodeadm, scripts and the AWS CLI read.
 
-use time::OffsetDateTime;
-
-use super::{filters, types, zones};
+use super::machines::Machine;
+use super::{filters, interfaces, page, types, zones};
 use crate::clock;
 use crate::exchange::{Parameters, ServiceError};
-use crate::router::Endpoint;
 use crate::wire::xml::Xml;
-use crate::world::{Instance, World};
+use crate::world::World;
 
 /// Writes the answer.
 ///
 /// # Errors
-/// For ids that do not exist or are none, and filters that are not known.
-pub fn describe(
-    body: Xml,
-    instance: &Instance,
-    endpoint: &Endpoint,
-    parameters: &Parameters,
-) -> Result<Xml, ServiceError> {
-    let world = &instance.world;
-    let here = endpoint.region == world.region.as_str();
+/// For ids that do not exist or are none, filters that are not known and pages that cannot be.
+pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
     let ids = parameters.list("InstanceId");
-    check_ids(&ids, if here { world.instance.id.as_str() } else { "" })?;
-    let found = filters::pass(&filters::read(parameters), |name| values(world, name))? && here;
-    Ok(
-        body.items("reservationSet", found.then_some(instance), |item, instance| {
-            item.text("reservationId", zones::reservation_id(&world.instance))
-                .text("ownerId", &world.account)
+    check_ids(&ids, machines)?;
+    if !ids.is_empty() && parameters.get("MaxResults").is_some() {
+        let message = "The parameter instancesSet cannot be used with the parameter maxResults";
+        return Err(ServiceError::new(400, "InvalidParameterCombination", message));
+    }
+    let filters = filters::read(parameters);
+    let mut found = Vec::new();
+    for machine in machines {
+        let is_asked = ids.is_empty() || ids.contains(&machine.plan.id.as_str());
+        if filters::pass(&filters, |name| values(machine, name))? && is_asked {
+            found.push(machine);
+        }
+    }
+    page::write(
+        body,
+        "reservationSet",
+        found,
+        parameters,
+        5..=1_000,
+        |item, machine| {
+            item.text("reservationId", zones::reservation_id(&machine.plan))
+                .text("ownerId", &machine.world.account)
                 .element("groupSet", |set| set)
-                .items("instancesSet", [instance], write)
-        }),
+                .items("instancesSet", [machine], write)
+        },
     )
 }
 
 /// One id that is wrong fails the whole call.
-fn check_ids(ids: &[&str], own: &str) -> Result<(), ServiceError> {
+fn check_ids(ids: &[&str], machines: &[Machine<'_>]) -> Result<(), ServiceError> {
     if let Some(malformed) = ids.iter().find(|id| !is_instance_id(id)) {
         return Err(ServiceError::new(
             400,
@@ -43,7 +50,8 @@ fn check_ids(ids: &[&str], own: &str) -> Result<(), ServiceError> {
             format!("Invalid id: \"{malformed}\""),
         ));
     }
-    let missing: Vec<&str> = ids.iter().copied().filter(|id| *id != own).collect();
+    let is_known = |id: &str| machines.iter().any(|machine| machine.plan.id.as_str() == id);
+    let missing: Vec<&str> = ids.iter().copied().filter(|id| !is_known(id)).collect();
     let message = match missing.as_slice() {
         [] => return Ok(()),
         [one] => format!("The instance ID '{one}' does not exist"),
@@ -57,19 +65,20 @@ fn is_instance_id(id: &str) -> bool {
         .is_some_and(|hex| matches!(hex.len(), 8 | 17) && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-fn values(world: &World, filter: &str) -> Option<Vec<String>> {
-    let instance = &world.instance;
+fn values(machine: &Machine<'_>, filter: &str) -> Option<Vec<String>> {
+    let (world, instance) = (machine.world, machine.plan.as_ref());
+    let (code, state) = machine.state.code_and_name();
     if let Some(key) = filter.strip_prefix("tag:") {
         return Some(instance.tags.get(key).into_iter().cloned().collect());
     }
     let value = match filter {
         "instance-id" => instance.id.to_string(),
-        "private-dns-name" | "network-interface.private-dns-name" => instance.private_dns_name.clone(),
+        "private-dns-name" | "network-interface.private-dns-name" => machine.private_dns_name().to_owned(),
         "private-ip-address" | "network-interface.addresses.private-ip-address" => {
             instance.private_ip.to_string()
         }
-        "instance-state-name" => "running".to_owned(),
-        "instance-state-code" => "16".to_owned(),
+        "instance-state-name" => state.to_owned(),
+        "instance-state-code" => code.to_string(),
         "instance-type" => instance.instance_type.clone(),
         "image-id" => instance.ami.clone(),
         "availability-zone" => instance.availability_zone.clone(),
@@ -80,6 +89,16 @@ fn values(world: &World, filter: &str) -> Option<Vec<String>> {
         "instance.group-id" | "group-id" => instance.security_group_id.clone(),
         "owner-id" => world.account.to_string(),
         "reservation-id" => zones::reservation_id(instance),
+        "ip-address" | "network-interface.association.public-ip" => {
+            return Some(
+                instance
+                    .network
+                    .public_ip
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect(),
+            );
+        }
         "instance-lifecycle" => {
             return Some(
                 (instance.life_cycle == "spot")
@@ -94,34 +113,35 @@ fn values(world: &World, filter: &str) -> Option<Vec<String>> {
     Some(vec![value])
 }
 
-fn write(item: Xml, instance: &Instance) -> Xml {
-    let (world, plan) = (&instance.world, &instance.world.instance);
-    let launched = clock::milliseconds(OffsetDateTime::from(instance.launched));
+fn write(item: Xml, machine: &Machine<'_>) -> Xml {
+    let (world, plan) = (machine.world, machine.plan.as_ref());
+    let (code, state) = machine.state.code_and_name();
     let item = item
         .text("instanceId", &plan.id)
         .text("imageId", &plan.ami)
-        .element("instanceState", |state| {
-            state.text("code", 16).text("name", "running")
+        .element("instanceState", |element| {
+            element.text("code", code).text("name", state)
         })
-        .text("privateDnsName", &plan.private_dns_name)
-        .text("dnsName", "")
+        .text("privateDnsName", machine.private_dns_name())
+        .text("dnsName", public_dns_name(machine))
         .text("reason", "")
         .text("amiLaunchIndex", 0)
         .element("productCodes", |set| set)
         .text("instanceType", &plan.instance_type)
-        .text("launchTime", &launched)
+        .text("launchTime", clock::milliseconds(machine.launched))
         .element("placement", |placement| {
             placement
                 .text("availabilityZone", &plan.availability_zone)
                 .text("groupName", "")
                 .text("tenancy", "default")
         })
-        .element("monitoring", |monitoring| monitoring.text("state", "disabled"))
-        .text("subnetId", &plan.subnet_id)
-        .text("vpcId", &plan.vpc_id)
-        .text("privateIpAddress", plan.private_ip)
-        .text("sourceDestCheck", true)
-        .items("groupSet", [&plan.security_group_id], group)
+        .element("monitoring", |monitoring| monitoring.text("state", "disabled"));
+    let item = if machine.has_network() {
+        write_network(item, machine)
+    } else {
+        item
+    };
+    let item = item
         .text("architecture", types::architecture(&plan.instance_type))
         .text("rootDeviceType", "ebs")
         .text("rootDeviceName", "/dev/xvda")
@@ -137,7 +157,11 @@ fn write(item: Xml, instance: &Instance) -> Xml {
             tag.text("key", key).text("value", value)
         })
         .text("hypervisor", "xen")
-        .items("networkInterfaceSet", [instance], interface);
+        .items(
+            "networkInterfaceSet",
+            interfaces::of(machine),
+            |item, interface| interface.write(item),
+        );
     let item = match world.instance_profile_arn() {
         Some(arn) => item.element("iamInstanceProfile", |profile| {
             profile
@@ -157,7 +181,30 @@ fn write(item: Xml, instance: &Instance) -> Xml {
         })
 }
 
-fn group(item: Xml, id: &String) -> Xml {
+/// What a terminated instance has no more.
+fn write_network(item: Xml, machine: &Machine<'_>) -> Xml {
+    let plan = machine.plan.as_ref();
+    let item = item
+        .text("subnetId", &plan.subnet_id)
+        .text("vpcId", &plan.vpc_id)
+        .text("privateIpAddress", plan.private_ip);
+    let item = match plan.network.public_ip {
+        Some(address) => item.text("ipAddress", address),
+        None => item,
+    };
+    item.text("sourceDestCheck", true)
+        .items("groupSet", [&plan.security_group_id], group)
+}
+
+fn public_dns_name(machine: &Machine<'_>) -> String {
+    let address = machine.plan.network.public_ip.filter(|_| machine.is_named);
+    address.map_or_else(String::new, |address| {
+        zones::public_dns_name(&machine.world.region, address)
+    })
+}
+
+/// A security group in a list of them.
+pub(super) fn group(item: Xml, id: &String) -> Xml {
     item.text("groupId", id).text("groupName", zones::SECURITY_GROUP)
 }
 
@@ -171,44 +218,8 @@ fn metadata_options(options: Xml, world: &World) -> Xml {
     options
         .text("state", "applied")
         .text("httpTokens", tokens)
-        .text("httpPutResponseHopLimit", 2)
+        .text("httpPutResponseHopLimit", metadata.hop_limit)
         .text("httpEndpoint", switch(metadata.enabled))
-        .text("httpProtocolIpv6", "disabled")
+        .text("httpProtocolIpv6", switch(metadata.ipv6))
         .text("instanceMetadataTags", switch(metadata.instance_tags))
-}
-
-fn interface(item: Xml, instance: &Instance) -> Xml {
-    let (world, plan) = (&instance.world, &instance.world.instance);
-    let launched = clock::milliseconds(OffsetDateTime::from(instance.launched));
-    item.text("networkInterfaceId", &plan.network_interface_id)
-        .text("subnetId", &plan.subnet_id)
-        .text("vpcId", &plan.vpc_id)
-        .text("description", "")
-        .text("ownerId", &world.account)
-        .text("status", "in-use")
-        .text("macAddress", &plan.mac)
-        .text("privateIpAddress", plan.private_ip)
-        .text("privateDnsName", &plan.private_dns_name)
-        .text("sourceDestCheck", true)
-        .items("groupSet", [&plan.security_group_id], group)
-        .element("attachment", |attachment| {
-            attachment
-                .text(
-                    "attachmentId",
-                    plan.network_interface_id.replacen("eni-", "eni-attach-", 1),
-                )
-                .text("deviceIndex", 0)
-                .text("status", "attached")
-                .text("attachTime", &launched)
-                .text("deleteOnTermination", true)
-                .text("networkCardIndex", 0)
-        })
-        .items("privateIpAddressesSet", [plan], |address, plan| {
-            address
-                .text("privateIpAddress", plan.private_ip)
-                .text("privateDnsName", &plan.private_dns_name)
-                .text("primary", true)
-        })
-        .element("ipv6AddressesSet", |set| set)
-        .text("interfaceType", "interface")
 }

@@ -2,15 +2,20 @@
 //!
 //! | action | auth | answer |
 //! | --- | --- | --- |
-//! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | the instance, by ids and [filters](filters) |
+//! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | the account's instances, by ids and [filters](filters), in pages |
+//! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | their interfaces, in the same way |
 //! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the instance's tags |
 //! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the types asked for |
 //! | any other | - | 400 `InvalidAction` |
 //!
-//! Real: members and their wire names, ids unknown and malformed, filters, wildcards. Faked: the account has one instance.
+//! Real: members and their wire names, ids unknown and malformed, filters, wildcards, pages, names that come late. Faked: nothing
+//! stands behind the instances but the plan.
 
 pub mod filters;
 pub mod instances;
+pub mod interfaces;
+pub mod machines;
+pub mod page;
 pub mod tags;
 pub mod types;
 pub mod zones;
@@ -24,7 +29,7 @@ use crate::exchange::{Answer, Parameters, Request, ServiceError};
 use crate::router::Endpoint;
 use crate::wire::Shape;
 use crate::wire::xml::Xml;
-use crate::world::{Instance, Target, World};
+use crate::world::{Instance, Target};
 
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 
@@ -38,6 +43,11 @@ pub fn identify(request: &Request) -> Target {
         Some("DescribeInstanceTypes") => {
             Target::known(Service::Ec2, "DescribeInstanceTypes", subject("InstanceType"))
         }
+        Some("DescribeNetworkInterfaces") => Target::known(
+            Service::Ec2,
+            "DescribeNetworkInterfaces",
+            subject("NetworkInterfaceId"),
+        ),
         Some("DescribeTags") => Target::known(Service::Ec2, "DescribeTags", None),
         action => Target::unknown(Service::Ec2, action.unwrap_or_default()),
     }
@@ -58,12 +68,14 @@ pub fn answer(
     if !target.known {
         return Err(unknown(&target.operation, &parameters));
     }
-    authorize::signature(instance, request, endpoint, Shape::Ec2, moment)?;
-    permit(&instance.world, &format!("ec2:{}", target.operation))?;
+    let caller = authorize::signature(instance, request, endpoint, Shape::Ec2, moment)?;
+    caller.permit(Service::Ec2, &format!("ec2:{}", target.operation), "*")?;
+    let machines = machines::of_region(instance, &endpoint.region, moment);
     let body = Xml::new().text("requestId", request_id());
     let body = match target.operation.as_str() {
-        "DescribeInstances" => instances::describe(body, instance, endpoint, &parameters)?,
-        "DescribeTags" => tags::describe(body, &instance.world, endpoint, &parameters)?,
+        "DescribeInstances" => instances::describe(body, &machines, &parameters)?,
+        "DescribeNetworkInterfaces" => interfaces::describe(body, &machines, &parameters)?,
+        "DescribeTags" => tags::describe(body, &machines, &parameters)?,
         _ => types::describe(body, &parameters)?,
     };
     let document = body.document(&format!("{}Response", target.operation), Some(NAMESPACE));
@@ -84,16 +96,4 @@ fn unknown(action: &str, parameters: &Parameters) -> ServiceError {
         "InvalidAction",
         format!("The action {action} is not valid for this web service. (version {version})"),
     )
-}
-
-fn permit(world: &World, action: &str) -> Result<(), ServiceError> {
-    match world.refusal(action, "*") {
-        Some(sentence) => {
-            let sentence = sentence.replace(" on resource: *", "");
-            let reason = format!("because no identity-based policy allows the {action} action");
-            let message = format!("You are not authorized to perform this operation. {sentence} {reason}");
-            Err(ServiceError::new(403, "UnauthorizedOperation", message))
-        }
-        None => Ok(()),
-    }
 }

@@ -1,42 +1,49 @@
-//! DescribeTags: the tags of the account's one instance.
+//! DescribeTags: the tags of the account's instances.
 
-use super::filters;
+use super::machines::Machine;
+use super::{filters, page};
 use crate::exchange::{Parameters, ServiceError};
-use crate::router::Endpoint;
 use crate::wire::xml::Xml;
-use crate::world::World;
 
 /// Writes the answer.
 ///
 /// # Errors
-/// For filters that are not known.
-pub fn describe(
-    body: Xml,
-    world: &World,
-    endpoint: &Endpoint,
-    parameters: &Parameters,
-) -> Result<Xml, ServiceError> {
+/// For filters that are not known and pages that cannot be.
+pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
     let filters = filters::read(parameters);
-    let id = world.instance.id.to_string();
     let mut passed = Vec::new();
-    for (key, value) in &world.instance.tags {
-        let values_of = |name: &str| match name {
-            "resource-id" => Some(vec![id.clone()]),
-            "resource-type" => Some(vec!["instance".to_owned()]),
-            "key" | "tag-key" => Some(vec![key.clone()]),
-            "value" | "tag-value" => Some(vec![value.clone()]),
-            tag => tag
-                .strip_prefix("tag:")
-                .map(|wanted| (wanted == key).then(|| value.clone()).into_iter().collect()),
-        };
-        if filters::pass(&filters, values_of)? && endpoint.region == world.region.as_str() {
-            passed.push((key, value));
+    for machine in machines {
+        for (key, value) in &machine.plan.tags {
+            if filters::pass(&filters, |name| values(machine, key, value, name))? {
+                passed.push((machine.plan.id.as_str(), key, value));
+            }
         }
     }
-    Ok(body.items("tagSet", passed, |tag, (key, value)| {
-        tag.text("resourceId", &id)
-            .text("resourceType", "instance")
-            .text("key", key)
-            .text("value", value)
-    }))
+    page::write(
+        body,
+        "tagSet",
+        passed,
+        parameters,
+        5..=1_000,
+        |tag, (id, key, value)| {
+            tag.text("resourceId", id)
+                .text("resourceType", "instance")
+                .text("key", key)
+                .text("value", value)
+        },
+    )
+}
+
+fn values(machine: &Machine<'_>, key: &str, value: &str, filter: &str) -> Option<Vec<String>> {
+    let value = match filter {
+        "resource-id" => machine.plan.id.as_str(),
+        "resource-type" => "instance",
+        "key" | "tag-key" => key,
+        "value" | "tag-value" => value,
+        tag => {
+            let is_it = tag.strip_prefix("tag:")? == key;
+            return Some(is_it.then(|| value.to_owned()).into_iter().collect());
+        }
+    };
+    Some(vec![value.to_owned()])
 }

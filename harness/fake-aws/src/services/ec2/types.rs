@@ -1,5 +1,6 @@
 //! DescribeInstanceTypes: real figures of instance types, from a data file that travels inside the program.
 
+use super::page;
 use crate::exchange::{Parameters, ServiceError};
 use crate::wire::xml::Xml;
 
@@ -107,20 +108,14 @@ pub fn describe(body: Xml, parameters: &Parameters) -> Result<Xml, ServiceError>
         );
         return Err(ServiceError::new(400, "InvalidInstanceType", message));
     }
-    let (page, next) = page(&found, parameters);
-    let body = body.items("instanceTypeSet", page, |item, found| write(item, &found));
-    Ok(match next {
-        Some(next) => body.text("nextToken", next),
-        None => body,
-    })
-}
-
-/// A page of at most 100 types, as EC2 gives them; the token is the place of the next one.
-fn page(found: &[InstanceType], parameters: &Parameters) -> (Vec<InstanceType>, Option<usize>) {
-    let number = |name: &str| parameters.get(name).and_then(|text| text.parse::<usize>().ok());
-    let start = number("NextToken").unwrap_or(0).min(found.len());
-    let end = (start + number("MaxResults").unwrap_or(100).clamp(1, 100)).min(found.len());
-    (found[start..end].to_vec(), (end < found.len()).then_some(end))
+    page::write(
+        body,
+        "instanceTypeSet",
+        found,
+        parameters,
+        5..=100,
+        |item, found| write(item, &found),
+    )
 }
 
 fn write(item: Xml, found: &InstanceType) -> Xml {

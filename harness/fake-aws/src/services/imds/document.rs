@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
+use super::tree::Proof;
 use crate::clock;
-use crate::credentials::{Credentials, Purpose, unique_id};
+use crate::credentials::{Credentials, unique_id};
+use crate::identity;
 use crate::services::ec2::types;
 use crate::world::{Instance, World};
 
@@ -23,6 +23,26 @@ pub fn credentials(credentials: &Credentials) -> String {
         ("SecretAccessKey", json!(credentials.secret_access_key.reveal())),
         ("Token", json!(credentials.token.reveal())),
         ("Expiration", json!(clock::extended(credentials.expires))),
+    ])
+}
+
+/// `iam/security-credentials/ROLE` where EC2 could not assume the role: an answer like any other, without credentials.
+#[must_use]
+pub fn no_credentials(world: &World, now: OffsetDateTime) -> String {
+    let plan = &world.instance.metadata.credentials;
+    let role = world
+        .role
+        .as_ref()
+        .map(|role| role.name.as_str())
+        .unwrap_or_default();
+    let usual = format!(
+        "EC2 cannot assume the role {role}. Please see documentation at \
+         https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_iam-ec2.html#troubleshoot_iam-ec2_errors-info-doc."
+    );
+    object(&[
+        ("Code", json!(plan.code)),
+        ("Message", json!(plan.message.as_ref().unwrap_or(&usual))),
+        ("LastUpdated", json!(clock::extended(now))),
     ])
 }
 
@@ -74,27 +94,11 @@ pub fn identity(world: &World, launched: OffsetDateTime) -> String {
     ])
 }
 
-/// A signature of the identity document: base64 in lines of 76 characters, of as many bytes as a real one has.
+/// `dynamic/instance-identity/signature` and its like.
 #[must_use]
-pub fn identity_signature(instance: &Instance, length: usize) -> String {
-    let document = identity(&instance.world, instance.launched.into());
-    let mut bytes = Vec::with_capacity(length + 32);
-    while bytes.len() < length {
-        let part = [
-            document.as_bytes(),
-            &bytes.len().to_be_bytes(),
-            &length.to_be_bytes(),
-        ]
-        .concat();
-        bytes.extend(instance.key.proof(Purpose::IdentitySignature, &part));
-    }
-    let encoded = BASE64_STANDARD.encode(&bytes[..length]);
-    let lines: Vec<String> = encoded
-        .as_bytes()
-        .chunks(76)
-        .map(|line| String::from_utf8_lossy(line).into_owned())
-        .collect();
-    lines.join("\n")
+pub fn identity_signature(instance: &Instance, proof: Proof) -> String {
+    let launched = instance.launched.into();
+    identity::prove(proof, &self::identity(&instance.world, launched), launched)
 }
 
 /// JSON as the metadata service writes it: one member a line, a space before the colon.

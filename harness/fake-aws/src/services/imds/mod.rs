@@ -9,11 +9,12 @@
 //! | `GET` with `//` inside | as above | 301 to the path without it |
 //! | anything, endpoint disabled | - | 403 |
 //!
-//! Real: token rules, headers, content types, listings, error pages, categories by version. Faked: the signatures of the identity
-//! document have the right form and verify with nobody's key. What would show it: `openssl smime -verify` of `pkcs7`.
+//! Real: token rules, the hop limit of their answers, headers, content types, listings, error pages, categories by version,
+//! signatures of the identity document. Faked: the certificates that they verify by ([`identity`](crate::identity)).
 //! Sources: EC2 user guide, `instancedata-data-retrieval` and `-data-categories`; recorded traffic of smithy-rs' aws-config.
 
 pub mod document;
+mod network;
 pub mod pages;
 pub mod path;
 pub mod tree;
@@ -24,8 +25,8 @@ use nodejoin_core::plan::Tokens;
 use time::OffsetDateTime;
 
 use self::path::MetadataPath;
-use self::tree::{Found, Leaf};
-use crate::clock::{self, Moment};
+use self::tree::{Found, Leaf, View};
+use crate::clock::{self, Moment, Twist};
 use crate::exchange::{Answer, Request};
 use crate::world::{Instance, Target};
 
@@ -78,8 +79,8 @@ fn respond(instance: &mut Instance, request: &Request, moment: Moment) -> Answer
         Err(status) => return pages::error(status),
     };
     let answer = match &path.collapsed {
-        Some(location) => pages::moved(location),
-        None => metadata(instance, &path, moment.now),
+        Some(location) => pages::moved(&request.host_name(), location),
+        None => metadata(instance, &request.host_name(), &path, moment),
     };
     match remaining {
         Some(seconds) => answer.with_header(TTL, seconds.to_string()),
@@ -102,7 +103,9 @@ fn token(instance: &Instance, request: &Request, path: &MetadataPath, moment: Mo
     let token = instance
         .key
         .metadata_token(moment.now + time::Duration::seconds(i64::from(ttl)));
-    pages::plain(token).with_header(TTL, ttl.to_string())
+    let mut answer = pages::plain(token).with_header(TTL, ttl.to_string());
+    answer.hops = Some(instance.world.instance.metadata.hop_limit);
+    answer
 }
 
 /// Seconds that the request's token still has; `None` where the request has none and needs none. A token that is sent must be
@@ -126,7 +129,7 @@ fn remaining_ttl(instance: &Instance, request: &Request, now: OffsetDateTime) ->
     }
 }
 
-fn metadata(instance: &mut Instance, path: &MetadataPath, now: OffsetDateTime) -> Answer {
+fn metadata(instance: &mut Instance, host: &str, path: &MetadataPath, moment: Moment) -> Answer {
     let modified = clock::http(OffsetDateTime::from(instance.launched));
     if path.version.is_empty() {
         return pages::text(tree::VERSIONS.join("\n"), &modified);
@@ -134,23 +137,51 @@ fn metadata(instance: &mut Instance, path: &MetadataPath, now: OffsetDateTime) -
     if !tree::VERSIONS.contains(&path.version.as_str()) {
         return pages::error(404);
     }
-    match instance.tree.find(&path.version, &path.rest) {
+    let view = View {
+        version: &path.version,
+        seconds: moment.seconds(),
+        without_role: moment.twist == Twist::Stale,
+    };
+    match instance.tree.find(view, &path.rest) {
         Found::Nothing => pages::error(404),
+        Found::Listing(_) if is_redirected(instance, path) => {
+            pages::moved(host, &format!("/{}/{}/", path.version, path.rest))
+        }
         Found::Listing(names) => pages::text(names.join("\n"), &modified),
-        Found::Leaf(leaf) => self::leaf(instance, &leaf, now, &modified),
+        Found::Leaf(leaf) => self::leaf(instance, leaf, moment, &modified),
     }
 }
 
-fn leaf(instance: &mut Instance, leaf: &Leaf, now: OffsetDateTime, modified: &str) -> Answer {
+/// Folders without their final slash were redirected once.
+fn is_redirected(instance: &Instance, path: &MetadataPath) -> bool {
+    instance.world.instance.metadata.legacy_redirect && !path.rest.is_empty() && !path.rest.ends_with('/')
+}
+
+fn leaf(instance: &mut Instance, leaf: Leaf, moment: Moment, modified: &str) -> Answer {
+    let now = moment.now;
     let text = match leaf {
-        Leaf::UserData(bytes) => return pages::user_data(bytes.clone(), modified),
-        Leaf::Text(text) => text.clone(),
-        Leaf::Credentials => document::credentials(instance.issued.current(now)),
+        Leaf::UserData(bytes) => return pages::user_data(bytes, modified),
+        Leaf::Text(text) => text,
+        Leaf::Credentials => role_credentials(instance, moment),
         Leaf::ProfileInfo => document::profile_info(&instance.world, instance.issued.current(now)),
         Leaf::IdentityCredentials => document::credentials(instance.identity.current(now)),
         Leaf::IdentityInfo => document::identity_info(&instance.world, instance.identity.current(now)),
         Leaf::IdentityDocument => document::identity(&instance.world, instance.launched.into()),
-        Leaf::IdentitySignature(length) => document::identity_signature(instance, *length),
+        Leaf::IdentitySignature(proof) => document::identity_signature(instance, proof),
+        Leaf::Later { form, seconds } => {
+            let at = now - moment.elapsed + time::Duration::seconds_f64(seconds);
+            form.replacen("{}", &clock::extended(at), 1)
+        }
     };
     pages::text(text, modified)
+}
+
+fn role_credentials(instance: &mut Instance, moment: Moment) -> String {
+    if instance.world.instance.metadata.credentials.code != "Success" {
+        return document::no_credentials(&instance.world, moment.now);
+    }
+    document::credentials(match moment.twist {
+        Twist::ExpiredCredentials => instance.issued.expired(moment.now),
+        Twist::Stale | Twist::None => instance.issued.current(moment.now),
+    })
 }

@@ -43,11 +43,17 @@ pub fn not_allowed(allow: &str) -> Answer {
     answer
 }
 
-/// A redirection to the path without doubled slashes.
+/// A redirection to another path of the address that was asked.
 #[must_use]
-pub fn moved(location: &str) -> Answer {
+pub fn moved(host: &str, location: &str) -> Answer {
+    // A test or a tunnel may ask by another name; the service itself only knows its own.
+    let host = if host.starts_with('[') {
+        "[fd00:ec2::254]"
+    } else {
+        "169.254.169.254"
+    };
     served(Answer::new(301, "text/html", page(301, title(301))))
-        .with_header("location", format!("http://169.254.169.254{location}"))
+        .with_header("location", format!("http://{host}{location}"))
 }
 
 fn served(answer: Answer) -> Answer {

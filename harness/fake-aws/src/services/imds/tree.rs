@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use nodejoin_core::aws::SpotAction;
 
+use super::network;
 use crate::services::ec2::zones;
 use crate::world::World;
 
@@ -61,8 +63,26 @@ pub enum Leaf {
     IdentityInfo,
     /// The identity document.
     IdentityDocument,
-    /// A signature of the identity document, of so many bytes.
-    IdentitySignature(usize),
+    /// A signature of the identity document.
+    IdentitySignature(Proof),
+    /// The time of something that happens so many seconds after the node's start.
+    Later {
+        /// What stands around the time; `{}` is its place.
+        form: String,
+        /// Seconds after the node's start.
+        seconds: f64,
+    },
+}
+
+/// The signatures of the identity document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// `signature`: RSA of 1024 bits, bare.
+    Signature,
+    /// `pkcs7`: a PKCS 7 structure, signed with DSA.
+    Pkcs7,
+    /// `rsa2048`: a PKCS 7 structure, signed with RSA of 2048 bits.
+    Rsa2048,
 }
 
 /// What a path leads to.
@@ -77,57 +97,88 @@ pub enum Found {
 }
 
 /// The metadata tree of an instance.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tree {
-    leaves: BTreeMap<String, (&'static str, Leaf)>,
+    leaves: BTreeMap<String, Entry>,
     /// Folders that exist even where they are empty.
     folders: BTreeMap<String, &'static str>,
+    /// What stands in the listing of `public-keys/`.
+    public_keys: Vec<String>,
 }
+
+#[derive(Debug)]
+struct Entry {
+    /// The version that has it first.
+    since: &'static str,
+    /// Seconds after the node's start from which it is there.
+    from_seconds: f64,
+    leaf: Leaf,
+}
+
+/// What of the tree can be seen: by which version, when, and whether the role has come around.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// Version root.
+    pub version: &'a str,
+    /// Seconds after the node's start.
+    pub seconds: f64,
+    /// Whether the role's paths are not there yet.
+    pub without_role: bool,
+}
+
+impl View<'_> {
+    /// Versions compare as text: `1.0` before every date, `latest` after.
+    fn shows(&self, path: &str, entry: &Entry) -> bool {
+        entry.since <= self.version
+            && entry.from_seconds <= self.seconds
+            && !(self.without_role && path.starts_with("meta-data/iam/"))
+    }
+}
+
+const PUBLIC_KEYS: &str = "meta-data/public-keys";
 
 impl Tree {
     /// The tree of a world's instance.
     #[must_use]
     pub fn of(world: &World) -> Self {
-        let mut tree = Self {
-            leaves: BTreeMap::new(),
-            folders: BTreeMap::new(),
-        };
+        let mut tree = Self::default();
         tree.add_instance(world);
-        tree.add_network(world);
+        network::add(&mut tree, world);
         tree.add_placement(world);
         tree.add_role(world);
         tree.add_tags(world);
+        tree.add_public_keys(world);
+        tree.add_notices(world);
         tree.add_dynamic();
         if let Some(bytes) = &world.user_data {
-            tree.leaves.insert(
-                "user-data".to_owned(),
-                ("1.0", Leaf::UserData(Bytes::copy_from_slice(bytes))),
-            );
+            tree.add("user-data", "1.0", Leaf::UserData(Bytes::copy_from_slice(bytes)));
         }
         tree
     }
 
-    /// What a path below a version root leads to. Versions compare as text: `1.0` before every date, `latest` after.
+    /// What a path below a version root leads to.
     #[must_use]
-    pub fn find(&self, version: &str, path: &str) -> Found {
+    pub fn find(&self, view: View<'_>, path: &str) -> Found {
         let path = path.trim_end_matches('/');
-        if let Some((since, leaf)) = self.leaves.get(path) {
-            return if *since <= version {
-                Found::Leaf(leaf.clone())
+        if let Some(entry) = self.leaves.get(path) {
+            return if view.shows(path, entry) {
+                Found::Leaf(entry.leaf.clone())
             } else {
                 Found::Nothing
             };
         }
-        let names = self.names(version, path);
-        let exists = self.folders.get(path).is_some_and(|since| *since <= version);
+        let names = self.names(view, path);
+        let exists = self.folders.get(path).is_some_and(|since| *since <= view.version);
         if names.is_empty() && !exists {
             Found::Nothing
+        } else if path == PUBLIC_KEYS {
+            Found::Listing(self.public_keys.clone())
         } else {
             Found::Listing(names)
         }
     }
 
-    fn names(&self, version: &str, folder: &str) -> Vec<String> {
+    fn names(&self, view: View<'_>, folder: &str) -> Vec<String> {
         let prefix = if folder.is_empty() {
             String::new()
         } else {
@@ -136,12 +187,12 @@ impl Tree {
         let visible = self
             .leaves
             .iter()
-            .filter(|(_, (since, _))| *since <= version)
+            .filter(|(path, entry)| view.shows(path, entry))
             .map(|(path, _)| path);
         let folders = self
             .folders
             .iter()
-            .filter(|(_, since)| **since <= version)
+            .filter(|(_, since)| **since <= view.version)
             .map(|(path, _)| path);
         let mut names = BTreeSet::new();
         for rest in visible.filter_map(|path| path.strip_prefix(&prefix)) {
@@ -168,13 +219,26 @@ impl Tree {
     }
 
     /// Adds a value below `meta-data/`.
-    fn text(&mut self, path: &str, since: &'static str, value: impl Into<String>) {
-        self.leaves
-            .insert(format!("meta-data/{path}"), (since, Leaf::Text(value.into())));
+    pub(super) fn text(&mut self, path: &str, since: &'static str, value: impl Into<String>) {
+        self.add(&format!("meta-data/{path}"), since, Leaf::Text(value.into()));
+    }
+
+    fn add(&mut self, path: &str, since: &'static str, leaf: Leaf) {
+        self.add_from(path, since, 0.0, leaf);
+    }
+
+    fn add_from(&mut self, path: &str, since: &'static str, from_seconds: f64, leaf: Leaf) {
+        let entry = Entry {
+            since,
+            from_seconds,
+            leaf,
+        };
+        self.leaves.insert(path.to_owned(), entry);
     }
 
     fn add_instance(&mut self, world: &World) {
         let instance = &world.instance;
+        let host_name = network::local_host_name(instance);
         let rows: [(&str, &'static str, &str); 23] = [
             ("ami-id", "1.0", &instance.ami),
             ("ami-launch-index", "1.0", "0"),
@@ -184,12 +248,12 @@ impl Tree {
             ("events/maintenance/history", "2018-08-17", "[]"),
             ("events/maintenance/scheduled", "2018-08-17", "[]"),
             ("hibernation/configured", "2018-11-29", "false"),
-            ("hostname", "1.0", &instance.host_name),
+            ("hostname", "1.0", &host_name),
             ("instance-action", "2008-09-01", "none"),
             ("instance-id", "1.0", instance.id.as_str()),
             ("instance-life-cycle", "2019-10-01", &instance.life_cycle),
             ("instance-type", "2007-08-29", &instance.instance_type),
-            ("local-hostname", "2007-01-19", &instance.host_name),
+            ("local-hostname", "2007-01-19", &host_name),
             ("local-ipv4", "1.0", &instance.private_ip.to_string()),
             ("mac", "2011-01-01", &instance.mac),
             (
@@ -206,39 +270,6 @@ impl Tree {
         ];
         for (path, since, value) in rows {
             self.text(path, since, value);
-        }
-    }
-
-    fn add_network(&mut self, world: &World) {
-        let instance = &world.instance;
-        let address = instance.private_ip.to_string();
-        let primary = instance.vpc_cidrs.first().map(String::as_str).unwrap_or_default();
-        let rows: [(&str, &'static str, &str); 14] = [
-            ("device-number", "2011-01-01", "0"),
-            ("interface-id", "2011-01-01", &instance.network_interface_id),
-            ("local-hostname", "2011-01-01", &instance.host_name),
-            ("local-ipv4s", "2011-01-01", &address),
-            ("mac", "2011-01-01", &instance.mac),
-            ("owner-id", "2011-01-01", world.account.as_str()),
-            ("security-group-ids", "2011-01-01", &instance.security_group_id),
-            ("security-groups", "2011-01-01", zones::SECURITY_GROUP),
-            ("subnet-id", "2011-01-01", &instance.subnet_id),
-            ("subnet-ipv4-cidr-block", "2011-01-01", &instance.subnet_cidr),
-            ("vpc-id", "2011-01-01", &instance.vpc_id),
-            ("vpc-ipv4-cidr-block", "2011-01-01", primary),
-            (
-                "vpc-ipv4-cidr-blocks",
-                "2016-06-30",
-                &instance.vpc_cidrs.join("\n"),
-            ),
-            ("network-card", "2020-11-01", "0"),
-        ];
-        for (path, since, value) in rows {
-            self.text(
-                &format!("network/interfaces/macs/{}/{path}", instance.mac),
-                since,
-                value,
-            );
         }
     }
 
@@ -259,16 +290,17 @@ impl Tree {
             ("security-credentials/ec2-instance", Leaf::IdentityCredentials),
         ];
         for (path, leaf) in identity {
-            self.leaves.insert(
-                format!("meta-data/identity-credentials/ec2/{path}"),
-                ("2018-05-23", leaf),
+            self.add(
+                &format!("meta-data/identity-credentials/ec2/{path}"),
+                "2018-05-23",
+                leaf,
             );
         }
         let Some(role) = &world.role else { return };
-        self.leaves
-            .insert("meta-data/iam/info".to_owned(), ("2012-01-12", Leaf::ProfileInfo));
+        let after = world.instance.metadata.credentials.after_seconds;
+        self.add_from("meta-data/iam/info", "2012-01-12", after, Leaf::ProfileInfo);
         let path = format!("meta-data/iam/security-credentials/{}", role.name);
-        self.leaves.insert(path, ("2012-01-12", Leaf::Credentials));
+        self.add_from(&path, "2012-01-12", after, Leaf::Credentials);
     }
 
     fn add_tags(&mut self, world: &World) {
@@ -283,33 +315,64 @@ impl Tree {
         }
     }
 
+    /// `0=name` in the listing, `0/openssh-key` below: clients read the number out of the name.
+    fn add_public_keys(&mut self, world: &World) {
+        for (index, (name, key)) in world.instance.metadata.public_keys.iter().enumerate() {
+            self.public_keys.push(format!("{index}={name}"));
+            self.text(&format!("public-keys/{index}/openssh-key"), "1.0", key);
+        }
+    }
+
+    /// What appears while the instance runs, and is in no listing before.
+    fn add_notices(&mut self, world: &World) {
+        let metadata = &world.instance.metadata;
+        if let Some(notice) = &metadata.spot_notice {
+            let (from, word) = (notice.after_seconds, notice.action.word());
+            // The action follows two minutes after its notice.
+            let seconds = from + 120.0;
+            let form = format!("{{\"action\": \"{word}\", \"time\": \"{{}}\"}}");
+            let action = Leaf::Later { form, seconds };
+            self.add_from("meta-data/spot/instance-action", "2016-11-15", from, action);
+            if notice.action == SpotAction::Terminate {
+                let form = "{}".to_owned();
+                let time = Leaf::Later { form, seconds };
+                self.add_from("meta-data/spot/termination-time", "2014-11-05", from, time);
+            }
+        }
+        if let Some(seconds) = metadata.rebalance_after_seconds {
+            let form = "{\"noticeTime\": \"{}\"}".to_owned();
+            let notice = Leaf::Later { form, seconds };
+            let path = "meta-data/events/recommendations/rebalance";
+            self.add_from(path, "2020-10-27", seconds, notice);
+        }
+        if let Some(state) = &metadata.lifecycle_state {
+            self.text("autoscaling/target-lifecycle-state", "2021-07-15", state);
+        }
+    }
+
     fn add_dynamic(&mut self) {
+        let monitoring = Leaf::Text("disabled".to_owned());
         let rows = [
-            (
-                "fws/instance-monitoring",
-                "2009-04-04",
-                Leaf::Text("disabled".to_owned()),
-            ),
+            ("fws/instance-monitoring", "2009-04-04", monitoring),
             ("instance-identity/document", "2009-04-04", Leaf::IdentityDocument),
-            // RSA of 1024 bits, a PKCS 7 structure around one, and a PKCS 7 structure with RSA of 2048 bits.
             (
                 "instance-identity/signature",
                 "2009-04-04",
-                Leaf::IdentitySignature(128),
+                Leaf::IdentitySignature(Proof::Signature),
             ),
             (
                 "instance-identity/pkcs7",
                 "2009-04-04",
-                Leaf::IdentitySignature(914),
+                Leaf::IdentitySignature(Proof::Pkcs7),
             ),
             (
                 "instance-identity/rsa2048",
                 "2016-06-30",
-                Leaf::IdentitySignature(1_264),
+                Leaf::IdentitySignature(Proof::Rsa2048),
             ),
         ];
         for (path, since, leaf) in rows {
-            self.leaves.insert(format!("dynamic/{path}"), (since, leaf));
+            self.add(&format!("dynamic/{path}"), since, leaf);
         }
     }
 }

@@ -1,0 +1,245 @@
+//! DescribeNetworkInterfaces, and the network interfaces of an instance as other answers tell them.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use nodejoin_core::aws::{InterfacePlan, NetworkPlan};
+use nodejoin_core::plan::InstancePlan;
+use sha2::{Digest, Sha256};
+
+use super::instances::group;
+use super::machines::Machine;
+use super::{filters, page, zones};
+use crate::clock;
+use crate::exchange::{Parameters, ServiceError};
+use crate::wire::xml::Xml;
+
+/// A network interface that is attached to an instance.
+#[derive(Debug)]
+pub struct NetworkInterface<'a> {
+    machine: &'a Machine<'a>,
+    id: String,
+    mac: &'a str,
+    device: usize,
+    card: u8,
+    addresses: Vec<Ipv4Addr>,
+    ipv6: &'a [Ipv6Addr],
+    public_ip: Option<Ipv4Addr>,
+}
+
+/// The private addresses of the primary interface, its own first.
+#[must_use]
+pub fn primary_addresses(instance: &InstancePlan) -> Vec<Ipv4Addr> {
+    let further = instance.network.secondary_ips.iter().copied();
+    std::iter::once(instance.private_ip).chain(further).collect()
+}
+
+/// The id of a further interface: the same for the same MAC address.
+#[must_use]
+pub fn id(interface: &InterfacePlan) -> String {
+    format!("eni-0{}", &hex::encode(Sha256::digest(&interface.mac))[..16])
+}
+
+/// The network of so many bits around the first IPv6 address; empty without one.
+#[must_use]
+pub fn ipv6_block(network: &NetworkPlan, bits: u32) -> String {
+    let block = network.ipv6.first().map(|address| {
+        let mask = u128::MAX << (128 - bits);
+        format!("{}/{bits}", Ipv6Addr::from(u128::from(*address) & mask))
+    });
+    block.unwrap_or_default()
+}
+
+/// The interfaces of an instance, by their device index.
+#[must_use]
+pub fn of<'a>(machine: &'a Machine<'a>) -> Vec<NetworkInterface<'a>> {
+    if !machine.has_network() {
+        return Vec::new();
+    }
+    let plan = machine.plan.as_ref();
+    let primary = NetworkInterface {
+        machine,
+        id: plan.network_interface_id.clone(),
+        mac: &plan.mac,
+        device: 0,
+        card: 0,
+        addresses: primary_addresses(plan),
+        ipv6: &plan.network.ipv6,
+        public_ip: plan.network.public_ip,
+    };
+    let further = plan.network.interfaces.iter().enumerate();
+    let further = further.map(|(index, interface)| NetworkInterface {
+        machine,
+        id: id(interface),
+        mac: &interface.mac,
+        device: index + 1,
+        card: interface.network_card,
+        addresses: interface.private_ips.clone(),
+        ipv6: &[],
+        public_ip: None,
+    });
+    std::iter::once(primary).chain(further).collect()
+}
+
+/// Writes the answer of DescribeNetworkInterfaces.
+///
+/// # Errors
+/// For ids that do not exist, filters that are not known and pages that cannot be.
+pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
+    let all: Vec<NetworkInterface<'_>> = machines.iter().flat_map(of).collect();
+    let ids = parameters.list("NetworkInterfaceId");
+    if let Some(missing) = ids.iter().find(|id| !all.iter().any(|found| found.id == **id)) {
+        let message = format!("The networkInterface ID '{missing}' does not exist");
+        return Err(ServiceError::new(
+            400,
+            "InvalidNetworkInterfaceID.NotFound",
+            message,
+        ));
+    }
+    let filters = filters::read(parameters);
+    let mut found = Vec::new();
+    for interface in all {
+        let is_asked = ids.is_empty() || ids.contains(&interface.id.as_str());
+        if filters::pass(&filters, |name| interface.values(name))? && is_asked {
+            found.push(interface);
+        }
+    }
+    page::write(
+        body,
+        "networkInterfaceSet",
+        found,
+        parameters,
+        5..=1_000,
+        |item, interface| interface.write_alone(item),
+    )
+}
+
+impl NetworkInterface<'_> {
+    fn private_dns_name(&self, address: Ipv4Addr) -> String {
+        let machine = self.machine;
+        if address == machine.plan.private_ip {
+            machine.private_dns_name().to_owned()
+        } else {
+            zones::private_dns_name(&machine.world.region, address)
+        }
+    }
+
+    fn primary(&self) -> Ipv4Addr {
+        self.addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED)
+    }
+
+    fn values(&self, filter: &str) -> Option<Vec<String>> {
+        let plan = self.machine.plan.as_ref();
+        if filter.starts_with("tag:") || filter == "tag-key" {
+            return Some(Vec::new());
+        }
+        let value = match filter {
+            "network-interface-id" => self.id.clone(),
+            "attachment.instance-id" => plan.id.to_string(),
+            "attachment.device-index" => self.device.to_string(),
+            "attachment.status" => "attached".to_owned(),
+            "availability-zone" => plan.availability_zone.clone(),
+            "group-id" => plan.security_group_id.clone(),
+            "mac-address" => self.mac.to_owned(),
+            "owner-id" => self.machine.world.account.to_string(),
+            "private-dns-name" => self.private_dns_name(self.primary()),
+            "private-ip-address" => self.primary().to_string(),
+            "status" => "in-use".to_owned(),
+            "subnet-id" => plan.subnet_id.clone(),
+            "vpc-id" => plan.vpc_id.clone(),
+            "addresses.private-ip-address" => {
+                return Some(self.addresses.iter().map(ToString::to_string).collect());
+            }
+            "association.public-ip" => {
+                return Some(self.public_ip.iter().map(ToString::to_string).collect());
+            }
+            "ipv6-addresses.ipv6-address" => {
+                return Some(self.ipv6.iter().map(ToString::to_string).collect());
+            }
+            _ => return None,
+        };
+        Some(vec![value])
+    }
+
+    /// As DescribeInstances writes it.
+    pub(super) fn write(&self, item: Xml) -> Xml {
+        let attached = |attachment: Xml| self.write_attachment(attachment);
+        self.write_addresses(self.write_head(item).element("attachment", attached))
+            .text("interfaceType", "interface")
+    }
+
+    /// As DescribeNetworkInterfaces writes it, with what says whose it is.
+    fn write_alone(&self, item: Xml) -> Xml {
+        let plan = self.machine.plan.as_ref();
+        let attached = |attachment: Xml| {
+            self.write_attachment(attachment)
+                .text("instanceId", &plan.id)
+                .text("instanceOwnerId", &self.machine.world.account)
+        };
+        let item = self
+            .write_head(item)
+            .text("availabilityZone", &plan.availability_zone)
+            .text("requesterManaged", false)
+            .element("attachment", attached)
+            .element("tagSet", |set| set);
+        self.write_addresses(item).text("interfaceType", "interface")
+    }
+
+    fn write_head(&self, item: Xml) -> Xml {
+        let plan = self.machine.plan.as_ref();
+        item.text("networkInterfaceId", &self.id)
+            .text("subnetId", &plan.subnet_id)
+            .text("vpcId", &plan.vpc_id)
+            .text("description", "")
+            .text("ownerId", &self.machine.world.account)
+            .text("status", "in-use")
+            .text("macAddress", self.mac)
+            .text("privateIpAddress", self.primary())
+            .text("privateDnsName", self.private_dns_name(self.primary()))
+            .text("sourceDestCheck", true)
+            .items("groupSet", [&plan.security_group_id], group)
+    }
+
+    fn write_attachment(&self, attachment: Xml) -> Xml {
+        attachment
+            .text("attachmentId", self.id.replacen("eni-", "eni-attach-", 1))
+            .text("deviceIndex", self.device)
+            .text("status", "attached")
+            .text("attachTime", clock::milliseconds(self.machine.launched))
+            .text("deleteOnTermination", true)
+            .text("networkCardIndex", self.card)
+    }
+
+    fn write_addresses(&self, item: Xml) -> Xml {
+        let item = match self.public_ip {
+            Some(address) => item.element("association", |set| self.write_association(set, address)),
+            None => item,
+        };
+        item.items(
+            "privateIpAddressesSet",
+            self.addresses.iter().enumerate(),
+            |item, (place, address)| {
+                let item = item
+                    .text("privateIpAddress", address)
+                    .text("privateDnsName", self.private_dns_name(*address))
+                    .text("primary", place == 0);
+                match self.public_ip.filter(|_| place == 0) {
+                    Some(public) => item.element("association", |set| self.write_association(set, public)),
+                    None => item,
+                }
+            },
+        )
+        .items("ipv6AddressesSet", self.ipv6, |item, address| {
+            item.text("ipv6Address", address)
+        })
+    }
+
+    fn write_association(&self, association: Xml, address: Ipv4Addr) -> Xml {
+        association
+            .text("publicIp", address)
+            .text(
+                "publicDnsName",
+                zones::public_dns_name(&self.machine.world.region, address),
+            )
+            .text("ipOwnerId", "amazon")
+    }
+}

@@ -1,0 +1,108 @@
+//! Pages of EC2's Describe actions: `MaxResults` and `NextToken`.
+
+use std::ops::RangeInclusive;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::exchange::{Parameters, ServiceError};
+use crate::wire::xml::Xml;
+
+/// Writes the page that is asked for under this name, and the token of the next one where there is one.
+///
+/// # Errors
+/// For a size that EC2 does not take, and a token that is none of its own.
+pub fn write<T>(
+    body: Xml,
+    name: &str,
+    found: Vec<T>,
+    parameters: &Parameters,
+    sizes: RangeInclusive<usize>,
+    write: impl Fn(Xml, T) -> Xml,
+) -> Result<Xml, ServiceError> {
+    let start = start(parameters)?;
+    let size = size(parameters, sizes)?;
+    let next = start.saturating_add(size);
+    let has_more = next < found.len();
+    let body = body.items(name, found.into_iter().skip(start).take(size), write);
+    Ok(if has_more {
+        body.text("nextToken", BASE64_STANDARD.encode(format!("nodejoin:{next}")))
+    } else {
+        body
+    })
+}
+
+/// Without a size everything is one page, up to the largest that there is.
+fn size(parameters: &Parameters, sizes: RangeInclusive<usize>) -> Result<usize, ServiceError> {
+    let Some(text) = parameters.get("MaxResults") else {
+        return Ok(*sizes.end());
+    };
+    text.parse()
+        .ok()
+        .filter(|size| sizes.contains(size))
+        .ok_or_else(|| {
+            let (least, most) = (sizes.start(), sizes.end());
+            let expected = format!("Expecting a value between {least} and {most}.");
+            invalid(format!(
+                "Value ( {text} ) for parameter maxResults is invalid. {expected}"
+            ))
+        })
+}
+
+fn start(parameters: &Parameters) -> Result<usize, ServiceError> {
+    let Some(token) = parameters.get("NextToken") else {
+        return Ok(0);
+    };
+    let read = || {
+        let text = String::from_utf8(BASE64_STANDARD.decode(token).ok()?).ok()?;
+        text.strip_prefix("nodejoin:")?.parse().ok()
+    };
+    read().ok_or_else(|| invalid("Unable to parse pagination token".to_owned()))
+}
+
+fn invalid(message: String) -> ServiceError {
+    ServiceError::new(400, "InvalidParameterValue", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(query: &[(&str, &str)]) -> Result<String, ServiceError> {
+        let pairs = query
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let parameters = Parameters(pairs.collect());
+        let numbers = (0..12).collect();
+        let body = write(Xml::new(), "set", numbers, &parameters, 5..=10, |item, n: i32| {
+            item.text("n", n)
+        })?;
+        Ok(body.document("r", None))
+    }
+
+    #[test]
+    fn pages_follow_one_another() {
+        let first = ask(&[]).unwrap();
+        assert_eq!(first.matches("<item>").count(), 10);
+        let token = first
+            .split("<nextToken>")
+            .nth(1)
+            .unwrap()
+            .split('<')
+            .next()
+            .unwrap();
+        let second = ask(&[("NextToken", token)]).unwrap();
+        assert!(
+            second.contains("<set><item><n>10</n></item><item><n>11</n></item></set></r>"),
+            "{second}"
+        );
+        assert_eq!(ask(&[("MaxResults", "5")]).unwrap().matches("<item>").count(), 5);
+        for wrong in [("MaxResults", "4"), ("MaxResults", "x"), ("NextToken", "x")] {
+            assert_eq!(
+                ask(&[wrong]).unwrap_err().code,
+                "InvalidParameterValue",
+                "{wrong:?}"
+            );
+        }
+    }
+}

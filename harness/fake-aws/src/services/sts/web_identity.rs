@@ -1,0 +1,84 @@
+//! AssumeRoleWithWebIdentity: a service account's token in place of a signature.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use nodejoin_core::aws::Trust;
+use serde_json::Value;
+
+use super::{Members, assume, text};
+use crate::clock::Moment;
+use crate::exchange::{Request, ServiceError};
+use crate::world::Instance;
+
+/// The audience of tokens for STS.
+const AUDIENCE: &str = "sts.amazonaws.com";
+
+/// AssumeRoleWithWebIdentity.
+pub(super) fn assume(
+    instance: &mut Instance,
+    request: &Request,
+    moment: Moment,
+) -> Result<Members, ServiceError> {
+    let parameters = request.parameters();
+    let claims = claims(parameters.get("WebIdentityToken").unwrap_or_default())?;
+    let issuer = instance.world.oidc_issuer();
+    check(&claims, &issuer, moment)?;
+    let denied = || {
+        let message = "Not authorized to perform sts:AssumeRoleWithWebIdentity";
+        ServiceError::new(403, "AccessDenied", message)
+    };
+    let session = assume::session(&instance.world, &parameters, Trust::ServiceAccounts)?;
+    let mut members = vec![
+        (
+            "SubjectFromWebIdentityToken",
+            text(claims["sub"].as_str().unwrap_or_default()),
+        ),
+        ("Audience", text(AUDIENCE)),
+        ("Provider", text(issuer.trim_start_matches("https://"))),
+    ];
+    members.extend(session.ok_or_else(denied)?.open(instance, moment));
+    Ok(Members(members))
+}
+
+/// What a token says. Its signature is not looked at: see the module above.
+fn claims(token: &str) -> Result<Value, ServiceError> {
+    let parts: Vec<&str> = token.split('.').collect();
+    let read = || {
+        let [_, payload, _] = parts.as_slice() else {
+            return None;
+        };
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
+    };
+    read().ok_or_else(|| {
+        invalid(
+            "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
+        )
+    })
+}
+
+fn check(claims: &Value, issuer: &str, moment: Moment) -> Result<(), ServiceError> {
+    let said = claims["iss"].as_str().unwrap_or_default();
+    if said != issuer {
+        let message = format!("No OpenIDConnect provider found in your account for {said}");
+        return Err(invalid(&message));
+    }
+    let has_audience = match &claims["aud"] {
+        Value::Array(all) => all.iter().any(|one| one == AUDIENCE),
+        one => one == AUDIENCE,
+    };
+    if !has_audience {
+        return Err(invalid("Incorrect token audience"));
+    }
+    let (expires, now) = (claims["exp"].as_i64().unwrap_or(0), moment.now.unix_timestamp());
+    if expires <= now {
+        let message = format!(
+            "Token expired: current date/time {now} must be before the expiration date/time {expires}"
+        );
+        return Err(ServiceError::new(400, "ExpiredTokenException", message));
+    }
+    Ok(())
+}
+
+fn invalid(message: &str) -> ServiceError {
+    ServiceError::new(400, "InvalidIdentityToken", message)
+}

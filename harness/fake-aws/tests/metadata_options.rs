@@ -1,0 +1,346 @@
+//! What a scenario can say of the metadata service: one row a fact, with its source where the row does not say it.
+//!
+//! `EC2UG`: EC2 user guide, instancedata-data-categories. `CPA`: kubernetes/cloud-provider-aws, `parseMetadataLocalHostname`.
+//! `CI`: cloud-init's EC2 datasource and its test data.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod support;
+
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use nodejoin_core::aws::{InterfacePlan, SpotAction, SpotNotice};
+use nodejoin_core::plan::Tokens;
+use nodejoin_fake_aws::clock::StoppedClock;
+use nodejoin_fake_aws::{FakeAws, Listening, World};
+use serde_json::Value;
+use support::clients::{Aws, curl, out};
+use support::{Fakes, HERE, world};
+
+const METADATA: &str = "/latest/meta-data";
+const MACS: &str = "/latest/meta-data/network/interfaces/macs";
+
+fn optional(world: &mut World) {
+    world.instance.metadata.tokens = Tokens::Optional;
+}
+
+/// Status and body of each path, by rows of path, status, body.
+async fn check(fakes: &Fakes, rows: &[(&str, u16, &str)]) {
+    for (path, status, body) in rows {
+        let answer = curl(&[&fakes.metadata(path)]).await;
+        assert_eq!(answer.status, *status, "{path}");
+        if *status == 200 {
+            assert_eq!(answer.text(), *body, "{path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_and_interfaces() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        let network = &mut world.instance.network;
+        network.public_ip = Some("13.59.77.202".parse().unwrap());
+        network.ipv6 = vec!["2001:db8:1:2::3".parse().unwrap()];
+        network.secondary_ips = vec!["192.168.40.17".parse().unwrap()];
+        network.interfaces = vec![InterfacePlan {
+            mac: "0a:00:00:00:00:02".into(),
+            private_ips: vec!["192.168.41.1".parse().unwrap(), "192.168.41.2".parse().unwrap()],
+            network_card: 1,
+        }];
+    });
+    let first = format!("{MACS}/0a:00:00:00:00:01");
+    let second = format!("{MACS}/0a:00:00:00:00:02");
+    let path = |base: &str, name: &str| format!("{base}/{name}");
+    let rows = [
+        (path(METADATA, "public-ipv4"), "13.59.77.202"),
+        (
+            path(METADATA, "public-hostname"),
+            "ec2-13-59-77-202.eu-west-1.compute.amazonaws.com",
+        ),
+        (path(METADATA, "ipv6"), "2001:db8:1:2::3"),
+        (path(MACS, ""), "0a:00:00:00:00:01/\n0a:00:00:00:00:02/"),
+        (path(&first, "local-ipv4s"), "192.168.40.16\n192.168.40.17"),
+        (path(&first, "ipv6s"), "2001:db8:1:2::3"),
+        (path(&first, "subnet-ipv6-cidr-blocks"), "2001:db8:1:2::/64"),
+        (path(&first, "public-ipv4s"), "13.59.77.202"),
+        // CI: the value is the private address.
+        (path(&first, "ipv4-associations/13.59.77.202"), "192.168.40.16"),
+        (path(&second, "device-number"), "1"),
+        (path(&second, "network-card"), "1"),
+        (path(&second, "local-ipv4s"), "192.168.41.1\n192.168.41.2"),
+        (path(&second, "mac"), "0a:00:00:00:00:02"),
+    ];
+    for (path, value) in &rows {
+        check(&fakes, &[(path.as_str(), 200, value)]).await;
+    }
+    for (path, source) in [
+        (
+            path(&second, "public-ipv4s"),
+            "the public address is the primary interface's",
+        ),
+        ("/2020-11-01/meta-data/ipv6".to_owned(), "EC2UG: since 2021-01-03"),
+    ] {
+        assert_eq!(curl(&[&fakes.metadata(&path)]).await.status, 404, "{source}");
+    }
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn public_keys_are_listed_by_number_and_name() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        let keys = [("a-key", "ssh-rsa AAAA a"), ("b-key", "ssh-ed25519 BBBB b")];
+        let keys = keys.map(|(name, key)| (name.to_owned(), key.to_owned()));
+        world.instance.metadata.public_keys = keys.into();
+    });
+    check(
+        &fakes,
+        &[
+            ("/latest/meta-data/public-keys/", 200, "0=a-key\n1=b-key"),
+            ("/latest/meta-data/public-keys", 200, "0=a-key\n1=b-key"),
+            ("/latest/meta-data/public-keys/0/", 200, "openssh-key"),
+            (
+                "/latest/meta-data/public-keys/1/openssh-key",
+                200,
+                "ssh-ed25519 BBBB b",
+            ),
+            ("/latest/meta-data/public-keys/2/openssh-key", 404, ""),
+        ],
+    )
+    .await;
+    fakes.end().await;
+}
+
+/// CPA: a name, then bare domains. EC2UG: `hostname` is the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_dhcp_domains() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        world.instance.network.dhcp_domains = vec!["a.a".into(), "b.b".into()];
+    });
+    let names = "ip-192-168-40-16.eu-west-1.compute.internal a.a b.b";
+    check(
+        &fakes,
+        &[
+            ("/latest/meta-data/local-hostname", 200, names),
+            ("/latest/meta-data/hostname", 200, names),
+        ],
+    )
+    .await;
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_have_domains_of_their_own() {
+    for (region, domain, partition, profile) in [
+        ("cn-north-1", "amazonaws.com.cn", "aws-cn", "arn:aws-cn:iam::"),
+        (
+            "us-gov-west-1",
+            "amazonaws.com",
+            "aws-us-gov",
+            "arn:aws-us-gov:iam::",
+        ),
+        ("us-east-1", "amazonaws.com", "aws", "arn:aws:iam::"),
+    ] {
+        let fakes = Fakes::start(|world| {
+            optional(world);
+            world.region = region.parse().unwrap();
+        });
+        check(
+            &fakes,
+            &[
+                ("/latest/meta-data/services/domain", 200, domain),
+                ("/latest/meta-data/services/partition", 200, partition),
+                ("/latest/meta-data/placement/region", 200, region),
+            ],
+        )
+        .await;
+        let info = curl(&[&fakes.metadata("/latest/meta-data/iam/info")]).await;
+        assert!(info.text().contains(profile), "{}", info.text());
+        fakes.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_were_redirected_once() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        world.instance.metadata.legacy_redirect = true;
+    });
+    let answer = curl(&[&fakes.metadata("/latest/meta-data")]).await;
+    let location = "http://169.254.169.254/latest/meta-data/";
+    assert_eq!((answer.status, answer.header("location")), (301, Some(location)));
+    check(&fakes, &[("/latest/meta-data/mac", 200, "0a:00:00:00:00:01")]).await;
+    fakes.end().await;
+}
+
+/// Fakes with a clock that is moved by hand.
+struct Timed {
+    listening: Listening,
+    clock: Arc<StoppedClock>,
+}
+
+impl Timed {
+    fn start(change: impl FnOnce(&mut World)) -> Self {
+        // Noon on a day in May.
+        let clock = Arc::new(StoppedClock::at(
+            SystemTime::UNIX_EPOCH + Duration::from_secs(1_778_155_200),
+        ));
+        let (mut world, _events) = world();
+        optional(&mut world);
+        change(&mut world);
+        let id = world.instance.id.clone();
+        let listening = FakeAws::bind_with_clock(&"testrun01".parse().unwrap(), HERE, clock.clone())
+            .unwrap()
+            .listen()
+            .unwrap();
+        listening.admit(world);
+        listening.attach(HERE, &id);
+        Self { listening, clock }
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let answer = curl(&[&format!("http://{}{path}", self.listening.metadata)]).await;
+        (answer.status, answer.text())
+    }
+}
+
+/// EC2UG: not there, and in no listing, before the notice; the action comes two minutes after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spot_notice_appears_when_it_is_given() {
+    for (action, word, has_termination) in [
+        (SpotAction::Terminate, "terminate", true),
+        (SpotAction::Stop, "stop", false),
+        (SpotAction::Hibernate, "hibernate", false),
+    ] {
+        let timed = Timed::start(|world| {
+            world.instance.life_cycle = "spot".into();
+            let metadata = &mut world.instance.metadata;
+            metadata.spot_notice = Some(SpotNotice {
+                action,
+                after_seconds: 60.0,
+            });
+            metadata.rebalance_after_seconds = Some(30.0);
+            metadata.lifecycle_state = Some("InService".into());
+        });
+        let (_, listing) = timed.get("/latest/meta-data/").await;
+        assert!(!listing.contains("spot"), "{listing}");
+        assert_eq!(timed.get("/latest/meta-data/spot/instance-action").await.0, 404);
+        timed.clock.advance(Duration::from_secs(61));
+        assert!(timed.get("/latest/meta-data/").await.1.contains("spot/"));
+        assert_eq!(
+            timed.get("/latest/meta-data/spot/instance-action").await.1,
+            format!("{{\"action\": \"{word}\", \"time\": \"2026-05-07T12:03:00Z\"}}")
+        );
+        let (status, time) = timed.get("/latest/meta-data/spot/termination-time").await;
+        assert_eq!(status == 200, has_termination, "{word}");
+        assert!(!has_termination || time == "2026-05-07T12:03:00Z", "{time}");
+        assert_eq!(
+            timed
+                .get("/latest/meta-data/events/recommendations/rebalance")
+                .await
+                .1,
+            "{\"noticeTime\": \"2026-05-07T12:00:30Z\"}"
+        );
+        let state = timed
+            .get("/latest/meta-data/autoscaling/target-lifecycle-state")
+            .await;
+        assert_eq!(state.1, "InService");
+        timed.listening.shut_down().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_appear_late_and_are_renewed() {
+    let timed = Timed::start(|world| {
+        let credentials = &mut world.instance.metadata.credentials;
+        credentials.after_seconds = 10.0;
+        credentials.lifetime_seconds = 3_600;
+    });
+    let role = "/latest/meta-data/iam/security-credentials/demo-role";
+    for path in [
+        role,
+        "/latest/meta-data/iam/security-credentials/",
+        "/latest/meta-data/iam/info",
+    ] {
+        assert_eq!(timed.get(path).await.0, 404, "amazon-eks-ami#1970: {path}");
+    }
+    timed.clock.advance(Duration::from_secs(10));
+    let at = async || serde_json::from_str::<Value>(&timed.get(role).await.1).unwrap();
+    let first = at().await;
+    assert_eq!(first["Expiration"], "2026-05-07T13:00:10Z");
+    timed.clock.advance(Duration::from_secs(44 * 60));
+    assert_eq!(at().await["AccessKeyId"], first["AccessKeyId"]);
+    // EC2UG: new ones are there five minutes before the old ones expire, at the latest.
+    timed.clock.advance(Duration::from_secs(2 * 60));
+    assert_ne!(at().await["AccessKeyId"], first["AccessKeyId"]);
+    timed.listening.shut_down().await;
+}
+
+/// Botocore and aws-config: a failure is an answer like any other, with another `Code`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_ec2_cannot_assume() {
+    let fakes = Fakes::start(|world| {
+        world.instance.metadata.credentials.code = "AssumeRoleUnauthorizedAccess".into();
+    });
+    let aws = Aws::of(&fakes).await;
+    let token = support::clients::token(&fakes).await;
+    let path = "/latest/meta-data/iam/security-credentials/demo-role";
+    let answer = support::clients::metadata(&fakes, &token, path).await;
+    let document: Value = serde_json::from_str(&answer.text()).unwrap();
+    assert_eq!(
+        (answer.status, &document["Code"]),
+        (200, &"AssumeRoleUnauthorizedAccess".into())
+    );
+    assert!(
+        document["Message"]
+            .as_str()
+            .unwrap()
+            .starts_with("EC2 cannot assume the role demo-role.")
+    );
+    assert!(document.get("AccessKeyId").is_none());
+    let told = support::clients::error(&aws.cli(&["sts", "get-caller-identity"]).await);
+    assert!(told.contains("Unable to locate credentials"), "{told}");
+    fakes.end().await;
+}
+
+/// The IPv6 endpoint answers instances that have it on, closes the connection of others, and the AWS CLI uses it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ipv6_endpoint() {
+    let (mut plan, _events) = world();
+    plan.instance.metadata.ipv6 = true;
+    let id = plan.instance.id.clone();
+    let bound = FakeAws::bind(&"testrun01".parse().unwrap(), HERE).unwrap();
+    let listening = bound.with_ipv6(Ipv6Addr::LOCALHOST).unwrap().listen().unwrap();
+    listening.admit(plan);
+    listening.attach(HERE, &id);
+    listening.attach(Ipv6Addr::LOCALHOST, &id);
+    let endpoint = format!("http://{}", listening.metadata_ipv6.unwrap());
+    let fakes = Fakes {
+        listening,
+        events: _events,
+    };
+    let ttl = "X-aws-ec2-metadata-token-ttl-seconds: 60";
+    let put = ["-g", "-X", "PUT", "-H", ttl];
+    let token = curl(&[&put[..], &[&format!("{endpoint}/latest/api/token")]].concat()).await;
+    assert_eq!((token.status, token.body.len()), (200, 56));
+    let header = format!("X-aws-ec2-metadata-token: {}", token.text());
+    let moved = curl(&["-g", "-H", &header, &format!("{endpoint}/latest/meta-data//mac")]).await;
+    assert_eq!(
+        moved.header("location"),
+        Some("http://[fd00:ec2::254]/latest/meta-data/mac")
+    );
+    let aws = Aws::of(&fakes).await;
+    let environment = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str())];
+    let arn = ["sts", "get-caller-identity", "--query", "Arn", "--output", "text"];
+    let arn = out(&aws.cli_with(&arn, &environment).await);
+    assert!(arn.ends_with("demo-role/i-0b22a22eec53b9321"), "{arn}");
+    // The same instance with the endpoint off.
+    let (plan, _events) = world();
+    fakes.listening.admit(plan);
+    let answer = curl(&["-g", &format!("{endpoint}/latest/meta-data/")]).await;
+    assert_eq!(answer.status, 0, "no answer at all");
+    fakes.end().await;
+}
