@@ -57,7 +57,8 @@ pub fn canonical_request(request: &Request, signed: &Signed) -> String {
     text
 }
 
-/// The path as it was sent, without empty and dot segments, encoded once more: every service but S3 does that.
+/// The path as it was sent, without empty and dot segments, encoded once more: every service but S3 does that. A dot segment at
+/// its end leaves a slash (RFC 3986, 5.2.4).
 fn canonical_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
@@ -70,11 +71,8 @@ fn canonical_path(path: &str) -> String {
         }
     }
     let encoded: Vec<String> = segments.iter().map(|segment| encode(segment)).collect();
-    let trailing = if path.ends_with('/') && !encoded.is_empty() {
-        "/"
-    } else {
-        ""
-    };
+    let is_folder = matches!(path.rsplit('/').next(), Some("" | "." | ".."));
+    let trailing = if is_folder && !encoded.is_empty() { "/" } else { "" };
     format!("/{}{trailing}", encoded.join("/"))
 }
 
@@ -139,6 +137,9 @@ mod tests {
             ("//x/./y/../z", "/x/z"),
             ("/clusters/my%20name", "/clusters/my%2520name"),
             ("/a/", "/a/"),
+            ("/a/.", "/a/"),
+            ("/a/b/..", "/a/"),
+            ("/a/..", "/"),
             ("", "/"),
         ];
         for (path, expected) in table {
