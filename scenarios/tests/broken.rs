@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nodejoin_core::files::{Disk, Files};
+use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::overlay;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::verdict::{Cause, Outcome, Verdict};
@@ -68,6 +69,12 @@ fn of(row: Row, folder: &Path, plans: &[Plan], disk: &Disk) -> Result<Broken, St
 }
 
 impl Broken {
+    /// The same on the first of these versions.
+    pub(crate) fn on(mut self, matrix: &Matrix) -> Self {
+        self.plan.asked = matrix.each().remove(0);
+        self
+    }
+
     /// What the verdict should have said and did not.
     pub(crate) fn missed(&self, verdict: &Verdict) -> Vec<String> {
         let mut missed = Vec::new();

@@ -8,12 +8,13 @@ use std::time::Instant;
 use libtest_mimic::{Failed, Trial};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::files::Disk;
+use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::require::Require;
 use nodejoin_core::scenario;
 use nodejoin_core::shard::{InvalidShard, Shard};
 use nodejoin_core::verdict::{Outcome, Verdict};
-use nodejoin_docker::{Engine, ImageSettings};
+use nodejoin_docker::{Engine, ImageSettings, env};
 use nodejoin_engine::report::text;
 use nodejoin_engine::{Events, Harness, Keep, Settings, new_run_id};
 use tokio::runtime::Runtime;
@@ -58,6 +59,7 @@ impl Suite {
         let disk = Disk::with_variables(std::env::vars());
         let found = scenario::discover(&[folder.to_owned()], &disk).map_err(|error| error.with_hints())?;
         let plans = scenario::load_all(&found, &disk).map_err(|error| error.with_hints())?;
+        let matrix = matrix()?;
         let broken = broken::load(&folder.join("../fixtures/broken.yaml"), &plans, &disk)?;
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
         let cancel = CancellationToken::new();
@@ -67,8 +69,9 @@ impl Suite {
             cancel,
         };
         Ok(Self {
-            plans,
-            broken,
+            plans: matrix.spread(&plans),
+            // A script that is broken on purpose is caught on one version as on another.
+            broken: broken.into_iter().map(|broken| broken.on(&matrix)).collect(),
             shard: shard()?,
             shared: Arc::new(shared),
         })
@@ -89,7 +92,7 @@ impl Suite {
         let first = self
             .plans
             .iter()
-            .find(|plan| plan.id.as_str() == FIRST)
+            .find(|plan| plan.id.as_str().split('@').next() == Some(FIRST))
             .map(evidence::failing);
         let told = first.into_iter().map(|plan| {
             let shared = Arc::clone(&self.shared);
@@ -142,6 +145,22 @@ impl Suite {
     }
 }
 
+/// Printed past any capturing: a skip without its reason would look like a pass.
+fn skipped(plan: &Plan, reason: String) -> Result<(), Failed> {
+    let _ = writeln!(std::io::stderr(), "skipped {}: {reason}", plan.id);
+    match std::env::var_os("NODEJOIN_NO_SKIPS") {
+        Some(_) => Err(reason.into()),
+        None => Ok(()),
+    }
+}
+
+/// The versions that the environment asks for, as `nodejoin run` reads them.
+fn matrix() -> Result<Matrix, String> {
+    let set = |name: &str| std::env::var(name).unwrap_or_default();
+    let matrix = Matrix::read(&set(env::NODEJOIN_KUBERNETES), &set(env::NODEJOIN_KUBELET));
+    matrix.map_err(|error| format!("{error}; {}", error.hint()))
+}
+
 /// `managed-node-group/joins` becomes `managed-node-group::joins`: filters of test runners know `::`.
 fn name(plan: &Plan) -> String {
     plan.id.as_str().replace('/', "::")
@@ -152,15 +171,7 @@ impl Shared {
         let (verdict, seconds) = self.run(plan)?;
         match verdict.outcome {
             Outcome::Passed => Ok(()),
-            Outcome::Skipped(reason) => {
-                // Printed past any capturing: a skip without its reason would look like a pass.
-                let _ = writeln!(std::io::stderr(), "skipped {}: {reason}", plan.id);
-                if std::env::var_os("NODEJOIN_NO_SKIPS").is_some() {
-                    Err(reason.into())
-                } else {
-                    Ok(())
-                }
-            }
+            Outcome::Skipped(reason) => skipped(plan, reason),
             _ => Err(self.failure(plan, &verdict, seconds)),
         }
     }
@@ -168,6 +179,9 @@ impl Shared {
     /// The scenario must fail on the broken script, and at the checks or with the cause that the model names.
     fn expect_caught(&self, broken: &Broken) -> Result<(), Failed> {
         let (verdict, seconds) = self.run(&broken.plan)?;
+        if let Outcome::Skipped(reason) = verdict.outcome {
+            return skipped(&broken.plan, reason);
+        }
         let missed = broken.missed(&verdict);
         if missed.is_empty() {
             return Ok(());

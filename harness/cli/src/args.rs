@@ -136,9 +136,24 @@ pub enum Format {
 /// Where images and programs come from.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct ImageArgs {
-    /// Kubernetes release to use, such as `1.32.1`; what can be had without asking where absent
-    #[arg(long, env = "NODEJOIN_KUBERNETES")]
-    pub kubernetes: Option<String>,
+    /// Kubernetes versions, such as `1.20,1.32,1.36.2`, each for all scenarios; what can be had without asking where absent
+    #[arg(
+        long,
+        value_name = "VERSIONS",
+        default_value = "",
+        hide_default_value = true,
+        env = "NODEJOIN_KUBERNETES"
+    )]
+    pub kubernetes: String,
+    /// Version of the kubelet, where it is not the control plane's
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "",
+        hide_default_value = true,
+        env = "NODEJOIN_KUBELET"
+    )]
+    pub kubelet: String,
 }
 
 /// `nodejoin plan`
@@ -160,6 +175,9 @@ pub struct List {
     /// Only this share of the scenarios, as `nodejoin run --shard` would run it
     #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
     pub shard: Option<Shard>,
+    /// Versions to list for
+    #[command(flatten)]
+    pub images: ImageArgs,
 }
 
 /// `nodejoin images`

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::files::Disk;
+use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::{Engine, ImageSettings};
 use tokio_util::sync::CancellationToken;
@@ -40,13 +41,17 @@ pub(crate) fn disk() -> Disk {
     Disk::with_variables(std::env::vars())
 }
 
-/// Settings of images from flags and environment.
-pub(crate) fn image_settings(args: &ImageArgs) -> ImageSettings {
-    let mut settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
-    if let Some(version) = &args.kubernetes {
-        settings.kubernetes = Some(version.clone());
-    }
-    settings
+/// Settings of images from the environment. Versions are each scenario's own.
+pub(crate) fn image_settings() -> ImageSettings {
+    ImageSettings::from_lookup(|name| std::env::var(name).ok())
+}
+
+/// The versions of flags and environment, or the exit code of those that are none or do not go together.
+pub(crate) fn matrix(args: &ImageArgs) -> Result<Matrix, ExitCode> {
+    Matrix::read(&args.kubernetes, &args.kubelet).map_err(|error| {
+        complain("these versions cannot be run", &error, Some(error.hint()));
+        ExitCode::Usage
+    })
 }
 
 /// The container engine, or the exit code of a host without one.

@@ -233,6 +233,65 @@ fn a_settings_file_counts_below_its_folder_and_is_refused_as_scenarios_are() {
 }
 
 #[test]
+fn versions_that_are_none_or_do_not_go_together_are_refused_at_once() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("good.yaml"), format!("name: x\n{USER_DATA}")).unwrap();
+    let cases: [(&[&str], &[&str]); 3] = [
+        (
+            &["--kubernetes", "1.32,latest"],
+            &["`latest` is not a version", "do: write it like `1.32`"],
+        ),
+        (
+            &["--kubernetes", "1.20", "--kubelet", "1.32"],
+            &["must not be newer than the API server", "1.18 to 1.20"],
+        ),
+        (
+            &["--kubernetes=1.33,1.36", "--kubelet=1.32"],
+            &[
+                "a kubelet 1.32 does not go with a kube-apiserver 1.36",
+                "three older at most",
+                "version-skew-policy",
+            ],
+        ),
+    ];
+    for (flags, wanted) in cases {
+        let output = nodejoin(folder.path(), &[&["run", "good.yaml"], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        for words in wanted {
+            assert!(said(&output).contains(words), "{words}: {}", said(&output));
+        }
+    }
+}
+
+#[test]
+fn scenarios_are_listed_for_each_version_with_why_they_are_not_for_it() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(
+        folder.path().join("old.yaml"),
+        format!("name: x\nkubelet: \"<1.24\"\n{USER_DATA}"),
+    )
+    .unwrap();
+    let listed = |flags: &[&str]| {
+        let output = nodejoin(folder.path(), &[&["list", "."], flags].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(listed(&[]).lines().count(), 1);
+    let two = listed(&["--kubernetes", "1.20,1.24"]);
+    let lines: Vec<_> = two.lines().collect();
+    assert!(
+        lines[0].starts_with("old@1.20 ") && lines[1].starts_with("old@1.24 "),
+        "{two}"
+    );
+    assert!(
+        lines[2].ends_with("skipped: the scenario is for kubelet <1.24, and this is 1.24"),
+        "{two}"
+    );
+    let older = listed(&["--kubernetes", "1.24", "--kubelet", "1.23"]);
+    assert!(older.starts_with("old ") && !older.contains("skipped"), "{older}");
+}
+
+#[test]
 fn the_schema_that_editors_read_is_the_one_that_is_printed() {
     let printed = nodejoin(Path::new("."), &["schema"]).stdout;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/scenario.schema.json");

@@ -1,41 +1,39 @@
-//! Flags of programs as data, with the versions that know them.
+//! Flags of programs as data. Which versions know each, the one table of differences says.
 
-/// One flag of a program, and the Kubernetes minor versions (of 1.x) that know it.
-pub(crate) struct Flag {
-    pub(crate) text: &'static str,
-    pub(crate) since: u32,
-    pub(crate) until: u32,
+use nodejoin_core::kubernetes::{Minor, What, is_known};
+
+/// A program that is told by flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    ApiServer,
+    ControllerManager,
+    K3s,
+    /// Of the image's own release, whatever the version of Kubernetes.
+    Etcd,
 }
 
-impl Flag {
-    /// Whether this minor version knows it.
-    pub(crate) fn fits(&self, minor: u32) -> bool {
-        (self.since..=self.until).contains(&minor)
+impl Program {
+    /// The kind of its flags in the table of differences.
+    fn flags(self) -> Option<What> {
+        match self {
+            Self::ApiServer => Some(What::ApiServerFlag),
+            Self::ControllerManager => Some(What::ControllerManagerFlag),
+            Self::K3s => Some(What::K3sFlag),
+            Self::Etcd => None,
+        }
     }
-}
 
-/// A flag that every version knows.
-pub(crate) const fn flag(text: &'static str) -> Flag {
-    Flag {
-        text,
-        since: 0,
-        until: u32::MAX,
+    /// Whether its release of this minor version knows a flag, with or without a value.
+    pub(crate) fn knows(self, flag: &str, minor: Minor) -> bool {
+        let name = flag.split('=').next().unwrap_or(flag);
+        self.flags().is_none_or(|what| is_known(what, name, minor))
     }
-}
 
-/// The flags that this minor version knows, one a line.
-pub(crate) fn lines(table: &[Flag], minor: u32) -> String {
-    let fits = table.iter().filter(|flag| flag.fits(minor));
-    fits.map(|flag| format!("{}\n", flag.text)).collect()
-}
-
-/// The minor version in `v1.20.2`. An image that says nothing gets the flags of the newest.
-pub(crate) fn minor_of(version: &str) -> u32 {
-    version
-        .split('.')
-        .nth(1)
-        .and_then(|minor| minor.parse().ok())
-        .unwrap_or(u32::MAX)
+    /// Those of the flags that its release of this minor version knows, one a line.
+    pub(crate) fn lines(self, flags: &[&str], minor: Minor) -> String {
+        let known = flags.iter().filter(|flag| self.knows(flag, minor));
+        known.map(|flag| format!("{flag}\n")).collect()
+    }
 }
 
 #[cfg(test)]
@@ -43,27 +41,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_minor_version_chooses_the_flags() {
-        assert_eq!(minor_of("v1.20.2"), 20);
-        assert_eq!(minor_of(""), u32::MAX);
-    }
-
-    #[test]
     fn flags_follow_the_version() {
-        let table = [
-            flag("--always"),
-            Flag {
-                text: "--old",
-                since: 0,
-                until: 23,
-            },
-            Flag {
-                text: "--new",
-                since: 24,
-                until: u32::MAX,
-            },
-        ];
-        assert_eq!(lines(&table, 20), "--always\n--old\n");
-        assert_eq!(lines(&table, 30), "--always\n--new\n");
+        let flags = ["--secure-port=0", "--port=0"];
+        let of = |minor| Program::ControllerManager.lines(&flags, Minor::new(minor));
+        assert_eq!(of(23), "--secure-port=0\n--port=0\n");
+        assert_eq!(of(24), "--secure-port=0\n");
+        assert!(Program::Etcd.knows("--port=0", Minor::new(36)));
     }
 }

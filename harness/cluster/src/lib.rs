@@ -54,7 +54,6 @@ mod token;
 mod webhook;
 mod wiring;
 
-pub use controllers::pod_cidr::is_waited_for;
 pub use error::ClusterError;
 pub use plane::ControlPlane;
 pub use provider::{K3s, Kind, KindProgram, Local, Provider, Running, Site};

@@ -8,7 +8,9 @@
 
 use std::net::SocketAddr;
 
-use crate::flags::{Flag, flag};
+use nodejoin_core::kubernetes::Minor;
+
+use crate::flags::Program;
 use crate::pki::Pki;
 use crate::secret::Secret;
 
@@ -43,10 +45,12 @@ impl Wiring {
         ]
     }
 
-    /// The flags of kube-apiserver for this minor version (of 1.x), as name and value, with the files in this folder.
-    pub(crate) fn api_server_flags(&self, folder: &str, minor: u32) -> Vec<(String, String)> {
-        let fits = API_SERVER.iter().filter(|flag| flag.fits(minor));
-        fits.filter_map(|flag| flag.text.trim_start_matches("--").split_once('='))
+    /// The flags of kube-apiserver for this version, as name and value, with the files in this folder.
+    pub(crate) fn api_server_flags(&self, folder: &str, minor: Minor) -> Vec<(String, String)> {
+        let fits = API_SERVER
+            .iter()
+            .filter(|flag| Program::ApiServer.knows(flag, minor));
+        fits.filter_map(|flag| flag.trim_start_matches("--").split_once('='))
             .map(|(name, value)| (name.to_owned(), value.replace(FOLDER, folder)))
             .collect()
     }
@@ -67,25 +71,25 @@ fn kubeconfig_of_webhook(ca: &str, address: SocketAddr, path: &str) -> String {
 const FOLDER: &str = "@FOLDER@";
 
 /// EKS behaves like this, and the harness sees it by these.
-const API_SERVER: &[Flag] = &[
-    flag("--allow-privileged=true"),
-    flag("--anonymous-auth=true"),
-    flag("--authorization-mode=Node,RBAC"),
-    flag("--enable-admission-plugins=NodeRestriction"),
-    flag("--enable-bootstrap-token-auth=true"),
-    flag("--kubelet-preferred-address-types=InternalIP,Hostname"),
-    flag("--authentication-token-webhook-config-file=@FOLDER@/token-webhook.kubeconfig"),
-    flag("--authentication-token-webhook-version=v1"),
+const API_SERVER: &[&str] = &[
+    "--allow-privileged=true",
+    "--anonymous-auth=true",
+    "--authorization-mode=Node,RBAC",
+    "--enable-admission-plugins=NodeRestriction",
+    "--enable-bootstrap-token-auth=true",
+    "--kubelet-preferred-address-types=InternalIP,Hostname",
+    "--authentication-token-webhook-config-file=@FOLDER@/token-webhook.kubeconfig",
+    "--authentication-token-webhook-version=v1",
     // Each refusal is news, and a role that was mapped a moment ago must count at once.
-    flag("--authentication-token-webhook-cache-ttl=0s"),
-    flag("--audit-policy-file=@FOLDER@/audit-policy.yaml"),
-    flag("--audit-webhook-config-file=@FOLDER@/audit-webhook.kubeconfig"),
+    "--authentication-token-webhook-cache-ttl=0s",
+    "--audit-policy-file=@FOLDER@/audit-policy.yaml",
+    "--audit-webhook-config-file=@FOLDER@/audit-webhook.kubeconfig",
     // `blocking` would add a round trip to every request of every node.
-    flag("--audit-webhook-mode=batch"),
-    flag("--audit-webhook-batch-max-wait=50ms"),
-    flag("--audit-webhook-batch-throttle-enable=false"),
-    flag("--audit-webhook-initial-backoff=1s"),
-    flag("--profiling=false"),
+    "--audit-webhook-mode=batch",
+    "--audit-webhook-batch-max-wait=50ms",
+    "--audit-webhook-batch-throttle-enable=false",
+    "--audit-webhook-initial-backoff=1s",
+    "--profiling=false",
 ];
 
 /// What the API server tells the harness.
@@ -133,7 +137,7 @@ mod tests {
     #[test]
     fn every_file_that_a_flag_names_is_there_and_each_is_named() {
         let wiring = wiring();
-        let flags = wiring.api_server_flags("/somewhere", 20);
+        let flags = wiring.api_server_flags("/somewhere", Minor::new(20));
         let mut named: Vec<_> = flags
             .iter()
             .filter_map(|(_, value)| value.strip_prefix("/somewhere/"))

@@ -76,12 +76,13 @@ id!(
 );
 
 id!(
-    /// A scenario's short name: its path below the scenario folder, without the extension.
+    /// A scenario's short name: its path below the scenario folder, without the extension; on several versions of Kubernetes with
+    /// `@` and the version.
     ScenarioId,
     "a scenario id",
-    "lower-case letters, digits, `-`, `_`, `.` and `/`",
+    "lower-case letters, digits, `-`, `_`, `.`, `@` and `/`",
     |v| !v.is_empty()
-        && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b))
+        && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.@/".contains(&b))
 );
 
 id!(

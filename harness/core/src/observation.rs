@@ -14,6 +14,9 @@ pub type Millis = u64;
 pub struct Observation {
     /// Version of the control plane, such as `v1.20.2`.
     pub kubernetes: String,
+    /// Version of the node image's kubelet, such as `v1.20.2`.
+    #[serde(default)]
+    pub kubelet: String,
     /// What happened, in the order it became known.
     pub timeline: Vec<Seen>,
     /// Changes that the harness made to what the AMI would have.

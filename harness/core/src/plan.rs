@@ -11,6 +11,7 @@ pub use crate::aws::{MetadataPlan, Tokens};
 use crate::expect::Expect;
 use crate::fault::Fault;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
+use crate::kubernetes::Asked;
 pub use crate::provider::ProviderName;
 use crate::source::Sources;
 
@@ -29,6 +30,9 @@ pub struct Plan {
     pub kubernetes: Option<semver::VersionReq>,
     /// Kubelet versions that the scenario is for; skipped elsewhere.
     pub kubelet: Option<semver::VersionReq>,
+    /// The versions that it is asked to run on.
+    #[serde(default, skip_serializing_if = "Asked::is_nothing")]
+    pub asked: Asked,
     /// What the node reaches.
     pub network: Network,
     /// The node image and what is laid over it.
@@ -318,6 +322,7 @@ pub(crate) mod tests {
             control_plane: Vec::new(),
             kubernetes: None,
             kubelet: None,
+            asked: Asked::default(),
             network: Network::Isolated,
             image: ImagePlan {
                 name: "al2".into(),

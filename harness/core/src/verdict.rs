@@ -13,6 +13,9 @@ use crate::phase::Phase;
 pub struct Verdict {
     /// The word.
     pub outcome: Outcome,
+    /// The versions that were seen to run; `None` where nothing ran.
+    #[serde(default)]
+    pub versions: Option<RanOn>,
     /// When each phase was reached.
     pub phases: BTreeMap<Phase, Millis>,
     /// Why the join stopped, where it did.
@@ -21,6 +24,15 @@ pub struct Verdict {
     pub checks: Vec<Check>,
     /// Changes that the harness made to what the AMI would have.
     pub deviations: Vec<Deviation>,
+}
+
+/// The versions of Kubernetes that a join was seen with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanOn {
+    /// The control plane's, such as `v1.36.3`.
+    pub kubernetes: String,
+    /// The kubelet's.
+    pub kubelet: String,
 }
 
 /// The word of a verdict.

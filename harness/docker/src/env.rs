@@ -1,16 +1,18 @@
 //! The environment variables that this crate reads, each with its meaning.
 
-/// A folder with `kube-apiserver`, `kube-controller-manager`, `kubelet`, `kubeadm` and `kubectl`, for `kind` also
-/// `kube-scheduler`: they are used as they are.
-/// A second name, for people who have such a folder already, is [`KUBEBUILDER_ASSETS`].
+/// A folder with `kube-apiserver`, `kube-controller-manager`, `kubelet`, `kubeadm` and `kubectl`: they are used as they are. Or
+/// a folder of such folders, one for each version. A second name, for people who have one already, is [`KUBEBUILDER_ASSETS`].
 pub const NODEJOIN_ASSETS: &str = "NODEJOIN_ASSETS";
 
 /// The folder of envtest; read where [`NODEJOIN_ASSETS`] is not set. Archives of envtest hold no kubelet: it must be added.
 pub const KUBEBUILDER_ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// The version of Kubernetes whose official release is downloaded, such as `v1.29.4`.
-/// Unset: what the cache has, else a build of Debian's source package.
+/// The versions of Kubernetes to run on, such as `1.32` or `1.20,v1.29.4`. Each comes from the folder of [`NODEJOIN_ASSETS`], an
+/// image that is there, an official release, or Debian's source package. Unset: what can be had without asking.
 pub const NODEJOIN_KUBERNETES: &str = "NODEJOIN_KUBERNETES";
+
+/// The version of the kubelet, where it is not the control plane's.
+pub const NODEJOIN_KUBELET: &str = "NODEJOIN_KUBELET";
 
 /// Where official releases are downloaded from; below it lies `release/<version>/bin/linux/<architecture>/<program>`.
 pub const NODEJOIN_RELEASE_URL: &str = "NODEJOIN_RELEASE_URL";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::errors::Error as EngineWord;
+use nodejoin_core::kubernetes::{InvalidVersion, VersionAsk};
 
 use crate::teardown::chain;
 
@@ -179,10 +180,15 @@ pub enum DockerError {
         source: nodejoin_core::architecture::UnknownArchitecture,
     },
     /// A version that is none.
-    #[error("`{value}` is no version of Kubernetes such as `v1.20.2`")]
-    Version {
-        /// What was given.
-        value: String,
+    #[error(transparent)]
+    Version(InvalidVersion),
+    /// A version that cannot be had in any way.
+    #[error("Kubernetes {wanted} cannot be had: {}", .tried.join("; "))]
+    NoKubernetes {
+        /// What was asked for.
+        wanted: VersionAsk,
+        /// Every way to it, and why it is none.
+        tried: Vec<String>,
     },
     /// A file of a release could not be downloaded.
     #[error("could not download `{url}`: {reason}")]
@@ -249,7 +255,11 @@ impl DockerError {
             Self::Architecture { instead, .. } => instead,
             Self::TimeFactor(_) => "set it to a number such as `10`, or unset it",
             Self::Program { .. } => "it must be a Linux program of this machine's architecture",
-            Self::Version { .. } => "see https://kubernetes.io/releases for versions",
+            Self::Version(error) => error.hint(),
+            Self::NoKubernetes { .. } => {
+                "set NODEJOIN_ASSETS to a folder with its programs, or to one with such a folder for each version; or \
+                 NODEJOIN_RELEASE_URL to a mirror of https://dl.k8s.io; or ask for 1.20, which is built from Debian's source"
+            }
             Self::Download { .. } => {
                 "set NODEJOIN_ASSETS to a folder with the programs, NODEJOIN_RELEASE_URL to a mirror, \
                  or ask for no version: then they are built from Debian's source package"

@@ -10,7 +10,7 @@ use crate::env;
 pub struct ImageSettings {
     /// A folder with the programs of Kubernetes, with the variable that named it.
     pub assets: Option<Assets>,
-    /// The version whose official release is wanted, such as `v1.29.4`.
+    /// The version that is wanted, such as `1.29` or `v1.29.4`; what can be had without asking where absent.
     pub kubernetes: Option<String>,
     /// Where official releases are downloaded from, without a slash at the end.
     pub release_url: String,
@@ -32,13 +32,40 @@ pub struct ImageSettings {
     pub proxies: Vec<(String, String)>,
 }
 
-/// A folder with the programs of Kubernetes.
+/// A folder with the programs of Kubernetes, or with such a folder for each version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assets {
     /// The folder.
     pub folder: PathBuf,
     /// The variable or flag that named it, for messages.
     pub named_by: String,
+}
+
+impl Assets {
+    /// The folders of programs: this one where it has a kubelet, else those of its folders that have one. Which version each
+    /// is, its kubelet says; names of folders are for people.
+    pub(crate) fn versions(&self) -> Vec<Self> {
+        let has_kubelet = |folder: &PathBuf| folder.join("kubelet").is_file();
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut folders: Vec<_> = entries.map(|entry| entry.path()).filter(has_kubelet).collect();
+        folders.sort();
+        if has_kubelet(&self.folder) || folders.is_empty() {
+            return vec![self.clone()];
+        }
+        let named_by = &self.named_by;
+        folders
+            .into_iter()
+            .map(|folder| Self {
+                folder,
+                named_by: named_by.clone(),
+            })
+            .collect()
+    }
+}
+
+/// Of a list of versions the first: images are made for one at a time.
+fn first(versions: String) -> String {
+    versions.split(',').next().unwrap_or_default().trim().to_owned()
 }
 
 impl ImageSettings {
@@ -83,7 +110,7 @@ impl ImageSettings {
         let release_url = text(env::NODEJOIN_RELEASE_URL, Self::RELEASE_URL);
         Self {
             assets,
-            kubernetes: set(env::NODEJOIN_KUBERNETES),
+            kubernetes: set(env::NODEJOIN_KUBERNETES).map(first),
             release_url: release_url.trim_end_matches('/').to_owned(),
             base: text(env::NODEJOIN_BASE, Self::BASE),
             k3s_image: set(env::NODEJOIN_K3S_IMAGE),
@@ -146,6 +173,35 @@ mod tests {
         assert_eq!(both.assets.unwrap().folder, PathBuf::from("/a"));
         let other = settings(&[("NODEJOIN_ASSETS", ""), ("KUBEBUILDER_ASSETS", "/k")]);
         assert_eq!(other.assets.unwrap().named_by, "KUBEBUILDER_ASSETS");
+    }
+
+    #[test]
+    fn a_folder_holds_one_version_or_one_in_each_of_its_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let assets = Assets {
+            folder: folder.path().to_owned(),
+            named_by: "NODEJOIN_ASSETS".to_owned(),
+        };
+        let names = || {
+            let versions = assets.versions().into_iter();
+            versions.map(|it| it.folder).collect::<Vec<_>>()
+        };
+        assert_eq!(names(), [folder.path()], "its own lack is what is told of it");
+        for version in ["v1.36", "1.20", "notes"] {
+            std::fs::create_dir(folder.path().join(version)).unwrap();
+        }
+        for version in ["v1.36", "1.20"] {
+            std::fs::write(folder.path().join(version).join("kubelet"), "").unwrap();
+        }
+        assert_eq!(names(), [folder.path().join("1.20"), folder.path().join("v1.36")]);
+        std::fs::write(folder.path().join("kubelet"), "").unwrap();
+        assert_eq!(names(), [folder.path()]);
+    }
+
+    #[test]
+    fn images_are_made_for_the_first_of_several_versions() {
+        let first = settings(&[("NODEJOIN_KUBERNETES", "1.32, 1.20")]).kubernetes;
+        assert_eq!(first.as_deref(), Some("1.32"));
     }
 
     #[test]

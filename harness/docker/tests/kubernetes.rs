@@ -118,6 +118,76 @@ async fn a_release_is_downloaded_once_and_becomes_an_image() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_minor_version_is_the_newest_release_that_the_server_tells_and_stays_it_without_the_server() {
+    let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
+    let mut files = release("v1.97.4");
+    files.insert("/release/stable-1.97.txt".to_owned(), b"v1.97.4\n".to_vec());
+    let url = serve(files).await;
+    let made = images(&engine, &settings(cache.path(), &url, "1.97"))
+        .kubernetes()
+        .await
+        .unwrap();
+    assert_eq!(made.kubernetes, "v1.97.4");
+    let nowhere = "http://127.0.0.1:9";
+    let again = images(&engine, &settings(cache.path(), nowhere, "1.97"));
+    assert_eq!(again.kubernetes().await.unwrap(), made, "its image is there");
+    remove(&engine, &made.name).await;
+    assert_eq!(
+        again.kubernetes().await.unwrap(),
+        made,
+        "its programs were downloaded"
+    );
+    remove(&engine, &made.name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_folders_has_each_version_that_is_asked_for_and_every_way_to_another_is_told() {
+    let (engine, cache, folder) = (
+        engine().await,
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
+    for version in ["v1.95.3", "v1.96.1"] {
+        let own = folder.path().join(version);
+        std::fs::create_dir(&own).unwrap();
+        for name in PROGRAMS {
+            std::fs::write(own.join(name), program(version)).unwrap();
+            std::fs::set_permissions(own.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+    let assets = Assets {
+        folder: folder.path().to_owned(),
+        named_by: "NODEJOIN_ASSETS".to_owned(),
+    };
+    let settings = ImageSettings {
+        assets: Some(assets),
+        release_url: "http://127.0.0.1:9".to_owned(),
+        ..ImageSettings::with_cache(cache.path())
+    };
+    let images = images(&engine, &settings);
+    let newest = images.kubernetes().await.unwrap();
+    assert_eq!(newest.kubernetes, "v1.96.1");
+    let wanted = images.with_kubernetes(Some(&"1.95".parse().unwrap()));
+    let older = wanted.kubernetes().await.unwrap();
+    assert_eq!(older.kubernetes, "v1.95.3");
+    for image in [newest, older] {
+        remove(&engine, &image.name).await;
+    }
+    let none = images.with_kubernetes(Some(&"1.94".parse().unwrap()));
+    let error = none.kubernetes().await.unwrap_err();
+    let told = error.to_string();
+    assert!(told.starts_with("Kubernetes 1.94 cannot be had: "), "{told}");
+    for way in [
+        "named by NODEJOIN_ASSETS, has v1.96.1, v1.95.3",
+        "Debian's source package is v1.20.2",
+        "stable-1.94.txt",
+    ] {
+        assert!(told.contains(way), "{told}");
+    }
+    assert!(error.hint().unwrap().contains("NODEJOIN_RELEASE_URL"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_is_not_the_published_one_is_refused() {
     let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
     let mut files = release("v1.99.2");
@@ -168,7 +238,8 @@ async fn a_server_that_does_not_answer_is_given_up_soon() {
         .kubernetes()
         .await
         .unwrap_err();
-    assert!(matches!(error, DockerError::Download { .. }), "{error}");
+    assert!(matches!(error, DockerError::NoKubernetes { .. }), "{error}");
+    assert!(error.to_string().contains("no answer within 4 s"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
 }
 

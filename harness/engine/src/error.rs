@@ -31,6 +31,9 @@ pub enum EngineError {
         #[source]
         source: nodejoin_core::user_data::UserDataError,
     },
+    /// Upstream does not support the node's kubelet with the control plane.
+    #[error(transparent)]
+    Skew(#[from] nodejoin_core::kubernetes::SkewError),
     /// The provider is not in this build.
     #[error("the control plane `{name}` is not in this build")]
     NoProvider {
@@ -69,6 +72,7 @@ impl EngineError {
             Self::Node(error) => Some(error.hint().to_owned()),
             Self::Fakes(error) => error.hint(),
             Self::UserData { source, .. } => Some(source.hint()),
+            Self::Skew(error) => Some(error.hint()),
             Self::NoProvider { .. } => Some("choose `--control-plane local`".to_owned()),
             Self::Unavailable { hint, .. } => Some(hint.clone()),
             Self::Write { .. } => Some("give another folder with `--artifacts-dir`".to_owned()),

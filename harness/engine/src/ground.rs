@@ -10,10 +10,12 @@ use crate::error::EngineError;
 use crate::events::Events;
 
 /// What tells one ground from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroundKey {
     pub(crate) provider: ProviderName,
     pub(crate) network: Network,
+    /// The version that is asked for, where one is.
+    pub(crate) kubernetes: Option<String>,
 }
 
 /// What stands ready before the first node of a network boots.
@@ -29,7 +31,7 @@ impl Ground {
     /// Makes the network, lets the fakes listen and starts a control plane.
     pub(crate) async fn start(
         run: &Run,
-        network: Network,
+        key: &GroundKey,
         provider: &dyn Provider,
         images: Vec<RegistryImage>,
         events: &Events,
@@ -38,8 +40,8 @@ impl Ground {
         events.send(RunEvent::ControlPlaneStarting {
             provider: name.clone(),
         });
-        let internal = network == Network::Isolated && provider.may_be_internal();
-        let network = run.network(role(network), internal).await?;
+        let internal = key.network == Network::Isolated && provider.may_be_internal();
+        let network = run.network(role(key.network), internal).await?;
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())
             .map_err(EngineError::Fakes)?;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use nodejoin_cluster::{Kind, KindProgram, Local, Provider};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::ids::RunId;
+use nodejoin_core::kubernetes::VersionAsk;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::source;
 use nodejoin_core::verdict::{Outcome, Verdict};
@@ -39,7 +40,6 @@ pub struct Harness {
     pub(crate) folder: PathBuf,
     claims: Claims,
     grounds: Mutex<BTreeMap<GroundKey, Arc<Started>>>,
-    control_plane_image: OnceCell<ImageRef>,
 }
 
 impl Harness {
@@ -55,7 +55,6 @@ impl Harness {
             settings,
             claims: Claims::default(),
             grounds: Mutex::default(),
-            control_plane_image: OnceCell::new(),
         }
     }
 
@@ -107,12 +106,13 @@ impl Harness {
         let key = GroundKey {
             provider,
             network: plan.network,
+            kubernetes: plan.asked.kubernetes.as_ref().map(ToString::to_string),
         };
         let started = {
             let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(grounds.entry(key).or_default())
+            Arc::clone(grounds.entry(key.clone()).or_default())
         };
-        let started = started.get_or_init(|| async { self.start_ground(plan, key).await.map_err(Arc::new) });
+        let started = started.get_or_init(|| async { self.start_ground(plan, &key).await.map_err(Arc::new) });
         started.await.clone()
     }
 
@@ -130,30 +130,44 @@ impl Harness {
         ])
     }
 
-    async fn start_ground(&self, plan: &Plan, key: GroundKey) -> Result<Arc<Ground>, EngineError> {
-        let node = self.images.node(&plan.image.name).await?;
-        let provider = self.provider(key.provider, &node).await?;
+    /// Images of a version; of what can be had, or the settings say, where none is asked for.
+    pub(crate) fn images_of(&self, asked: Option<&VersionAsk>) -> Images {
+        asked.map_or_else(
+            || self.images.clone(),
+            |asked| self.images.with_kubernetes(Some(asked)),
+        )
+    }
+
+    async fn start_ground(&self, plan: &Plan, key: &GroundKey) -> Result<Arc<Ground>, EngineError> {
+        let node = self
+            .images_of(plan.asked.of_kubelet())
+            .node(&plan.image.name)
+            .await?;
+        let asked = plan.asked.kubernetes.as_ref();
+        let provider = self.provider(key.provider, asked, &node).await?;
         let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
-        let ground = Ground::start(&self.run, key.network, &*provider, registry, &self.events).await?;
+        let ground = Ground::start(&self.run, key, &*provider, registry, &self.events).await?;
         Ok(Arc::new(ground))
     }
 
     /// The provider of this name, with what it starts from.
-    async fn provider(&self, name: ProviderName, node: &ImageRef) -> Result<Box<dyn Provider>, EngineError> {
+    async fn provider(
+        &self,
+        name: ProviderName,
+        asked: Option<&VersionAsk>,
+        node: &ImageRef,
+    ) -> Result<Box<dyn Provider>, EngineError> {
         match name {
             ProviderName::Local => {
-                let image = self
-                    .control_plane_image
-                    .get_or_try_init(|| self.images.control_plane())
-                    .await?;
-                Ok(Box::new(Local::new(image.clone())))
+                let image = self.images_of(asked).control_plane().await?;
+                Ok(Box::new(Local::new(image)))
             }
-            ProviderName::K3s => self.k3s(node).await,
+            ProviderName::K3s => self.k3s(asked, node).await,
             ProviderName::Kind => {
                 let settings = &self.settings.images;
                 // Before any image: without the program those minutes are for nothing.
                 let program = KindProgram::find(settings).await?;
-                let image = self.images.kind_node().await?;
+                let image = self.images_of(asked).kind_node().await?;
                 Ok(Box::new(Kind::new(program, image, &settings.cache)))
             }
             ProviderName::External => Err(EngineError::NoProvider { name }),
@@ -206,6 +220,7 @@ pub(crate) fn bare(outcome: Outcome) -> Verdict {
     let (phases, checks, deviations) = Default::default();
     Verdict {
         outcome,
+        versions: None,
         phases,
         diagnosis: None,
         checks,

@@ -30,9 +30,15 @@ pub(crate) struct Observer {
 
 impl Observer {
     /// Starts to observe a node whose container started at `started`.
-    pub(crate) fn new(kubernetes: &str, started: SystemTime, transcript: Option<&Path>) -> Self {
+    pub(crate) fn new(
+        kubernetes: &str,
+        kubelet: &str,
+        started: SystemTime,
+        transcript: Option<&Path>,
+    ) -> Self {
         let observation = Observation {
             kubernetes: kubernetes.to_owned(),
+            kubelet: kubelet.to_owned(),
             ..Observation::default()
         };
         let transcript = transcript.and_then(|path| File::create(path).ok());
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_newest_state_of_a_request_wins_and_who_decided_is_kept() {
-        let mut observer = Observer::new("v1.20.2", UNIX_EPOCH + Duration::from_secs(1), None);
+        let mut observer = Observer::new("v1.20.2", "v1.20.2", UNIX_EPOCH + Duration::from_secs(1), None);
         observer.absorb(certificate(None, None));
         observer.absorb(certificate(Some(true), Some("eks:certificate-controller")));
         observer.absorb(certificate(Some(true), None));
@@ -137,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_event_from_before_the_start_counts_as_the_start() {
-        let observer = Observer::new("v1.20.2", UNIX_EPOCH + Duration::from_secs(9), None);
+        let observer = Observer::new("v1.20.2", "v1.20.2", UNIX_EPOCH + Duration::from_secs(9), None);
         assert_eq!(observer.now(UNIX_EPOCH), 0);
     }
 }

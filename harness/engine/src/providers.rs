@@ -1,6 +1,7 @@
 //! Providers that are not made from images of our own alone: what they need, and what is said where it cannot be had.
 
 use nodejoin_cluster::{K3s, Provider};
+use nodejoin_core::kubernetes::VersionAsk;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{DockerError, ImageRef};
 
@@ -8,10 +9,16 @@ use crate::error::EngineError;
 use crate::harness::Harness;
 
 impl Harness {
-    /// k3s of the wanted version, else of the kubelet's: a control plane that is newer is another question.
-    pub(crate) async fn k3s(&self, node: &ImageRef) -> Result<Box<dyn Provider>, EngineError> {
-        let wanted = self.settings.images.kubernetes.as_deref();
-        let image = self.images.k3s(wanted.unwrap_or(&node.kubernetes)).await;
+    /// k3s of the version that is asked for, else of the kubelet's: a control plane that is newer is another question.
+    pub(crate) async fn k3s(
+        &self,
+        asked: Option<&VersionAsk>,
+        node: &ImageRef,
+    ) -> Result<Box<dyn Provider>, EngineError> {
+        let images = self.images_of(asked);
+        let asked = asked.map(ToString::to_string);
+        let wanted = asked.as_deref().or(self.settings.images.kubernetes.as_deref());
+        let image = images.k3s(wanted.unwrap_or(&node.kubernetes)).await;
         let image = image.map_err(|error| unavailable(ProviderName::K3s, error))?;
         Ok(Box::new(K3s::new(image)))
     }

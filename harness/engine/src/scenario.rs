@@ -7,9 +7,10 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::judge;
+use nodejoin_core::kubernetes::{Minor, check_skew, looks_again, not_for, not_for_asked};
 use nodejoin_core::observation::{Deviation, Observation};
 use nodejoin_core::phase::Phase;
-use nodejoin_core::plan::{Cni, Plan, ProviderName, is_within};
+use nodejoin_core::plan::{Cni, Plan, ProviderName};
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::ImageRef;
 use nodejoin_node::Node;
@@ -90,7 +91,11 @@ async fn prepare(harness: &Harness, plan: &Plan) -> Result<Prepared, EngineError
         Ok(provider) => provider,
         Err(reason) => return Ok(Prepared::Skipped(reason)),
     };
-    let image = harness.images.node(&plan.image.name).await?;
+    if let Some(reason) = not_for_asked(plan) {
+        return Ok(Prepared::Skipped(reason));
+    }
+    let images = harness.images_of(plan.asked.of_kubelet());
+    let image = images.node(&plan.image.name).await?;
     if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
         return Ok(Prepared::Skipped(reason));
     }
@@ -105,22 +110,12 @@ async fn prepare(harness: &Harness, plan: &Plan) -> Result<Prepared, EngineError
         }
         Err(error) => return Err(EngineError::Shared(error)),
     };
-    let skipped = not_for(
-        "Kubernetes",
-        plan.kubernetes.as_ref(),
-        &ground.control_plane.version,
-    );
-    Ok(match skipped {
-        Some(reason) => Prepared::Skipped(reason),
-        None => Prepared::Ready(ground, image),
-    })
-}
-
-/// Why a version is outside of what the scenario is for.
-fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {
-    let wanted = wanted?;
-    (!is_within(wanted, version))
-        .then(|| format!("the scenario is for {what} {wanted}, and this is {version}"))
+    let version = &ground.control_plane.version;
+    if let Some(reason) = not_for("Kubernetes", plan.kubernetes.as_ref(), version) {
+        return Ok(Prepared::Skipped(reason));
+    }
+    check_skew(Minor::of(version), Minor::of(&image.kubernetes))?;
+    Ok(Prepared::Ready(ground, image))
 }
 
 /// Boots the node, watches it until it is settled, and judges what was seen.
@@ -136,6 +131,7 @@ async fn join(
     let node = tenancy.boot(&harness.run, image).await?;
     let mut observer = Observer::new(
         &ground.control_plane.version,
+        &image.kubernetes,
         node.started,
         Some(&evidence.timeline()),
     );
@@ -155,7 +151,7 @@ async fn join(
 
 /// What the control plane does for an old kubelet and EKS does not.
 fn pod_cidr(plan: &Plan, kubelet: &str) -> Option<Deviation> {
-    (plan.cni == Cni::Bridge && nodejoin_cluster::is_waited_for(kubelet)).then(|| Deviation {
+    (plan.cni == Cni::Bridge && !looks_again(Minor::of(kubelet))).then(|| Deviation {
         name: "pod-cidr".to_owned(),
         what: "the Node gets a `spec.podCIDR` once its CSINode exists".to_owned(),
         why: "a kubelet before 1.22 says only at its next status, up to 10 s later, that it is ready"
@@ -243,21 +239,4 @@ async fn conclude(
         evidence: Some(evidence),
         kept: Vec::new(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_outside_of_the_range_is_a_reason_to_skip() {
-        let wanted = ">=1.24".parse().unwrap();
-        let reason = not_for("Kubernetes", Some(&wanted), "v1.20.2").unwrap();
-        assert_eq!(
-            reason,
-            "the scenario is for Kubernetes >=1.24, and this is v1.20.2"
-        );
-        assert_eq!(not_for("Kubernetes", Some(&wanted), "v1.24.3"), None);
-        assert_eq!(not_for("Kubernetes", None, "v1.20.2"), None);
-    }
 }

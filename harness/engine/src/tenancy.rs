@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt};
 use nodejoin_cluster::{ClusterEvent, ClusterFact, Tenant};
+use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::observation::{AccessResult, Collected, Observation, PodResult, What};
 use nodejoin_core::phases::KUBELET_SERVING;
 use nodejoin_core::plan::{Authority, Cni, Plan, UserDataEngine};
@@ -64,7 +65,7 @@ impl<'a> Tenancy<'a> {
             cluster: plan.cluster.clone(),
             certificate_authority: authority.clone(),
             control_plane_ip: *ground.control_plane.endpoint.ip(),
-            kubernetes_version: minor(&ground.control_plane.version),
+            kubernetes_version: Minor::of(&ground.control_plane.version).to_string(),
             user_data: user_data.clone(),
             aws: plan.aws.clone(),
             faults: plan.faults.clone(),
@@ -254,16 +255,6 @@ fn render(plan: &Plan, authority: &str) -> Result<Option<Vec<u8>>, EngineError> 
         scenario: plan.id.to_string(),
         source,
     })
-}
-
-/// EKS tells versions as `1.20`.
-fn minor(version: &str) -> String {
-    version
-        .trim_start_matches('v')
-        .split('.')
-        .take(2)
-        .collect::<Vec<_>>()
-        .join(".")
 }
 
 /// The user name and the groups of the last token that was accepted.

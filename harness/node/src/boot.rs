@@ -16,6 +16,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::ask::{CollectAsk, NodeAsk};
 use crate::error::NodeError;
+use crate::host::Host;
 use crate::journal::{Lines, journal_line};
 use crate::{collect, container, deviations, evidence, layer, served};
 
@@ -73,8 +74,12 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
         .privileges(&image)
         .await
         .map_err(failed("look up the privileges of"))?;
-    let clamps = !privileges.privileged && privileges.dropped.iter().any(|name| name == "SYS_RESOURCE");
-    let archive = layer::archive(run.id(), ask, clamps, run.engine().time_factor())?;
+    let host = Host::of(
+        run.engine().facts().cgroup_version,
+        &privileges,
+        &ask.image.kubernetes,
+    );
+    let archive = layer::archive(run.id(), ask, host, run.engine().time_factor())?;
     let request = container::request(run, &image, &privileges, archive).with_labels(ask.labels.clone());
     let asked = SystemTime::now();
     let started = run
@@ -89,7 +94,7 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
         name: started.name,
         ip: started.ip,
         started: at,
-        deviations: deviations::of(ask, clamps),
+        deviations: deviations::of(ask, host),
     })
 }
 

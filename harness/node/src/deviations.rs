@@ -4,9 +4,10 @@ use nodejoin_core::observation::Deviation;
 use nodejoin_core::plan::{Cni, Network, UserDataEngine};
 
 use crate::ask::NodeAsk;
+use crate::host::Host;
 
 /// The changes made to this node.
-pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
+pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
     let mut all = vec![
         deviation(
             "redirected-addresses",
@@ -46,11 +47,18 @@ pub(crate) fn of(ask: &NodeAsk<'_>, clamps: bool) -> Vec<Deviation> {
             "the scenario asks for the engine `direct`",
         )),
     }
-    if clamps {
+    if host.clamps_limits {
         all.push(deviation(
             "runc-clamp",
             "a `runc` first on PATH takes raised limits and negative OOM scores out of the containers' specifications",
             "this host lacks CAP_SYS_RESOURCE, without which no pod would start",
+        ));
+    }
+    if host.is_refused {
+        all.push(deviation(
+            "cgroup-v1-allowed",
+            "the kubelet is started with `--fail-cgroupv1=false` behind all other arguments",
+            "this host has control groups of version 1, with which this kubelet would end at once",
         ));
     }
     if ask.plan.cni == Cni::Bridge {

@@ -8,6 +8,7 @@ use nodejoin_core::time_factor::TimeFactor;
 
 use crate::ask::{DirectUserData, LaidFile, NodeAsk};
 use crate::error::NodeError;
+use crate::host::Host;
 use crate::pods;
 
 /// Where the archive lands, and what unpacks it and becomes the machine.
@@ -43,7 +44,7 @@ const METADATA_TRIES: u32 = 400;
 pub(crate) fn archive(
     run: &RunId,
     ask: &NodeAsk<'_>,
-    clamps: bool,
+    host: Host,
     factor: TimeFactor,
 ) -> Result<Vec<u8>, NodeError> {
     let mut layer = Layer::default();
@@ -52,7 +53,11 @@ pub(crate) fn archive(
         layer.file(&file.path, file.mode, &file.content)?;
     }
     layer.file("/opt/nodejoin/enter", 0o755, ENTER.as_bytes())?;
-    layer.file("/opt/nodejoin/values", 0o644, values(run, ask, factor).as_bytes())?;
+    layer.file(
+        "/opt/nodejoin/values",
+        0o644,
+        values(run, ask, host, factor).as_bytes(),
+    )?;
     layer.file("/opt/nodejoin/ca.pem", 0o644, ask.aws_ca_pem.as_bytes())?;
     layer.unit("nodejoin-journal.service", "sysinit.target", JOURNAL_UNIT)?;
     layer.file(
@@ -69,7 +74,7 @@ pub(crate) fn archive(
         UserDataEngine::CloudInit => layer.cloud_init()?,
         UserDataEngine::Direct => layer.direct(ask.direct.as_ref().unwrap_or(&DirectUserData::default()))?,
     }
-    if clamps {
+    if host.clamps_limits {
         layer.file("/usr/local/sbin/runc", 0o755, RUNC.as_bytes())?;
     }
     if ask.plan.cni == Cni::Bridge {
@@ -99,7 +104,7 @@ fn overlay(ask: &NodeAsk<'_>) -> Result<Vec<LaidFile>, NodeError> {
 }
 
 /// What `enter` reads, as assignments of a shell.
-fn values(run: &RunId, ask: &NodeAsk<'_>, factor: TimeFactor) -> String {
+fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> String {
     let instance = &ask.plan.instance;
     let network = match ask.plan.network {
         Network::Isolated => "isolated",
@@ -108,6 +113,10 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, factor: TimeFactor) -> String {
     [
         ("RUN_ID", run.to_string()),
         ("NETWORK", network.to_owned()),
+        (
+            "CGROUP_V1",
+            if host.is_refused { "refused" } else { "will do" }.to_owned(),
+        ),
         ("GATEWAY", ask.network.gateway.to_string()),
         ("PRIVATE_IP", instance.private_ip.to_string()),
         ("MAC", instance.mac.clone()),

@@ -27,6 +27,7 @@ mod container;
 mod deviations;
 mod error;
 mod evidence;
+mod host;
 mod journal;
 mod layer;
 pub mod pods;

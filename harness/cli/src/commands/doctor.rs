@@ -4,12 +4,11 @@ use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::doctor::{self, State};
 
-use crate::args::ImageArgs;
 use crate::edge;
 
 /// Checks the host and prints what to set.
 pub(crate) async fn doctor(factor: TimeFactor) -> ExitCode {
-    let settings = edge::image_settings(&ImageArgs { kubernetes: None });
+    let settings = edge::image_settings();
     let results = doctor::check(&settings, factor).await;
     for result in &results {
         out!("{:<6}{:<22}{}", word(result.state), result.name, result.seen);

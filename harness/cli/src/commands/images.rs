@@ -3,21 +3,26 @@
 use std::sync::Arc;
 
 use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::kubernetes::{Matrix, VersionAsk};
 use nodejoin_core::time_factor::TimeFactor;
-use nodejoin_docker::{DockerError, ImageEvent, Images};
+use nodejoin_docker::{DockerError, ImageEvent, ImageRef, Images};
 
 use crate::args::{Images as Args, ImagesCommand};
 use crate::edge;
 
 /// Makes, lists or removes images.
 pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
+    let matrix = match edge::matrix(&args.images) {
+        Ok(matrix) => matrix,
+        Err(code) => return code,
+    };
     let engine = match edge::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };
-    let images = Images::new(engine, edge::image_settings(&args.images), Arc::new(show));
+    let images = Images::new(engine, edge::image_settings(), Arc::new(show));
     let done = match args.command {
-        ImagesCommand::Build => build(&images).await,
+        ImagesCommand::Build => build(&images, &matrix).await,
         ImagesCommand::List => list(&images).await,
         ImagesCommand::Prune => prune(&images).await,
     };
@@ -30,11 +35,22 @@ pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
     }
 }
 
-async fn build(images: &Images) -> Result<(), DockerError> {
-    for image in images.build_all().await? {
-        out!("{} (Kubernetes {})", image.name, image.kubernetes);
+async fn build(images: &Images, matrix: &Matrix) -> Result<(), DockerError> {
+    for asked in matrix.each() {
+        let of = |version: Option<&VersionAsk>| {
+            version.map_or_else(|| images.clone(), |version| images.with_kubernetes(Some(version)))
+        };
+        say(&of(asked.kubernetes.as_ref()).control_plane().await?);
+        let of_nodes = of(asked.of_kubelet());
+        for name in Images::node_names() {
+            say(&of_nodes.node(&name).await?);
+        }
     }
     Ok(())
+}
+
+fn say(image: &ImageRef) {
+    out!("{} (Kubernetes {})", image.name, image.kubernetes);
 }
 
 async fn list(images: &Images) -> Result<(), DockerError> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::kubernetes::not_for_asked;
 use nodejoin_core::overlay;
 use nodejoin_core::plan::Plan as Resolved;
 use nodejoin_core::problem::ScenarioError;
@@ -28,16 +29,28 @@ pub(crate) fn plan(args: &Plan) -> ExitCode {
 
 /// `nodejoin list [PATHS]`
 pub(crate) fn list(args: &List) -> ExitCode {
+    let matrix = match edge::matrix(&args.images) {
+        Ok(matrix) => matrix,
+        Err(code) => return code,
+    };
     match load(&args.paths, &SettingsFile::default(), &[]) {
         Ok(plans) => {
             let is_meant = |id: &str| args.shard.is_none_or(|shard| shard.holds(id));
-            plans
+            matrix
+                .spread(&plans)
                 .iter()
                 .filter(|plan| is_meant(plan.id.as_str()))
-                .for_each(|plan| out!("{:<48} {}", plan.id.as_str(), plan.name));
+                .for_each(print_listed);
             ExitCode::Passed
         }
         Err(error) => refuse(&error),
+    }
+}
+
+fn print_listed(plan: &Resolved) {
+    out!("{:<48} {}", plan.id.as_str(), plan.name);
+    if let Some(reason) = not_for_asked(plan) {
+        out!("{:<48} skipped: {reason}", "");
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) async fn run(args: Run, factor: TimeFactor) -> ExitCode {
             return inspect::refuse(&error);
         }
     };
+    let plans = match edge::matrix(&args.images) {
+        Ok(matrix) => matrix.spread(&plans),
+        Err(code) => return code,
+    };
     if plans.is_empty() {
         eprintln!("error: no scenario matches; `nodejoin list` prints those that are there");
         return ExitCode::Usage;
@@ -115,7 +119,7 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
     };
     let artifacts = args.artifacts_dir.as_ref().or(file.artifacts_dir.as_ref());
     Settings {
-        images: edge::image_settings(&args.images),
+        images: edge::image_settings(),
         control_plane: args.control_plane.or(file.control_plane),
         require: args.require.clone(),
         artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),

@@ -11,24 +11,11 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
+use nodejoin_core::kubernetes::{Minor, looks_again};
 use serde_json::json;
 
 use crate::controllers::touched;
 use crate::tenants::Tenants;
-
-/// Kubelets from here on look again by themselves.
-const LOOKS_AGAIN_SINCE: u32 = 22;
-
-/// Whether a kubelet of this version, such as `v1.20.2`, waits for its next status.
-#[must_use]
-pub fn is_waited_for(kubelet: &str) -> bool {
-    let minor = kubelet
-        .trim_start_matches('v')
-        .split('.')
-        .nth(1)
-        .and_then(|minor| minor.parse().ok());
-    minor.is_some_and(|minor: u32| minor < LOOKS_AGAIN_SINCE)
-}
 
 /// Watches until it is dropped. A CSINode comes when the kubelet's storage, the last thing it waits for, is set up.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
@@ -67,7 +54,7 @@ fn wants(node: &Node) -> bool {
         .and_then(|status| status.node_info.as_ref())
         .map(|info| info.kubelet_version.as_str());
     let has_one = node.spec.as_ref().is_some_and(|spec| spec.pod_cidr.is_some());
-    !has_one && kubelet.is_some_and(is_waited_for)
+    !has_one && kubelet.is_some_and(|kubelet| !looks_again(Minor::of(kubelet)))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use super::scene::{Evidence, Scene, between, names, sentence};
+use super::versions;
 use crate::observation::{JournalLine, Millis};
 use crate::phase::Phase;
 use crate::plan::Authority;
@@ -227,8 +228,8 @@ fn remedy_of(scene: &Scene<'_>, message: &str) -> String {
             scene.plan.cluster.name
         );
     }
-    if message.contains("unknown flag") {
-        return "take the flag out: this version of the kubelet does not have it".to_owned();
+    if let Some(remedy) = versions::remedy(&scene.observation.kubelet, message) {
+        return remedy;
     }
     if message.contains("failed to get docker version") {
         return "let the script start docker, or pass `--container-runtime=remote` to the kubelet: before 1.24 it takes docker for \

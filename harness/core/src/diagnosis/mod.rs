@@ -21,6 +21,7 @@ mod scene;
 mod script;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use crate::observation::{Millis, Observation};
 use crate::phase::Phase;

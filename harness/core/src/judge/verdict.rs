@@ -6,7 +6,7 @@ use crate::diagnosis::diagnose;
 use crate::observation::{Observation, What};
 use crate::phases::{phases, reached};
 use crate::plan::Plan;
-use crate::verdict::{Check, Outcome, Verdict};
+use crate::verdict::{Check, Outcome, RanOn, Verdict};
 
 /// What the harness says of a join that came to its end.
 #[must_use]
@@ -40,6 +40,10 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     let outcome = outcome(observation, &checks);
     let is_wanted = expect.diagnosis.is_some() || (outcome == Outcome::Failed && reached < goal(plan));
     Verdict {
+        versions: Some(RanOn {
+            kubernetes: observation.kubernetes.clone(),
+            kubelet: observation.kubelet.clone(),
+        }),
         outcome,
         phases,
         diagnosis: diagnosis.filter(|_| is_wanted),

@@ -27,6 +27,8 @@ pub enum What {
     ApiServerFlag,
     /// A flag of kube-controller-manager.
     ControllerManagerFlag,
+    /// A flag of `k3s server`.
+    K3sFlag,
     /// The minor version of etcd that the release is made and tested with.
     Etcd,
 }
@@ -64,6 +66,9 @@ impl Difference {
         }
     }
 }
+
+/// The first kubelet that ends at once on a host with cgroup v1, unless its configuration has `failCgroupV1: false`.
+pub const CGROUP_V1_REFUSED_SINCE: Minor = Minor::new(35);
 
 /// The whole table.
 #[must_use]
@@ -311,7 +316,7 @@ const TABLE: &[Difference] = &{
             REFUSES_CGROUP_V1,
             "kubernetes#134298: failCgroupV1 is true by default in 1.35",
         )
-        .since(35),
+        .since(CGROUP_V1_REFUSED_SINCE.number()),
         //
         row(
             ExecCredential,
@@ -377,6 +382,12 @@ const TABLE: &[Difference] = &{
         )
         .until(23),
         //
+        row(
+            K3sFlag,
+            "--egress-selector-mode",
+            "k3s-io/k3s#5577: the releases of May 2022, 1.22 the oldest of them",
+        )
+        .since(22),
         row(Etcd, "3.4", "kubeadm's DefaultEtcdVersion").until(21),
         row(Etcd, "3.5", "kubeadm's DefaultEtcdVersion")
             .since(22)

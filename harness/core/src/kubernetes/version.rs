@@ -92,6 +92,12 @@ impl Version {
         self.patch
     }
 
+    /// What is greater for a newer version: the numbers, and a release after its candidates.
+    #[must_use]
+    pub fn rank(&self) -> (Minor, u32, bool) {
+        (self.minor, self.patch, self.is_final())
+    }
+
     /// Whether it is a release, and no alpha, beta or candidate of one.
     #[must_use]
     pub fn is_final(&self) -> bool {
@@ -157,7 +163,8 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// A version as somebody asks for it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum VersionAsk {
     /// `1.32`: any release of it that can be had, the newest first.
     Minor(Minor),
@@ -195,6 +202,20 @@ impl fmt::Display for VersionAsk {
             Self::Minor(minor) => minor.fmt(f),
             Self::Exact(version) => version.fmt(f),
         }
+    }
+}
+
+impl TryFrom<String> for VersionAsk {
+    type Error = InvalidVersion;
+
+    fn try_from(value: String) -> Result<Self, InvalidVersion> {
+        value.parse()
+    }
+}
+
+impl From<VersionAsk> for String {
+    fn from(ask: VersionAsk) -> Self {
+        ask.to_string()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::cidr::Cidr;
 use crate::expect::{Expect, PodExpect};
 use crate::files::Files;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
+use crate::kubernetes::Asked;
 use crate::overlay;
 use crate::phase::Phase;
 use crate::plan::{
@@ -47,6 +48,7 @@ pub(super) fn resolve(
         control_plane: control_planes(scenario.control_plane.as_ref()),
         kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), report),
         kubelet: version_range("kubelet", scenario.kubelet.as_deref(), report),
+        asked: Asked::default(),
         network: scenario.network,
         image,
         account,

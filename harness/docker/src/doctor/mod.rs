@@ -4,6 +4,7 @@ mod host;
 mod reach;
 
 use nodejoin_core::architecture::Architecture;
+use nodejoin_core::kubernetes::CGROUP_V1_REFUSED_SINCE;
 use nodejoin_core::time_factor::TimeFactor;
 use serde::Serialize;
 
@@ -139,8 +140,10 @@ fn cgroups(facts: &Facts) -> CheckResult {
     match facts.cgroup_version {
         1 => CheckResult::warn(
             "control groups",
-            format!("{seen}: kubelets up to 1.34 start, newer ones refuse version 1"),
-            "for newer ones boot the host with `systemd.unified_cgroup_hierarchy=1`",
+            format!(
+                "{seen}: kubelets from {CGROUP_V1_REFUSED_SINCE} on refuse version 1, and are told not to"
+            ),
+            "nothing must be set, and reports name the deviation; without it boot the host with `systemd.unified_cgroup_hierarchy=1`",
         ),
         _ => CheckResult::ok("control groups", seen),
     }

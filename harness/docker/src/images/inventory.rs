@@ -84,6 +84,8 @@ impl Workshop {
         let wanted = self.kubernetes_candidates().await.unwrap_or_default();
         let mut kubernetes: HashSet<_> = wanted.iter().map(|target| target.image()).collect();
         kubernetes.insert(self.source_target().await?.image());
+        let assets = self.assets_targets().await.unwrap_or_default();
+        kubernetes.extend(assets.iter().map(|(_, target)| target.image()));
         for version in all
             .iter()
             .filter_map(|image| image.labels.get(labels::KUBERNETES))

@@ -1,8 +1,10 @@
 //! The image of a node of kind: one that is named, else `kindest/node` where it can be had, else ours.
 
+use nodejoin_core::kubernetes::{Version, VersionAsk};
+
 use crate::error::DockerError;
 use crate::images::kubernetes::SOURCE_VERSION;
-use crate::images::programs::version;
+use crate::images::wanted::is_of_source;
 use crate::images::workshop::Workshop;
 use crate::images::{ImageRef, Images};
 use crate::probe::Probe;
@@ -33,18 +35,21 @@ impl Images {
 
 impl Workshop {
     async fn kind_node(&self) -> Result<ImageRef, DockerError> {
+        let wanted = self.wanted()?;
         if let Some(named) = &self.settings.kind_image {
-            let wanted = self.settings.kubernetes.as_deref().map(version).transpose()?;
-            return self.checked(named, wanted.as_deref()).await;
+            return self.checked(named, wanted.as_ref()).await;
         }
         // Programs of the user's own are in no published image.
         if self.settings.assets.is_some() {
             return self.derived(FOLDER, FOLDER).await;
         }
-        let wanted = version(self.settings.kubernetes.as_deref().unwrap_or(SOURCE_VERSION))?;
-        let official = format!("{OFFICIAL}:{wanted}");
+        let Some(published) = published(wanted.as_ref()) else {
+            return self.derived(FOLDER, FOLDER).await;
+        };
+        let official = format!("{OFFICIAL}:{published}");
+        let wanted = published.parse::<VersionAsk>().ok();
         if self.find(&official).await?.is_some() {
-            return self.checked(&official, Some(&wanted)).await;
+            return self.checked(&official, wanted.as_ref()).await;
         }
         if let Some(ours) = self.current_image(FOLDER).await? {
             return Ok(ours);
@@ -55,7 +60,7 @@ impl Workshop {
             .pull(&official, limit, |said| tracing::debug!(said, "pull"))
             .await;
         match pulled {
-            Ok(()) => self.checked(&official, Some(&wanted)).await,
+            Ok(()) => self.checked(&official, wanted.as_ref()).await,
             Err(why) => {
                 tracing::info!(why, "making a node image for kind instead");
                 self.derived(FOLDER, FOLDER).await
@@ -64,7 +69,7 @@ impl Workshop {
     }
 
     /// The image, when it says that it is of this version.
-    async fn checked(&self, image: &str, wanted: Option<&str>) -> Result<ImageRef, DockerError> {
+    async fn checked(&self, image: &str, wanted: Option<&VersionAsk>) -> Result<ImageRef, DockerError> {
         let ask = Probe::of(image).with_command(&["cat", "/kind/version"]);
         let (code, said) = ask.run(&self.engine).await?;
         let seen = said.trim().to_owned();
@@ -74,16 +79,40 @@ impl Workshop {
                 wrong: format!("is no node image of kind: it has no /kind/version ({seen})"),
             });
         }
-        match wanted.filter(|wanted| *wanted != seen) {
+        let is_wanted = |wanted: &&VersionAsk| seen.parse::<Version>().is_ok_and(|seen| wanted.admits(&seen));
+        match wanted.filter(|wanted| !is_wanted(wanted)) {
             Some(wanted) => Err(DockerError::ImageVersion {
                 image: image.to_owned(),
                 seen,
-                wanted: wanted.to_owned(),
+                wanted: wanted.to_string(),
             }),
             None => Ok(ImageRef {
                 name: image.to_owned(),
                 kubernetes: seen,
             }),
         }
+    }
+}
+
+/// The version under which the project's own image is looked for: tags name a release, so `1.32` alone names none.
+fn published(wanted: Option<&VersionAsk>) -> Option<String> {
+    match wanted {
+        Some(VersionAsk::Exact(version)) => Some(version.to_string()),
+        Some(minor) => is_of_source(minor).then(|| SOURCE_VERSION.to_owned()),
+        None => Some(SOURCE_VERSION.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_image_is_looked_for_by_a_whole_version() {
+        let published = |asked: &str| published(Some(&asked.parse().unwrap()));
+        assert_eq!(published("1.32.1").as_deref(), Some("v1.32.1"));
+        assert_eq!(published("1.20").as_deref(), Some(SOURCE_VERSION));
+        assert_eq!(published("1.32"), None);
+        assert_eq!(super::published(None).as_deref(), Some(SOURCE_VERSION));
     }
 }

@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use nodejoin_core::architecture::Architecture;
+use nodejoin_core::kubernetes::{Version, VersionAsk};
 
 use crate::error::DockerError;
 use crate::images::ImageRef;
-use crate::images::programs::{files_of, read_version, target, version};
+use crate::images::programs::{files_of, read_version, target};
 use crate::images::recipe::{Hash, Parent, Recipe};
-use crate::images::release::Release;
+use crate::images::release::{Release, downloaded};
+use crate::images::wanted::{is_of_source, newest_first};
 use crate::images::workshop::{Target, Workshop};
 use crate::labels;
 use crate::probe::Probe;
+use crate::settings::Assets;
 
 /// The version of Debian bookworm's source package. It is also the release that is downloaded when none is asked for, so that
 /// both ways lead to the same programs.
@@ -19,23 +22,6 @@ pub(crate) const SOURCE_VERSION: &str = "v1.20.2";
 const FOLDER: &str = "kubernetes";
 
 impl Workshop {
-    /// The images that would do, best first. One that is there is taken before another one is made.
-    pub(crate) async fn kubernetes_candidates(&self) -> Result<Vec<Target>, DockerError> {
-        if let Some(assets) = &self.settings.assets {
-            return Ok(vec![self.assets_target(assets).await?]);
-        }
-        match self.wanted_version()? {
-            Some(version) if version == SOURCE_VERSION => {
-                Ok(vec![self.release_target(&version)?, self.source_target().await?])
-            }
-            Some(version) => Ok(vec![self.release_target(&version)?]),
-            None => Ok(vec![
-                self.source_target().await?,
-                self.release_target(SOURCE_VERSION)?,
-            ]),
-        }
-    }
-
     /// An image with the programs, made where none of the candidates is there.
     pub(crate) async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
         for candidate in self.kubernetes_candidates().await? {
@@ -43,32 +29,68 @@ impl Workshop {
                 return Ok(found);
             }
         }
-        if let Some(assets) = &self.settings.assets {
-            let target = self.assets_target(assets).await?;
-            self.programs_image(&target, files_of(&assets.folder)).await?;
-            return self.made(&target.image()).await;
-        }
-        match self.wanted_version()? {
-            Some(version) => match self.release_image(&version).await {
-                Err(DockerError::Download { url, reason }) if version == SOURCE_VERSION => {
-                    tracing::info!(
-                        url,
-                        reason,
-                        "the release cannot be downloaded; building the same version from source"
-                    );
-                    self.source_image().await
-                }
-                other => other,
-            },
-            None if self.release(SOURCE_VERSION)?.is_reachable().await => {
-                self.release_image(SOURCE_VERSION).await
-            }
-            None => self.source_image().await,
+        match self.wanted()? {
+            Some(wanted) => self.make(&wanted).await,
+            None => self.make_any().await,
         }
     }
 
-    fn wanted_version(&self) -> Result<Option<String>, DockerError> {
-        self.settings.kubernetes.as_deref().map(version).transpose()
+    /// What can be had without asking for a version.
+    async fn make_any(&self) -> Result<ImageRef, DockerError> {
+        if let Some((assets, target)) = self.assets_targets().await?.into_iter().next() {
+            return self.assets_image(&assets, &target).await;
+        }
+        if self.release(SOURCE_VERSION)?.is_reachable().await {
+            return self.release_image(SOURCE_VERSION).await;
+        }
+        self.source_image().await
+    }
+
+    /// The version that is wanted: from the folder, from the release server, from Debian's source.
+    async fn make(&self, wanted: &VersionAsk) -> Result<ImageRef, DockerError> {
+        if let Some((assets, target)) = self.assets_of(wanted).await? {
+            return self.assets_image(&assets, &target).await;
+        }
+        let (url, reason) = match self.newest_release(wanted).await {
+            Ok(image) => return Ok(image),
+            Err(DockerError::Download { url, reason }) => (url, reason),
+            Err(other) => return Err(other),
+        };
+        if is_of_source(wanted) {
+            tracing::info!(
+                url,
+                reason,
+                "the release cannot be downloaded; building it from source"
+            );
+            return self.source_image().await;
+        }
+        let mut tried = self.no_other_way(wanted).await;
+        tried.push(format!("`{url}`: {reason}"));
+        Err(DockerError::NoKubernetes {
+            wanted: wanted.clone(),
+            tried,
+        })
+    }
+
+    async fn assets_image(&self, assets: &Assets, target: &Target) -> Result<ImageRef, DockerError> {
+        self.programs_image(target, files_of(&assets.folder)).await?;
+        self.made(&target.image()).await
+    }
+
+    /// The newest release that is wanted: a downloaded one, else the one that the server tells.
+    async fn newest_release(&self, wanted: &VersionAsk) -> Result<ImageRef, DockerError> {
+        let there = newest_first(self.downloaded()?, wanted).into_iter().next();
+        let version = match (wanted, there) {
+            (VersionAsk::Exact(version), _) => version.clone(),
+            (VersionAsk::Minor(_), Some(version)) => version,
+            (VersionAsk::Minor(minor), None) => self.release(SOURCE_VERSION)?.stable(*minor).await?,
+        };
+        self.release_image(&version.to_string()).await
+    }
+
+    /// The releases that were downloaded whole.
+    pub(crate) fn downloaded(&self) -> Result<Vec<Version>, DockerError> {
+        Ok(downloaded(&self.settings.cache, self.architecture()?))
     }
 
     fn release(&self, version: &str) -> Result<Release, DockerError> {

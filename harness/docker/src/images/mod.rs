@@ -12,11 +12,13 @@ mod programs;
 mod recipe;
 mod release;
 mod stages;
+mod wanted;
 mod workshop;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nodejoin_core::kubernetes::VersionAsk;
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -87,6 +89,14 @@ impl Images {
         }
     }
 
+    /// The same, with another version of Kubernetes; `None` is what can be had without asking.
+    #[must_use]
+    pub fn with_kubernetes(&self, wanted: Option<&VersionAsk>) -> Self {
+        let mut other = self.clone();
+        other.workshop.settings.kubernetes = wanted.map(ToString::to_string);
+        other
+    }
+
     /// A node image by the name of its recipe, made where it is not there.
     ///
     /// # Errors
@@ -124,18 +134,6 @@ impl Images {
     /// When a folder of programs is not whole, a download fails, or they cannot be built.
     pub async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
         self.workshop.kubernetes().await
-    }
-
-    /// Makes every image that is not there, and names them all.
-    ///
-    /// # Errors
-    /// The first failure; what was made until then stays.
-    pub async fn build_all(&self) -> Result<Vec<ImageRef>, DockerError> {
-        let mut images = vec![self.control_plane().await?];
-        for name in Recipe::nodes() {
-            images.push(self.node(&name).await?);
-        }
-        Ok(images)
     }
 
     /// The names of all node images there are recipes for.

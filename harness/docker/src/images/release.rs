@@ -3,6 +3,7 @@
 //! ```text
 //! <base>/release/<version>/bin/linux/<architecture>/<program>
 //! <base>/release/<version>/bin/linux/<architecture>/<program>.sha256
+//! <base>/release/stable-<minor>.txt                               the newest version of a minor one
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use nodejoin_core::kubernetes::{Minor, Version};
 use nodejoin_core::time_factor::TimeFactor;
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
@@ -98,6 +100,21 @@ impl Release {
         self.published_sum("kubelet").await.is_ok()
     }
 
+    /// The newest release of a minor version.
+    pub(crate) async fn stable(&self, minor: Minor) -> Result<Version, DockerError> {
+        let url = format!("{}/release/stable-{minor}.txt", self.base);
+        let text = self.text(&url).await?;
+        let version = text
+            .trim()
+            .parse()
+            .ok()
+            .filter(|it: &Version| it.minor() == minor);
+        version.ok_or_else(|| DockerError::Download {
+            url,
+            reason: format!("it names no release of {minor}"),
+        })
+    }
+
     async fn fetch_one(&self, program: &str, file: &Path) -> Result<(), DockerError> {
         let expected = self.published_sum(program).await?;
         let url = self.url(program);
@@ -120,22 +137,28 @@ impl Release {
     /// The checksum that stands beside a program.
     async fn published_sum(&self, program: &str) -> Result<String, DockerError> {
         let url = format!("{}.sha256", self.url(program));
-        let body = self.get(&url).await?.into_body();
+        let text = self.text(&url).await?;
+        // Some releases publish the sum alone, some with the file's name behind it.
+        let sum = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        if sum.len() != 64 || !sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let reason = "it is no SHA-256 sum".to_owned();
+            return Err(DockerError::Download { url, reason });
+        }
+        Ok(sum)
+    }
+
+    /// A file of a line or two.
+    async fn text(&self, url: &str) -> Result<String, DockerError> {
+        let body = self.get(url).await?.into_body();
         let failed = |reason: String| DockerError::Download {
-            url: url.clone(),
+            url: url.to_owned(),
             reason,
         };
         let text = timeout(self.idle_limit, body.collect())
             .await
             .map_err(|_| failed(format!("silent for {} s", self.idle_limit.as_secs())))?;
         let text = text.map_err(|error| failed(error.to_string()))?.to_bytes();
-        let text = String::from_utf8_lossy(&text);
-        // Some releases publish the sum alone, some with the file's name behind it.
-        let sum = text.split_whitespace().next().unwrap_or_default().to_lowercase();
-        if sum.len() != 64 || !sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(failed("it is no SHA-256 sum".to_owned()));
-        }
-        Ok(sum)
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     async fn download(&self, url: &str, to: &Path) -> Result<String, DockerError> {
@@ -206,6 +229,20 @@ fn redirect(from: &Uri, answer: &Response<Incoming>) -> Option<Uri> {
     let to = Uri::from_parts(parts).ok()?;
     let weaker = from.scheme_str() == Some("https") && to.scheme_str() != Some("https");
     (!weaker).then_some(to)
+}
+
+/// The releases in a cache that are whole for an architecture.
+pub(crate) fn downloaded(cache: &Path, architecture: &str) -> Vec<Version> {
+    let folders = std::fs::read_dir(cache.join("releases"));
+    let folders = folders.into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_whole = |folder: &PathBuf| {
+        let has = |program: &&str| folder.join(architecture).join(program).is_file();
+        PROGRAMS.iter().all(has)
+    };
+    let whole = folders.filter(is_whole);
+    whole
+        .filter_map(|folder| folder.file_name()?.to_str()?.parse().ok())
+        .collect()
 }
 
 #[cfg(unix)]

@@ -207,6 +207,7 @@ pub(crate) mod tests {
     /// A scenario that came to such an end.
     pub(crate) fn finished(id: &str, outcome: Outcome) -> RunEvent {
         let verdict = Verdict {
+            versions: None,
             outcome,
             phases: BTreeMap::from([(Phase::Booted, 500), (Phase::Metadata, 700)]),
             diagnosis: None,

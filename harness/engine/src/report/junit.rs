@@ -39,6 +39,10 @@ impl Junit {
             case.set_classname(file.clone())
                 .set_time(Duration::from_secs_f64(seconds.max(0.0)));
             case.set_system_out(text::scenario(name, verdict, *seconds, evidence.as_deref()));
+            if let Some(ran) = &verdict.versions {
+                case.add_property(Property::new("kubernetes", ran.kubernetes.as_str()));
+                case.add_property(Property::new("kubelet", ran.kubelet.as_str()));
+            }
             for (phase, millis) in &verdict.phases {
                 case.add_property(Property::new(
                     format!("phase.{phase}"),
@@ -96,6 +100,7 @@ mod tests {
     fn a_case_that_failed_says_why_in_its_message() {
         let verdict = Verdict {
             outcome: Outcome::Errored("the engine went away".to_owned()),
+            versions: None,
             phases: BTreeMap::new(),
             diagnosis: None,
             checks: Vec::new(),

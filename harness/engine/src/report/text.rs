@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use nodejoin_core::observation::Millis;
 use nodejoin_core::phase::Phase;
-use nodejoin_core::verdict::{Cause, Check, Diagnosis, Outcome, Verdict};
+use nodejoin_core::verdict::{Cause, Check, Diagnosis, Outcome, RanOn, Verdict};
 
 /// A line of details that is longer than this is broken up.
 const WIDTH: usize = 110;
@@ -159,6 +159,14 @@ fn differs(text: &mut String, verdict: &Verdict) {
             .collect();
         line(text, "differs", &format!("from the AMI by {}", names.join(", ")));
     }
+    if let Some(ran) = &verdict.versions {
+        let RanOn { kubernetes, kubelet } = ran;
+        line(
+            text,
+            "with",
+            &format!("Kubernetes {kubernetes}, kubelet {kubelet}"),
+        );
+    }
 }
 
 fn broken(verdict: &Verdict) -> impl Iterator<Item = &Check> {
@@ -196,6 +204,7 @@ mod tests {
     fn verdict(outcome: Outcome) -> Verdict {
         Verdict {
             outcome,
+            versions: None,
             phases: BTreeMap::from([
                 (Phase::Booted, 1100),
                 (Phase::Metadata, 1249),

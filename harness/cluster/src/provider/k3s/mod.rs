@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::ImageRef;
 
 use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
-use crate::flags::minor_of;
 use crate::provider::{Provider, Running, Site};
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
@@ -41,7 +41,7 @@ impl K3s {
         wiring: &Wiring,
         times: &mut Stopwatch,
     ) -> Result<Running, ClusterError> {
-        let request = Request::new(&self.image.name, wiring, minor_of(&self.image.kubernetes));
+        let request = Request::new(&self.image.name, wiring, Minor::of(&self.image.kubernetes));
         let request = request.into_container(site.run);
         let started = site
             .run

@@ -9,12 +9,13 @@
 
 use std::collections::BTreeMap;
 
+use nodejoin_core::kubernetes::Minor;
 use nodejoin_docker::Run;
 use serde::Serialize;
 use testcontainers::bollard::models::HostConfig;
 use testcontainers::{ContainerRequest, CopyDataSource, CopyTargetOptions, GenericImage, ImageExt as _};
 
-use crate::flags::{Flag, flag, lines};
+use crate::flags::Program;
 use crate::secret::Secret;
 use crate::wiring::Wiring;
 
@@ -36,8 +37,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// For this image, with the flags of this minor version (of 1.x).
-    pub(crate) fn new(image: &str, wiring: &Wiring, minor: u32) -> Self {
+    /// For this image, with the flags of this version.
+    pub(crate) fn new(image: &str, wiring: &Wiring, minor: Minor) -> Self {
         let contents = contents(wiring);
         Self {
             image: image.to_owned(),
@@ -95,8 +96,8 @@ fn allow(host: &mut HostConfig, capabilities: &[&str]) {
     );
 }
 
-fn command(wiring: &Wiring, minor: u32) -> Vec<String> {
-    let own = lines(SERVER, minor);
+fn command(wiring: &Wiring, minor: Minor) -> Vec<String> {
+    let own = Program::K3s.lines(SERVER, minor);
     let wired = wiring.api_server_flags(FOLDER, minor).into_iter();
     let wired = wired.chain(API_SERVER.iter().map(|(name, value)| {
         let value = value.replace("@FOLDER@", FOLDER);
@@ -147,25 +148,21 @@ pub(crate) const TLS: &str = "/var/lib/rancher/k3s/server/tls";
 pub(crate) const API_SERVER_PORT: u16 = 6444;
 
 /// Flags of `k3s server`. It drops its own default for an argument of kube-apiserver that is given.
-const SERVER: &[Flag] = &[
-    flag("--disable-agent"),
-    flag("--disable-scheduler"),
-    flag("--disable-cloud-controller"),
-    flag("--disable-network-policy"),
-    flag("--disable=coredns"),
-    flag("--disable=servicelb"),
-    flag("--disable=traefik"),
-    flag("--disable=local-storage"),
-    flag("--disable=metrics-server"),
-    flag("--flannel-backend=none"),
+const SERVER: &[&str] = &[
+    "--disable-agent",
+    "--disable-scheduler",
+    "--disable-cloud-controller",
+    "--disable-network-policy",
+    "--disable=coredns",
+    "--disable=servicelb",
+    "--disable=traefik",
+    "--disable=local-storage",
+    "--disable=metrics-server",
+    "--flannel-backend=none",
     // The tunnel came to the releases of May 2022, 1.22 the oldest of them (https://github.com/k3s-io/k3s/pull/5577).
-    Flag {
-        text: "--egress-selector-mode=disabled",
-        since: 22,
-        until: u32::MAX,
-    },
-    flag("--service-cidr=10.100.0.0/16"),
-    flag("--cluster-dns=10.100.0.10"),
+    "--egress-selector-mode=disabled",
+    "--service-cidr=10.100.0.0/16",
+    "--cluster-dns=10.100.0.10",
 ];
 
 /// Arguments of kube-apiserver beside those of the wiring. Its certificate for names that k3s' own has not; that one stays for
@@ -188,7 +185,7 @@ mod tests {
             webhooks: "198.18.0.1:5000".parse().unwrap(),
             pki: Pki::generate().unwrap(),
         };
-        Request::new("rancher/k3s:v1.32.1-k3s1", &wiring, minor)
+        Request::new("rancher/k3s:v1.32.1-k3s1", &wiring, Minor::new(minor))
     }
 
     #[test]

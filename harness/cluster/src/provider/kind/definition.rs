@@ -172,7 +172,7 @@ mod tests {
             image: format!("kindest/node:{version}"),
             minor,
             folder: "/run/nodejoin/kind".to_owned(),
-            api_server: wiring.api_server_flags(WIRING, minor.number()),
+            api_server: wiring.api_server_flags(WIRING, minor),
             names: api_server_names(),
             cgroup_v1: false,
         }

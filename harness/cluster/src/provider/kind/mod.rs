@@ -118,7 +118,7 @@ impl Kind {
             image: self.image.name.clone(),
             minor,
             folder: folder.path().display().to_string(),
-            api_server: wiring.api_server_flags(WIRING, minor.number()),
+            api_server: wiring.api_server_flags(WIRING, minor),
             names: api_server_names(),
             cgroup_v1: engine.facts().cgroup_version == 1,
         };

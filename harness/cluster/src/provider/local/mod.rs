@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::ImageRef;
 use testcontainers::core::Mount;
@@ -16,7 +17,6 @@ use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
-use crate::flags::minor_of;
 use crate::provider::{Provider, Running, Site};
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
@@ -36,7 +36,7 @@ impl Local {
 
     /// What the container gets beside its image and network.
     fn request(&self, wiring: &Wiring) -> Result<ContainerRequest<GenericImage>, ClusterError> {
-        let files = settings::files(wiring, minor_of(&self.image.kubernetes));
+        let files = settings::files(wiring, Minor::of(&self.image.kubernetes));
         let archive = settings::archive(&files).map_err(ClusterError::container("pack the settings"))?;
         let (name, tag) = self
             .image

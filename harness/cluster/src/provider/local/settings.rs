@@ -1,12 +1,14 @@
 //! Files and flags of a `local` control plane beside those of the wiring.
 
+use nodejoin_core::kubernetes::Minor;
+
 use crate::access::kubeconfig;
-use crate::flags::{Flag, flag, lines};
+use crate::flags::Program;
 use crate::secret::Secret;
 use crate::wiring::{File, Wiring};
 
 /// Every file of a `local` control plane.
-pub(crate) fn files(wiring: &Wiring, minor: u32) -> Vec<File> {
+pub(crate) fn files(wiring: &Wiring, minor: Minor) -> Vec<File> {
     let pki = &wiring.pki;
     let file = |name: &str, text: &str| File {
         name: name.to_owned(),
@@ -28,21 +30,24 @@ pub(crate) fn files(wiring: &Wiring, minor: u32) -> Vec<File> {
         file("sa.key", pki.service_account_key.reveal()),
         file("sa.pub", &pki.service_account_public_key),
         file("controller-manager.kubeconfig", &manager),
-        flags("etcd", &lines(ETCD, minor)),
+        flags("etcd", &Program::Etcd.lines(ETCD, minor)),
         flags("kube-apiserver", &api_server(wiring, minor)),
-        flags("kube-controller-manager", &lines(CONTROLLER_MANAGER, minor)),
+        flags(
+            "kube-controller-manager",
+            &Program::ControllerManager.lines(CONTROLLER_MANAGER, minor),
+        ),
     ];
     files.extend(wiring.files());
     files
 }
 
 /// The flags of the wiring, and those that say where the rest of this control plane is.
-fn api_server(wiring: &Wiring, minor: u32) -> String {
+fn api_server(wiring: &Wiring, minor: Minor) -> String {
     let wired = wiring.api_server_flags(FOLDER, minor);
     let wired = wired
         .into_iter()
         .map(|(name, value)| format!("--{name}={value}\n"));
-    lines(API_SERVER, minor) + &wired.collect::<String>()
+    Program::ApiServer.lines(API_SERVER, minor) + &wired.collect::<String>()
 }
 
 /// The files as one archive: the engine takes each file that is copied into a container as a request of its own, and a
@@ -69,54 +74,50 @@ const FOLDER: &str = "/etc/nodejoin";
 pub(crate) const SECURE_PORT: u16 = 443;
 
 /// The data dies with the container, so nothing is gained by waiting for a disk.
-const ETCD: &[Flag] = &[
-    flag("--data-dir=/var/lib/etcd"),
-    flag("--unsafe-no-fsync"),
-    flag("--log-level=warn"),
-    flag("--listen-client-urls=http://127.0.0.1:2379"),
-    flag("--advertise-client-urls=http://127.0.0.1:2379"),
-    flag("--listen-peer-urls=http://127.0.0.1:0"),
+const ETCD: &[&str] = &[
+    "--data-dir=/var/lib/etcd",
+    "--unsafe-no-fsync",
+    "--log-level=warn",
+    "--listen-client-urls=http://127.0.0.1:2379",
+    "--advertise-client-urls=http://127.0.0.1:2379",
+    "--listen-peer-urls=http://127.0.0.1:0",
     // A member alone waits this long before it elects itself.
-    flag("--heartbeat-interval=10"),
-    flag("--election-timeout=50"),
+    "--heartbeat-interval=10",
+    "--election-timeout=50",
 ];
 
-const API_SERVER: &[Flag] = &[
-    flag("--etcd-servers=http://127.0.0.1:2379"),
-    flag("--secure-port=443"),
+const API_SERVER: &[&str] = &[
+    "--etcd-servers=http://127.0.0.1:2379",
+    "--secure-port=443",
     // An internal network has no default route, from which the address would be guessed.
-    flag("--advertise-address=@ADDRESS@"),
-    flag("--client-ca-file=/etc/nodejoin/ca.crt"),
-    flag("--tls-cert-file=/etc/nodejoin/apiserver.crt"),
-    flag("--tls-private-key-file=/etc/nodejoin/apiserver.key"),
-    flag("--service-account-key-file=/etc/nodejoin/sa.pub"),
-    flag("--service-account-signing-key-file=/etc/nodejoin/sa.key"),
-    flag("--service-account-issuer=https://kubernetes.default.svc"),
-    flag("--service-cluster-ip-range=10.100.0.0/16"),
-    flag("--kubelet-client-certificate=/etc/nodejoin/kubelet-client.crt"),
-    flag("--kubelet-client-key=/etc/nodejoin/kubelet-client.key"),
-    flag("--kubelet-certificate-authority=/etc/nodejoin/ca.crt"),
+    "--advertise-address=@ADDRESS@",
+    "--client-ca-file=/etc/nodejoin/ca.crt",
+    "--tls-cert-file=/etc/nodejoin/apiserver.crt",
+    "--tls-private-key-file=/etc/nodejoin/apiserver.key",
+    "--service-account-key-file=/etc/nodejoin/sa.pub",
+    "--service-account-signing-key-file=/etc/nodejoin/sa.key",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    "--service-cluster-ip-range=10.100.0.0/16",
+    "--kubelet-client-certificate=/etc/nodejoin/kubelet-client.crt",
+    "--kubelet-client-key=/etc/nodejoin/kubelet-client.key",
+    "--kubelet-certificate-authority=/etc/nodejoin/ca.crt",
 ];
 
-const CONTROLLER_MANAGER: &[Flag] = &[
-    flag("--kubeconfig=/etc/nodejoin/controller-manager.kubeconfig"),
-    flag("--leader-elect=false"),
-    flag("--controllers=*,bootstrapsigner,tokencleaner"),
-    flag("--cluster-signing-cert-file=/etc/nodejoin/ca.crt"),
-    flag("--cluster-signing-key-file=/etc/nodejoin/ca.key"),
-    flag("--service-account-private-key-file=/etc/nodejoin/sa.key"),
-    flag("--root-ca-file=/etc/nodejoin/ca.crt"),
+const CONTROLLER_MANAGER: &[&str] = &[
+    "--kubeconfig=/etc/nodejoin/controller-manager.kubeconfig",
+    "--leader-elect=false",
+    "--controllers=*,bootstrapsigner,tokencleaner",
+    "--cluster-signing-cert-file=/etc/nodejoin/ca.crt",
+    "--cluster-signing-key-file=/etc/nodejoin/ca.key",
+    "--service-account-private-key-file=/etc/nodejoin/sa.key",
+    "--root-ca-file=/etc/nodejoin/ca.crt",
     // The delays of its own client, not of the cluster: a node should not wait for a quota meant for big clusters.
     // Nobody asks for its metrics, and a certificate of its own costs it a quarter of a second.
-    flag("--secure-port=0"),
-    Flag {
-        text: "--port=0",
-        since: 0,
-        until: 23,
-    },
-    flag("--kube-api-qps=200"),
-    flag("--kube-api-burst=300"),
-    flag("--profiling=false"),
+    "--secure-port=0",
+    "--port=0",
+    "--kube-api-qps=200",
+    "--kube-api-burst=300",
+    "--profiling=false",
 ];
 
 #[cfg(test)]
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_file_that_a_flag_names_is_laid() {
-        let files = files(&wiring(), 20);
+        let files = files(&wiring(), Minor::new(20));
         let flags = files.iter().filter(|file| file.name.ends_with(".flags"));
         let values = flags
             .flat_map(|file| file.text.reveal().lines())
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn kubeconfigs_are_yaml() {
-        for file in files(&wiring(), 20) {
+        for file in files(&wiring(), Minor::new(20)) {
             if file.name.ends_with(".kubeconfig") {
                 let value: serde_json::Value = serde_yaml::from_str(file.text.reveal()).unwrap();
                 assert_eq!(value["current-context"], "nodejoin");
