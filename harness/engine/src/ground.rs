@@ -45,6 +45,8 @@ impl Ground {
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())
             .map_err(EngineError::Fakes)?;
+        // Every cloud-init asks for signatures of the identity document; their keys take a moment to make, once a process.
+        std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
         let control_plane = ControlPlane::start(provider, run, &network, fakes.sts()).await?;
         events.send(RunEvent::ControlPlaneReady {
             provider: name,
