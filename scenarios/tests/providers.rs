@@ -5,13 +5,14 @@
 //! and reports say so. k3s itself is for `NODEJOIN_CONTROL_PLANE=k3s` where its image can be pulled.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
+mod external;
 mod support;
 
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::verdict::Outcome;
 
-use support::{Ran, plan, run, settings};
+use support::{Ran, plan, run, run_without_control_plane, settings};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_k3s_a_node_joins_a_pod_answers_and_a_stranger_is_refused() {
@@ -60,4 +61,15 @@ async fn without_its_image_k3s_is_skipped_with_the_engines_word_and_an_error_whe
         panic!("not an error");
     };
     assert!(reason.contains("NODEJOIN_REQUIRE"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_plane_that_dies_is_not_the_nodes_fault() {
+    let Ran { verdicts, left, .. } =
+        run_without_control_plane(settings(ProviderName::Local), &plan("first-join")).await;
+    let Outcome::Errored(reason) = &verdicts[0].outcome else {
+        panic!("{:?}", verdicts[0].outcome);
+    };
+    assert!(reason.contains("ended while nodes joined"), "{reason}");
+    assert_eq!(left, Vec::<String>::new());
 }

@@ -16,7 +16,7 @@ use nodejoin_core::shard::{InvalidShard, Shard};
 use nodejoin_core::verdict::{Outcome, Verdict};
 use nodejoin_docker::{Engine, ImageSettings, env};
 use nodejoin_engine::report::text;
-use nodejoin_engine::{Events, Harness, Keep, Settings, new_run_id};
+use nodejoin_engine::{Events, ExternalSettings, Harness, Keep, Settings, new_run_id};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -273,6 +273,7 @@ fn settings() -> Settings {
         images: ImageSettings::from_lookup(|name| std::env::var(name).ok()),
         control_plane: control_plane(),
         require: require(),
+        external: ExternalSettings::from_lookup(|name| std::env::var(name).ok()),
         artifacts: artifacts(),
         jobs: 1,
         keep: Keep::Never,

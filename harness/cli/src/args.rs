@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -42,7 +43,7 @@ What is not given here is read from the environment, then from the nearest `node
 pub enum Command {
     /// Run scenarios and say of each whether its node joined as it should
     #[command(after_help = SETTINGS_FILE)]
-    Run(Run),
+    Run(Box<Run>),
     /// Print the plan of a scenario, with every default, without starting anything
     Plan(Plan),
     /// List scenarios
@@ -55,6 +56,8 @@ pub enum Command {
     Doctor,
     /// Remove what runs that are no longer alive left behind
     Sweep(Sweep),
+    /// Write files and print flags by which the API server of a cluster of yours asks nodejoin
+    Wiring(Wiring),
 }
 
 /// `nodejoin run`
@@ -106,9 +109,29 @@ pub struct Run {
         env = "NODEJOIN_REQUIRE"
     )]
     pub require: Require,
+    /// Which cluster `external` is
+    #[command(flatten)]
+    pub external: ExternalArgs,
     /// Where images and programs come from
     #[command(flatten)]
     pub images: ImageArgs,
+}
+
+/// The cluster of the provider `external`.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct ExternalArgs {
+    /// Kubeconfig of the cluster; where absent, what KUBECONFIG names
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig, where it is not the current one [env: NODEJOIN_CONTEXT]
+    #[arg(long)]
+    pub context: Option<String>,
+    /// Let nodes join an API server beyond loopback and private networks [env: NODEJOIN_ALLOW_REMOTE=true]
+    #[arg(long)]
+    pub allow_remote: bool,
+    /// Folder of `nodejoin wiring` whose files the API server has [env: NODEJOIN_WIRING]
+    #[arg(long, value_name = "FOLDER")]
+    pub wiring: Option<PathBuf>,
 }
 
 /// When something is kept.
@@ -200,6 +223,20 @@ pub enum ImagesCommand {
     List,
     /// Remove images that no current recipe makes
     Prune,
+}
+
+/// `nodejoin wiring`
+#[derive(Debug, ClapArgs)]
+pub struct Wiring {
+    /// Address and port of this machine that the API server reaches; runs listen there
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// Folder for the files; one that has some for the same address stays as it is
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// The folder where the API server sees them, where it is another
+    #[arg(long, value_name = "FOLDER")]
+    pub mounted_at: Option<PathBuf>,
 }
 
 /// `nodejoin sweep`

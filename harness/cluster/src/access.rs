@@ -3,38 +3,60 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use nodejoin_core::time_factor::TimeFactor;
 
 use crate::ClusterError;
 use crate::pki::{Authority, Identity};
+use crate::secret::Secret;
 
-/// An API server and the authority that its users come from.
+/// An API server and the way in for its users.
 pub(crate) struct Access {
-    server: String,
-    /// The CA that the API server's certificate chains to.
-    server_ca: String,
-    users: Arc<Authority>,
-    admin: Identity,
+    way: Way,
     time_factor: TimeFactor,
 }
 
+enum Way {
+    /// Each user shows a client certificate of its own.
+    Authority {
+        server: String,
+        /// The CA that the API server's certificate chains to.
+        server_ca: String,
+        users: Arc<Authority>,
+        admin: Identity,
+    },
+    /// The user of a kubeconfig, who may impersonate the others.
+    Impersonation { config: Box<Config>, kubeconfig: Secret },
+}
+
 impl Access {
-    /// Of a cluster whose CA is at hand: each user shows a client certificate of its own.
+    /// Of a cluster whose CA is at hand.
     pub(crate) fn by_authority(
         server: String,
         server_ca: String,
         users: Arc<Authority>,
     ) -> Result<Self, ClusterError> {
         let admin = users.client(ADMIN, &["system:masters"])?;
-        Ok(Self {
+        let way = Way::Authority {
             server,
             server_ca,
             users,
             admin,
+        };
+        Ok(Self {
+            way,
             time_factor: TimeFactor::ONE,
         })
+    }
+
+    /// Of a cluster of the user's.
+    pub(crate) fn by_impersonation(config: Config, kubeconfig: Secret) -> Self {
+        let config = Box::new(config);
+        Self {
+            way: Way::Impersonation { config, kubeconfig },
+            time_factor: TimeFactor::ONE,
+        }
     }
 
     /// The same with longer limits, on a slow machine.
@@ -44,33 +66,81 @@ impl Access {
         self
     }
 
-    /// A client with every right.
+    /// A client with every right that there is.
     pub(crate) async fn admin(&self) -> Result<Client, ClusterError> {
-        self.client(&self.admin, ADMIN).await
+        let config = match &self.way {
+            Way::Authority {
+                server,
+                server_ca,
+                admin,
+                ..
+            } => config_of(kubeconfig(server, server_ca, admin), ADMIN).await?,
+            Way::Impersonation { config, .. } => Config::clone(config),
+        };
+        self.client(config, ADMIN)
     }
 
     /// A client of a user without groups, so that the audit log says who did what, and RBAC what it may do.
     pub(crate) async fn user(&self, user: &str) -> Result<Client, ClusterError> {
-        self.client(&self.users.client(user, &[])?, user).await
-    }
-
-    /// The admin's kubeconfig. It holds a key.
-    pub(crate) fn kubeconfig(&self) -> String {
-        kubeconfig(&self.server, &self.server_ca, &self.admin)
-    }
-
-    async fn client(&self, identity: &Identity, user: &str) -> Result<Client, ClusterError> {
-        let failed = |source: kube::Error| ClusterError::Client {
-            user: user.to_owned(),
-            source: Box::new(source),
+        let config = match &self.way {
+            Way::Authority {
+                server,
+                server_ca,
+                users,
+                ..
+            } => config_of(kubeconfig(server, server_ca, &users.client(user, &[])?), user).await?,
+            Way::Impersonation { config, .. } => {
+                let mut config = Config::clone(config);
+                config.auth_info.impersonate = Some(user.to_owned());
+                config
+            }
         };
-        let text = kubeconfig(&self.server, &self.server_ca, identity);
-        let parsed = Kubeconfig::from_yaml(&text).map_err(|error| failed(error.into()))?;
-        let mut config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
-            .await
-            .map_err(|error| failed(error.into()))?;
+        self.client(config, user)
+    }
+
+    /// A client of nobody who shows this token, on a cluster of the user's.
+    pub(crate) fn stranger(&self, token: &str) -> Option<Client> {
+        let Way::Impersonation { config, .. } = &self.way else {
+            return None;
+        };
+        let mut config = Config::clone(config);
+        config.auth_info = AuthInfo {
+            token: Some(token.to_owned().into()),
+            ..AuthInfo::default()
+        };
+        self.client(config, "nobody").ok()
+    }
+
+    /// The admin's kubeconfig. It may hold a key.
+    pub(crate) fn kubeconfig(&self) -> String {
+        match &self.way {
+            Way::Authority {
+                server,
+                server_ca,
+                admin,
+                ..
+            } => kubeconfig(server, server_ca, admin),
+            Way::Impersonation { kubeconfig, .. } => kubeconfig.reveal().to_owned(),
+        }
+    }
+
+    fn client(&self, mut config: Config, user: &str) -> Result<Client, ClusterError> {
         config.connect_timeout = Some(self.time_factor.limit(CONNECT_LIMIT));
-        Client::try_from(config).map_err(failed)
+        Client::try_from(config).map_err(no_client(user))
+    }
+}
+
+async fn config_of(kubeconfig: String, user: &str) -> Result<Config, ClusterError> {
+    let parsed = Kubeconfig::from_yaml(&kubeconfig).map_err(|error| no_client(user)(error.into()))?;
+    let config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await;
+    config.map_err(|error| no_client(user)(error.into()))
+}
+
+fn no_client(user: &str) -> impl FnOnce(kube::Error) -> ClusterError {
+    let user = user.to_owned();
+    |source| ClusterError::Client {
+        user,
+        source: Box::new(source),
     }
 }
 

@@ -79,6 +79,13 @@ struct Status {
     message: Option<String>,
 }
 
+impl EventList {
+    /// What was asked for, event by event.
+    pub(crate) fn uris(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|event| event.request_uri.as_str())
+    }
+}
+
 impl AuditLog {
     pub(crate) fn new(tenants: Arc<Tenants>, certificates: Arc<Certificates>) -> Self {
         Self {

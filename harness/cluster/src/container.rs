@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use nodejoin_docker::Run;
+use testcontainers::bollard::errors::Error;
 use testcontainers::bollard::query_parameters::WaitContainerOptions;
 
 use crate::ClusterError;
@@ -12,17 +13,23 @@ use crate::ClusterError;
 /// A container of the run, which removes it at its end.
 #[derive(Clone)]
 pub(crate) struct Container {
-    run: Run,
-    id: String,
+    inside: Option<(Run, String)>,
 }
 
 impl Container {
     pub(crate) fn new(run: Run, id: String) -> Self {
-        Self { run, id }
+        Self {
+            inside: Some((run, id)),
+        }
     }
 
-    pub(crate) fn id(&self) -> &str {
-        &self.id
+    /// Of an API server that runs in no container of the harness.
+    pub(crate) fn none() -> Self {
+        Self { inside: None }
+    }
+
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.inside.as_ref().map(|(_, id)| id.as_str())
     }
 
     /// Sends what its programs send to `address` to the container at `via`.
@@ -59,7 +66,10 @@ impl Container {
 
     /// Runs a command in it, which must end well.
     pub(crate) async fn run(&self, command: &[&str]) -> Result<(), ClusterError> {
-        let output = self.run.engine().exec(&self.id, command).await;
+        let Some((run, id)) = &self.inside else {
+            return Ok(());
+        };
+        let output = run.engine().exec(id, command).await;
         let output = output.map_err(ClusterError::container(
             "run a command in the control plane's container",
         ))?;
@@ -76,21 +86,26 @@ impl Container {
 
     /// Everything it printed, as far as the engine still has it.
     pub(crate) async fn logs(&self) -> String {
-        self.run
-            .logs(&self.id)
+        let Some((run, id)) = &self.inside else {
+            return "the log of this API server is with whoever runs it\n".to_owned();
+        };
+        run.logs(id)
             .await
             .unwrap_or_else(|error| format!("no log: {error}"))
     }
 
-    /// Waits for its end, and gives the last lines that it printed.
+    /// Waits for its end, and gives the last lines that it printed. Where there is none that never comes.
     pub(crate) async fn ended(&self) -> String {
+        let Some((run, id)) = &self.inside else {
+            return std::future::pending().await;
+        };
         loop {
-            let docker = self.run.engine().docker();
+            let docker = run.engine().docker();
             let _ = docker
-                .wait_container(&self.id, None::<WaitContainerOptions>)
+                .wait_container(id, None::<WaitContainerOptions>)
                 .next()
                 .await;
-            if !self.is_running().await {
+            if self.has_ended().await {
                 break;
             }
             // The engine broke off the wait: it is asked again, and not at once.
@@ -101,13 +116,16 @@ impl Container {
         lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
     }
 
-    /// Whether it still runs.
-    pub(crate) async fn is_running(&self) -> bool {
-        let inspected = self.run.engine().docker().inspect_container(&self.id, None).await;
-        inspected
-            .ok()
-            .and_then(|container| container.state?.running)
-            .unwrap_or(false)
+    /// Whether it has ended or is gone. An engine that does not answer says nothing about that.
+    async fn has_ended(&self) -> bool {
+        let Some((run, id)) = &self.inside else {
+            return false;
+        };
+        match run.engine().docker().inspect_container(id, None).await {
+            Ok(found) => found.state.and_then(|state| state.running) == Some(false),
+            Err(Error::DockerResponseServerError { status_code, .. }) => status_code == 404,
+            Err(_) => false,
+        }
     }
 }
 

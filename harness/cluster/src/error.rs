@@ -136,6 +136,49 @@ pub enum ClusterError {
         #[source]
         source: std::io::Error,
     },
+    /// The files of `nodejoin wiring` cannot be used.
+    #[error("the wiring in `{}` cannot be used: {wrong}", .folder.display())]
+    WiringFolder {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// Why.
+        wrong: String,
+    },
+    /// A kubeconfig leads nowhere.
+    #[error("the kubeconfig cannot be used: {wrong}")]
+    Kubeconfig {
+        /// Why.
+        wrong: String,
+    },
+    /// A kubeconfig leads to a cluster that is not near.
+    #[error("the API server `{server}` is at {address}, which is neither loopback nor private")]
+    Remote {
+        /// Its URL.
+        server: String,
+        /// The address that is not.
+        address: std::net::IpAddr,
+    },
+    /// The API server of the user's cluster does not answer, or not any more.
+    #[error("the API server `{server}` does not answer")]
+    NoAnswer {
+        /// Its URL.
+        server: String,
+        /// What came instead.
+        #[source]
+        source: Box<ClusterError>,
+    },
+    /// The kubeconfig's user may not do what has to be done.
+    #[error("the kubeconfig's user may not: {}", .missing.join("; "))]
+    MissingRights {
+        /// Each right that is missing.
+        missing: Vec<String>,
+    },
+    /// The cluster has objects that the harness would have to overwrite.
+    #[error("the cluster has what nodejoin would have to lay down, and nothing of it is overwritten: {}", .there.join(", "))]
+    Occupied {
+        /// Each object, with the run that left it, where one did.
+        there: Vec<String>,
+    },
     /// A command in the control plane's container failed.
     #[error("`{command}` ended with exit code {code} in the control plane's container: {stderr}")]
     Command {
@@ -179,6 +222,22 @@ impl ClusterError {
             Self::Command { .. } => {
                 Some("the control-plane image needs iptables, and its container NET_ADMIN")
             }
+            Self::WiringFolder { .. } => {
+                Some("`nodejoin wiring --listen ADDRESS:PORT --out FOLDER` makes one")
+            }
+            Self::Kubeconfig { .. } => {
+                Some("give a file with `--kubeconfig` or KUBECONFIG, and another context with `--context`")
+            }
+            Self::Remote { .. } => {
+                Some("nodes of tests would join it; if that is what you want, say `--allow-remote`")
+            }
+            Self::NoAnswer { .. } => Some("see that the cluster runs, and that this machine reaches it"),
+            Self::MissingRights { .. } => Some("the README lists the rights, below \"A cluster of yours\""),
+            Self::Occupied { .. } => Some(
+                "a cluster with its own aws-auth is not for tests; what a killed run left goes by `kubectl delete \
+                 clusterrolebindings,clusterroles -l nodejoin.run=ID` and `kubectl -n kube-system delete \
+                 rolebindings,roles,configmaps -l nodejoin.run=ID`",
+            ),
             Self::Unreadable { .. } | Self::OtherAuthority { .. } => {
                 Some("set NODEJOIN_K3S_IMAGE to an image as k3s publishes it")
             }

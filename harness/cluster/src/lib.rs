@@ -13,7 +13,9 @@
 //! | `plane` | what can be asked of a running control plane? |
 //! | `start` | how does an API server become a control plane of EKS? |
 //! | `provider` | who runs the API server? |
-//! | `wiring`, `flags` | which files and flags tie an API server to the harness, version by version? |
+//! | `wiring`, `flags`, `wiring_folder` | which files and flags tie an API server to the harness, version by version? |
+//! | `calls` | does it call the harness at all? |
+//! | `foreign`, `relay` | what is made on a cluster of the user's, and how do nodes reach it? |
 //! | `pki`, `access`, `secret` | who may talk to it, and how are keys kept out of sight? |
 //! | `webhook` | what does the API server call? |
 //! | `token`, `identity`, `mapping`, `authenticator`, `sts` | whose is a token? |
@@ -30,18 +32,22 @@ mod access;
 mod access_review;
 mod audit;
 mod authenticator;
+mod calls;
 mod certificates;
 mod container;
 mod controllers;
 mod error;
 mod flags;
+mod foreign;
 mod identity;
 mod mapping;
+pub mod needs;
 mod observer;
 pub mod pki;
 mod plane;
 mod pod;
 mod provider;
+mod relay;
 mod request;
 pub mod secret;
 mod start;
@@ -53,11 +59,13 @@ mod testing;
 mod token;
 mod webhook;
 mod wiring;
+mod wiring_folder;
 
 pub use error::ClusterError;
 pub use plane::ControlPlane;
-pub use provider::{K3s, Kind, KindProgram, Local, Provider, Running, Site};
+pub use provider::{External, ExternalSettings, K3s, Kind, KindProgram, Local, Provider, Running, Site};
 pub use stopwatch::{StartTime, Stopwatch};
 pub use sts::{Caller, SecurityTokens, StsRefused};
 pub use tenants::{ClusterEvent, ClusterFact, Tenant};
 pub use wiring::Wiring;
+pub use wiring_folder::WiringFolder;

@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt as _};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::PodResult;
-use nodejoin_core::plan::PodPlan;
+use nodejoin_core::plan::{Plan, PodPlan};
 use nodejoin_core::time_factor::TimeFactor;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -26,6 +26,8 @@ use crate::access::Access;
 use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
+use crate::foreign::{self, Foreign};
+use crate::needs::{self, Lack};
 use crate::pod;
 use crate::stopwatch::StartTime;
 use crate::tenants::{Admitted, Tenant, Tenants, lock};
@@ -52,6 +54,8 @@ pub(crate) struct Parts {
     pub(crate) access: Access,
     pub(crate) time_factor: TimeFactor,
     pub(crate) container: Container,
+    pub(crate) foreign: Option<Foreign>,
+    pub(crate) lacks: Vec<Lack>,
     pub(crate) tenants: Arc<Tenants>,
     pub(crate) certificates: Arc<Certificates>,
     pub(crate) aws_auth: AwsAuthOwner,
@@ -176,30 +180,60 @@ impl ControlPlane {
         self.parts.container.logs().await
     }
 
-    /// Waits until its container has ended, which it does not by itself.
-    pub async fn ended(&self) -> ClusterError {
-        let lines = self.parts.container.ended().await;
-        ClusterError::Ended {
-            phase: "nodes joined",
-            lines,
-        }
-    }
-
-    /// The id of its container.
+    /// The id of its container, where it runs in one of the harness's.
     #[must_use]
-    pub fn container_id(&self) -> &str {
+    pub fn container_id(&self) -> Option<&str> {
         self.parts.container.id()
     }
 
-    /// Ends the controllers and the webhooks, and raises the panic of any. The container is the run's to remove.
+    /// What this control plane is not wired to; empty for those that the harness starts.
+    #[must_use]
+    pub fn lacks(&self) -> &[Lack] {
+        &self.parts.lacks
+    }
+
+    /// Why a scenario cannot be told passed or failed here; `None` where it can.
+    pub async fn not_for(&self, plan: &Plan) -> Option<String> {
+        self.parts.foreign.as_ref()?;
+        if let Some(reason) = needs::lacking(plan, &self.parts.lacks) {
+            return Some(reason);
+        }
+        let host = plan.cluster.endpoint_host(&plan.region);
+        let served = foreign::serves(self.endpoint, &host, &self.ca_pem).await;
+        let (_, wildcard) = host.split_once('.')?;
+        served.err().map(|error| {
+            format!(
+                "nodes ask for `https://{host}`, and the API server's certificate is not for that name ({error}): add `*.{wildcard}` \
+                 to its names, or a certificate with it by `--tls-sni-cert-key`"
+            )
+        })
+    }
+
+    /// Waits until the API server is gone, which it should not be before the run's end.
+    pub async fn ended(&self) -> ClusterError {
+        match &self.parts.foreign {
+            Some(foreign) => foreign.gone().await,
+            None => ClusterError::Ended {
+                phase: "nodes joined",
+                lines: self.parts.container.ended().await,
+            },
+        }
+    }
+
+    /// Ends the controllers and the webhooks, and raises the panic of any. The container is the run's to remove; what was made
+    /// on a cluster of the user's is removed here, and what could not be is returned.
     ///
     /// # Panics
     /// When a controller has panicked.
-    pub async fn shut_down(&self) {
+    pub async fn shut_down(&self) -> Vec<String> {
         self.parts.cancel.cancel();
         let mut tasks = std::mem::take(&mut *lock(&self.parts.tasks));
         while let Some(ended) = tasks.join_next().await {
             raise(ended);
+        }
+        match &self.parts.foreign {
+            Some(foreign) => foreign.clean_up().await,
+            None => Vec::new(),
         }
     }
 

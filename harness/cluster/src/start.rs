@@ -5,7 +5,7 @@
 //!   harness (some ms)           the programs' own time            harness (some ms)
 //! ```
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::{Run, RunNetwork};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,10 +23,12 @@ use crate::ClusterError;
 use crate::access::await_ready;
 use crate::audit::AuditLog;
 use crate::authenticator::Authenticator;
+use crate::calls::Calls;
 use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
 use crate::controllers::{cloud_node, mapping, pod_cidr, rbac, serving};
+use crate::foreign::{self, Foreign};
 use crate::mapping::AwsAuth;
 use crate::observer;
 use crate::pki::Pki;
@@ -50,7 +53,7 @@ impl ControlPlane {
         tokens: impl SecurityTokens,
     ) -> Result<Self, ClusterError> {
         let mut times = Stopwatch::start();
-        let prepared = Prepared::new(network.gateway, Arc::new(tokens)).await?;
+        let prepared = Prepared::new(provider, network.gateway, Arc::new(tokens)).await?;
         times.lap("certificates and webhooks", false);
         let site = Site { run, network };
         let running = provider.start(&site, &prepared.wiring, &mut times).await?;
@@ -66,16 +69,31 @@ struct Prepared {
     mapping: (watch::Sender<AwsAuth>, watch::Receiver<AwsAuth>),
     tasks: JoinSet<()>,
     cancel: CancellationToken,
+    calls: Arc<Calls>,
 }
 
 impl Prepared {
-    /// Makes the PKI and takes the webhooks' port on the network's gateway address.
-    async fn new(gateway: Ipv4Addr, tokens: Arc<dyn SecurityTokens>) -> Result<Self, ClusterError> {
+    /// Makes the PKI and takes the webhooks' port: on the network's gateway address, or where an API server was told.
+    async fn new(
+        provider: &dyn Provider,
+        gateway: Ipv4Addr,
+        tokens: Arc<dyn SecurityTokens>,
+    ) -> Result<Self, ClusterError> {
         let pki = Pki::generate()?;
-        let webhooks = Bound::bind(IpAddr::V4(gateway), &pki.webhooks).await?;
+        // As hard to guess as a key, of which it is the digest.
+        let word = hex::encode(Sha256::digest(pki.service_account_key.reveal()));
+        let calls = Arc::new(Calls::listen(word));
+        let wiring = match provider.webhooks() {
+            Some(folder) => folder.wiring(pki)?,
+            None => Wiring {
+                webhooks: SocketAddrV4::new(gateway, 0).into(),
+                pki,
+            },
+        };
+        let webhooks = Bound::bind(wiring.webhooks, &wiring.pki.webhooks).await?;
         let wiring = Wiring {
             webhooks: webhooks.address,
-            pki,
+            ..wiring
         };
         let tenants = Arc::new(Tenants::default());
         let certificates = Arc::new(Certificates::new(Arc::clone(&tenants)));
@@ -83,7 +101,12 @@ impl Prepared {
         let authenticator = Authenticator::new(tokens, Arc::clone(&tenants), mapping.1.clone());
         let audit = AuditLog::new(Arc::clone(&tenants), Arc::clone(&certificates));
         let (mut tasks, cancel) = (JoinSet::new(), CancellationToken::new());
-        tasks.spawn(webhooks.serve(Arc::new(Handlers { authenticator, audit }), cancel.clone()));
+        let handlers = Handlers {
+            authenticator,
+            audit,
+            calls: Arc::clone(&calls),
+        };
+        tasks.spawn(webhooks.serve(Arc::new(handlers), cancel.clone()));
         Ok(Self {
             wiring,
             tenants,
@@ -91,11 +114,31 @@ impl Prepared {
             mapping,
             tasks,
             cancel,
+            calls,
         })
     }
 
-    /// Waits for the programs, lays EKS' own objects down and starts its controllers.
+    /// Makes an API server a control plane. On a cluster of the user's nothing stays of an attempt that fails.
     async fn attach(
+        self,
+        running: Running,
+        times: Stopwatch,
+        time_factor: TimeFactor,
+    ) -> Result<ControlPlane, ClusterError> {
+        let foreign = running.foreign.clone();
+        let cancel = self.cancel.clone();
+        let attached = self.attach_to(running, times, time_factor).await;
+        if let (Err(_), Some(foreign)) = (&attached, foreign) {
+            cancel.cancel();
+            for left in foreign.clean_up().await {
+                tracing::warn!(left, "left behind");
+            }
+        }
+        attached
+    }
+
+    /// Waits for the programs, lays EKS' own objects down and starts its controllers.
+    async fn attach_to(
         self,
         running: Running,
         mut times: Stopwatch,
@@ -108,6 +151,8 @@ impl Prepared {
             container,
             node_labels,
             holds,
+            foreign,
+            relay,
         } = running;
         let other_ca_pem = self.wiring.pki.other.pem().to_owned();
         let access = access.with_time_factor(time_factor);
@@ -119,16 +164,23 @@ impl Prepared {
             .apiserver_version()
             .await
             .map_err(ClusterError::api("read the API server's version"))?;
-        rbac::apply(&client).await?;
+        match &foreign {
+            Some(foreign) => foreign.lay_down().await?,
+            None => rbac::apply(&client).await?,
+        }
         let aws_auth = AwsAuthOwner::new(
             access.user(rbac::NODE_MANAGER).await?,
             self.mapping.1,
             time_factor,
-        );
+        )
+        .with_label(foreign.as_ref().map(Foreign::label));
         let mut controllers = Controllers {
             tasks: self.tasks,
             cancel: self.cancel.clone(),
         };
+        if let Some(relay) = relay {
+            controllers.tasks.spawn(relay.run(self.cancel.clone()));
+        }
         let tenants = || Arc::clone(&self.tenants);
         controllers.start(mapping::run(
             access.user(rbac::AUTHENTICATOR).await?,
@@ -153,11 +205,17 @@ impl Prepared {
         times.lap("RBAC, aws-auth and controllers", false);
         default_service_account(&client, ready_limit).await?;
         times.lap("kube-controller-manager", true);
+        let lacks = match &foreign {
+            Some(_) => foreign::lacks(Foreign::hear(&access, &self.calls, time_factor).await),
+            None => Vec::new(),
+        };
         let parts = Parts {
             client,
             access,
             time_factor,
             container,
+            foreign,
+            lacks,
             tenants: self.tenants,
             certificates: self.certificates,
             aws_auth,

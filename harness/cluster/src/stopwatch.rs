@@ -21,7 +21,9 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    pub(crate) fn start() -> Self {
+    /// Starts it.
+    #[must_use]
+    pub fn start() -> Self {
         Self {
             last: Instant::now(),
             laps: Vec::new(),

@@ -11,7 +11,7 @@
 //! address of the run's network only; whoever can reach that can ask it about tokens, and learns nothing else.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -31,8 +31,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::ClusterError;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, EventList};
 use crate::authenticator::{Authenticator, Decision};
+use crate::calls::Calls;
 use crate::pki::{Authority, Identity};
 
 /// The webhooks' socket, bound and not yet served: the API server's files need its address.
@@ -46,6 +47,7 @@ pub(crate) struct Bound {
 pub(crate) struct Handlers {
     pub(crate) authenticator: Authenticator,
     pub(crate) audit: AuditLog,
+    pub(crate) calls: Arc<Calls>,
 }
 
 #[derive(Deserialize)]
@@ -62,10 +64,11 @@ struct TokenReviewSpec {
 }
 
 impl Bound {
-    /// Takes a free port on this address.
-    pub(crate) async fn bind(ip: IpAddr, authority: &Authority) -> Result<Self, ClusterError> {
+    /// Takes this port of this address; 0 is a free one.
+    pub(crate) async fn bind(address: SocketAddr, authority: &Authority) -> Result<Self, ClusterError> {
+        let ip = address.ip();
         let failed = |source| ClusterError::Listen { address: ip, source };
-        let listener = TcpListener::bind((ip, 0)).await.map_err(failed)?;
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let identity = authority.serving("nodejoin-webhooks", &[ip.to_string()])?;
         Ok(Self {
@@ -129,6 +132,7 @@ impl Handlers {
                 "expected a request body to be a TokenReview",
             );
         };
+        self.calls.note_token(&review.spec.token);
         let (code, status) = match self.authenticator.decide(&review.spec.token).await {
             Decision::Accepted(user) => (StatusCode::OK, json!({ "authenticated": true, "user": user })),
             Decision::Refused => (StatusCode::FORBIDDEN, json!({ "authenticated": false })),
@@ -145,8 +149,9 @@ impl Handlers {
     }
 
     async fn audit(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        match body(request).await {
+        match body::<EventList>(request).await {
             Some(events) => {
+                events.uris().for_each(|uri| self.calls.note_request(uri));
                 self.audit.take(events);
                 json_response(StatusCode::OK, &json!({}))
             }

@@ -62,6 +62,11 @@ impl Ground {
                 .map(|part| (part.phase.to_owned(), part.took.as_secs_f64()))
                 .collect(),
         });
+        for lack in control_plane.lacks() {
+            events.send(RunEvent::Warning {
+                text: format!("the control plane lacks {}: {}", lack.need, lack.why),
+            });
+        }
         Ok(Self {
             network,
             fakes,
@@ -71,9 +76,11 @@ impl Ground {
     }
 
     /// Ends the tasks of this process; containers and networks are the run's to remove.
-    pub(crate) async fn shut_down(self) {
-        self.control_plane.shut_down().await;
+    /// Gives what is left on a cluster that is not the harness's.
+    pub(crate) async fn shut_down(self) -> Vec<String> {
+        let left = self.control_plane.shut_down().await;
         self.fakes.shut_down().await;
+        left
     }
 }
 

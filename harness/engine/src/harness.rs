@@ -84,17 +84,20 @@ impl Harness {
 
     /// Ends this process' tasks, then removes everything the run made, in reverse.
     pub async fn tear_down(self) -> TearDown {
+        let mut left = Vec::new();
         let grounds = self.grounds.into_inner().unwrap_or_else(PoisonError::into_inner);
         for started in grounds.into_values() {
             let ground = started.get().and_then(|started| started.as_ref().ok()).cloned();
             drop(started);
             if let Some(ground) = ground.and_then(Arc::into_inner) {
-                ground.shut_down().await;
+                left.extend(ground.shut_down().await);
             }
         }
         // Only where it is empty: where every scenario passed, or none kept evidence.
         let _ = std::fs::remove_dir(&self.folder);
-        self.run.tear_down().await
+        let mut torn_down = self.run.tear_down().await;
+        torn_down.left.extend(left);
+        torn_down
     }
 
     /// The network and the control plane that the plan wants, with everything on them.
@@ -119,7 +122,9 @@ impl Harness {
     /// Lets a node and what it stands on stay after the run, and says how to get in.
     pub(crate) async fn keep(&self, ground: &Ground, node: &Node) -> Result<Vec<String>, EngineError> {
         let name = self.run.keep(&node.id).await?;
-        self.run.keep(ground.control_plane.container_id()).await?;
+        if let Some(container) = ground.control_plane.container_id() {
+            self.run.keep(container).await?;
+        }
         let kubeconfig = self.folder.join("kubeconfig");
         write_private(&kubeconfig, &ground.control_plane.kubeconfig())?;
         Ok(vec![
@@ -170,7 +175,7 @@ impl Harness {
                 let image = self.images_of(asked).kind_node().await?;
                 Ok(Box::new(Kind::new(program, image, &settings.cache)))
             }
-            ProviderName::External => Err(EngineError::NoProvider { name }),
+            ProviderName::External => self.external(),
         }
     }
 

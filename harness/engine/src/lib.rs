@@ -33,5 +33,6 @@ mod tenancy;
 pub use error::EngineError;
 pub use events::Events;
 pub use harness::{Harness, new_run_id};
+pub use nodejoin_cluster::{ClusterError, ExternalSettings, WiringFolder};
 pub use runner::{count, run_all};
 pub use settings::{Keep, Settings};

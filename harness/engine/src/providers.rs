@@ -1,6 +1,6 @@
 //! Providers that are not made from images of our own alone: what they need, and what is said where it cannot be had.
 
-use nodejoin_cluster::{K3s, Provider};
+use nodejoin_cluster::{External, K3s, Provider};
 use nodejoin_core::kubernetes::VersionAsk;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{DockerError, ImageRef};
@@ -21,6 +21,19 @@ impl Harness {
         let image = images.k3s(wanted.unwrap_or(&node.kubernetes)).await;
         let image = image.map_err(|error| unavailable(ProviderName::K3s, error))?;
         Ok(Box::new(K3s::new(image)))
+    }
+
+    /// The cluster of the user's kubeconfig.
+    pub(crate) fn external(&self) -> Result<Box<dyn Provider>, EngineError> {
+        let settings = self.settings.external.clone();
+        if settings.kubeconfig.is_empty() {
+            return Err(EngineError::Unavailable {
+                name: ProviderName::External,
+                reason: "no kubeconfig was given".to_owned(),
+                hint: "name a file with `--kubeconfig` or KUBECONFIG".to_owned(),
+            });
+        }
+        Ok(Box::new(External::new(settings)?))
     }
 }
 

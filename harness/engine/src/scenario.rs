@@ -60,6 +60,9 @@ pub(crate) async fn run(
         Prepared::Skipped(reason) => return Ok(Ended::bare(Outcome::Skipped(reason))),
         Prepared::Unavailable(outcome) => return Ok(Ended::bare(outcome)),
     };
+    if let Some(reason) = ground.control_plane.not_for(plan).await {
+        return Ok(Ended::bare(Outcome::Skipped(reason)));
+    }
     harness.events.send(RunEvent::ScenarioStarted {
         scenario: plan.id.clone(),
         name: plan.name.clone(),

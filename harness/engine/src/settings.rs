@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use nodejoin_cluster::ExternalSettings;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::require::Require;
 use nodejoin_core::shard::Shard;
@@ -16,6 +17,8 @@ pub struct Settings {
     pub control_plane: Option<ProviderName>,
     /// Control planes that must be there: without one of them its scenarios are not skipped but errored.
     pub require: Require,
+    /// The cluster of the provider `external`.
+    pub external: ExternalSettings,
     /// The folder in which each run makes a folder of its own.
     pub artifacts: PathBuf,
     /// How many scenarios run at once.

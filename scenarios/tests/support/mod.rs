@@ -25,6 +25,7 @@ pub(crate) fn settings(provider: ProviderName) -> Settings {
         images: ImageSettings::from_lookup(|name| std::env::var(name).ok()),
         control_plane: Some(provider),
         require: Default::default(),
+        external: Default::default(),
         artifacts: Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nodejoin"),
         jobs: 1,
         keep: Keep::Never,
@@ -40,6 +41,36 @@ pub(crate) fn plan(id: &str) -> Plan {
     let mut plans = scenario::load_all(&found, &disk).unwrap();
     plans.retain(|plan| plan.id.as_str() == id);
     plans.pop().unwrap_or_else(|| panic!("no scenario `{id}`"))
+}
+
+/// Runs one plan, and kills the control plane's container as soon as the plan's node is asked for.
+pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -> Ran {
+    let engine = Engine::connect().await.unwrap();
+    let (events, mut stream) = Events::stream();
+    let id = new_run_id();
+    let harness = Harness::new(engine.clone(), id.clone(), settings, events);
+    let cancel = CancellationToken::new();
+    let kill = async {
+        while let Some(event) = stream.recv().await {
+            if matches!(event, RunEvent::ScenarioStarted { .. }) {
+                // Numbers count what the run made; the network is the first.
+                let names = (1..5).map(|number| format!("nodejoin-{id}-control-plane-{number}"));
+                let mut killed = 0;
+                for name in names {
+                    let ended = engine.exec(&name, &["kill", "-TERM", "1"]).await;
+                    killed += usize::from(ended.is_ok_and(|ended| ended.is_success()));
+                }
+                assert_eq!(killed, 1, "there is one control plane");
+                break;
+            }
+        }
+    };
+    let (verdict, ()) = tokio::join!(harness.run(plan, &cancel), kill);
+    Ran {
+        verdicts: vec![verdict],
+        events: Vec::new(),
+        left: harness.tear_down().await.left,
+    }
 }
 
 /// Runs the plans at once, as far as they do not claim the same names, and removes everything.

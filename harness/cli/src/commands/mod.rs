@@ -5,6 +5,7 @@ mod images;
 mod inspect;
 mod run;
 mod sweep;
+mod wiring;
 
 use nodejoin_core::exit_code::ExitCode;
 
@@ -14,12 +15,13 @@ use crate::args::{Args, Command};
 pub(crate) async fn dispatch(args: Args) -> ExitCode {
     let factor = args.time_factor;
     match args.command {
-        Command::Run(args) => run::run(args, factor).await,
+        Command::Run(args) => run::run(*args, factor).await,
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),
         Command::Schema => inspect::schema(),
         Command::Images(args) => images::images(args, factor).await,
         Command::Doctor => doctor::doctor(factor).await,
         Command::Sweep(args) => sweep::sweep(&args, factor).await,
+        Command::Wiring(args) => wiring::wiring(&args),
     }
 }

@@ -9,11 +9,11 @@ use nodejoin_core::problem::ScenarioError;
 use nodejoin_core::settings_file::{KeepWhen, SettingsFile};
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
-use nodejoin_engine::{Events, Harness, Settings, new_run_id, run_all};
+use nodejoin_engine::{Events, ExternalSettings, Harness, Settings, new_run_id, run_all};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Keep, Run};
+use crate::args::{ExternalArgs, Keep, Run};
 use crate::commands::inspect;
 use crate::edge;
 use crate::reports::{Github, Reports};
@@ -122,6 +122,7 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
         images: edge::image_settings(),
         control_plane: args.control_plane.or(file.control_plane),
         require: args.require.clone(),
+        external: external(&args.external),
         artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
         jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
         keep,
@@ -131,6 +132,17 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
 
 /// Where evidence goes when nobody says otherwise.
 const ARTIFACTS: &str = "target/nodejoin";
+
+/// Flags go before the environment.
+fn external(args: &ExternalArgs) -> ExternalSettings {
+    let set = ExternalSettings::from_lookup(|name| std::env::var(name).ok());
+    ExternalSettings {
+        kubeconfig: args.kubeconfig.clone().map_or(set.kubeconfig, |file| vec![file]),
+        context: args.context.clone().or(set.context),
+        allow_remote: args.allow_remote || set.allow_remote,
+        wiring: args.wiring.clone().or(set.wiring),
+    }
+}
 
 /// Says once that the run is ending: removing what it made can take a moment.
 fn tell_of_cancelling(cancel: &CancellationToken, events: &Events) -> JoinHandle<()> {

@@ -17,6 +17,14 @@ pub(crate) const NODE_MANAGER: &str = "eks:node-manager";
 /// User that reads `aws-auth` for the authenticator.
 pub(crate) const AUTHENTICATOR: &str = "eks:authenticator";
 
+/// All of them.
+pub(crate) const USERS: &[&str] = &[
+    CERTIFICATE_CONTROLLER,
+    CLOUD_CONTROLLER,
+    NODE_MANAGER,
+    AUTHENTICATOR,
+];
+
 /// Lays all of it down; what is there already is brought into this form.
 pub(crate) async fn apply(client: &Client) -> Result<(), ClusterError> {
     // A binding may come before its role, so that none has to wait for another.
@@ -25,6 +33,15 @@ pub(crate) async fn apply(client: &Client) -> Result<(), ClusterError> {
 }
 
 async fn apply_one(client: &Client, object: Value) -> Result<(), ClusterError> {
+    let (api, name, what) = api_of(client, &object);
+    let params = PatchParams::apply("nodejoin").force();
+    let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
+    applied.map_err(ClusterError::api(format!("lay down {what}")))?;
+    Ok(())
+}
+
+/// Where an object stands, its name, and what people call it.
+pub(crate) fn api_of(client: &Client, object: &Value) -> (Api<DynamicObject>, String, String) {
     let field = |pointer: &str| {
         object
             .pointer(pointer)
@@ -42,18 +59,12 @@ async fn apply_one(client: &Client, object: Value) -> Result<(), ClusterError> {
         "" => Api::all_with(client.clone(), &resource),
         namespace => Api::namespaced_with(client.clone(), namespace, &resource),
     };
-    let applied = api
-        .patch(
-            &name,
-            &PatchParams::apply("nodejoin").force(),
-            &Patch::Apply(&object),
-        )
-        .await;
-    applied.map_err(ClusterError::api(format!("lay down {kind} `{name}`")))?;
-    Ok(())
+    let what = format!("{kind} `{name}`");
+    (api, name, what)
 }
 
-fn objects() -> Vec<Value> {
+/// Roles go before what binds them.
+pub(crate) fn objects() -> Vec<Value> {
     let csrs = |resource: &str, verbs: &[&str]| rule("certificates.k8s.io", resource, verbs);
     let mut objects = vec![
         cluster_role(

@@ -6,7 +6,9 @@
 //! | [`Local`] | in a container of the harness's own |
 //! | [`K3s`] | in a container of k3s |
 //! | [`Kind`] | in the node of a cluster that the program `kind` makes |
+//! | [`External`] | wherever the user's kubeconfig leads |
 
+mod external;
 mod k3s;
 mod kind;
 mod local;
@@ -22,9 +24,13 @@ use nodejoin_docker::{Run, RunNetwork};
 use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
+use crate::foreign::Foreign;
+use crate::relay::Relay;
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
+use crate::wiring_folder::WiringFolder;
 
+pub use external::{External, ExternalSettings};
 pub use k3s::K3s;
 pub use kind::{Kind, KindProgram};
 pub use local::Local;
@@ -42,6 +48,11 @@ pub trait Provider: std::fmt::Debug + Send + Sync {
     /// Whether its network may be one that reaches nothing else. Nodes are confined in either case, by their own rules.
     fn may_be_internal(&self) -> bool {
         true
+    }
+
+    /// The files that its API server was given before, where the harness does not start it; the webhooks listen where they say.
+    fn webhooks(&self) -> Option<&WiringFolder> {
+        None
     }
 
     /// Starts an API server that is told what the wiring says. It need not answer yet when this returns.
@@ -78,4 +89,16 @@ pub struct Running {
     pub(crate) node_labels: HashMap<String, String>,
     /// What must stay as long as it runs.
     pub(crate) holds: Option<Box<dyn Any + Send + Sync>>,
+    /// Where it is the user's: what is made there must go again.
+    pub(crate) foreign: Option<Foreign>,
+    /// Where nodes do not reach it by themselves.
+    pub(crate) relay: Option<Relay>,
+}
+
+impl Running {
+    /// A kubeconfig with every right. It holds a key.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        self.access.kubeconfig()
+    }
 }

@@ -173,6 +173,8 @@ impl Kind {
                 ("io.x-k8s.kind.role".to_owned(), "worker".to_owned()),
             ]),
             holds: Some(Box::new(folder)),
+            foreign: None,
+            relay: None,
         })
     }
 }

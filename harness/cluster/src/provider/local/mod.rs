@@ -74,6 +74,8 @@ impl Local {
             container: Container::new(site.run.clone(), started.id),
             node_labels: HashMap::new(),
             holds: None,
+            foreign: None,
+            relay: None,
         })
     }
 }
