@@ -92,13 +92,17 @@ fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
     let run = while_kind_works(folder.path());
     let id = run.id.clone();
     let _alone = alone();
+    assert!(is_at_work(&id), "kind has ended before it could be left alone");
     run.signal("KILL");
     assert_eq!(run.end(END).code, None);
     assert!(
         !files_of(&id).is_empty(),
         "the cluster has files as long as it is there"
     );
-    // kind itself goes on for a while, until it finds its node gone.
+    wait_for("the end of kind, which the killed run had started", END, || {
+        !is_at_work(&id)
+    });
+    // The engine may still be making what kind had asked it for.
     wait_for("a sweep that leaves nothing", END, || {
         sweep(&[]);
         of_run(&id).is_empty()
@@ -133,6 +137,14 @@ fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
         "{told}"
     );
     assert_eq!(of_run(&id), Vec::<String>::new());
+}
+
+/// Whether a kind makes a cluster for this run.
+fn is_at_work(run: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    let mut lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.any(|line| line.contains("create cluster") && line.contains(run))
 }
 
 /// The files of a run's clusters in the cache folder.

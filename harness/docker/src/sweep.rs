@@ -112,9 +112,10 @@ impl Object {
 
     async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
         match self.kind {
+            // The container last: as long as it is there, the next sweep knows of the folder.
             Kind::Container => {
-                remove_container(engine.docker(), &self.id).await?;
-                self.remove_folder(engine)
+                self.remove_folder(engine)?;
+                remove_container(engine.docker(), &self.id).await
             }
             Kind::Network => remove_network(engine.docker(), &self.id).await,
             Kind::Volume => remove_volume(engine.docker(), &self.id).await,

@@ -21,7 +21,7 @@ pub(crate) struct KindCommand {
 impl KindCommand {
     /// kind for this cluster, with its output to this file.
     pub(crate) fn new(program: &Path, cluster: &str, log: PathBuf) -> Self {
-        let mut command = Command::new(program);
+        let mut command = dying_with_parent(program);
         // A proxy is for the engine that pulls images; nodes would ask it for each other.
         for name in PROXIES {
             command.env_remove(name).env_remove(name.to_lowercase());
@@ -107,6 +107,21 @@ impl KindCommand {
             log: self.log.clone(),
             lines: lines[lines.len().saturating_sub(LAST_LINES)..].join("\n"),
         }
+    }
+}
+
+/// The program, so that it does not outlive a harness that is killed: it would go on writing where a sweep removes. A host without
+/// setpriv (util-linux) has kind end by itself, once it finds its node gone.
+fn dying_with_parent(program: &Path) -> Command {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).map(|folder| folder.join("setpriv"));
+    match found.into_iter().find(|path| path.is_file()) {
+        Some(setpriv) => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL"]).arg(program);
+            command
+        }
+        None => Command::new(program),
     }
 }
 
