@@ -164,9 +164,10 @@ async fn a_base_that_nobody_waits_for_leaves_no_process() {
     let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
     let events = Events::default();
     let sink = events.clone();
+    let mark = run_id().to_string();
     let settings = ImageSettings {
         // Another mirror is another image, so it is not there; and the registry has no time to answer.
-        debian_mirror: format!("{}/?{}", ImageSettings::DEBIAN_MIRROR, run_id()),
+        debian_mirror: format!("{}/?{mark}", ImageSettings::DEBIAN_MIRROR),
         registry_limit: Duration::ZERO,
         ..ImageSettings::with_cache(cache.path())
     };
@@ -174,7 +175,7 @@ async fn a_base_that_nobody_waits_for_leaves_no_process() {
     let images = Images::new(engine.clone(), settings, progress);
     let build = tokio::spawn(async move { images.base().await });
     let begun = Instant::now();
-    while processes(cache.path()).is_empty() {
+    while processes(&mark).is_empty() {
         assert!(!build.is_finished(), "{:?}", build.await);
         assert!(
             begun.elapsed() < Duration::from_secs(60),
@@ -185,26 +186,24 @@ async fn a_base_that_nobody_waits_for_leaves_no_process() {
     }
     build.abort();
     let begun = Instant::now();
-    while !processes(cache.path()).is_empty() {
+    while !processes(&mark).is_empty() {
         assert!(
             begun.elapsed() < Duration::from_secs(20),
             "still there: {:?}",
-            processes(cache.path())
+            processes(&mark)
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Command lines of processes that name mmdebstrap in a folder.
-fn processes(folder: &Path) -> Vec<String> {
-    let program = folder
-        .join("debian/tree/usr/bin/mmdebstrap")
-        .display()
-        .to_string();
+/// Command lines of every mmdebstrap, unpacked or installed, that was given this mark in its mirror's address.
+fn processes(mark: &str) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(&program)).collect()
+    lines
+        .filter(|line| line.contains("mmdebstrap") && line.contains(mark))
+        .collect()
 }
 
 /// The long way: `cargo test -p nodejoin-docker --test builds -- --ignored`.
