@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
@@ -60,6 +60,26 @@ impl Sweep {
             local: engine.is_local(),
             now: SystemTime::now(),
         };
+        let mut swept = self.round(engine, &judge).await?;
+        // An engine may still be making what a run asked for before it died: that comes to light after a first round, and until
+        // then holds what it stands on.
+        for _ in 0..MORE_ROUNDS {
+            if swept.left.is_empty() {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_ROUNDS).await;
+            let removed = std::mem::take(&mut swept.removed);
+            swept = self.round(engine, &judge).await?;
+            swept.removed.splice(0..0, removed);
+        }
+        let mut stages = Stages::default();
+        stages.remove_all(engine, self.dry_run).await?;
+        swept.removed.extend(stages.removed);
+        Ok(swept)
+    }
+
+    /// Everything that is there now, once.
+    async fn round(self, engine: &Engine, judge: &Judge) -> Result<Swept, DockerError> {
         let mut swept = Swept::default();
         let objects = find(engine).await?;
         for (object, fate) in objects.iter().zip(judge.fates(&objects, self.kept)) {
@@ -73,12 +93,13 @@ impl Sweep {
                 },
             }
         }
-        let mut stages = Stages::default();
-        stages.remove_all(engine, self.dry_run).await?;
-        swept.removed.extend(stages.removed);
         Ok(swept)
     }
 }
+
+/// How often what could not be removed is tried again, and after how long.
+const MORE_ROUNDS: u32 = 10;
+const BETWEEN_ROUNDS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -260,7 +281,6 @@ async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn judge() -> Judge {
         Judge {
