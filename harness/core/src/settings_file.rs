@@ -88,19 +88,21 @@ mod tests {
 
     #[test]
     fn the_nearest_file_counts_and_its_paths_are_relative_to_it() {
-        let files = Memory::default().with("/work/nodejoin.yaml", "jobs: 3\n").with(
-            "/work/repository/nodejoin.yaml",
-            "control_plane: kind\nkeep: on-failure\noverlays: [test/overlay.yaml]\nartifacts_dir: out\n",
-        );
-        let settings = find(Path::new("/work/repository/scenarios/al2"), &files).unwrap();
+        let files = Memory::default()
+            .with("/checkout/nodejoin.yaml", "jobs: 3\n")
+            .with(
+                "/checkout/repository/nodejoin.yaml",
+                "control_plane: kind\nkeep: on-failure\noverlays: [test/overlay.yaml]\nartifacts_dir: out\n",
+            );
+        let settings = find(Path::new("/checkout/repository/scenarios/al2"), &files).unwrap();
         assert_eq!(
             settings,
             SettingsFile {
                 control_plane: Some(ProviderName::Kind),
                 jobs: None,
                 keep: Some(KeepWhen::OnFailure),
-                artifacts_dir: Some("/work/repository/out".into()),
-                overlays: vec!["/work/repository/test/overlay.yaml".into()],
+                artifacts_dir: Some("/checkout/repository/out".into()),
+                overlays: vec!["/checkout/repository/test/overlay.yaml".into()],
             }
         );
         assert_eq!(find(Path::new("/elsewhere"), &files), Ok(SettingsFile::default()));

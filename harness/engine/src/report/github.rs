@@ -239,9 +239,9 @@ pub(crate) mod tests {
             ..
         } = &mut event
         {
-            "/work/repo/./files/boot,strap.sh".clone_into(&mut source.file);
+            "/checkout/./files/boot,strap.sh".clone_into(&mut source.file);
             source.line = Some(12);
-            *evidence = Some(format!("/work/repo/target/nodejoin/abc/{id}"));
+            *evidence = Some(format!("/checkout/target/nodejoin/abc/{id}"));
             verdict.diagnosis = Some(Diagnosis {
                 phase: Some(Phase::Metadata),
                 cause: Cause::ScriptFailed,
@@ -256,8 +256,8 @@ pub(crate) mod tests {
 
     fn checkout() -> Checkout {
         Checkout {
-            workspace: "/work/repo".into(),
-            folder: "/work/repo".into(),
+            workspace: "/checkout".into(),
+            folder: "/checkout".into(),
         }
     }
 
@@ -275,7 +275,7 @@ pub(crate) mod tests {
              : :error::not ours\n                  \
              ## [error]nor this\n        \
              do        mend it\n        \
-             evidence  /work/repo/target/nodejoin/abc/a\n\
+             evidence  /checkout/target/nodejoin/abc/a\n\
              ::endgroup::\n\
              ::error file=files/boot%2Cstrap.sh,line=12,title=failed%3A the node of a joins::stopped after `metadata`: \
              it is 100%25 <b>wrong</b> | `so`%0Aseen: bootstrap.sh, 2.1 s: line 12%0A::error::not ours%0A##[error]nor this\

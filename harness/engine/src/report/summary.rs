@@ -320,7 +320,7 @@ mod tests {
              ::error::not ours\n                  \
              ##[error]nor this\n        \
              do        mend it\n        \
-             evidence  /work/repo/target/nodejoin/abc/refused</pre>\n\
+             evidence  /checkout/target/nodejoin/abc/refused</pre>\n\
              \n\
              </details>\n"
         );
