@@ -34,12 +34,6 @@ pub enum EngineError {
     /// Upstream does not support the node's kubelet with the control plane.
     #[error(transparent)]
     Skew(#[from] nodejoin_core::kubernetes::SkewError),
-    /// The provider is not in this build.
-    #[error("the control plane `{name}` is not in this build")]
-    NoProvider {
-        /// Its name.
-        name: nodejoin_core::plan::ProviderName,
-    },
     /// What a provider is made of is not here. Where nobody requires it, its scenarios are skipped.
     #[error("the control plane `{name}` cannot be had here: {reason}")]
     Unavailable {
@@ -73,7 +67,6 @@ impl EngineError {
             Self::Fakes(error) => error.hint(),
             Self::UserData { source, .. } => Some(source.hint()),
             Self::Skew(error) => Some(error.hint()),
-            Self::NoProvider { .. } => Some("choose `--control-plane local`".to_owned()),
             Self::Unavailable { hint, .. } => Some(hint.clone()),
             Self::Write { .. } => Some("give another folder with `--artifacts-dir`".to_owned()),
         }

@@ -1,5 +1,5 @@
 //! Whatever a client sends, the services answer it and nothing panics: requests made up from arbitrary parts and from parts that
-//! look right. The same entry points are fuzzed, for longer, by `ci/fuzz`.
+//! look right.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod support;
