@@ -314,7 +314,7 @@ pub(crate) mod tests {
         if let RunEvent::ScenarioFinished { source, file, .. } = &mut failed {
             "/elsewhere/x.sh".clone_into(&mut source.file);
             let text = |event_: &RunEvent| event(event_, &checkout()).unwrap();
-            "../repo/scenarios/a.yaml".clone_into(file);
+            "../checkout/scenarios/a.yaml".clone_into(file);
             assert!(text(&failed).contains("\n::error file=scenarios/a.yaml,title="));
         }
         if let RunEvent::ScenarioFinished { file, .. } = &mut failed {
