@@ -277,6 +277,7 @@ fn settings() -> Settings {
         artifacts: artifacts(),
         jobs: 1,
         keep: Keep::Never,
+        bless: false,
         shard: None,
     }
 }

@@ -9,6 +9,8 @@ use nodejoin_core::require::Require;
 use nodejoin_core::shard::Shard;
 use nodejoin_core::time_factor::{NoTimeFactor, TimeFactor};
 
+use crate::aws_args;
+
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
 #[command(name = "nodejoin", version, about, after_help = EXIT_CODES)]
@@ -56,6 +58,9 @@ pub enum Command {
     Doctor,
     /// Remove what runs that are no longer alive left behind
     Sweep(Sweep),
+    /// Serve one account of AWS alone, without Docker and without a cluster
+    #[command(after_help = aws_args::HELP, args_conflicts_with_subcommands = true)]
+    Aws(Box<aws_args::Aws>),
     /// Write files and print flags by which the API server of a cluster of yours asks nodejoin
     Wiring(Wiring),
 }
@@ -76,6 +81,9 @@ pub struct Run {
     #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
           env = "NODEJOIN_KEEP")]
     pub keep: Option<Keep>,
+    /// Write the snapshots (`golden`) of nodes that pass otherwise anew, and say which differed
+    #[arg(long)]
+    pub bless: bool,
     /// Lay the files of this overlay manifest over every node, after the scenario's own
     #[arg(long)]
     pub overlay: Vec<PathBuf>,
@@ -195,6 +203,9 @@ pub struct List {
     /// Scenario files or folders of them
     #[arg(default_value = "scenarios")]
     pub paths: Vec<PathBuf>,
+    /// Print, as a table in Markdown, which facets of a join the scenarios of each folder prove
+    #[arg(long, conflicts_with = "shard")]
+    pub matrix: bool,
     /// Only this share of the scenarios, as `nodejoin run --shard` would run it
     #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
     pub shard: Option<Shard>,

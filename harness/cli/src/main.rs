@@ -1,6 +1,7 @@
 //! `nodejoin`: does a node that boots with this user data join the cluster as the right node, and if not, why not?
 
 mod args;
+mod aws_args;
 #[macro_use]
 mod edge;
 mod commands;

@@ -166,6 +166,7 @@ fn inputs_are_words_and_never_commands() {
         ("filter", "$(touch made)"),
         ("shard", "1/1; touch made"),
         ("kubernetes", "--help"),
+        ("kubelet", "1.20; touch made"),
         ("jobs", "1\npassed=7"),
         ("artifacts-dir", "a\npassed=7"),
         ("binary", "no/such/program"),
@@ -174,6 +175,61 @@ fn inputs_are_words_and_never_commands() {
         assert!(matches!(came.code, Some(2 | 3)), "{name}={value}: {}", came.said);
         assert_ne!(came.outputs["passed"], "7", "{name}={value}");
         assert!(!runner.workspace.path().join("made").exists(), "{name}={value}");
+    }
+}
+
+#[test]
+fn images_that_a_run_made_are_kept_and_taken_by_the_next_one() {
+    let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
+    let calls = runner.workspace.path().join("calls");
+    let docker = format!(
+        "#!/bin/bash\necho \"docker $*\" >> {0}\nif [[ $1 == save ]]; then touch \"$3\"; fi\n",
+        calls.display()
+    );
+    runner.program("docker", &docker);
+    let command = runner.program(
+        "nodejoin",
+        "#!/bin/bash\nif [[ $1 == images ]]; then echo 'nodejoin/node:1  node  current  1 MB'; echo 'nodejoin/node:0  node  stale  1 MB'; fi\n",
+    );
+    let run = |cache| {
+        let _ = std::fs::remove_file(&calls);
+        let came = runner.run(&[("binary", command.to_str().unwrap()), ("cache-images", cache)]);
+        assert_eq!(came.code, Some(0), "{}", came.said);
+        std::fs::read_to_string(&calls).unwrap_or_default()
+    };
+    assert_eq!(run("false"), "");
+    let made = run("true");
+    assert!(made.starts_with("docker save --output "), "{made}");
+    assert!(
+        made.trim().ends_with("nodejoin-images.tar nodejoin/node:1"),
+        "{made}"
+    );
+    assert!(run("true").starts_with("docker load --quiet --input "));
+}
+
+#[test]
+fn a_cache_of_images_that_fails_is_a_warning() {
+    let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
+    runner.program("docker", "#!/bin/bash\ntouch \"$3\"\nexit 1\n");
+    let command = runner.program(
+        "nodejoin",
+        "#!/bin/bash\necho 'nodejoin/node:1  node  current  1 MB'\n",
+    );
+    let inputs = [("binary", command.to_str().unwrap()), ("cache-images", "true")];
+    for _ in 0..2 {
+        let came = runner.run(&inputs);
+        assert_eq!(came.code, Some(0), "{}", came.said);
+        assert!(
+            came.said
+                .contains("::warning title=nodejoin::images could not be written to"),
+            "{}",
+            came.said
+        );
+        assert!(
+            !came.said.contains("taken from"),
+            "a broken file is not kept: {}",
+            came.said
+        );
     }
 }
 
@@ -218,8 +274,11 @@ fn all_shares_together_are_every_scenario_once() {
 
 /// The action, with the command that these tests are of.
 fn run(runner: &Runner, inputs: &[(&str, &str)]) -> Came {
-    let own = ("binary", env!("CARGO_BIN_EXE_nodejoin"));
-    runner.run(&[&[own], inputs].concat())
+    let own = [
+        ("binary", env!("CARGO_BIN_EXE_nodejoin")),
+        ("cache-images", "false"),
+    ];
+    runner.run(&[&own, inputs].concat())
 }
 
 /// A share of two that does not hold a scenario.

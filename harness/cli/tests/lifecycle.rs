@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nodejoin_core::event::RunEvent;
 use nodejoin_core::phase::Phase;
 use support::{
-    END, Ended, FAILS, REGISTERS, Running, alone, both, containers, exit, folder, nodejoin, objects, of_run,
+    END, Ended, REGISTERS, Running, alone, both, containers, exit, folder, nodejoin, objects, of_run,
     on_engine, signal, sweep, wait_for,
 };
 
@@ -189,7 +189,10 @@ fn a_killed_run_is_swept_and_one_beside_it_passes_undisturbed() {
 
 #[test]
 fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
-    let folder = folder(&[("fails.yaml", FAILS)]);
+    let lacks = "expect: { phase: registered, node: { labels: { not: there } } }";
+    let misses = REGISTERS.replace("expect: { phase: registered }", lacks);
+    let misses = format!("{misses}limits: {{ settle_seconds: 0.5 }}\n");
+    let folder = folder(&[("misses.yaml", &misses)]);
     let _alone = alone();
     let run = Running::start(folder.path(), &["--keep=on-failure"]);
     let id = run.id.clone();
@@ -203,7 +206,7 @@ fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
     assert_eq!(ended.code, Some(1), "{}", ended.said);
     assert_eq!(containers(&found.objects), 2, "{kept:?}: {:?}", found.objects);
     assert_eq!(found.host_name.trim(), found.node_name, "{kept:?}");
-    assert!(found.nodes.contains("No resources found"), "{}", found.nodes);
+    assert!(found.nodes.contains(&found.node_name), "{}", found.nodes);
     for object in &found.objects {
         let line = format!("kept, `--kept` removes it: {}", object.replace(" /", " "));
         assert!(

@@ -291,6 +291,21 @@ fn scenarios_are_listed_for_each_version_with_why_they_are_not_for_it() {
     assert!(older.starts_with("old ") && !older.contains("skipped"), "{older}");
 }
 
+/// The table of the README is what the command prints above the names.
+#[test]
+fn the_readme_shows_the_matrix_that_is_printed() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let printed = nodejoin(&repository, &["list", "--matrix", "scenarios"]).stdout;
+    let printed = String::from_utf8(printed).unwrap();
+    let (table, names) = printed.split_once("\n\n").unwrap();
+    assert!(names.contains("- `managed-node-group`: 1 joins"), "{names}");
+    let readme = std::fs::read_to_string(repository.join("README.md")).unwrap();
+    assert!(
+        readme.contains(table),
+        "put this into README.md, in place of the table that is there:\n{table}"
+    );
+}
+
 #[test]
 fn the_schema_that_editors_read_is_the_one_that_is_printed() {
     let printed = nodejoin(Path::new("."), &["schema"]).stdout;

@@ -146,17 +146,21 @@ fn no_client(user: &str) -> impl FnOnce(kube::Error) -> ClusterError {
 
 /// A kubeconfig with one user, who shows a client certificate.
 pub(crate) fn kubeconfig(server: &str, ca: &str, user: &Identity) -> String {
-    let base64 = |text: &str| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: nodejoin\n\
          contexts:\n- name: nodejoin\n  context: {{ cluster: nodejoin, user: nodejoin }}\n\
          clusters:\n- name: nodejoin\n  cluster:\n    server: {server}\n    tls-server-name: {SERVER_NAME}\n    \
          certificate-authority-data: {}\n\
          users:\n- name: nodejoin\n  user:\n    client-certificate-data: {}\n    client-key-data: {}\n",
-        base64(ca),
-        base64(&user.certificate),
-        base64(user.key.reveal()),
+        encoded(ca),
+        encoded(&user.certificate),
+        encoded(user.key.reveal()),
     )
+}
+
+/// A text in base64, as kubeconfigs and Secrets have it.
+pub(crate) fn encoded(text: &str) -> String {
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text)
 }
 
 /// Asks until the API server says it is ready, and says when that was.

@@ -1,26 +1,30 @@
 //! The API server's audit log, as its webhook sends it: decoding, and whose a request is.
 //!
-//! Objects are kept for Nodes and certificate signing requests only; no other object is held or passed on, and tokens
-//! are never in the log (token reviews are logged without their bodies).
+//! Objects are kept for Nodes and certificate signing requests only, and of `aws-auth` the ARNs; no other object is held or
+//! passed on, and tokens are never in the log (token reviews are logged without their bodies).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use nodejoin_core::observation::Audit;
+use nodejoin_core::observation::{Audit, MappingWrite};
 use serde::Deserialize;
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::certificates::Certificates;
-use crate::tenants::{Admitted, ClusterFact, Tenants};
+use crate::controllers::aws_auth::{NAME, NAMESPACE};
+use crate::mapping::AwsAuth;
+use crate::tenants::{Admitted, ClusterFact, Tenants, lock};
 
 /// Takes the audit log in and tells each tenant what is its own.
 pub(crate) struct AuditLog {
     tenants: Arc<Tenants>,
     certificates: Arc<Certificates>,
+    /// The ARNs that stood in `aws-auth` after the last write of it.
+    mapped: Mutex<Vec<String>>,
 }
 
 /// `audit.k8s.io/v1` `EventList`.
@@ -91,12 +95,14 @@ impl AuditLog {
         Self {
             tenants,
             certificates,
+            mapped: Mutex::default(),
         }
     }
 
     pub(crate) fn take(&self, events: EventList) {
         for event in events.items.into_iter().filter(Event::is_the_outcome) {
             self.note_decision(&event);
+            self.note_mapping(&event);
             if let Some(tenant) = self.tenant_of(&event) {
                 tenant.tell(event.at(), ClusterFact::Audit(event.into_audit()));
             }
@@ -111,6 +117,29 @@ impl AuditLog {
         let is_decision = object.resource == CSRS && object.subresource.as_deref() == Some("approval");
         if let (true, 200..300, Some(name)) = (is_decision, event.code(), &object.name) {
             self.certificates.decided(name, &event.user().username);
+        }
+    }
+
+    /// Who added rows to `aws-auth`, for the tenants whose rows these are. Everybody writes the ConfigMap as a whole, so what was
+    /// added is told by what stood there before.
+    fn note_mapping(&self, event: &Event) {
+        let Some(now) = event.mapped() else { return };
+        let mut before = std::mem::replace(&mut *lock(&self.mapped), now.clone());
+        let mut added = now;
+        added.retain(|arn| match before.iter().position(|known| known == arn) {
+            Some(known) => {
+                before.swap_remove(known);
+                false
+            }
+            None => true,
+        });
+        for tenant in self.tenants.mapping(&added) {
+            let write = MappingWrite {
+                verb: event.verb.clone(),
+                username: event.user().username.clone(),
+                added: tenant.own_rows(&added),
+            };
+            tenant.tell(event.at(), ClusterFact::Mapping(write));
         }
     }
 
@@ -161,6 +190,21 @@ impl Event {
 
     fn code(&self) -> u16 {
         self.response_status.as_ref().map_or(0, |status| status.code)
+    }
+
+    /// The ARNs of `aws-auth` after a write of it.
+    fn mapped(&self) -> Option<Vec<String>> {
+        let object = self.object_ref.as_ref()?;
+        let is_map = object.resource == "configmaps"
+            && object.name.as_deref() == Some(NAME)
+            && object.namespace.as_deref() == Some(NAMESPACE);
+        let is_write = matches!(self.verb.as_str(), "create" | "update" | "patch");
+        if !is_map || !is_write || !(200..300).contains(&self.code()) {
+            return None;
+        }
+        let data = self.response_object.as_ref()?.get("data").cloned();
+        let data = serde_json::from_value(data.unwrap_or_default()).unwrap_or_default();
+        Some(AwsAuth::parse(&data).role_arns())
     }
 
     /// On whose behalf the request was made.
@@ -312,6 +356,37 @@ mod tests {
         let mut secret = create(201);
         secret["objectRef"]["resource"] = json!("secrets");
         assert_eq!(event(secret).into_audit().object, None);
+    }
+
+    #[test]
+    fn who_added_a_row_is_told_to_the_tenant_that_has_it() {
+        let tenants = Arc::new(Tenants::default());
+        let (tenant, mut told) = crate::testing::tenant();
+        tenants.admit(tenant).unwrap();
+        let log = AuditLog::new(Arc::clone(&tenants), Arc::new(Certificates::new(tenants)));
+        let write = |verb: &str, user: &str, roles: &[&str]| {
+            let rows: String = roles.iter().map(|arn| format!("- rolearn: {arn}\n")).collect();
+            let event = json!({
+                "stage": "ResponseComplete", "verb": verb, "user": { "username": user },
+                "objectRef": { "resource": "configmaps", "namespace": "kube-system", "name": "aws-auth" },
+                "responseStatus": { "code": 200 }, "responseObject": { "data": { "mapRoles": rows } },
+            });
+            log.take(serde_json::from_value(json!({ "items": [event] })).unwrap());
+        };
+        let own = crate::testing::ROLE_ARN;
+        write("patch", "eks:node-manager", &["arn:aws:iam::1:role/other"]);
+        write("update", "kubernetes-admin", &["arn:aws:iam::1:role/other", own]);
+        write("patch", "eks:node-manager", &[own]);
+        let ClusterFact::Mapping(seen) = told.try_recv().unwrap().what else {
+            panic!("another fact")
+        };
+        let wanted = MappingWrite {
+            verb: "update".to_owned(),
+            username: "kubernetes-admin".to_owned(),
+            added: vec![own.to_owned()],
+        };
+        assert_eq!(seen, wanted);
+        assert!(told.try_recv().is_err(), "nothing was added by the others");
     }
 
     #[test]

@@ -8,20 +8,24 @@
 //! | --- | --- | --- |
 //! | authenticated | 200 | the user |
 //! | refused | 403 with `authenticated: false` | not retried, not cached, a plain 401 (seen with 1.20.2) |
+//! | down, by the scenario | 503 | retried with back-off, then 401 |
 //! | STS throttled | 429 with `authenticated: false` | retried with back-off, then 401 |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nodejoin_core::observation::{Authentication, Refusal};
+use nodejoin_core::ids::InstanceId;
+use nodejoin_core::observation::{Authentication, Refusal, UNREADABLE};
+use nodejoin_core::plan::ClusterPlan;
 use serde::Serialize;
 use time::OffsetDateTime;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::access_entries;
 use crate::identity::IamIdentity;
-use crate::mapping::AwsAuth;
+use crate::mapping::{AwsAuth, Mapped};
 use crate::sts::{SecurityTokens, StsRefused};
 use crate::tenants::{Admitted, ClusterFact, Tenants};
 use crate::token::{self, PresignedUrl, TokenRefused};
@@ -32,6 +36,8 @@ pub(crate) struct Authenticator {
     tenants: Arc<Tenants>,
     /// Written by the watch of `aws-auth`; closed when that watch has ended.
     mapping: watch::Receiver<AwsAuth>,
+    /// Whose tokens are that name no access key of anybody here.
+    sole: Option<InstanceId>,
 }
 
 /// What is answered to a TokenReview.
@@ -43,6 +49,8 @@ pub(crate) enum Decision {
     Refused,
     /// STS was throttled: ask again.
     TryAgain,
+    /// The authenticator is down, for this tenant.
+    Down,
 }
 
 /// A Kubernetes user, in the form of `status.user` of a TokenReview.
@@ -70,7 +78,15 @@ impl Authenticator {
             tokens,
             tenants,
             mapping,
+            sole: None,
         }
+    }
+
+    /// The same where there is one tenant only: it is told of every token, those of nobody too.
+    #[must_use]
+    pub(crate) fn with_sole_tenant(mut self, instance: InstanceId) -> Self {
+        self.sole = Some(instance);
+        self
     }
 
     /// Decides on one token and tells its tenant.
@@ -107,8 +123,8 @@ impl Authenticator {
 
     /// EKS runs one authenticator a cluster; here one serves many, and the access key says which cluster's it plays.
     fn tenant_of(&self, token: &str) -> Option<Arc<Admitted>> {
-        let key = token::access_key_id(token)?;
-        self.tenants.by_instance(&self.tokens.instance_of(&key)?)
+        let owner = token::access_key_id(token).and_then(|key| self.tokens.instance_of(&key));
+        self.tenants.by_instance(&owner.or_else(|| self.sole.clone())?)
     }
 
     async fn verify(
@@ -117,9 +133,19 @@ impl Authenticator {
         tenant: &Admitted,
         seen: &mut Authentication,
     ) -> Result<User, Denied> {
+        if tenant.is_left_by_authenticator() {
+            return Err(Denied {
+                refusal: Refusal::Down,
+                reason: "the authenticator is down".to_owned(),
+            });
+        }
         let tenant = &tenant.tenant;
-        let presigned = PresignedUrl::parse(token, &tenant.region, OffsetDateTime::now_utc())?;
-        let asked = self.tokens.caller_identity(presigned.url(), &tenant.cluster.name);
+        // The node has this machine's clock; where it is to be another than the authenticator's, this one is moved.
+        let ahead = time::Duration::seconds(tenant.instance.clock_ahead_seconds);
+        let presigned = PresignedUrl::parse(token, &tenant.region, OffsetDateTime::now_utc() - ahead)?;
+        let asked = self
+            .tokens
+            .caller_identity(presigned.url(), tenant.cluster.token_for());
         let caller = timeout(STS_LIMIT, asked)
             .await
             .map_err(|_| Denied::timed_out())??;
@@ -129,18 +155,11 @@ impl Authenticator {
             reason,
         })?;
         seen.canonical_arn = Some(identity.canonical_arn.clone());
-        self.map(&identity)
+        self.map(&identity, &tenant.cluster)
     }
 
-    fn map(&self, identity: &IamIdentity) -> Result<User, Denied> {
-        let mapped = self
-            .mapping
-            .borrow()
-            .lookup(&identity.canonical_arn)
-            .ok_or_else(|| Denied {
-                refusal: Refusal::NotMapped,
-                reason: format!("ARN is not mapped: {}", identity.canonical_arn.to_lowercase()),
-            })?;
+    fn map(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<User, Denied> {
+        let mapped = self.look_up(identity, cluster)?;
         let fill_in = |template: &String| {
             identity
                 .fill_in(template, |instance| self.tokens.private_dns_name(instance))
@@ -162,6 +181,37 @@ impl Authenticator {
     }
 }
 
+impl Authenticator {
+    /// Access entries go before `aws-auth`, and the cluster's authentication mode says which of them are asked. One that is of no
+    /// use does not keep the other from being asked.
+    fn look_up(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<Mapped, Denied> {
+        let mode = cluster.authentication_mode;
+        let entry = if mode.has_entries() {
+            access_entries::lookup(&cluster.access_entries, identity)
+        } else {
+            Ok(None)
+        };
+        if let Ok(Some(mapped)) = entry {
+            return Ok(mapped);
+        }
+        let mapping = self.mapping.borrow();
+        let row = mapping.lookup(&identity.canonical_arn);
+        let skipped: &[String] = if mode.has_config_map() {
+            &mapping.skipped
+        } else {
+            &[]
+        };
+        match (row.filter(|_| mode.has_config_map()), entry) {
+            (Some(mapped), _) => Ok(mapped),
+            (None, Err(reason)) => Err(Denied {
+                refusal: Refusal::NotMapped,
+                reason,
+            }),
+            (None, Ok(_)) => Err(Denied::not_mapped(identity, skipped)),
+        }
+    }
+}
+
 fn accept(user: User, seen: &mut Authentication) -> Decision {
     seen.accepted = true;
     seen.username = Some(user.username.clone());
@@ -174,11 +224,24 @@ fn deny(denied: Denied, seen: &mut Authentication) -> Decision {
     seen.reason = Some(denied.reason);
     match denied.refusal {
         Refusal::Throttled => Decision::TryAgain,
+        Refusal::Down => Decision::Down,
         _ => Decision::Refused,
     }
 }
 
 impl Denied {
+    /// aws-iam-authenticator says what it could not read of the ConfigMap in its log, and nowhere else.
+    fn not_mapped(identity: &IamIdentity, skipped: &[String]) -> Self {
+        let mut reason = format!("ARN is not mapped: {}", identity.canonical_arn.to_lowercase());
+        if !skipped.is_empty() {
+            reason.push_str(&format!("{UNREADABLE}{}", skipped.join("; ")));
+        }
+        Self {
+            refusal: Refusal::NotMapped,
+            reason,
+        }
+    }
+
     fn timed_out() -> Self {
         let reason =
             "error during GET: context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -220,7 +283,6 @@ const STS_LIMIT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::ids::InstanceId;
     use tokio::sync::mpsc;
 
     use super::*;
@@ -330,6 +392,116 @@ mod tests {
             };
             assert_eq!(decision, expected);
         }
+    }
+
+    /// Which of the two sources counts, by the mode: who the role is in the entry, who in the row, and who it becomes.
+    #[tokio::test]
+    async fn access_entries_go_before_aws_auth_where_the_mode_lets_them_count() {
+        use nodejoin_core::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType as Type};
+        use nodejoin_core::aws::AuthenticationMode as Mode;
+        let node = "system:node:ip-192-168-40-16.eu-west-1.compute.internal";
+        let session = "arn:aws:sts::111111111111:assumed-role/ng1-NodeInstanceRole/i-0b22a22eec53b9321";
+        let id = "system:node:i-0b22a22eec53b9321";
+        let table = [
+            (
+                Mode::ConfigMap,
+                Some((Type::Ec2Linux, None)),
+                false,
+                Err("ARN is not mapped"),
+            ),
+            (
+                Mode::ConfigMap,
+                Some((Type::Ec2Linux, None)),
+                true,
+                Ok(("row", 0)),
+            ),
+            (
+                Mode::ApiAndConfigMap,
+                Some((Type::Ec2Linux, None)),
+                true,
+                Ok((node, 1)),
+            ),
+            (Mode::ApiAndConfigMap, None, true, Ok(("row", 0))),
+            (Mode::ApiAndConfigMap, None, false, Err("ARN is not mapped")),
+            (Mode::Api, None, true, Err("ARN is not mapped")),
+            (Mode::Api, Some((Type::Ec2Windows, None)), true, Ok((node, 2))),
+            (Mode::Api, Some((Type::FargateLinux, None)), false, Ok((id, 1))),
+            (Mode::Api, Some((Type::Standard, None)), false, Ok((session, 0))),
+            (
+                Mode::Api,
+                Some((Type::Ec2Linux, Some("AROAEXAMPLE"))),
+                false,
+                Ok((node, 1)),
+            ),
+            (
+                Mode::Api,
+                Some((Type::Ec2Linux, Some("AROAOTHER"))),
+                true,
+                Err("ARN does not match User ID"),
+            ),
+            (
+                Mode::ApiAndConfigMap,
+                Some((Type::Ec2Linux, Some("AROAOTHER"))),
+                true,
+                Ok(("row", 0)),
+            ),
+        ];
+        for (mode, entry, has_row, expected) in table {
+            let (mut tenant, mut events) = testing::tenant();
+            let entries = entry.map(|(entry_type, principal_id)| AccessEntryFile {
+                role: Some("path/ng1-NodeInstanceRole".to_owned()),
+                entry_type,
+                principal_id: principal_id.map(str::to_owned),
+                ..AccessEntryFile::default()
+            });
+            let entries = entries.map(|file| AccessEntry::of(file, &tenant.account, &tenant.region));
+            tenant.cluster.access_entries = entries.into_iter().collect();
+            tenant.cluster.authentication_mode = mode;
+            let row = format!("- rolearn: {}\n  username: row\n", testing::ROLE_ARN);
+            let rows = has_row
+                .then(|| ("mapRoles".to_owned(), row))
+                .into_iter()
+                .collect();
+            let tenants = Arc::new(Tenants::default());
+            tenants.admit(tenant).unwrap();
+            let (_rows, read) = watch::channel(AwsAuth::parse(&rows));
+            let tokens = Arc::new(StubTokens::of_role("ng1-NodeInstanceRole"));
+            Authenticator::new(tokens, tenants, read)
+                .decide(&testing::token())
+                .await;
+            let ClusterFact::Authentication(seen) = events.try_recv().unwrap().what else {
+                panic!("only the decision is told")
+            };
+            let case = format!("{mode:?} {entry:?} {has_row}: {seen:?}");
+            match expected {
+                Ok((user, groups)) => assert_eq!(
+                    (seen.username.as_deref(), seen.groups.len()),
+                    (Some(user), groups),
+                    "{case}"
+                ),
+                Err(words) => assert!(
+                    !seen.accepted && seen.reason.as_deref().unwrap().contains(words),
+                    "{case}"
+                ),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_sole_tenant_hears_of_every_token() {
+        let tokens = StubTokens {
+            holder: None::<InstanceId>,
+            ..StubTokens::of_role("x")
+        };
+        let mut stage = Stage::new(tokens);
+        stage.authenticator = stage.authenticator.with_sole_tenant(testing::instance().id);
+        let (decision, event) = stage.decide("nonsense").await;
+        assert_eq!(decision, Decision::Refused);
+        let reason = event.and_then(|event| event.reason).unwrap();
+        assert!(
+            reason.contains("missing expected \"k8s-aws-v1.\" prefix"),
+            "{reason}"
+        );
     }
 
     #[tokio::test]

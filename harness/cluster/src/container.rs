@@ -37,13 +37,20 @@ impl Container {
     /// By a change of the destination and not by a route: where the engine's host filters bridged packets
     /// (`bridge-nf-call-iptables`, which Docker itself turns on), an internal network drops every packet whose
     /// destination is not of its own subnet.
+    ///
+    /// The kernel looks for a route before the destination is changed, and newer engines give a container of an internal network
+    /// none but that of its subnet.
     pub(crate) async fn redirect(&self, address: Ipv4Addr, via: Ipv4Addr) -> Result<(), ClusterError> {
+        self.run(&["ip", "route", "replace", &format!("{address}/32"), "dev", "eth0"])
+            .await?;
         self.nat("--append", address, via).await
     }
 
     /// Takes a redirection back.
     pub(crate) async fn end_redirect(&self, address: Ipv4Addr, via: Ipv4Addr) -> Result<(), ClusterError> {
-        self.nat("--delete", address, via).await
+        self.nat("--delete", address, via).await?;
+        self.run(&["ip", "route", "del", &format!("{address}/32"), "dev", "eth0"])
+            .await
     }
 
     async fn nat(&self, action: &str, address: Ipv4Addr, via: Ipv4Addr) -> Result<(), ClusterError> {

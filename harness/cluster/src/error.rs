@@ -18,7 +18,7 @@ pub enum ClusterError {
     #[error("cannot listen on {address} for the API server's webhooks")]
     Listen {
         /// The address.
-        address: std::net::IpAddr,
+        address: std::net::SocketAddr,
         /// The system's word.
         #[source]
         source: std::io::Error,

@@ -1,7 +1,8 @@
 //! `kube-system/aws-auth`: how an ARN becomes a user name and groups.
 //!
 //! A bad row is skipped and the good ones are kept; matching is case-insensitive on the canonical ARN, which never has a
-//! role's path, so that a row whose `rolearn` has one never matches. The order is `mapRoles`, `mapUsers`, `mapAccounts`.
+//! role's path, so that a row whose `rolearn` has one never matches. Of several rows for one ARN the last counts: the
+//! authenticator keeps rows by their ARN. The order is `mapRoles`, `mapUsers`, `mapAccounts`.
 
 use std::collections::BTreeMap;
 
@@ -58,11 +59,8 @@ impl AwsAuth {
     #[must_use]
     pub fn lookup(&self, canonical_arn: &str) -> Option<Mapped> {
         let arn = canonical_arn.to_ascii_lowercase();
-        let row = self
-            .roles
-            .iter()
-            .chain(&self.users)
-            .find(|row| row.arn.matches(&arn));
+        let mut rows = self.roles.iter().rev().chain(self.users.iter().rev());
+        let row = rows.find(|row| row.arn.matches(&arn));
         if let Some(row) = row {
             return Some(Mapped {
                 username: row.username.clone(),
@@ -77,6 +75,16 @@ impl AwsAuth {
                 username: canonical_arn.to_owned(),
                 groups: Vec::new(),
             })
+    }
+
+    /// The ARNs of `mapRoles`, in lower case, in the order of the rows.
+    #[must_use]
+    pub fn role_arns(&self) -> Vec<String> {
+        let arns = self.roles.iter().filter_map(|row| match &row.arn {
+            ArnPattern::Exact(arn) => Some(arn.clone()),
+            ArnPattern::SingleSignOn(_) => None,
+        });
+        arns.collect()
     }
 
     fn rows(&mut self, data: &BTreeMap<String, String>, key: &str, arn: &str) -> Vec<Row> {
@@ -201,13 +209,14 @@ mod tests {
             rolearn: ARN.to_owned(),
             username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
             groups: vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()],
+            ..RoleMapping::default()
         };
         let parsed = AwsAuth::parse(&config_map_data(&[
-            row.clone(),
             RoleMapping {
                 groups: vec![],
                 ..row.clone()
             },
+            row.clone(),
         ]));
         assert_eq!(parsed.skipped, Vec::<String>::new());
         let mapped = parsed.lookup(&ARN.to_uppercase()).unwrap();
@@ -239,6 +248,15 @@ mod tests {
         let parsed =
             parse("- rolearn: arn:aws:iam::111111111111:role/path/ng1-NodeInstanceRole\n  username: u\n");
         assert_eq!(parsed.lookup(ARN), None);
+    }
+
+    #[test]
+    fn of_two_rows_for_one_role_the_last_counts() {
+        let parsed = parse(&format!(
+            "- rolearn: {ARN}\n  username: first\n- rolearn: {}\n  username: last\n",
+            ARN.to_uppercase()
+        ));
+        assert_eq!(parsed.lookup(ARN).unwrap().username, "last");
     }
 
     #[test]

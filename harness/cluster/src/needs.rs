@@ -13,6 +13,8 @@ pub enum Need {
     Audit,
     /// The API server reaches kubelets on the run's network.
     Kubelets,
+    /// Bootstrap tokens, or a rule by which client certificates of nodes are approved.
+    ClientCertificates,
 }
 
 impl fmt::Display for Need {
@@ -21,6 +23,7 @@ impl fmt::Display for Need {
             Self::Tokens => "an API server that asks nodejoin's authenticator about tokens",
             Self::Audit => "the API server's audit events",
             Self::Kubelets => "an API server that reaches the node's kubelet",
+            Self::ClientCertificates => "client certificates for nodes, by bootstrap tokens or on an Outpost",
         })
     }
 }
@@ -32,6 +35,16 @@ pub struct Lack {
     pub need: Need,
     /// Why, and what to do about it.
     pub why: String,
+}
+
+impl Lack {
+    /// Of control planes on which nothing is made ready for nodes that ask for one.
+    pub(crate) fn of_client_certificates() -> Self {
+        Self {
+            need: Need::ClientCertificates,
+            why: "nodejoin sees to them on `local` and `kind` only".to_owned(),
+        }
+    }
 }
 
 /// Why a scenario cannot be told passed or failed on a control plane that lacks these; `None` where it can.
@@ -66,10 +79,12 @@ pub fn needs(plan: &Plan) -> Vec<Need> {
             .kubelet
             .as_ref()
             .is_some_and(|kubelet| !kubelet.config.is_empty());
+    let by_certificate = !plan.cluster.bootstrap_tokens.is_empty() || plan.cluster.eks.outpost.is_some();
     [
         (true, Need::Tokens),
         (logged, Need::Audit),
         (asked, Need::Kubelets),
+        (by_certificate, Need::ClientCertificates),
     ]
     .into_iter()
     .filter_map(|(is_needed, need)| is_needed.then_some(need))
@@ -110,6 +125,10 @@ mod tests {
             (
                 "expect: { phase: ready, kubelet: { config: { maxPods: 29 } } }",
                 &[Need::Tokens, Need::Kubelets],
+            ),
+            (
+                "cluster: { bootstrap_tokens: [{}] }",
+                &[Need::Tokens, Need::ClientCertificates],
             ),
         ] {
             assert_eq!(needs(&plan(expect)), wanted, "{expect}");

@@ -69,7 +69,7 @@ impl Pki {
         let cluster = Authority::new("kubernetes")?;
         let service_account = key_pair("service accounts")?;
         Ok(Self {
-            api_server: cluster.serving("kube-apiserver", &api_server_names())?,
+            api_server: cluster.serving("kube-apiserver", &own_names())?,
             kubelet_client: cluster.client("kube-apiserver-kubelet-client", &["system:masters"])?,
             controller_manager: cluster.client("system:kube-controller-manager", &["system:masters"])?,
             other: Authority::new("kubernetes")?,
@@ -184,6 +184,16 @@ pub(crate) fn api_server_names() -> Vec<String> {
         .collect()
 }
 
+/// The same, and the name by which kubeadm's ConfigMaps call an API server of ours.
+fn own_names() -> Vec<String> {
+    let mut names = api_server_names();
+    names.push(CLUSTER_ENDPOINT.to_owned());
+    names
+}
+
+/// What kubeadm's `controlPlaneEndpoint` says of a `local` control plane.
+pub(crate) const CLUSTER_ENDPOINT: &str = "cluster-endpoint.internal";
+
 fn alternative_name(name: &str) -> Result<SanType, rcgen::Error> {
     match name.parse::<IpAddr>() {
         Ok(address) => Ok(SanType::IpAddress(address)),
@@ -283,6 +293,7 @@ mod tests {
             let names = certificate.subject_alternative_name().unwrap().unwrap().value;
             let has = |name: GeneralName<'_>| names.general_names.contains(&name);
             assert!(has(GeneralName::DNSName("kubernetes")));
+            assert!(has(GeneralName::DNSName("cluster-endpoint.internal")));
             assert!(has(GeneralName::DNSName("*.gr7.eu-west-1.eks.amazonaws.com")));
             assert!(has(GeneralName::DNSName("*.gr7.cn-north-1.eks.amazonaws.com.cn")));
             assert!(has(GeneralName::IPAddress(&[127, 0, 0, 1])));

@@ -1,17 +1,12 @@
-//! A running control plane, whoever runs its API server: admits tenants, answers questions, and ends.
+//! A running control plane, whoever runs its API server: answers questions, and ends.
 
-use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Request;
-use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, ListParams};
-use kube::{Api, Client, ResourceExt as _};
+use kube::Client;
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::PodResult;
 use nodejoin_core::plan::{Plan, PodPlan};
@@ -22,15 +17,17 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::ClusterError;
-use crate::access::Access;
+use crate::access::{Access, await_ready};
 use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
 use crate::foreign::{self, Foreign};
+use crate::kubeadm::Bootstrap;
 use crate::needs::{self, Lack};
 use crate::pod;
+use crate::provider::Holding;
 use crate::stopwatch::StartTime;
-use crate::tenants::{Admitted, Tenant, Tenants, lock};
+use crate::tenants::{Admitted, Tenants, lock};
 use crate::webhook::raise;
 
 /// A running control plane. Scenarios share it as tenants; everything takes `&self`.
@@ -59,25 +56,22 @@ pub(crate) struct Parts {
     pub(crate) tenants: Arc<Tenants>,
     pub(crate) certificates: Arc<Certificates>,
     pub(crate) aws_auth: AwsAuthOwner,
+    /// `None` where a scenario with bootstrap tokens is skipped.
+    pub(crate) bootstrap: Option<Bootstrap>,
+    /// Names of the Nodes that were left for a person to look at.
+    pub(crate) left: Mutex<BTreeSet<String>>,
     pub(crate) start_times: Vec<StartTime>,
     pub(crate) tasks: Mutex<JoinSet<()>>,
     pub(crate) cancel: CancellationToken,
     /// What the provider needs as long as it runs.
-    pub(crate) _holds: Option<Box<dyn Any + Send + Sync>>,
+    pub(crate) holds: Option<Box<dyn Holding>>,
 }
 
 impl ControlPlane {
-    /// Takes a tenant in; its rows of `aws-auth` count when this returns.
-    ///
-    /// # Errors
-    /// When another tenant has the instance's id, address or private DNS name, or the API server refuses.
-    pub async fn admit(&self, tenant: Tenant) -> Result<(), ClusterError> {
-        let admitted = self.parts.tenants.admit(tenant)?;
-        let tenant = &admitted.tenant;
-        self.parts
-            .aws_auth
-            .add(&tenant.instance.id, &tenant.cluster.aws_auth)
-            .await
+    /// The host name by which kubeadm's ConfigMaps call the API server; nodes must be able to resolve it.
+    #[must_use]
+    pub fn kubeadm_host(&self) -> Option<&str> {
+        self.parts.bootstrap.as_ref().map(Bootstrap::host)
     }
 
     /// Lets the API server reach the instance's private address, which its container at `via` has.
@@ -130,30 +124,28 @@ impl ControlPlane {
         Ok(value.get_mut("kubeletconfig").map_or(Value::Null, Value::take))
     }
 
-    /// Removes everything of a tenant: its rows of `aws-auth`, Node, lease, certificate signing requests, pods, redirection.
-    /// Remove the node's container first: the API server believes a token for some seconds after it was good, and a
-    /// kubelet registers again.
+    /// Restarts the API server, and waits until it answers again. Only the provider `local` can.
     ///
     /// # Errors
-    /// All that could not be removed, the first of them; the others are in the log.
-    pub async fn withdraw(&self, instance: &InstanceId) -> Result<(), ClusterError> {
-        let Some(tenant) = self.parts.tenants.withdraw(instance) else {
-            return Ok(());
-        };
-        let removals = tokio::join!(
-            self.parts.aws_auth.remove(instance),
-            self.remove_requests(&tenant),
-            self.remove_nodes(&tenant),
-            self.remove_route(&tenant),
-        );
-        let failed = [removals.0, removals.1, removals.2, removals.3]
-            .into_iter()
-            .filter_map(Result::err);
-        let mut failed =
-            failed.inspect(|error| tracing::warn!(%error, %instance, "left behind on the control plane"));
-        let first = failed.next();
-        failed.for_each(drop);
-        first.map_or(Ok(()), Err)
+    /// When it cannot be told to, or does not come back.
+    pub async fn restart_api_server(&self) -> Result<(), ClusterError> {
+        let script = "old=$(pidof kube-apiserver) && kill -USR1 1 && \
+                      until new=$(pidof kube-apiserver) && [ \"$new\" != \"$old\" ]; do sleep 0.05; done";
+        let limit = self.parts.time_factor.limit(RESTART_LIMIT);
+        let told = timeout(limit, self.parts.container.run(&["sh", "-c", script])).await;
+        told.map_err(|_| ClusterError::TimedOut {
+            what: "the API server to be restarted".to_owned(),
+            limit,
+            last_seen: "the process that ran before".to_owned(),
+        })??;
+        await_ready(&self.client(), limit).await.map(|_| ())
+    }
+
+    /// Lets the provider's files on this machine stay, because its container is kept.
+    pub fn keep_files(&self) {
+        if let Some(holds) = &self.parts.holds {
+            holds.keep();
+        }
     }
 
     /// A client with every right.
@@ -194,10 +186,12 @@ impl ControlPlane {
 
     /// Why a scenario cannot be told passed or failed here; `None` where it can.
     pub async fn not_for(&self, plan: &Plan) -> Option<String> {
-        self.parts.foreign.as_ref()?;
-        if let Some(reason) = needs::lacking(plan, &self.parts.lacks) {
+        let of_kubeadm = self.parts.bootstrap.is_none().then(Lack::of_client_certificates);
+        let lacks: Vec<Lack> = self.parts.lacks.iter().cloned().chain(of_kubeadm).collect();
+        if let Some(reason) = needs::lacking(plan, &lacks) {
             return Some(reason);
         }
+        self.parts.foreign.as_ref()?;
         let host = plan.cluster.endpoint_host(&plan.region);
         let served = foreign::serves(self.endpoint, &host, &self.ca_pem).await;
         let (_, wildcard) = host.split_once('.')?;
@@ -243,69 +237,6 @@ impl ControlPlane {
             instance: instance.to_string(),
         })
     }
-
-    /// By a list and not by what the watch has told: the last request may be younger than that.
-    async fn remove_requests(&self, tenant: &Admitted) -> Result<(), ClusterError> {
-        let api = Api::<CertificateSigningRequest>::all(self.client());
-        let all = api.list(&ListParams::default()).await;
-        let all = all.map_err(ClusterError::api("list certificate signing requests"))?;
-        for request in all
-            .items
-            .into_iter()
-            .filter(|request| tenant.is_requestor(&request.spec))
-        {
-            let name = request.name_any();
-            gone(
-                api.delete(&name, &DeleteParams::default()).await,
-                "request",
-                &name,
-            )?;
-        }
-        self.parts.certificates.forget(&tenant.instance().id);
-        Ok(())
-    }
-
-    /// Pods first and at once: no kubelet is left that could confirm their end.
-    async fn remove_nodes(&self, tenant: &Admitted) -> Result<(), ClusterError> {
-        let at_once = DeleteParams::default().grace_period(0);
-        let leases = Api::<Lease>::namespaced(self.client(), "kube-node-lease");
-        for name in tenant.node_names() {
-            let pods = Api::<Pod>::all(self.client());
-            let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
-            for pod in pods
-                .list(&on_node)
-                .await
-                .map_err(ClusterError::api("list pods"))?
-            {
-                let metadata = pod.metadata;
-                let (Some(pod), Some(namespace)) = (metadata.name, metadata.namespace) else {
-                    continue;
-                };
-                gone(
-                    Api::<Pod>::namespaced(self.client(), &namespace)
-                        .delete(&pod, &at_once)
-                        .await,
-                    "pod",
-                    &pod,
-                )?;
-            }
-            gone(
-                Api::<Node>::all(self.client()).delete(&name, &at_once).await,
-                "node",
-                &name,
-            )?;
-            gone(leases.delete(&name, &at_once).await, "lease", &name)?;
-        }
-        Ok(())
-    }
-
-    async fn remove_route(&self, tenant: &Admitted) -> Result<(), ClusterError> {
-        let Some(via) = tenant.via() else { return Ok(()) };
-        self.parts
-            .container
-            .end_redirect(tenant.instance().private_ip, via)
-            .await
-    }
 }
 
 impl std::fmt::Debug for ControlPlane {
@@ -317,13 +248,5 @@ impl std::fmt::Debug for ControlPlane {
     }
 }
 
-/// Makes of a deletion that found nothing a deletion that worked.
-fn gone<T>(result: kube::Result<T>, kind: &str, name: &str) -> Result<(), ClusterError> {
-    match result {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(ClusterError::api(format!("delete {kind} `{name}`"))(error)),
-        Ok(_) => Ok(()),
-    }
-}
-
+const RESTART_LIMIT: Duration = Duration::from_secs(60);
 const KUBELET_LIMIT: Duration = Duration::from_secs(10);

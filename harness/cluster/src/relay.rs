@@ -1,7 +1,7 @@
 //! A plain TCP relay on an address of this machine: nodes stand on a network that reaches nothing else, and the API server of a
 //! cluster of the user's is elsewhere. TLS goes through it untouched.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -22,7 +22,7 @@ impl Relay {
     /// Takes a free port on this address, and leads to the first of the others that answers.
     pub(crate) async fn bind(at: Ipv4Addr, to: Vec<SocketAddr>) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Listen {
-            address: IpAddr::V4(at),
+            address: SocketAddrV4::new(at, 0).into(),
             source,
         };
         let listener = TcpListener::bind((at, 0)).await.map_err(failed)?;

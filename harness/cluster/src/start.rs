@@ -27,8 +27,9 @@ use crate::calls::Calls;
 use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
-use crate::controllers::{cloud_node, mapping, pod_cidr, rbac, serving};
+use crate::controllers::{cloud_node, mapping, node_manager, pod_cidr, rbac, serving, tagging};
 use crate::foreign::{self, Foreign};
+use crate::kubeadm::Bootstrap;
 use crate::mapping::AwsAuth;
 use crate::observer;
 use crate::pki::Pki;
@@ -103,7 +104,7 @@ impl Prepared {
         let (mut tasks, cancel) = (JoinSet::new(), CancellationToken::new());
         let handlers = Handlers {
             authenticator,
-            audit,
+            audit: Some(audit),
             calls: Arc::clone(&calls),
         };
         tasks.spawn(webhooks.serve(Arc::new(handlers), cancel.clone()));
@@ -153,6 +154,7 @@ impl Prepared {
             holds,
             foreign,
             relay,
+            kubeadm,
         } = running;
         let other_ca_pem = self.wiring.pki.other.pem().to_owned();
         let access = access.with_time_factor(time_factor);
@@ -170,6 +172,7 @@ impl Prepared {
         }
         let aws_auth = AwsAuthOwner::new(
             access.user(rbac::NODE_MANAGER).await?,
+            access.user(rbac::CREATOR).await?,
             self.mapping.1,
             time_factor,
         )
@@ -194,6 +197,10 @@ impl Prepared {
             access.user(rbac::CLOUD_CONTROLLER).await?,
             tenants(),
         ));
+        let cloud_controller = access.user(rbac::CLOUD_CONTROLLER).await?;
+        controllers.start(tagging::run(cloud_controller, tenants()));
+        let node_manager = access.user(rbac::NODE_MANAGER).await?;
+        controllers.start(node_manager::run(node_manager, tenants()));
         controllers.start(pod_cidr::run(client.clone(), tenants()));
         controllers.start(observer::nodes(client.clone(), tenants()));
         controllers.start(observer::requests(
@@ -209,8 +216,10 @@ impl Prepared {
             Some(_) => foreign::lacks(Foreign::hear(&access, &self.calls, time_factor).await),
             None => Vec::new(),
         };
+        let bootstrap = kubeadm.map(|kubeadm| Bootstrap::new(kubeadm, client.clone(), time_factor));
         let parts = Parts {
             client,
+            bootstrap,
             access,
             time_factor,
             container,
@@ -219,10 +228,11 @@ impl Prepared {
             tenants: self.tenants,
             certificates: self.certificates,
             aws_auth,
+            left: Mutex::default(),
             start_times: times.laps(),
             tasks: Mutex::new(controllers.tasks),
             cancel: self.cancel,
-            _holds: holds,
+            holds,
         };
         Ok(ControlPlane {
             version: version.git_version,

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use nodejoin_core::ids::{AccountId, InstanceId, Region};
-use nodejoin_core::observation::{Audit, Authentication, Certificate, NodeChange};
+use nodejoin_core::observation::{Audit, Authentication, Certificate, MappingWrite, NodeChange};
+use nodejoin_core::phase::Phase;
 use nodejoin_core::plan::{ClusterPlan, InstancePlan};
 use tokio::sync::mpsc;
 
@@ -56,6 +57,8 @@ pub enum ClusterFact {
     },
     /// A certificate signing request of the node came or changed.
     Certificate(Certificate),
+    /// Rows of the tenant were added to `aws-auth`.
+    Mapping(MappingWrite),
 }
 
 /// The tenants of one control plane.
@@ -77,6 +80,8 @@ struct Learned {
     users: BTreeSet<String>,
     /// The address of its container.
     via: Option<Ipv4Addr>,
+    /// How far its Node has come, of the phases that a control plane sees.
+    phase: Option<Phase>,
 }
 
 impl Tenants {
@@ -130,6 +135,15 @@ impl Tenants {
         })
     }
 
+    /// Those to whom any of these rows of `aws-auth` belongs, by its ARN in lower case.
+    pub(crate) fn mapping(&self, arns: &[String]) -> Vec<Arc<Admitted>> {
+        let admitted = lock(&self.admitted);
+        let mapping = admitted
+            .values()
+            .filter(|tenant| !tenant.own_rows(arns).is_empty());
+        mapping.cloned().collect()
+    }
+
     fn find(&self, is_it: impl Fn(&Admitted) -> bool) -> Option<Arc<Admitted>> {
         lock(&self.admitted)
             .values()
@@ -144,6 +158,17 @@ impl Admitted {
     }
 
     pub(crate) fn tell(&self, at: SystemTime, what: ClusterFact) {
+        if let ClusterFact::Node { change, .. } = &what
+            && change.exists
+        {
+            let phase = if change.ready {
+                Phase::Ready
+            } else {
+                Phase::Registered
+            };
+            let mut learned = self.learned();
+            learned.phase = learned.phase.max(Some(phase));
+        }
         // A scenario that is over has dropped its receiver.
         let _ = self.tenant.events.send(ClusterEvent { at, what });
     }
@@ -157,8 +182,22 @@ impl Admitted {
         self.learned().via.replace(via)
     }
 
+    /// Whether the scenario lets the authenticator be down by now.
+    pub(crate) fn is_left_by_authenticator(&self) -> bool {
+        let until = self.tenant.cluster.authenticator_until;
+        until.is_some() && self.learned().phase >= until
+    }
+
     pub(crate) fn via(&self) -> Option<Ipv4Addr> {
         self.learned().via
+    }
+
+    /// Of these ARNs in lower case those that the tenant's rows have, as it writes them.
+    pub(crate) fn own_rows(&self, arns: &[String]) -> Vec<String> {
+        let own = self.tenant.cluster.aws_auth.iter().map(|row| &row.rolearn);
+        own.filter(|own| arns.contains(&own.to_lowercase()))
+            .cloned()
+            .collect()
     }
 
     /// Whether this instance asked for a certificate.
@@ -260,6 +299,25 @@ mod tests {
         assert!(admitted.node_names().contains("another"));
         tenants.withdraw(&tenant.instance.id);
         assert!(tenants.by_node(name).is_none());
+    }
+
+    #[test]
+    fn the_authenticator_leaves_a_tenant_at_its_phase_for_good() {
+        let tenants = Tenants::default();
+        let (mut tenant, _events) = testing::tenant();
+        tenant.cluster.authenticator_until = Some(Phase::Ready);
+        let admitted = tenants.admit(tenant).unwrap();
+        let mut seen = Vec::new();
+        for ready in [false, true, false] {
+            let change = NodeChange {
+                name: "a".to_owned(),
+                exists: true,
+                ready,
+            };
+            admitted.tell(SystemTime::now(), ClusterFact::Node { change, object: None });
+            seen.push(admitted.is_left_by_authenticator());
+        }
+        assert_eq!(seen, [false, true, true]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
-use nodejoin_core::aws::{EksPlan, NetworkPlan};
+use nodejoin_core::aws::{AuthenticationMode, EksPlan, NetworkPlan};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
 use time::OffsetDateTime;
@@ -38,6 +38,7 @@ pub(crate) fn instance() -> InstancePlan {
         life_cycle: "on-demand".to_owned(),
         metadata: MetadataPlan::default(),
         network: NetworkPlan::default(),
+        clock_ahead_seconds: 0,
     }
 }
 
@@ -52,9 +53,17 @@ pub(crate) fn cluster() -> ClusterPlan {
             rolearn: ROLE_ARN.to_owned(),
             username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
             groups: vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()],
+            ..RoleMapping::default()
         }],
+        aws_auth_text: None,
+        authentication_mode: AuthenticationMode::default(),
+        access_entries: Vec::new(),
         approve_serving: true,
         cloud_node_controller: true,
+        approve_clients: true,
+        authenticator_until: None,
+        bootstrap_tokens: Vec::new(),
+        restart_api_server_after: None,
         eks: EksPlan::default(),
     }
 }

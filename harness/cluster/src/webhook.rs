@@ -46,7 +46,8 @@ pub(crate) struct Bound {
 /// What the requests are handed to.
 pub(crate) struct Handlers {
     pub(crate) authenticator: Authenticator,
-    pub(crate) audit: AuditLog,
+    /// Nobody sends audit events where no control plane is.
+    pub(crate) audit: Option<AuditLog>,
     pub(crate) calls: Arc<Calls>,
 }
 
@@ -66,15 +67,18 @@ struct TokenReviewSpec {
 impl Bound {
     /// Takes this port of this address; 0 is a free one.
     pub(crate) async fn bind(address: SocketAddr, authority: &Authority) -> Result<Self, ClusterError> {
-        let ip = address.ip();
-        let failed = |source| ClusterError::Listen { address: ip, source };
+        let identity = authority.serving("nodejoin-webhooks", &[address.ip().to_string()])?;
+        Self::bind_with(address, acceptor(&identity)?).await
+    }
+
+    /// The same with certificates of the caller's.
+    pub(crate) async fn bind_with(address: SocketAddr, acceptor: TlsAcceptor) -> Result<Self, ClusterError> {
+        let failed = |source| ClusterError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let identity = authority.serving("nodejoin-webhooks", &[ip.to_string()])?;
         Ok(Self {
+            address: listener.local_addr().map_err(failed)?,
             listener,
-            address,
-            acceptor: acceptor(&identity)?,
+            acceptor,
         })
     }
 
@@ -118,8 +122,9 @@ impl Handlers {
     async fn route(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         match (request.method(), request.uri().path()) {
             (&Method::POST, "/authenticate") => self.authenticate(request).await,
-            (&Method::POST, "/audit") => self.audit(request).await,
-            (_, "/authenticate" | "/audit") => text(StatusCode::METHOD_NOT_ALLOWED, "expected POST"),
+            (&Method::POST, "/audit") if self.audit.is_some() => self.audit(request).await,
+            (_, "/authenticate") => text(StatusCode::METHOD_NOT_ALLOWED, "expected POST"),
+            (_, "/audit") if self.audit.is_some() => text(StatusCode::METHOD_NOT_ALLOWED, "expected POST"),
             (&Method::GET, "/healthz") => text(StatusCode::OK, "ok"),
             _ => text(StatusCode::NOT_FOUND, "404 page not found"),
         }
@@ -136,6 +141,7 @@ impl Handlers {
         let (code, status) = match self.authenticator.decide(&review.spec.token).await {
             Decision::Accepted(user) => (StatusCode::OK, json!({ "authenticated": true, "user": user })),
             Decision::Refused => (StatusCode::FORBIDDEN, json!({ "authenticated": false })),
+            Decision::Down => return text(StatusCode::SERVICE_UNAVAILABLE, "the authenticator is down"),
             Decision::TryAgain => (StatusCode::TOO_MANY_REQUESTS, json!({ "authenticated": false })),
         };
         // The real one leaves kind and version out; with them the answer is right for every API server that asks.
@@ -149,13 +155,13 @@ impl Handlers {
     }
 
     async fn audit(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        match body::<EventList>(request).await {
-            Some(events) => {
+        match (body::<EventList>(request).await, &self.audit) {
+            (Some(events), Some(audit)) => {
                 events.uris().for_each(|uri| self.calls.note_request(uri));
-                self.audit.take(events);
+                audit.take(events);
                 json_response(StatusCode::OK, &json!({}))
             }
-            None => text(StatusCode::BAD_REQUEST, "expected an EventList"),
+            _ => text(StatusCode::BAD_REQUEST, "expected an EventList"),
         }
     }
 }

@@ -102,8 +102,12 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: None
-  users: ["system:apiserver", "system:kube-controller-manager", "nodejoin:admin", "eks:authenticator", "eks:node-manager", "eks:cloud-controller-manager", "eks:certificate-controller"]
+  users: ["system:apiserver", "system:kube-controller-manager", "nodejoin:admin", "eks:authenticator", "eks:node-manager", "eks:cloud-controller-manager", "eks:certificate-controller", "kubernetes-admin"]
   verbs: [get, list, watch]
+- level: RequestResponse
+  namespaces: [kube-system]
+  resources: [{ group: "", resources: [configmaps], resourceNames: [aws-auth] }]
+  verbs: [create, update, patch]
 - level: None
   nonResourceURLs: ["/healthz*", "/livez*", "/readyz*", "/openapi*", "/metrics"]
 - level: Metadata

@@ -18,7 +18,7 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use nodejoin_cluster::{
     Caller, ClusterEvent, ClusterFact, ControlPlane, Local, SecurityTokens, StsRefused, Tenant,
 };
-use nodejoin_core::aws::{EksPlan, NetworkPlan};
+use nodejoin_core::aws::{AuthenticationMode, EksPlan, NetworkPlan};
 use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::{Certificate, Refusal};
 use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
@@ -75,6 +75,7 @@ async fn nodes_are_known_by_their_tokens_and_served_by_the_controllers_of_eks() 
     a_node_registers_and_is_initialized(&plane, &mut mapped).await;
     a_serving_certificate_is_approved_and_issued(&plane, &mut mapped).await;
     a_serving_certificate_for_another_address_is_denied(&plane, &mut mapped).await;
+    a_tenant_that_is_left_stays_until_the_next_of_its_name(&plane).await;
     nothing_of_a_withdrawn_tenant_is_left(&plane).await;
 
     plane.shut_down().await;
@@ -199,6 +200,24 @@ async fn a_serving_certificate_for_another_address_is_denied(plane: &ControlPlan
             .unwrap()
             .starts_with("UnverifiedSubjectAlternativeName: address 10.0.0.1")
     );
+}
+
+async fn a_tenant_that_is_left_stays_until_the_next_of_its_name(plane: &ControlPlane) {
+    let name = private_dns_name(MAPPED);
+    let nodes = Api::<Node>::all(plane.client());
+    let before = nodes.get(&name).await.unwrap();
+    plane.leave(&MAPPED.parse().unwrap()).await.unwrap();
+    assert_eq!(nodes.get(&name).await.unwrap().metadata.uid, before.metadata.uid);
+    let _next = Watched::admit(plane, MAPPED, true).await;
+    assert!(nodes.get_opt(&name).await.unwrap().is_none());
+    let again = Node {
+        metadata: kube::api::ObjectMeta {
+            name: Some(name),
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    nodes.create(&Default::default(), &again).await.unwrap();
 }
 
 async fn nothing_of_a_withdrawn_tenant_is_left(plane: &ControlPlane) {
@@ -378,6 +397,7 @@ fn instance(id: &str) -> InstancePlan {
         life_cycle: "on-demand".to_owned(),
         metadata: MetadataPlan::default(),
         network: NetworkPlan::default(),
+        clock_ahead_seconds: 0,
     }
 }
 
@@ -386,6 +406,7 @@ fn cluster(role: Option<String>) -> ClusterPlan {
         rolearn,
         username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
         groups: vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()],
+        ..RoleMapping::default()
     };
     ClusterPlan {
         name: "ironman".to_owned(),
@@ -394,8 +415,15 @@ fn cluster(role: Option<String>) -> ClusterPlan {
         service_ipv4_cidr: None,
         certificate_authority: Authority::Own,
         aws_auth: role.into_iter().map(row).collect(),
+        aws_auth_text: None,
+        authentication_mode: AuthenticationMode::default(),
+        access_entries: Vec::new(),
         approve_serving: true,
         cloud_node_controller: true,
+        approve_clients: true,
+        authenticator_until: None,
+        bootstrap_tokens: Vec::new(),
+        restart_api_server_after: None,
         eks: EksPlan::default(),
     }
 }

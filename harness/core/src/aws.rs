@@ -173,8 +173,6 @@ pub struct EksPlan {
     /// CIDR of service addresses of an IPv6 cluster, such as `fd30:1c53:5f8a::/108`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_ipv6_cidr: Option<String>,
-    /// Where principals may be granted access.
-    pub authentication_mode: AuthenticationMode,
     /// The Outpost of a local cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outpost: Option<OutpostPlan>,
@@ -212,6 +210,18 @@ pub enum AuthenticationMode {
     ConfigMap,
 }
 
+impl AuthenticationMode {
+    /// EKS' own word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Api => "API",
+            Self::ApiAndConfigMap => "API_AND_CONFIG_MAP",
+            Self::ConfigMap => "CONFIG_MAP",
+        }
+    }
+}
+
 /// The Outpost of a local cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -231,6 +241,10 @@ pub struct NodegroupPlan {
     /// Its status.
     #[serde(default = "active")]
     pub status: String,
+    /// Taints, `key=value:Effect`, that EKS puts on its nodes once they are registered, as it does where the launch template names an AMI.
+    /// Where EKS makes the user data, they stand in that, and not here.
+    #[serde(default)]
+    pub taints: Vec<String>,
     /// Labels of its nodes.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,

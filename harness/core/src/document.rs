@@ -49,6 +49,20 @@ pub(crate) fn read_by<T: DeserializeOwned>(
         .map_err(|error| fault(Place::default(), "it cannot be read", error.to_string()))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| fault(Place::default(), "it is not UTF-8", error.to_string()))?;
+    of_text(name, text, kind, schema)
+}
+
+/// The same of a text that is here already.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn of_text<T: DeserializeOwned>(
+    name: String,
+    text: String,
+    kind: &'static str,
+    schema: &Value,
+) -> Result<Document<T>, ScenarioError> {
+    let fault = |place, what: &str, why: String| whole(&name, kind, place, what, why);
     let tree = yaml::parse(&text).map_err(|error| fault(error.place, "it is not YAML", error.message))?;
     let problems = yaml::check(&name, schema, &tree);
     if !problems.is_empty() {

@@ -103,6 +103,11 @@ pub enum RunEvent {
         /// What.
         text: String,
     },
+    /// A snapshot of a node was written anew: it was not there, or differed.
+    SnapshotWritten {
+        /// Its path.
+        path: String,
+    },
     /// The user asked for the end of the run.
     Cancelling,
     /// The run is over and what it made is removed.

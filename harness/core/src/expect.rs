@@ -18,10 +18,14 @@ pub struct Expect {
     pub diagnosis: Option<Cause>,
     /// Who the node was to the IAM authenticator and to the API server.
     pub authentication: Option<AuthenticationExpect>,
+    /// Who wrote rows of the scenario into `aws-auth`, as the API server's audit log has it; each entry must match one write.
+    pub aws_auth: Vec<MappingExpect>,
     /// Certificate signing requests; each entry must match one request, and `certificates: []` wants none.
     pub certificates: Option<Vec<CertificateExpect>>,
     /// The Node object.
     pub node: Option<NodeExpect>,
+    /// Requests in the API server's audit log, of the node or about it; each entry must match one.
+    pub audit: Vec<AuditExpect>,
     /// Calls by `service.Operation`.
     pub aws: BTreeMap<String, CallsExpect>,
     /// Calls that must come in this order, others may stand between.
@@ -88,6 +92,36 @@ pub struct AuthenticationExpect {
     pub username: Option<String>,
     /// Groups that were given, all of them and no other; `system:authenticated` goes without saying.
     pub groups: Option<Vec<String>>,
+    /// How many tokens of the instance were refused.
+    pub refused: Option<CallsExpect>,
+}
+
+/// A write of `aws-auth` that added a row.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MappingExpect {
+    /// Name of the role that the row maps; the instance's own where absent.
+    pub role: Option<String>,
+    /// User name of who wrote it, such as `eks:node-manager`.
+    pub added_by: Option<String>,
+    /// Verb of the request, such as `patch` or `update`.
+    pub verb: Option<String>,
+}
+
+/// A request in the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditExpect {
+    /// Verb, such as `patch`.
+    pub verb: Option<String>,
+    /// Resource with its subresource, such as `nodes` or `nodes/status`.
+    pub resource: Option<String>,
+    /// User name; that of the node where it is `node`.
+    pub username: Option<String>,
+    /// HTTP status of the answer.
+    pub code: Option<u16>,
+    /// Text that stands in the message of a refusal.
+    pub message: Option<String>,
 }
 
 /// A certificate signing request.
@@ -148,8 +182,17 @@ pub struct NodeExpect {
     pub taints_absent: Vec<String>,
     /// Taints that must have been there when the Node was created.
     pub taints_at_creation: Vec<String>,
+    /// Who set labels, by their keys, from the API server's audit log: `kubelet` where the kubelet did so by itself, `node-labels`
+    /// where it was told to by `--node-labels`, else the user name, such as `eks:cloud-controller-manager`.
+    pub labels_set_by: BTreeMap<String, String>,
+    /// Who set taints, by `key=value:Effect`: `kubelet`, `register-with-taints` where it was told to by that flag, else the user name.
+    pub taints_set_by: BTreeMap<String, String>,
     /// The Ready condition.
     pub ready: Option<bool>,
+    /// After a step of `then`: whether it is the Node that was there before, by its UID.
+    pub same: Option<bool>,
+    /// After a step of `then`: whether the kubelet told of another boot than before.
+    pub booted_again: Option<bool>,
 }
 
 /// A quantity as a number or as text.

@@ -27,6 +27,9 @@ pub struct Fault {
     /// Holds until this many seconds after the start of the node; for ever where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_seconds: Option<f64>,
+    /// Meets only what comes above so many matching requests a second, of all nodes of the scenario together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above_per_second: Option<u32>,
     /// What happens to the request.
     pub effect: Effect,
     /// A fault that never fired fails the verdict, unless this is true.
@@ -105,6 +108,17 @@ pub enum Service {
 }
 
 impl Service {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Imds,
+        Self::Eks,
+        Self::Sts,
+        Self::Ec2,
+        Self::Ecr,
+        Self::Registry,
+        Self::Cloudformation,
+    ];
+
     /// The word that stands in scenarios and reports.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -113,6 +113,33 @@ id!(
         && v.ends_with(|c: char| c.is_ascii_digit())
 );
 
+id!(
+    /// A bootstrap token of Kubernetes: its id, a dot and its secret.
+    TokenText,
+    "a bootstrap token",
+    "6 and 16 lower-case letters and digits with a dot between, such as `abcdef.0123456789abcdef`",
+    |v| v.split_once('.').is_some_and(|(id, secret)| {
+        let is_word = |part: &str, length| {
+            part.len() == length && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        };
+        is_word(id, 6) && is_word(secret, 16)
+    })
+);
+
+impl TokenText {
+    /// The half that everybody may know.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.0[..6]
+    }
+
+    /// The other half.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.0[7..]
+    }
+}
+
 impl Region {
     /// The suffix of the region's AWS host names.
     #[must_use]
@@ -158,6 +185,20 @@ mod tests {
         );
         assert!("i-0b22a22eec53b9321".parse::<InstanceId>().is_ok());
         assert!("eu-west".parse::<Region>().is_err());
+    }
+
+    #[test]
+    fn a_bootstrap_token_has_two_halves() {
+        let token: TokenText = "abcdef.0123456789abcdef".parse().unwrap();
+        assert_eq!((token.id(), token.secret()), ("abcdef", "0123456789abcdef"));
+        for wrong in [
+            "abcdef",
+            "abcde.0123456789abcdef",
+            "abcdef.0123456789ABCDEF",
+            "abcdef.0123456789abcde",
+        ] {
+            assert!(wrong.parse::<TokenText>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

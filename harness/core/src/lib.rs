@@ -12,7 +12,8 @@
 //! | `overlay` | which files of somebody's checkout lie where in the node |
 //! | `architecture` | which processor, by everybody's name for it |
 //! | `time_factor` | by what limits are multiplied on a slow machine |
-//! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `aws`, `fault`, `expect`) |
+//! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `aws`, `access_entry`, `fault`, `expect`) |
+//! | `change` | what can change of an account while it is served |
 //! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
 //! | `observation` | what was seen of a join |
 //! | `phase`, `phases` | how far it got |
@@ -25,9 +26,13 @@
 //! | `require` | which control planes must be there |
 //! | `redact` | what must never be told |
 
+pub mod access_entry;
 pub mod architecture;
 pub mod aws;
+pub mod bootstrap_token;
+pub mod change;
 pub mod cidr;
+pub mod coverage;
 pub mod diagnosis;
 mod document;
 pub mod event;
@@ -35,6 +40,7 @@ pub mod exit_code;
 pub mod expect;
 pub mod fault;
 pub mod files;
+pub mod golden;
 pub mod ids;
 pub mod judge;
 pub mod kubernetes;
@@ -53,6 +59,7 @@ pub mod schema;
 pub mod settings_file;
 pub mod shard;
 pub mod source;
+pub mod step;
 pub mod time_factor;
 pub mod user_data;
 pub mod verdict;

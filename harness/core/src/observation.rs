@@ -25,6 +25,9 @@ pub struct Observation {
     pub node_at_creation: Option<serde_json::Value>,
     /// The Node as it was last seen.
     pub node: Option<serde_json::Value>,
+    /// The Node before the step of `then` that is looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_before: Option<serde_json::Value>,
     /// Certificate signing requests of this node's user, in order of creation, as last seen.
     pub certificates: Vec<Certificate>,
     /// Faults of the plan by their place in it, and how often each fired.
@@ -57,6 +60,8 @@ pub enum What {
     Authentication(Authentication),
     /// The API server's audit log has a request of this node, or on its behalf.
     Audit(Audit),
+    /// Rows were written into `kube-system/aws-auth`.
+    Mapping(MappingWrite),
     /// A line of the node's journal.
     Journal(JournalLine),
     /// The Node object came, changed or went.
@@ -133,6 +138,12 @@ pub struct Authentication {
     pub reason: Option<String>,
 }
 
+/// What stands in a reason between the ARN that is not mapped and what the authenticator could not read of `aws-auth`.
+pub const UNREADABLE: &str = "; aws-auth cannot be read whole: ";
+
+/// In the reason of a refusal: the role has an access entry, that of another role which had the same ARN.
+pub const OTHER_PRINCIPAL: &str = "ARN does not match User ID";
+
 /// Why a token was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -149,6 +160,8 @@ pub enum Refusal {
     Template,
     /// STS was throttled.
     Throttled,
+    /// The authenticator itself is down.
+    Down,
 }
 
 /// A request that the API server's audit log has.
@@ -172,6 +185,17 @@ pub struct Audit {
     pub message: Option<String>,
     /// The object of a create, patch or update of a Node or a certificate signing request.
     pub object: Option<serde_json::Value>,
+}
+
+/// A write of `kube-system/aws-auth` that added rows of the scenario, from the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappingWrite {
+    /// Verb.
+    pub verb: String,
+    /// User name of the request.
+    pub username: String,
+    /// ARNs of the rows that were not there before.
+    pub added: Vec<String>,
 }
 
 /// A line of the node's journal.
@@ -248,6 +272,9 @@ pub struct Collected {
     pub user_data: Option<UserDataResult>,
     /// Whether the scenario's pod answered, and what was seen instead.
     pub pod: Option<PodResult>,
+    /// The node's snapshot, where the scenario keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden: Option<String>,
     /// What the node may do, in the order of the scenario's questions; `None` where it never had an identity.
     pub access: Option<Vec<AccessResult>>,
 }

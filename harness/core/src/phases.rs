@@ -10,6 +10,9 @@ use crate::plan::Plan;
 /// The signer of kubelets' serving certificates.
 pub const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 
+/// The signer of the client certificates with which kubelets register.
+pub const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+
 /// When each phase was reached first.
 #[must_use]
 pub fn phases(_plan: &Plan, observation: &Observation) -> BTreeMap<Phase, Millis> {
@@ -84,8 +87,15 @@ fn is_start_of_kubelet(line: &JournalLine) -> bool {
     is_of_kubelet(line) && line.by_systemd && starts
 }
 
+/// The start of the user name of whoever shows a bootstrap token.
+const BOOTSTRAP_USER: &str = "system:bootstrap:";
+
 /// Whether the request is the node's own, not one of a controller about it.
 fn is_by_node(audit: &Audit) -> bool {
+    // kubeadm reads what it needs with the token that the kubelet shows later.
+    if audit.username.starts_with(BOOTSTRAP_USER) {
+        return audit.resource.starts_with("certificatesigningrequests");
+    }
     audit.username.starts_with("system:node:")
         || audit
             .groups
@@ -93,13 +103,37 @@ fn is_by_node(audit: &Audit) -> bool {
             .any(|group| group == "system:nodes" || group.starts_with("system:bootstrappers"))
 }
 
-/// When user data was done: cloud-init said so, or the unit that runs it ended.
+/// When user data was done: cloud-init said so, or the unit that runs it ended; with nodeadm, when its last unit ended, which
+/// comes after cloud-init.
 #[must_use]
 pub fn user_data_done(observation: &Observation) -> Option<Millis> {
-    observation.timeline.iter().find_map(|seen| match &seen.what {
-        What::Journal(line) if is_end_of_user_data(line) => Some(seen.at),
-        _ => None,
-    })
+    let lines = || {
+        observation.timeline.iter().filter_map(|seen| match &seen.what {
+            What::Journal(line) => Some((seen.at, line)),
+            _ => None,
+        })
+    };
+    let done = lines().find(|(_, line)| is_end_of_user_data(line))?.0;
+    if !lines().any(|(_, line)| is_of_nodeadm(line)) {
+        return Some(done);
+    }
+    let ended = lines().find(|(_, line)| is_end_of_nodeadm(line))?.0;
+    Some(done.max(ended))
+}
+
+/// Whether the line belongs to one of nodeadm's units.
+#[must_use]
+pub fn is_of_nodeadm(line: &JournalLine) -> bool {
+    line.unit
+        .as_deref()
+        .is_some_and(|unit| unit.starts_with("nodeadm-"))
+}
+
+fn is_end_of_nodeadm(line: &JournalLine) -> bool {
+    const WORDS: [&str; 3] = ["Finished ", "Failed to start ", "Dependency failed for "];
+    line.by_systemd
+        && line.unit.as_deref() == Some("nodeadm-run.service")
+        && WORDS.iter().any(|word| line.message.starts_with(word))
 }
 
 fn is_end_of_user_data(line: &JournalLine) -> bool {

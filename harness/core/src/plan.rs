@@ -1,19 +1,24 @@
 //! A scenario after every default and file reference is resolved: what the engine runs.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aws::{AwsPlan, EksPlan, NetworkPlan};
+use crate::access_entry::AccessEntry;
+use crate::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 pub use crate::aws::{MetadataPlan, Tokens};
+use crate::bootstrap_token::BootstrapToken;
 use crate::expect::Expect;
 use crate::fault::Fault;
+use crate::golden::GoldenPlan;
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
 use crate::kubernetes::Asked;
+use crate::phase::Phase;
 pub use crate::provider::ProviderName;
 use crate::source::Sources;
+use crate::step::StepPlan;
 
 /// Everything the engine needs to know of one scenario. Plain data: it can cross a process boundary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +35,9 @@ pub struct Plan {
     pub kubernetes: Option<semver::VersionReq>,
     /// Kubelet versions that the scenario is for; skipped elsewhere.
     pub kubelet: Option<semver::VersionReq>,
+    /// Environment variables that the scenario names and this machine has not; skipped for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
     /// The versions that it is asked to run on.
     #[serde(default, skip_serializing_if = "Asked::is_nothing")]
     pub asked: Asked,
@@ -43,6 +51,9 @@ pub struct Plan {
     pub region: Region,
     /// The instance.
     pub instance: InstancePlan,
+    /// Further instances that boot at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<InstancePlan>,
     /// The role that the instance's profile holds; `None` is an instance without a profile.
     pub role: Option<RolePlan>,
     /// The EKS cluster.
@@ -60,11 +71,62 @@ pub struct Plan {
     pub pod: Option<PodPlan>,
     /// What must be seen.
     pub expect: Expect,
+    /// A snapshot of the node, which it is held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden: Option<GoldenPlan>,
+    /// What is done to the node after that, step by step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<StepPlan>,
     /// How long things may take.
     pub limits: Limits,
     /// Where it stands in the user's files.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub sources: Sources,
+}
+
+impl Plan {
+    /// Whether it changes what every scenario on its control plane stands on, so that none may run beside it.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.cluster.aws_auth_text.is_some() || self.cluster.restart_api_server_after.is_some()
+    }
+
+    /// Every instance that it ever has.
+    pub fn instances(&self) -> impl Iterator<Item = &InstancePlan> {
+        let replaced = self.then.iter().map(|step| &step.instance);
+        std::iter::once(&self.instance)
+            .chain(&self.others)
+            .chain(replaced.filter(|instance| instance.id != self.instance.id))
+    }
+
+    /// A plan for each of its nodes, which only they differ in.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<Self> {
+        let instances = std::iter::once(&self.instance).chain(&self.others);
+        let node = |instance: &InstancePlan| Self {
+            instance: instance.clone(),
+            others: Vec::new(),
+            ..self.clone()
+        };
+        instances.map(node).collect()
+    }
+
+    /// The plan of its node after a step, which is judged like a join of its own.
+    #[must_use]
+    pub fn after(&self, step: &StepPlan) -> Self {
+        let user_data = self.user_data.clone();
+        Self {
+            instance: step.instance.clone(),
+            expect: step.expect.clone(),
+            user_data: user_data.filter(|_| step.action.minds_user_data()),
+            // They had their time before.
+            faults: Vec::new(),
+            pod: None,
+            golden: None,
+            then: Vec::new(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Whether a version such as `v1.22.12-eks-ba74326` is in a range. What stands after the three numbers is a vendor's, and says
@@ -152,6 +214,9 @@ pub struct InstancePlan {
     /// What of its network is not there by default.
     #[serde(default)]
     pub network: NetworkPlan,
+    /// How many seconds its clock is ahead of AWS' and the authenticator's; negative where it is behind.
+    #[serde(default)]
+    pub clock_ahead_seconds: i64,
 }
 
 /// An IAM role of an instance profile.
@@ -183,22 +248,62 @@ pub struct ClusterPlan {
     pub certificate_authority: Authority,
     /// Rows that this scenario's cluster has in `kube-system/aws-auth`.
     pub aws_auth: Vec<RoleMapping>,
+    /// `mapRoles` as a text that somebody left there, in place of rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aws_auth_text: Option<String>,
+    /// Where principals may be granted access.
+    #[serde(default)]
+    pub authentication_mode: AuthenticationMode,
+    /// Access entries.
+    #[serde(default)]
+    pub access_entries: Vec<AccessEntry>,
     /// Whether EKS' approver of kubelet-serving requests works.
     pub approve_serving: bool,
     /// Whether the cloud node controller works.
     pub cloud_node_controller: bool,
+    /// Whether the client certificates that nodes of a local cluster on an Outpost ask for are approved.
+    pub approve_clients: bool,
+    /// The phase of the join with which the IAM authenticator goes down for good; never where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authenticator_until: Option<Phase>,
+    /// Bootstrap tokens.
+    #[serde(default)]
+    pub bootstrap_tokens: Vec<BootstrapToken>,
+    /// Restarts the API server once so many of the scenario's nodes are registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_api_server_after: Option<u32>,
     /// What only EKS' own service tells of it.
     #[serde(default)]
     pub eks: EksPlan,
 }
 
+impl InstancePlan {
+    /// Every address of its primary interface that a node may call its own: the private one, and those of IPv6.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let ipv6 = self.network.ipv6.iter().copied().map(IpAddr::from);
+        std::iter::once(IpAddr::from(self.private_ip)).chain(ipv6)
+    }
+}
+
 impl ClusterPlan {
+    /// What its nodes' tokens are made for: its name, or the id of a local cluster on an Outpost.
+    #[must_use]
+    pub fn token_for(&self) -> &str {
+        self.eks
+            .outpost
+            .as_ref()
+            .map_or(&self.name, |outpost| &outpost.cluster_id)
+    }
+
     /// The host name of the cluster's endpoint.
     #[must_use]
     pub fn endpoint_host(&self, region: &Region) -> String {
         format!("{}.gr7.{region}.eks.{}", self.endpoint_id, region.dns_suffix())
     }
 }
+
+/// What EKS calls the states of a cluster.
+pub const CLUSTER_STATUSES: [&str; 6] = ["CREATING", "ACTIVE", "UPDATING", "FAILED", "DELETING", "PENDING"];
 
 /// A status of a cluster and how long it holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -223,7 +328,7 @@ pub enum Authority {
 }
 
 /// A row of `mapRoles` in `aws-auth`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoleMapping {
     /// ARN of the role.
     pub rolearn: String,
@@ -231,6 +336,34 @@ pub struct RoleMapping {
     pub username: String,
     /// Groups.
     pub groups: Vec<String>,
+    /// Who adds it.
+    #[serde(default)]
+    pub added_by: Mapper,
+    /// Seconds after the node's start at which it is added; before that start where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seconds: Option<f64>,
+}
+
+/// Who adds a row to `aws-auth`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mapper {
+    /// EKS itself, as for a managed node group: `eks:node-manager` patches the ConfigMap.
+    #[default]
+    Eks,
+    /// eksctl, as for a self-managed node group: it reads the ConfigMap and updates it, as the user who made the cluster.
+    Eksctl,
+}
+
+impl Mapper {
+    /// Its user name, as the API server's audit log has it.
+    #[must_use]
+    pub fn username(self) -> &'static str {
+        match self {
+            Self::Eks => "eks:node-manager",
+            Self::Eksctl => "kubernetes-admin",
+        }
+    }
 }
 
 /// User data and who runs it.
@@ -322,6 +455,7 @@ pub(crate) mod tests {
             control_plane: Vec::new(),
             kubernetes: None,
             kubelet: None,
+            unset: Vec::new(),
             asked: Asked::default(),
             network: Network::Isolated,
             image: ImagePlan {
@@ -349,7 +483,11 @@ pub(crate) mod tests {
                 life_cycle: "on-demand".into(),
                 metadata: MetadataPlan::default(),
                 network: NetworkPlan::default(),
+                clock_ahead_seconds: 0,
             },
+            others: Vec::new(),
+            golden: None,
+            then: Vec::new(),
             role: Some(RolePlan {
                 name: "demo-role".into(),
                 path: "/".into(),
@@ -369,9 +507,17 @@ pub(crate) mod tests {
                     rolearn: "arn:aws:iam::111122223333:role/demo-role".into(),
                     username: "system:node:{{EC2PrivateDNSName}}".into(),
                     groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
+                    ..RoleMapping::default()
                 }],
+                aws_auth_text: None,
+                authentication_mode: AuthenticationMode::default(),
+                access_entries: Vec::new(),
                 approve_serving: true,
                 cloud_node_controller: true,
+                approve_clients: true,
+                authenticator_until: None,
+                bootstrap_tokens: Vec::new(),
+                restart_api_server_after: None,
                 eks: EksPlan::default(),
             },
             aws: AwsPlan::default(),

@@ -216,6 +216,7 @@ mod tests {
             diagnosis: Some(diagnosis),
             checks: checks.collect(),
             deviations: Vec::new(),
+            parts: Vec::new(),
             versions: None,
         }
     }

@@ -24,6 +24,20 @@ pub struct Verdict {
     pub checks: Vec<Check>,
     /// Changes that the harness made to what the AMI would have.
     pub deviations: Vec<Deviation>,
+    /// What it was put together from: steps after the join.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A part of a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name, such as `then reboot`.
+    pub name: String,
+    /// When each phase was reached, from the part's own start.
+    pub phases: BTreeMap<Phase, Millis>,
+    /// Why it stopped, where it did.
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// The versions of Kubernetes that a join was seen with.
@@ -127,18 +141,40 @@ pub enum Cause {
     TokenForAnotherCluster,
     /// The node's role has no row in aws-auth.
     RoleNotMapped,
+    /// The node's row in aws-auth does not put it into the group `system:nodes`.
+    GroupsMissing,
     /// The API server answers 401 for another reason.
     Unauthorized,
     /// The node may not register under this name.
     NodeNameRefused,
     /// The API server refuses the Node object.
     NodeInvalid,
+    /// nodeadm cannot use the NodeConfig that it is given.
+    NodeConfigInvalid,
+    /// No one approved the client certificate that the kubelet asks for before it registers.
+    ClientCertificateNotApproved,
+    /// The cluster's CA is not the one whose hash kubeadm was given.
+    CaCertHashMismatch,
+    /// The bootstrap token is none of the cluster's, or none any more.
+    BootstrapTokenUnknown,
+    /// The bootstrap token has expired.
+    BootstrapTokenExpired,
+    /// The API server takes the bootstrap token for nobody.
+    BootstrapTokenRefused,
     /// No one approved the serving certificate.
     ServingCertificateNotApproved,
     /// The approver refused the serving certificate.
     ServingCertificateDenied,
     /// No container networking was configured.
     CniNotReady,
+    /// The Node was deleted, and its kubelet does not make it again.
+    NodeDeleted,
+    /// The Node is that of an instance which had the name before.
+    ProviderIdOfAnotherInstance,
+    /// The node's clock is too far from that of AWS.
+    ClockSkew,
+    /// The host that runs the harness has nothing left of something that the node needs: no verdict on the node.
+    HostLimit,
     /// None of these.
     Unknown,
 }

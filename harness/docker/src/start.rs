@@ -4,7 +4,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bollard::models::{HostConfig, MountType, MountVolumeOptions};
-use bollard::query_parameters::InspectContainerOptions;
+use bollard::query_parameters::{InspectContainerOptions, StartContainerOptions, WaitContainerOptions};
+use futures::StreamExt as _;
 use testcontainers::core::client::docker_client_instance;
 use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
@@ -17,6 +18,8 @@ use crate::run::{Run, RunNetwork, Started};
 
 /// How many lines of a container that did not start stand in the error.
 const LAST_LINES: &str = "20";
+/// How long a container that was told to end may take.
+const END_LIMIT: Duration = Duration::from_secs(60);
 /// How long an engine may take to say which API it speaks.
 const NEGOTIATION: Duration = Duration::from_secs(10);
 
@@ -68,6 +71,29 @@ impl Run {
             entry.id = Some(id.clone());
         }
         self.look_at(id, name, &network.name).await
+    }
+
+    /// Starts a container of the run again once it has ended, with everything that it has written but for what lies in memory. It may
+    /// get another address.
+    ///
+    /// # Errors
+    /// When it does not end in time, or does not start.
+    pub async fn start_again(&self, started: &Started, network: &RunNetwork) -> Result<Started, DockerError> {
+        let docker = self.engine().docker();
+        let limit = self.engine().time_factor().limit(END_LIMIT);
+        let mut ending = docker.wait_container(&started.id, None::<WaitContainerOptions>);
+        if timeout(limit, ending.next()).await.is_err() {
+            return Err(DockerError::Unexpected {
+                object: format!("container `{}`", started.name),
+                wrong: format!("did not end within {} s", limit.as_secs()),
+            });
+        }
+        let again = docker
+            .start_container(&started.id, None::<StartContainerOptions>)
+            .await;
+        again.map_err(DockerError::engine("start again container", &started.name))?;
+        self.look_at(started.id.clone(), &started.name, &network.name)
+            .await
     }
 
     async fn start_or_remove(

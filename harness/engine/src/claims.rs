@@ -1,15 +1,18 @@
-//! Names that two scenarios on one control plane cannot both have: the second waits for the first.
+//! Names that two scenarios on one control plane cannot both have: the second waits for the first. And the control plane itself,
+//! which a scenario that changes it for all has alone.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nodejoin_core::plan::Plan;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// The names in use on one control plane. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Claims {
     shared: Arc<Shared>,
+    /// Read by those who stand beside each other, written by one who stands alone. Who waits for it is served in turn.
+    place: Arc<RwLock<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -24,14 +27,28 @@ struct Shared {
 pub struct Claim {
     shared: Arc<Shared>,
     names: BTreeSet<String>,
+    _place: Place,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "a guard does its work when it is dropped")]
+enum Place {
+    Beside(OwnedRwLockReadGuard<()>),
+    Alone(OwnedRwLockWriteGuard<()>),
 }
 
 impl Claims {
-    /// Waits until none of the plan's names is in use, then holds them.
+    /// Waits until none of the plan's names is in use, then holds them; an exclusive plan waits until nobody else is there.
     ///
     /// All names are taken at once or none is, so two waiters cannot block each other.
     pub async fn hold(&self, plan: &Plan) -> Claim {
         let names = names(plan);
+        let place = Arc::clone(&self.place);
+        let place = if plan.is_exclusive() {
+            Place::Alone(place.write_owned().await)
+        } else {
+            Place::Beside(place.read_owned().await)
+        };
         loop {
             // Registered before the look, so that a release between the two is not missed.
             let released = self.shared.released.notified();
@@ -39,6 +56,7 @@ impl Claims {
                 return Claim {
                     shared: Arc::clone(&self.shared),
                     names,
+                    _place: place,
                 };
             }
             released.await;
@@ -66,11 +84,16 @@ impl Drop for Claim {
 
 /// What must be one scenario's alone: instance, address, Node name, and every role that its aws-auth or its profile names.
 fn names(plan: &Plan) -> BTreeSet<String> {
-    let mut names = BTreeSet::from([
-        format!("instance {}", plan.instance.id),
-        format!("address {}", plan.instance.private_ip),
-        format!("node {}", plan.instance.private_dns_name),
-    ]);
+    let mut names: BTreeSet<String> = plan
+        .instances()
+        .flat_map(|instance| {
+            [
+                format!("instance {}", instance.id),
+                format!("address {}", instance.private_ip),
+                format!("node {}", instance.private_dns_name),
+            ]
+        })
+        .collect();
     names.extend(
         plan.role
             .iter()

@@ -35,9 +35,22 @@ impl Evidence {
         Ok(Self { folder })
     }
 
-    /// Where the timeline is written while the join goes on.
-    pub(crate) fn timeline(&self) -> PathBuf {
-        self.folder.join("timeline.ndjson")
+    /// The folder of one node among many, below the scenario's.
+    pub(crate) fn of_node(&self, name: &str) -> Result<Self, EngineError> {
+        let folder = self.folder.join(name);
+        std::fs::create_dir_all(&folder).map_err(|source| EngineError::Write {
+            path: folder.clone(),
+            source,
+        })?;
+        Ok(Self { folder })
+    }
+
+    /// Where the timeline is written while the join goes on; that of a step has its place in its name, from 0.
+    pub(crate) fn timeline(&self, step: Option<usize>) -> PathBuf {
+        match step {
+            None => self.folder.join("timeline.ndjson"),
+            Some(step) => self.folder.join(format!("timeline-then-{step}.ndjson")),
+        }
     }
 
     /// Writes what a person needs to find out why: verdict, plan, objects, transcripts, logs.

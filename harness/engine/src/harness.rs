@@ -124,6 +124,7 @@ impl Harness {
         let name = self.run.keep(&node.id).await?;
         if let Some(container) = ground.control_plane.container_id() {
             self.run.keep(container).await?;
+            ground.control_plane.keep_files();
         }
         let kubeconfig = self.folder.join("kubeconfig");
         write_private(&kubeconfig, &ground.control_plane.kubeconfig())?;
@@ -230,6 +231,7 @@ pub(crate) fn bare(outcome: Outcome) -> Verdict {
         diagnosis: None,
         checks,
         deviations,
+        parts: Vec::new(),
     }
 }
 

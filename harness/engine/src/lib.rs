@@ -11,9 +11,12 @@
 //! | `harness`, `ground` | what scenarios share, and when it starts |
 //! | `claims` | keeps two scenarios from holding one name |
 //! | `runner` | many plans, cancellation, teardown |
-//! | `scenario`, `tenancy`, `observer` | one plan, from its world to its verdict |
+//! | `scenario`, `tenancy`, `observer` | one plan, from its worlds to its verdict |
+//! | `nodes` | one node: its join, and the steps after it |
+//! | `account` | one account served without any of these |
 //! | `evidence`, `report` | what is left to read |
 
+pub mod account;
 mod claims;
 mod direct;
 mod error;
@@ -21,6 +24,7 @@ mod events;
 mod evidence;
 mod ground;
 mod harness;
+mod nodes;
 mod observer;
 mod providers;
 mod registry;

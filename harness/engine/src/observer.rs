@@ -24,6 +24,8 @@ pub(crate) struct Observer {
     /// What was seen so far.
     pub(crate) observation: Observation,
     started: SystemTime,
+    /// Whether what happened before the start belongs to what was seen before.
+    is_step: bool,
     /// Written line by line, so that a killed run leaves what it saw.
     transcript: Option<File>,
 }
@@ -45,8 +47,27 @@ impl Observer {
         Self {
             observation,
             started,
+            is_step: false,
             transcript,
         }
+    }
+
+    /// Starts to observe a node anew, after a step from `started` on. What it was before is kept for comparison.
+    pub(crate) fn after(before: &Observation, started: SystemTime, transcript: Option<&Path>) -> Self {
+        let mut observer = Self::new(&before.kubernetes, &before.kubelet, started, transcript);
+        observer.is_step = true;
+        observer.observation.deviations.clone_from(&before.deviations);
+        observer.observation.node.clone_from(&before.node);
+        let known = before.node.as_ref().or(before.node_before.as_ref());
+        observer.observation.node_before = known.cloned();
+        observer
+    }
+
+    /// Takes for granted what only a boot shows.
+    pub(crate) fn without_boot(mut self) -> Self {
+        let what = What::Isolated;
+        self.observation.timeline.push(Seen { at: 0, what });
+        self
     }
 
     /// Milliseconds since the node's start.
@@ -58,6 +79,13 @@ impl Observer {
     /// Takes in one event.
     pub(crate) fn absorb(&mut self, incoming: Incoming) {
         let at = self.now(incoming.at);
+        if self.is_step && incoming.at < self.started {
+            // The Node as it is counts whenever it was told; the rest is of the time before.
+            if matches!(incoming.what, What::Node(_)) {
+                self.update_objects(&incoming);
+            }
+            return;
+        }
         self.update_objects(&incoming);
         let seen = Seen {
             at,
@@ -139,6 +167,20 @@ mod tests {
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].decided_by.as_deref(), Some("eks:certificate-controller"));
         assert_eq!(observer.observation.timeline[0].at, 500);
+    }
+
+    #[test]
+    fn a_step_sees_what_comes_after_it_and_knows_the_node_from_before() {
+        let node = |uid: &str| serde_json::json!({ "metadata": { "uid": uid } });
+        let before = Observation {
+            node: Some(node("1")),
+            ..Observation::default()
+        };
+        let mut observer = Observer::after(&before, UNIX_EPOCH + Duration::from_secs(9), None);
+        observer.absorb(certificate(None, None));
+        assert!(observer.observation.timeline.is_empty() && observer.observation.certificates.is_empty());
+        assert_eq!(observer.observation.node_before, Some(node("1")));
+        assert_eq!(observer.without_boot().observation.timeline.len(), 1);
     }
 
     #[test]

@@ -1,31 +1,26 @@
-//! Runs one plan: world, tenant, node, observation, verdict; and gives back everything it took.
+//! Runs one plan: worlds, tenants, nodes, one verdict; and gives back everything it took.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, OnceLock};
 
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::future::try_join_all;
+use futures::stream::{self, BoxStream, StreamExt as _};
 use nodejoin_core::event::RunEvent;
-use nodejoin_core::judge;
-use nodejoin_core::kubernetes::{Minor, check_skew, looks_again, not_for, not_for_asked};
-use nodejoin_core::observation::{Deviation, Observation};
-use nodejoin_core::phase::Phase;
-use nodejoin_core::plan::{Cni, Plan, ProviderName};
-use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_core::judge::{self, Joined};
+use nodejoin_core::kubernetes::{Minor, check_skew, not_for, not_for_asked};
+use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::verdict::{Check, Outcome, Verdict};
 use nodejoin_docker::ImageRef;
-use nodejoin_node::Node;
-use tokio::time::MissedTickBehavior;
+use nodejoin_fake_aws::faults::Rates;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::EngineError;
 use crate::evidence::Evidence;
 use crate::ground::Ground;
 use crate::harness::{self, Harness};
-use crate::observer::{Incoming, Observer};
-use crate::tenancy::{Tenancy, Told};
-
-/// How often a join is looked at when nothing happens: limits and settling times pass without an event.
-const LOOK: Duration = Duration::from_millis(100);
+use crate::nodes::{self, Judged, Reach, Stage};
+use crate::observer::Incoming;
+use crate::tenancy::Tenancy;
 
 /// How a scenario ended.
 pub(crate) struct Ended {
@@ -60,6 +55,9 @@ pub(crate) async fn run(
         Prepared::Skipped(reason) => return Ok(Ended::bare(Outcome::Skipped(reason))),
         Prepared::Unavailable(outcome) => return Ok(Ended::bare(outcome)),
     };
+    if let Some(reason) = not_restartable(plan, provider_of(harness, plan)) {
+        return Ok(Ended::bare(Outcome::Skipped(reason)));
+    }
     if let Some(reason) = ground.control_plane.not_for(plan).await {
         return Ok(Ended::bare(Outcome::Skipped(reason)));
     }
@@ -67,18 +65,169 @@ pub(crate) async fn run(
         scenario: plan.id.clone(),
         name: plan.name.clone(),
     });
-    let (tenancy, told) = Tenancy::begin(&ground, plan, harness.run.engine().time_factor()).await?;
-    let ended = tokio::select! {
-        ended = join(harness, &ground, &image, plan, &tenancy, told) => ended,
-        // Without it no node joins, whatever its script does.
-        error = ground.control_plane.ended() => Err(error.into()),
-        // The node that may be running is in the run's ledger.
-        () = cancel.cancelled() => Ok(Ended::bare(Outcome::Cancelled)),
+    let place = Place {
+        harness,
+        ground: &ground,
+        image: &image,
+        plan,
     };
-    let given_back = tenancy.end().await;
+    let mut tenancies = Vec::new();
+    let ended = place.run(&mut tenancies, cancel).await;
+    let is_kept = ended.as_ref().is_ok_and(|ended| !ended.kept.is_empty());
+    let mut given_back = Ok(());
+    for (tenancy, _) in tenancies {
+        given_back = given_back.and(tenancy.end(is_kept).await);
+    }
     let ended = ended?;
     // What stays on a shared control plane could spoil a later scenario: better an error now.
     given_back.map(|()| ended)
+}
+
+/// A scenario on its ground.
+struct Place<'a> {
+    harness: &'a Harness,
+    ground: &'a Ground,
+    image: &'a ImageRef,
+    plan: &'a Plan,
+}
+
+/// A node's place, and what is told of it; taken when it boots.
+type Begun<'a> = (Tenancy<'a>, Option<BoxStream<'static, Incoming>>);
+
+impl<'a> Place<'a> {
+    /// Lets all nodes join. The tenancies are the caller's to end, however it ends.
+    async fn run(
+        &self,
+        tenancies: &mut Vec<Begun<'a>>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, EngineError> {
+        let (rates, factor) = (Rates::default(), self.harness.run.engine().time_factor());
+        let plans = self.plan.nodes();
+        for plan in &plans {
+            let (tenancy, told) = Tenancy::begin(self.ground, plan, &rates, factor).await?;
+            tenancies.push((tenancy, Some(told)));
+        }
+        tokio::select! {
+            ended = self.join(plans, tenancies) => ended,
+            // Without it no node joins, whatever its script does.
+            error = self.ground.control_plane.ended() => Err(error.into()),
+            // The nodes that may be running are in the run's ledger.
+            () = cancel.cancelled() => Ok(Ended::bare(Outcome::Cancelled)),
+        }
+    }
+
+    async fn join(&self, plans: Vec<Plan>, tenancies: &mut [Begun<'a>]) -> Result<Ended, EngineError> {
+        let evidence = Evidence::begin(&self.harness.folder, self.plan)?;
+        let count = plans.len();
+        let stage = Stage {
+            harness: self.harness,
+            image: self.image,
+            version: &self.ground.control_plane.version,
+            reach: Reach::of(self.harness, count),
+        };
+        let joins = plans.into_iter().zip(tenancies).map(|(plan, (tenancy, told))| {
+            let (stage, evidence) = (&stage, &evidence);
+            async move {
+                let told = told.take().unwrap_or_else(|| stream::empty().boxed());
+                let own = match count {
+                    1 => Evidence::begin(&stage.harness.folder, &plan)?,
+                    _ => evidence.of_node(&plan.instance.private_dns_name)?,
+                };
+                nodes::run(stage, plan, tenancy, told, own).await
+            }
+        });
+        let restarted = OnceLock::new();
+        let restart = self.restart_api_server(stage.reach.registered.subscribe(), &restarted);
+        let judged = tokio::select! {
+            judged = try_join_all(joins) => judged?,
+            Err(error) = restart => return Err(error),
+        };
+        let mut verdict = whole(&judged);
+        self.judge_restart(restarted.get().copied(), &mut verdict);
+        self.conclude(judged, evidence, verdict).await
+    }
+
+    /// Restarts the API server once so many nodes are registered, and notes that it was done.
+    async fn restart_api_server(
+        &self,
+        mut registered: watch::Receiver<usize>,
+        restarted: &OnceLock<usize>,
+    ) -> Result<(), EngineError> {
+        let Some(after) = self.plan.cluster.restart_api_server_after else {
+            return Ok(());
+        };
+        let Ok(count) = registered
+            .wait_for(|count| *count >= after as usize)
+            .await
+            .map(|count| *count)
+        else {
+            return Ok(());
+        };
+        self.ground.control_plane.restart_api_server().await?;
+        let _ = restarted.set(count);
+        Ok(())
+    }
+
+    fn judge_restart(&self, restarted: Option<usize>, verdict: &mut Verdict) {
+        let Some(after) = self.plan.cluster.restart_api_server_after else {
+            return;
+        };
+        let seen = restarted.map_or("never".to_owned(), |count| format!("once {count} were"));
+        verdict.checks.push(Check {
+            key: "cluster.restart_api_server_after".to_owned(),
+            held: restarted.is_some(),
+            expected: format!("restarted once {after} nodes were registered"),
+            seen,
+        });
+        if restarted.is_none() && verdict.outcome == Outcome::Passed {
+            verdict.outcome = Outcome::Failed;
+        }
+    }
+
+    /// Writes or drops the evidence, and removes or keeps the nodes.
+    async fn conclude(
+        &self,
+        judged: Vec<Judged>,
+        evidence: Evidence,
+        verdict: Verdict,
+    ) -> Result<Ended, EngineError> {
+        let passed = verdict.outcome == Outcome::Passed;
+        let keeps = self.harness.settings.keep.keeps(passed);
+        let mut kept = Vec::new();
+        for one in &judged {
+            if keeps || !passed {
+                let of_one = if judged.len() == 1 { &verdict } else { &one.verdict };
+                one.evidence
+                    .write(self.ground, &one.plan, &one.node, of_one, &one.observation)
+                    .await?;
+            }
+            if keeps {
+                kept.extend(self.harness.keep(self.ground, &one.node).await?);
+            } else {
+                one.node.remove().await?;
+            }
+        }
+        if passed && !keeps {
+            evidence.drop_folder();
+        }
+        Ok(Ended {
+            verdict,
+            evidence: (keeps || !passed).then_some(evidence),
+            kept,
+        })
+    }
+}
+
+fn whole(judged: &[Judged]) -> Verdict {
+    let joined: Vec<Joined<'_>> = judged
+        .iter()
+        .map(|one| Joined {
+            plan: &one.plan,
+            observation: &one.observation,
+            verdict: &one.verdict,
+        })
+        .collect();
+    judge::of_nodes(&joined)
 }
 
 enum Prepared {
@@ -121,125 +270,16 @@ async fn prepare(harness: &Harness, plan: &Plan) -> Result<Prepared, EngineError
     Ok(Prepared::Ready(ground, image))
 }
 
-/// Boots the node, watches it until it is settled, and judges what was seen.
-async fn join(
-    harness: &Harness,
-    ground: &Ground,
-    image: &ImageRef,
-    plan: &Plan,
-    tenancy: &Tenancy<'_>,
-    told: Told,
-) -> Result<Ended, EngineError> {
-    let evidence = Evidence::begin(&harness.folder, plan)?;
-    let node = tenancy.boot(&harness.run, image).await?;
-    let mut observer = Observer::new(
-        &ground.control_plane.version,
-        &image.kubernetes,
-        node.started,
-        Some(&evidence.timeline()),
-    );
-    observer.observation.deviations.clone_from(&node.deviations);
-    observer
-        .observation
-        .deviations
-        .extend(pod_cidr(plan, &image.kubernetes));
-    watch(harness, plan, Tenancy::incoming(&node, told), &mut observer).await;
-    let mut observation = observer.observation;
-    // The pod's image still comes from the fakes, so they are left only after this.
-    observation.collected = Some(tenancy.collect(&node, &observation).await?);
-    observation.faults_fired = ground.fakes.detach(&plan.instance.id);
-    let verdict = judge::judge(plan, &observation);
-    conclude(harness, ground, plan, node, evidence, verdict, &observation).await
+/// Of the control planes only the harness's own restarts its API server when it is told to.
+fn not_restartable(plan: &Plan, provider: Option<ProviderName>) -> Option<String> {
+    plan.cluster.restart_api_server_after?;
+    let provider = provider.filter(|provider| *provider != ProviderName::Local)?;
+    Some(format!(
+        "the control plane `{}` cannot restart its API server",
+        provider.as_str()
+    ))
 }
 
-/// What the control plane does for an old kubelet and EKS does not.
-fn pod_cidr(plan: &Plan, kubelet: &str) -> Option<Deviation> {
-    (plan.cni == Cni::Bridge && !looks_again(Minor::of(kubelet))).then(|| Deviation {
-        name: "pod-cidr".to_owned(),
-        what: "the Node gets a `spec.podCIDR` once its CSINode exists".to_owned(),
-        why: "a kubelet before 1.22 says only at its next status, up to 10 s later, that it is ready"
-            .to_owned(),
-    })
-}
-
-/// Takes in events until the scenario is settled or its limit has passed.
-async fn watch(
-    harness: &Harness,
-    plan: &Plan,
-    mut incoming: BoxStream<'static, Incoming>,
-    observer: &mut Observer,
-) {
-    let mut look = tokio::time::interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut reported = Reported::default();
-    loop {
-        tokio::select! {
-            // In no order: a node that writes without end must not keep its limit from being looked at.
-            Some(event) = incoming.next() => observer.absorb(event),
-            _ = look.tick() => {
-                reported.report(harness, plan, &observer.observation);
-                let now = observer.now(SystemTime::now());
-                if judge::progress(plan, &observer.observation, now).is_settled() {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// The phases that were reported already.
-#[derive(Default)]
-struct Reported(Vec<Phase>);
-
-impl Reported {
-    fn report(&mut self, harness: &Harness, plan: &Plan, observation: &Observation) {
-        for (phase, at) in nodejoin_core::phases::phases(plan, observation) {
-            if !self.0.contains(&phase) {
-                self.0.push(phase);
-                harness.events.send(RunEvent::PhaseReached {
-                    scenario: plan.id.clone(),
-                    phase,
-                    at,
-                });
-            }
-        }
-    }
-}
-
-/// Writes or drops the evidence, and removes or keeps the node.
-async fn conclude(
-    harness: &Harness,
-    ground: &Ground,
-    plan: &Plan,
-    node: Node,
-    evidence: Evidence,
-    verdict: Verdict,
-    observation: &Observation,
-) -> Result<Ended, EngineError> {
-    let passed = verdict.outcome == Outcome::Passed;
-    if harness.settings.keep.keeps(passed) {
-        evidence.write(ground, plan, &node, &verdict, observation).await?;
-        let kept = harness.keep(ground, &node).await?;
-        return Ok(Ended {
-            verdict,
-            evidence: Some(evidence),
-            kept,
-        });
-    }
-    if passed {
-        evidence.drop_folder();
-        node.remove().await?;
-        return Ok(Ended {
-            verdict,
-            evidence: None,
-            kept: Vec::new(),
-        });
-    }
-    evidence.write(ground, plan, &node, &verdict, observation).await?;
-    node.remove().await?;
-    Ok(Ended {
-        verdict,
-        evidence: Some(evidence),
-        kept: Vec::new(),
-    })
+fn provider_of(harness: &Harness, plan: &Plan) -> Option<ProviderName> {
+    ProviderName::choose(harness.settings.control_plane, &plan.control_plane).ok()
 }

@@ -25,6 +25,8 @@ pub struct Settings {
     pub jobs: usize,
     /// What stays after the run.
     pub keep: Keep,
+    /// Whether snapshots of nodes that pass otherwise are written anew.
+    pub bless: bool,
     /// The share of all scenarios that this run's are, where they are one.
     pub shard: Option<Shard>,
 }

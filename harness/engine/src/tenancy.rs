@@ -1,17 +1,20 @@
 //! One scenario's place on shared ground: its world in the fakes, its tenant on the control plane, its node.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt};
 use nodejoin_cluster::{ClusterEvent, ClusterFact, Tenant};
+use nodejoin_core::expect::Expect;
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::observation::{AccessResult, Collected, Observation, PodResult, What};
 use nodejoin_core::phases::KUBELET_SERVING;
-use nodejoin_core::plan::{Authority, Cni, Plan, UserDataEngine};
+use nodejoin_core::plan::{Authority, Cni, Plan, PodPlan, RoleMapping, UserDataEngine};
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_core::user_data::{self, Values};
 use nodejoin_docker::{ImageRef, Run};
+use nodejoin_fake_aws::faults::Rates;
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, World};
 use nodejoin_node::{CollectAsk, Node, NodeAsk};
 use tokio::sync::mpsc;
@@ -31,24 +34,19 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// What a scenario holds on shared ground between its begin and its end.
 pub(crate) struct Tenancy<'a> {
     ground: &'a Ground,
-    plan: &'a Plan,
+    plan: Plan,
     user_data: Option<Vec<u8>>,
     time_factor: TimeFactor,
 }
 
-/// What the fakes and the control plane have to tell of a scenario. They send until the tenancy ends.
-pub(crate) struct Told {
-    aws: mpsc::UnboundedReceiver<AwsEvent>,
-    cluster: mpsc::UnboundedReceiver<ClusterEvent>,
-}
-
 impl<'a> Tenancy<'a> {
-    /// Admits the plan's world and tenant.
+    /// Admits the plan's world and tenant. Nodes of one scenario share `rates`.
     pub(crate) async fn begin(
         ground: &'a Ground,
-        plan: &'a Plan,
+        plan: &Plan,
+        rates: &Rates,
         time_factor: TimeFactor,
-    ) -> Result<(Self, Told), EngineError> {
+    ) -> Result<(Self, BoxStream<'static, Incoming>), EngineError> {
         let authority = match plan.cluster.certificate_authority {
             Authority::Own => &ground.control_plane.ca_pem,
             Authority::Other => &ground.control_plane.other_ca_pem,
@@ -57,24 +55,18 @@ impl<'a> Tenancy<'a> {
         let (to_aws, aws) = mpsc::unbounded_channel();
         let (to_cluster, cluster) = mpsc::unbounded_channel();
         ground.fakes.admit(World {
-            account: plan.account.clone(),
-            region: plan.region.clone(),
-            network: plan.network,
-            instance: plan.instance.clone(),
-            role: plan.role.clone(),
-            cluster: plan.cluster.clone(),
             certificate_authority: authority.clone(),
             control_plane_ip: *ground.control_plane.endpoint.ip(),
+            control_plane_name: ground.control_plane.kubeadm_host().map(str::to_owned),
             kubernetes_version: Minor::of(&ground.control_plane.version).to_string(),
             user_data: user_data.clone(),
-            aws: plan.aws.clone(),
-            faults: plan.faults.clone(),
+            rates: rates.clone(),
             images: ground.images.clone(),
-            events: to_aws,
+            ..World::of(plan, to_aws)
         });
         let tenancy = Self {
             ground,
-            plan,
+            plan: plan.clone(),
             user_data,
             time_factor,
         };
@@ -87,7 +79,19 @@ impl<'a> Tenancy<'a> {
             events: to_cluster,
         };
         ground.control_plane.admit(tenant).await?;
-        Ok((tenancy, Told { aws, cluster }))
+        let aws = UnboundedReceiverStream::new(aws).map(from_aws);
+        let cluster = UnboundedReceiverStream::new(cluster).map(from_cluster);
+        Ok((tenancy, stream::select(aws, cluster).boxed()))
+    }
+
+    /// Lets another instance take the place of this one, whose container is gone. The Node stays.
+    pub(crate) async fn succeed(&mut self, plan: &Plan) -> Result<BoxStream<'static, Incoming>, EngineError> {
+        let before = &self.plan.instance.id;
+        self.ground.fakes.detach(before);
+        self.ground.control_plane.forget(before).await?;
+        let (next, told) = Self::begin(self.ground, plan, &Rates::default(), self.time_factor).await?;
+        *self = next;
+        Ok(told)
     }
 
     /// Starts the node, and makes its address known to the fakes and to the control plane.
@@ -95,7 +99,7 @@ impl<'a> Tenancy<'a> {
         let fakes = &self.ground.fakes;
         let ask = NodeAsk {
             image: image.clone(),
-            plan: self.plan,
+            plan: &self.plan,
             network: self.ground.network.clone(),
             metadata: fakes.metadata,
             tls: fakes.tls,
@@ -106,19 +110,46 @@ impl<'a> Tenancy<'a> {
             direct: self.direct(),
         };
         let node = nodejoin_node::boot(run, &ask).await?;
-        // From here on the entry program gets the run's id from the metadata address, and systemd starts.
-        fakes.attach(node.ip, &self.plan.instance.id);
-        self.ground
-            .control_plane
-            .route(&self.plan.instance.id, node.ip)
-            .await?;
+        self.meet(&node).await?;
         Ok(node)
     }
 
-    /// Everything that is told of the node, from all sources, as it comes.
-    pub(crate) fn incoming(node: &Node, told: Told) -> BoxStream<'static, Incoming> {
-        let aws = UnboundedReceiverStream::new(told.aws).map(from_aws);
-        let cluster = UnboundedReceiverStream::new(told.cluster).map(from_cluster);
+    /// Makes the address of a node that boots known: its entry program gets the run's id from the metadata address, and systemd starts.
+    pub(crate) async fn meet(&self, node: &Node) -> Result<(), EngineError> {
+        let instance = &self.plan.instance.id;
+        self.ground.fakes.attach(node.ip, instance);
+        Ok(self.ground.control_plane.route(instance, node.ip).await?)
+    }
+
+    /// How often each fault of the plan fired so far.
+    pub(crate) fn faults_fired(&self) -> BTreeMap<usize, u32> {
+        self.ground.fakes.faults_fired(&self.plan.instance.id)
+    }
+
+    /// Makes the snapshot of a node, where its scenario keeps one, of what was collected.
+    pub(crate) fn take_snapshot(&self, seen: &mut Observation) {
+        let (Some(golden), Some(collected)) = (&self.plan.golden, &mut seen.collected) else {
+            return;
+        };
+        let values = values(&self.plan, self.authority());
+        collected.golden = Some(golden.render(collected, &values));
+    }
+
+    /// The CA that the plan's cluster gives to its nodes.
+    fn authority(&self) -> &str {
+        match self.plan.cluster.certificate_authority {
+            Authority::Own => &self.ground.control_plane.ca_pem,
+            Authority::Other => &self.ground.control_plane.other_ca_pem,
+        }
+    }
+
+    /// Deletes the Node.
+    pub(crate) async fn delete_node(&self, name: &str) -> Result<(), EngineError> {
+        Ok(self.ground.control_plane.delete_node(name).await?)
+    }
+
+    /// Everything that the node itself tells, as it comes.
+    pub(crate) fn of_node(node: &Node) -> BoxStream<'static, Incoming> {
         let journal = node.journal().map(|(at, line)| Incoming {
             at,
             what: What::Journal(line),
@@ -137,15 +168,36 @@ impl<'a> Tenancy<'a> {
                 node: None,
             })
         });
-        let all = stream::select(stream::select(aws, cluster), stream::select(journal, exit));
-        all.boxed()
+        stream::select(journal, exit).boxed()
+    }
+
+    /// Adds the rows of aws-auth that come late, each at its time after the node's start.
+    pub(crate) async fn map_late(&self, started: SystemTime) -> Result<(), EngineError> {
+        let rows = self.plan.cluster.aws_auth.iter();
+        let mut late: Vec<(f64, &RoleMapping)> =
+            rows.filter_map(|row| Some((row.after_seconds?, row))).collect();
+        late.sort_by(|one, next| one.0.total_cmp(&next.0));
+        for (after, row) in late {
+            let at = started + Duration::from_secs_f64(after);
+            let left = at.duration_since(SystemTime::now()).unwrap_or_default();
+            tokio::time::sleep(left).await;
+            let row = std::slice::from_ref(row);
+            self.ground.control_plane.map(&self.plan.instance.id, row).await?;
+        }
+        Ok(())
     }
 
     /// Asks the node, and the control plane about it, for what no event tells.
-    pub(crate) async fn collect(&self, node: &Node, seen: &Observation) -> Result<Collected, EngineError> {
+    pub(crate) async fn collect(
+        &self,
+        node: &Node,
+        plan: &Plan,
+        seen: &Observation,
+    ) -> Result<Collected, EngineError> {
+        let expect = &plan.expect;
         let ask = CollectAsk {
-            files: self.plan.expect.files.keys().cloned().collect(),
-            units: self.plan.expect.units.keys().cloned().collect(),
+            files: files_of(plan),
+            units: expect.units.keys().cloned().collect(),
             cluster_ca_pem: self.ground.control_plane.ca_pem.clone(),
             private_ip: self.plan.instance.private_ip,
         };
@@ -159,46 +211,51 @@ impl<'a> Tenancy<'a> {
         } else {
             collect_served(node, &ask, seen, self.time_factor.limit(SERVED_LIMIT)).await?
         };
-        collected.access = self.access(seen).await?;
+        collected.access = self.access(expect, seen).await?;
         if let Some(name) = node_name(seen) {
             // That the API server cannot reach the kubelet is an answer: the check that wants a value says so.
             collected.configz = self.ground.control_plane.configz(&name).await.ok();
-            collected.pod = self.pod(&name).await?;
+            collected.pod = match &plan.pod {
+                Some(pod) => Some(self.pod(&name, pod).await?),
+                None => None,
+            };
         }
         Ok(collected)
     }
 
     /// What the node may do, as the user that its token made it.
-    async fn access(&self, seen: &Observation) -> Result<Option<Vec<AccessResult>>, EngineError> {
+    async fn access(
+        &self,
+        expect: &Expect,
+        seen: &Observation,
+    ) -> Result<Option<Vec<AccessResult>>, EngineError> {
         let Some((user, groups)) = identity(seen) else {
             return Ok(None);
         };
-        let asked = self.plan.expect.access.iter();
+        let asked = expect.access.iter();
         let answers = asked.map(|asked| self.ground.control_plane.may(user, groups, asked));
         Ok(Some(try_join_all(answers).await?))
     }
 
-    async fn pod(&self, node: &str) -> Result<Option<PodResult>, EngineError> {
-        let Some(pod) = &self.plan.pod else {
-            return Ok(None);
-        };
-        Ok(Some(
-            self.ground
-                .control_plane
-                .run_pod(
-                    &self.plan.instance.id,
-                    node,
-                    pod,
-                    self.time_factor.limit(POD_LIMIT),
-                )
-                .await?,
-        ))
+    async fn pod(&self, node: &str, pod: &PodPlan) -> Result<PodResult, EngineError> {
+        let limit = self.time_factor.limit(POD_LIMIT);
+        let instance = &self.plan.instance.id;
+        Ok(self
+            .ground
+            .control_plane
+            .run_pod(instance, node, pod, limit)
+            .await?)
     }
 
-    /// Gives everything back that `begin` took, and says what could not be.
-    pub(crate) async fn end(self) -> Result<(), EngineError> {
-        self.ground.fakes.detach(&self.plan.instance.id);
-        Ok(self.ground.control_plane.withdraw(&self.plan.instance.id).await?)
+    /// Gives everything back that `begin` took, and says what could not be. Of a node that is kept the cluster keeps what it knows.
+    pub(crate) async fn end(self, is_kept: bool) -> Result<(), EngineError> {
+        let (id, control_plane) = (&self.plan.instance.id, &self.ground.control_plane);
+        self.ground.fakes.detach(id);
+        match is_kept {
+            true => control_plane.leave(id).await?,
+            false => control_plane.withdraw(id).await?,
+        }
+        Ok(())
     }
 
     fn direct(&self) -> Option<nodejoin_node::DirectUserData> {
@@ -250,11 +307,29 @@ fn render(plan: &Plan, authority: &str) -> Result<Option<Vec<u8>>, EngineError> 
     let Some(user_data) = &plan.user_data else {
         return Ok(None);
     };
-    let rendered = user_data::render(user_data, &Values::of(plan, authority));
+    let rendered = user_data::render(user_data, &values(plan, authority));
     rendered.map(Some).map_err(|source| EngineError::UserData {
         scenario: plan.id.to_string(),
         source,
     })
+}
+
+/// What user data can name. The keys behind the identity document are made when somebody asks for their certificates.
+pub(crate) fn values(plan: &Plan, authority: &str) -> Values {
+    let values = Values::of(plan, authority);
+    if !plan.user_data.as_ref().is_some_and(user_data::names_identity) {
+        return values;
+    }
+    let certificates = nodejoin_fake_aws::identity::certificates();
+    values.with_identity(&certificates.rsa, &certificates.dsa, &certificates.rsa2048)
+}
+
+fn files_of(plan: &Plan) -> Vec<String> {
+    let golden = plan.golden.iter().flat_map(|golden| &golden.files);
+    let mut files: Vec<String> = plan.expect.files.keys().chain(golden).cloned().collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 /// The user name and the groups of the last token that was accepted.
@@ -267,7 +342,7 @@ fn identity(seen: &Observation) -> Option<(&str, &[String])> {
     })
 }
 
-fn node_name(seen: &Observation) -> Option<String> {
+pub(crate) fn node_name(seen: &Observation) -> Option<String> {
     seen.node
         .as_ref()?
         .pointer("/metadata/name")?
@@ -293,6 +368,7 @@ fn from_cluster(event: ClusterEvent) -> Incoming {
         ClusterFact::Authentication(seen) => (What::Authentication(seen), None),
         ClusterFact::Audit(seen) => (What::Audit(seen), None),
         ClusterFact::Certificate(seen) => (What::Certificate(seen), None),
+        ClusterFact::Mapping(seen) => (What::Mapping(seen), None),
         ClusterFact::Node { change, object } => (What::Node(change), object),
     };
     Incoming {

@@ -3,7 +3,7 @@
 //! | name | record | answer |
 //! | --- | --- | --- |
 //! | a host name of [a service](crate::router::Endpoint) | A | [`SERVICES`] |
-//! | the cluster's endpoint | A | the control plane's address |
+//! | the cluster's endpoint, and its name in kubeadm's ConfigMaps | A | the control plane's address |
 //! | the instance's private DNS name, its host name | A | its private address |
 //! | the private address, reversed | PTR | the private DNS name |
 //! | one of these, other record types | - | no error, no records |
@@ -66,7 +66,8 @@ fn address(world: &World, name: &str) -> Option<Ipv4Addr> {
     if Endpoint::of_host(name).is_some() {
         return Some(SERVICES);
     }
-    if name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase() {
+    let is_endpoint = name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase();
+    if is_endpoint || world.control_plane_name.as_deref() == Some(name) {
         return Some(world.control_plane_ip);
     }
     let own = [&instance.private_dns_name, &instance.host_name];

@@ -53,6 +53,13 @@ impl FakeAwsError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => Some(format!(
+                "another program has port {}: end it, or take another port; 0 is a free one",
+                address.port()
+            )),
+            Self::Bind { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("a port below 1024 is for root: take another one; 0 is a free one".to_owned())
+            }
             Self::Bind { address, .. } => Some(format!(
                 "the address {} must be one of this machine: loopback, or a Docker bridge's gateway",
                 address.ip()

@@ -21,10 +21,12 @@
 //! | `wire/` | answers and errors in each protocol's shape |
 //! | `world.rs` | what a scenario's AWS holds, and an instance's state |
 //! | `identity/` | signatures of the instance identity document |
+//! | `changes.rs` | what can change of an account while it is served |
 //! | `images.rs` | container images made in the process |
 //! | `dns.rs`, `tls.rs` | names, and certificates for them |
 //! | `sts_client.rs` | what the control plane's authenticator asks |
 
+mod changes;
 pub mod clock;
 pub mod credentials;
 pub mod dns;
@@ -49,7 +51,7 @@ mod world;
 
 pub use error::FakeAwsError;
 pub use images::{Blob, Layer, RegistryImage, Tags, busybox_images};
-pub use listening::{Bound, FakeAws, Listening};
+pub use listening::{Account, AccountDoors, Bound, FakeAws, Listening};
 pub use secret::Secret;
 pub use services::sts::CallerIdentity;
 pub use sts_client::{Sts, StsError};

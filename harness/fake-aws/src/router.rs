@@ -111,6 +111,32 @@ impl Endpoint {
     }
 }
 
+/// The operations of a service that the fake knows; the metadata service has paths instead.
+#[must_use]
+pub fn operations(service: Service) -> &'static [&'static str] {
+    match service {
+        Service::Imds => &[],
+        Service::Eks => &[
+            "DescribeAccessEntry",
+            "DescribeCluster",
+            "DescribeNodegroup",
+            "ListAccessEntries",
+            "ListClusters",
+            "ListNodegroups",
+        ],
+        Service::Sts => &["AssumeRole", "AssumeRoleWithWebIdentity", "GetCallerIdentity"],
+        Service::Ec2 => &[
+            "DescribeInstanceTypes",
+            "DescribeInstances",
+            "DescribeNetworkInterfaces",
+            "DescribeTags",
+        ],
+        Service::Ecr => &["GetAuthorizationToken"],
+        Service::Registry => &["blob", "manifest", "tags", "version"],
+        Service::Cloudformation => &["DescribeStacks", "SignalResource"],
+    }
+}
+
 fn service(name: &str) -> Option<Service> {
     match name {
         "eks" => Some(Service::Eks),
@@ -229,6 +255,28 @@ fn service_answer(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_operations_of_the_query_protocols_are_all_known() {
+        for (service, host) in [
+            (Service::Sts, "sts"),
+            (Service::Ec2, "ec2"),
+            (Service::Cloudformation, "cloudformation"),
+        ] {
+            for operation in operations(service) {
+                let request = Request {
+                    method: http::Method::GET,
+                    host: format!("{host}.eu-west-1.amazonaws.com"),
+                    path: "/".to_owned(),
+                    query: format!("Action={operation}"),
+                    headers: http::HeaderMap::new(),
+                    body: bytes::Bytes::new(),
+                };
+                let target = Route::of_host(&request).identify(&request);
+                assert!(target.known && target.operation == *operation, "{target:?}");
+            }
+        }
+    }
 
     #[test]
     fn hosts_lead_to_services() {

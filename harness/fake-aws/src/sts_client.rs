@@ -102,12 +102,14 @@ impl Sts {
 
     fn fault(&self, shared: &Shared, request: &Request) -> Option<Effect> {
         let mut instance = shared.lock();
-        let seconds = moment(&instance, self.0.now()).seconds();
+        let at = self.0.now();
+        let seconds = moment(&instance, at).seconds();
         let asked = Asked {
             service: Service::Sts,
             operation: "GetCallerIdentity",
             path: &request.path,
             seconds,
+            at,
         };
         instance.faults.meet(asked).map(|(_, effect)| effect)
     }

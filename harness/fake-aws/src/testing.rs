@@ -1,6 +1,6 @@
 //! A world for the unit tests of this crate.
 
-use nodejoin_core::aws::{AwsPlan, EksPlan, NetworkPlan};
+use nodejoin_core::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::plan::{
     Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
 };
@@ -32,16 +32,25 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
             service_ipv4_cidr: Some("10.100.0.0/16".into()),
             certificate_authority: Authority::Own,
             aws_auth: Vec::new(),
+            aws_auth_text: None,
+            authentication_mode: AuthenticationMode::default(),
+            access_entries: Vec::new(),
             approve_serving: true,
             cloud_node_controller: true,
+            approve_clients: true,
+            authenticator_until: None,
+            bootstrap_tokens: Vec::new(),
+            restart_api_server_after: None,
             eks: EksPlan::default(),
         },
         kubernetes_version: "v1.20.2".into(),
         certificate_authority: "-----BEGIN CERTIFICATE-----\n".into(),
         control_plane_ip: "172.30.0.9".parse().unwrap(),
+        control_plane_name: None,
         user_data: Some(b"#!/bin/sh\n\xff".to_vec()),
         aws: AwsPlan::default(),
         faults: Vec::new(),
+        rates: crate::faults::Rates::default(),
         images: Vec::new(),
         events,
     };
@@ -68,5 +77,6 @@ fn instance() -> InstancePlan {
         life_cycle: "on-demand".into(),
         metadata: MetadataPlan::default(),
         network: NetworkPlan::default(),
+        clock_ahead_seconds: 0,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -30,7 +30,7 @@ pub struct Authority {
     now: OffsetDateTime,
     leaves: Mutex<HashMap<String, Arc<CertifiedKey>>>,
     /// The address it listens on: the name of a client that sends no server name.
-    ip: Ipv4Addr,
+    ip: IpAddr,
 }
 
 impl fmt::Debug for Authority {
@@ -46,7 +46,7 @@ impl Authority {
     ///
     /// # Errors
     /// Where a key or certificate cannot be made.
-    pub fn generate(name: &str, ip: Ipv4Addr, now: SystemTime) -> Result<Self, FakeAwsError> {
+    pub fn generate(name: &str, ip: IpAddr, now: SystemTime) -> Result<Self, FakeAwsError> {
         let failed = |source| FakeAwsError::Certificate {
             name: name.to_owned(),
             source,
@@ -81,11 +81,22 @@ impl Authority {
     /// # Errors
     /// Where rustls refuses the set-up.
     pub fn server_config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, FakeAwsError> {
+        self.server_config_at(self.ip)
+    }
+
+    /// The same on another address, which is the name of a client that sends none.
+    ///
+    /// # Errors
+    /// Where rustls refuses the set-up.
+    pub fn server_config_at(self: &Arc<Self>, ip: IpAddr) -> Result<Arc<ServerConfig>, FakeAwsError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(FakeAwsError::Tls)?
             .with_no_client_auth()
-            .with_cert_resolver(Arc::<Self>::clone(self));
+            .with_cert_resolver(Arc::new(Leaves {
+                authority: Arc::clone(self),
+                ip,
+            }));
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
@@ -132,12 +143,19 @@ impl Authority {
     }
 }
 
-impl ResolvesServerCert for Authority {
+/// The leaves of an authority on an address.
+#[derive(Debug)]
+struct Leaves {
+    authority: Arc<Authority>,
+    ip: IpAddr,
+}
+
+impl ResolvesServerCert for Leaves {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello
             .server_name()
             .map_or_else(|| self.ip.to_string(), str::to_ascii_lowercase);
-        match self.leaf(&name) {
+        match self.authority.leaf(&name) {
             Ok(leaf) => Some(leaf),
             Err(error) => {
                 tracing::warn!(%name, %error, "no certificate for this server name");

@@ -7,11 +7,11 @@ use nodejoin_core::aws::{AwsPlan, OtherRole};
 use nodejoin_core::fault::{Fault, Service};
 use nodejoin_core::ids::{AccountId, Region};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
-use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, RolePlan};
+use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
 
 use crate::credentials::{InstanceKey, Issued, unique_id};
-use crate::faults::Faults;
+use crate::faults::{Faults, Rates};
 use crate::iam;
 use crate::images::RegistryImage;
 use crate::services::cloudformation::Stacks;
@@ -38,12 +38,16 @@ pub struct World {
     pub certificate_authority: String,
     /// The address that the cluster's endpoint resolves to.
     pub control_plane_ip: Ipv4Addr,
+    /// Another name of it, by which kubeadm's ConfigMaps call it.
+    pub control_plane_name: Option<String>,
     /// User data, as EC2 hands it out.
     pub user_data: Option<Vec<u8>>,
     /// What the account holds beside these.
     pub aws: AwsPlan,
     /// Faults.
     pub faults: Vec<Fault>,
+    /// How many requests faults have let pass, for all instances of a scenario.
+    pub rates: Rates,
     /// What the image registry holds, under every account's host name.
     pub images: Vec<RegistryImage>,
     /// Where this world's events go. The engine receives; a closed channel is no error, the events are dropped.
@@ -71,6 +75,29 @@ pub enum AwsEventKind {
 }
 
 impl World {
+    /// The world of a plan without anything behind it: no user data, no images, no cluster. Whoever has them sets them.
+    #[must_use]
+    pub fn of(plan: &Plan, events: mpsc::UnboundedSender<AwsEvent>) -> Self {
+        Self {
+            account: plan.account.clone(),
+            region: plan.region.clone(),
+            network: plan.network,
+            instance: plan.instance.clone(),
+            role: plan.role.clone(),
+            cluster: plan.cluster.clone(),
+            kubernetes_version: String::new(),
+            certificate_authority: String::new(),
+            control_plane_ip: Ipv4Addr::LOCALHOST,
+            control_plane_name: None,
+            user_data: None,
+            aws: plan.aws.clone(),
+            faults: plan.faults.clone(),
+            rates: Rates::default(),
+            images: Vec::new(),
+            events,
+        }
+    }
+
     /// ARN of the instance's role, with its path; `None` without a profile.
     #[must_use]
     pub fn role_arn(&self) -> Option<String> {
@@ -173,7 +200,7 @@ impl Instance {
     #[must_use]
     pub fn launch(world: World, now: SystemTime) -> Self {
         let tree = Tree::of(&world);
-        let faults = Faults::new(&world.faults);
+        let faults = Faults::new(&world.faults, world.rates.clone());
         let lifetime = time::Duration::seconds(world.instance.metadata.credentials.lifetime_seconds.into());
         Self {
             key: InstanceKey::generate(),
@@ -186,6 +213,12 @@ impl Instance {
             launched: now,
             world,
         }
+    }
+
+    /// Takes in what has changed of its world. What was issued stays valid, and faults that are still there keep their count.
+    pub fn renew(&mut self) {
+        self.tree = Tree::of(&self.world);
+        self.faults.renew(&self.world.faults);
     }
 
     /// Sends an event to whoever listens.

@@ -5,6 +5,7 @@ mod support;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use nodejoin_core::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
 use nodejoin_core::aws::{
     AuthenticationMode, IpFamily, NodegroupPlan, OtherCluster, OtherRole, OutpostPlan, StackPlan, Trust,
 };
@@ -164,6 +165,7 @@ async fn node_groups() {
     let fakes = Fakes::start(|world| {
         world.instance.life_cycle = "spot".into();
         world.cluster.eks.nodegroups = vec![NodegroupPlan {
+            taints: Vec::new(),
             name: "workers".into(),
             status: "UPDATING".into(),
             labels: [("team".to_owned(), "ironman".to_owned())].into(),
@@ -191,14 +193,68 @@ print(json.dumps({
     fakes.end().await;
 }
 
+/// By boto3, whose model of EKS has the shapes; the sentence of the refusal stands in upbound/configuration-aws-eks#122.
+#[tokio::test(flavor = "multi_thread")]
+async fn access_entries_are_listed_and_described_where_the_mode_has_them() {
+    let program = r#"
+eks = boto3.client("eks")
+role = "arn:aws:iam::111122223333:role/eks/demo-role"
+def entry():
+    e = eks.describe_access_entry(clusterName="demo", principalArn=role)["accessEntry"]
+    return [e["type"], e["username"], e["kubernetesGroups"], e["principalArn"], e["createdAt"].year > 2000, e["accessEntryArn"].rsplit("/", 1)[0]]
+print(json.dumps({
+  "mode": eks.describe_cluster(name="demo")["cluster"]["accessConfig"]["authenticationMode"],
+  "list": told(lambda: eks.list_access_entries(clusterName="demo")["accessEntries"]),
+  "entry": told(entry),
+  "other": told(lambda: eks.describe_access_entry(clusterName="demo", principalArn=role + "x")),
+  "cluster": told(lambda: eks.list_access_entries(clusterName="none")),
+}))
+"#;
+    let start = |mode| {
+        Fakes::start(|world| {
+            let cluster = &mut world.cluster;
+            cluster.authentication_mode = mode;
+            let file = AccessEntryFile {
+                role: Some("eks/demo-role".into()),
+                entry_type: AccessEntryType::Ec2Linux,
+                ..Default::default()
+            };
+            cluster.access_entries = vec![AccessEntry::of(file, &world.account, &world.region)];
+        })
+    };
+    let role = "arn:aws:iam::111122223333:role/eks/demo-role";
+    let fakes = start(AuthenticationMode::Api);
+    let not_found = "404 ResourceNotFoundException";
+    let expected = json!({
+        "mode": "API",
+        "list": [role],
+        "entry": ["EC2_LINUX", "system:node:{{EC2PrivateDNSName}}", ["system:nodes"], role, true,
+            "arn:aws:eks:eu-west-1:111122223333:access-entry/demo/role/111122223333/eks/demo-role"],
+        "other": format!("{not_found}: The specified principalArn could not be found. You can view your available access entries \
+            with 'list-access-entries'."),
+        "cluster": format!("{not_found}: No cluster found for name: none."),
+    });
+    assert_eq!(told(&fakes, program).await, expected);
+    fakes.end().await;
+    let fakes = start(AuthenticationMode::ConfigMap);
+    let refused = "400 InvalidRequestException: The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] \
+        to perform this operation.";
+    let seen = told(&fakes, program).await;
+    assert_eq!(
+        (&seen["mode"], &seen["list"], &seen["entry"]),
+        (&json!("CONFIG_MAP"), &json!(refused), &json!(refused))
+    );
+    fakes.end().await;
+}
+
 /// The seven columns that AL2's bootstrap.sh reads, of clusters that are not ordinary.
 #[tokio::test(flavor = "multi_thread")]
 async fn descriptions_of_ipv6_outposts_and_hybrid_clusters() {
     let fakes = Fakes::start(|world| {
+        world.cluster.authentication_mode = AuthenticationMode::ApiAndConfigMap;
         let eks = &mut world.cluster.eks;
         eks.ip_family = IpFamily::Ipv6;
         eks.service_ipv6_cidr = Some("fd30:1c53:5f8a::/108".into());
-        eks.authentication_mode = AuthenticationMode::ApiAndConfigMap;
         eks.outpost = Some(OutpostPlan {
             arn: "arn:aws:outposts:eu-west-1:111122223333:outpost/op-0".into(),
             cluster_id: "a1b2".into(),

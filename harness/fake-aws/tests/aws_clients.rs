@@ -130,6 +130,7 @@ async fn wait_cluster_active_ends_at_once_on_a_failed_or_throttled_cluster() {
             message: None,
         },
         may_fire: false,
+        above_per_second: None,
     };
     let table = [
         ("ACTIVE", vec![], 0, ""),

@@ -32,6 +32,7 @@ fn imds(effect: Effect) -> Fault {
         until_seconds: None,
         effect,
         may_fire: false,
+        above_per_second: None,
     }
 }
 

@@ -224,6 +224,7 @@ async fn throttling_is_retried_three_times() {
                 until_seconds: None,
                 effect: Effect::Throttle,
                 may_fire: false,
+                above_per_second: None,
             }];
         };
         let mut fakes = Fakes::start(throttled);

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use futures::{Stream, StreamExt as _};
 use nodejoin_core::observation::{Collected, Deviation, JournalLine};
-use nodejoin_docker::{DockerError, ExecOutput, Run};
+use nodejoin_docker::{DockerError, ExecOutput, Run, RunNetwork};
 use testcontainers::ImageExt as _;
 use testcontainers::bollard::query_parameters::{
     InspectContainerOptions, LogsOptionsBuilder, WaitContainerOptions,
@@ -30,8 +30,11 @@ const LAST_LINES: usize = 20;
 /// A node's container that was started. It stays until [`Node::remove`] or the end of its run.
 #[derive(Clone)]
 pub struct Node {
-    run: Run,
+    pub(crate) run: Run,
     instance: String,
+    pub(crate) network: RunNetwork,
+    /// Lines of the journal from before this are not this boot's.
+    pub(crate) since: Option<SystemTime>,
     /// Id of the container.
     pub id: String,
     /// Name of the container.
@@ -90,6 +93,8 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
     Ok(Node {
         run: run.clone(),
         instance,
+        network: ask.network.clone(),
+        since: None,
         id: started.id,
         name: started.name,
         ip: started.ip,
@@ -99,7 +104,7 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
 }
 
 /// When the engine started the container, which is later than the request by its creation and the upload.
-async fn start_time(run: &Run, id: &str) -> Option<SystemTime> {
+pub(crate) async fn start_time(run: &Run, id: &str) -> Option<SystemTime> {
     let found = run
         .engine()
         .docker()
@@ -127,7 +132,7 @@ impl Node {
         &self.instance
     }
 
-    /// The journal from its first line on, until the container ends.
+    /// The journal from the first line of this boot on, until the container ends.
     pub fn journal(&self) -> impl Stream<Item = (SystemTime, JournalLine)> + Send + use<> {
         let options = LogsOptionsBuilder::new()
             .follow(true)
@@ -137,12 +142,15 @@ impl Node {
         let docker = self.run.engine().docker().clone();
         let pieces = docker.logs(&self.id, Some(options));
         let mut lines = Lines::default();
+        let since = self.since;
         pieces.flat_map(move |piece| {
             // A connection that breaks ends the stream; the container's end is told by `exited`.
             let complete = piece
                 .map(|piece| lines.push(&piece.into_bytes()))
                 .unwrap_or_default();
-            futures::stream::iter(complete.into_iter().filter_map(|line| journal_line(&line)))
+            let read = complete.into_iter().filter_map(|line| journal_line(&line));
+            let now = read.filter(move |(at, _)| since.is_none_or(|since| *at >= since));
+            futures::stream::iter(now)
         })
     }
 
@@ -257,7 +265,11 @@ impl Node {
         self.run.remove(&self.id).await.map_err(self.docker("remove"))
     }
 
-    async fn exec(&self, operation: &'static str, command: &[&str]) -> Result<ExecOutput, NodeError> {
+    pub(crate) async fn exec(
+        &self,
+        operation: &'static str,
+        command: &[&str],
+    ) -> Result<ExecOutput, NodeError> {
         let output = self
             .run
             .engine()
@@ -275,7 +287,7 @@ impl Node {
         })
     }
 
-    fn docker(&self, operation: &'static str) -> impl FnOnce(DockerError) -> NodeError + use<> {
+    pub(crate) fn docker(&self, operation: &'static str) -> impl FnOnce(DockerError) -> NodeError + use<> {
         let node = self.instance.clone();
         move |source| NodeError::Docker {
             operation,

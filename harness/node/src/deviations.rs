@@ -21,7 +21,7 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
         ),
         deviation(
             "private-kernel-settings",
-            "/proc/sys/{kernel,vm,fs} are copies with EKS' kernel settings, /sys is read-only, and the clock and kernel modules cannot be changed",
+            "/proc/sys/{kernel,vm,fs} are copies with EKS' kernel settings, each boot has an id of its own, /sys is read-only, and the clock and kernel modules cannot be changed",
             "these belong to the host, and a kubelet rewrites them",
         ),
         deviation(
@@ -47,6 +47,13 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
             "the scenario asks for the engine `direct`",
         )),
     }
+    if ask.plan.instance.clock_ahead_seconds != 0 {
+        all.push(deviation(
+            "clock-of-aws",
+            "the clocks of AWS and of the authenticator are moved against the node's; certificates keep this machine's time",
+            "a container has no clock of its own, and its kubelet is no program whose clock could be moved by itself",
+        ));
+    }
     if host.clamps_limits {
         all.push(deviation(
             "runc-clamp",
@@ -66,6 +73,13 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
             "cni-bridge",
             "a CNI configuration with addresses of the node's own is in /etc/cni/net.d",
             "on EKS the VPC CNI's pod lays one down, and it needs the real EC2",
+        ));
+    }
+    if !ask.plan.instance.network.ipv6.is_empty() {
+        all.push(deviation(
+            "ipv6-on-loopback",
+            "the node's addresses of IPv6 are on its loopback interface, and lead nowhere",
+            "the run's network is one of IPv4, and rules that confine a node are for that",
         ));
     }
     all.push(match ask.plan.network {

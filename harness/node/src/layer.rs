@@ -14,7 +14,10 @@ use crate::pods;
 /// Where the archive lands, and what unpacks it and becomes the machine.
 pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 /// The container's command line behind `/bin/sh -c`.
-pub(crate) const COMMAND: &str = "tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar && exec /opt/nodejoin/enter";
+///
+/// On a second boot nothing is laid: what scripts made of it stays.
+pub(crate) const COMMAND: &str = "if [ -e /opt/nodejoin.tar ]; then \
+     tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar || exit 98; fi; exec /opt/nodejoin/enter";
 
 const ENTER: &str = include_str!("../guest/enter");
 const JOURNAL_UNIT: &str = include_str!("../guest/journal.service");
@@ -119,6 +122,7 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> Str
         ),
         ("GATEWAY", ask.network.gateway.to_string()),
         ("PRIVATE_IP", instance.private_ip.to_string()),
+        ("IPV6", ipv6(ask)),
         ("MAC", instance.mac.clone()),
         ("HOST_NAME", instance.host_name.clone()),
         ("DOMAIN", ask.plan.region.private_domain()),
@@ -135,6 +139,12 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> Str
     .iter()
     .map(|(name, value)| format!("{name}={}\n", quoted(value)))
     .collect()
+}
+
+/// The addresses of IPv6 that the machine has, with blanks between.
+fn ipv6(ask: &NodeAsk<'_>) -> String {
+    let addresses = ask.plan.instance.network.ipv6.iter().map(ToString::to_string);
+    addresses.collect::<Vec<_>>().join(" ")
 }
 
 /// One word of a shell.

@@ -14,12 +14,14 @@
 //! | `container` | the container: privileges, mounts, volumes |
 //! | `deviations` | names every change to what the AMI would have |
 //! | [`mod@boot`] | starts a node, and is the handle of a running one |
+//! | `again` | reboots a node, runs its user data again, restarts its kubelet |
 //! | `journal` | the node's journal, line by line |
 //! | `collect`, `user_data`, `served` | what only the node knows at the end of a join |
 //! | `evidence` | files for a person |
 //!
 //! The programs that run inside the node are in `guest/`.
 
+mod again;
 pub mod ask;
 pub mod boot;
 mod collect;

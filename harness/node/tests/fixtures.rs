@@ -65,6 +65,13 @@ fn every_script_is_one_that_bash_can_read() {
         image.join("etc/eks/containerd/pull-sandbox-image.sh"),
         image.join("usr/bin/crictl"),
     ];
+    let eras = [
+        "al2-2019/bootstrap.sh",
+        "al2-2026/bootstrap.sh",
+        "kubeadm/crictl",
+        "nodeadm/bootstrap.sh",
+    ];
+    scripts.extend(eras.map(|script| fixtures().join("overlays").join(script)));
     scripts.extend(
         folders(&fixtures().join("overlays/broken"))
             .iter()
@@ -107,6 +114,39 @@ fn the_bootstrap_script_knows_the_flags_of_2022() {
     ] {
         assert!(script.contains(&format!("    --{flag}) ")), "--{flag}");
     }
+}
+
+#[test]
+fn scripts_of_other_years_know_the_flags_of_theirs() {
+    let flags = |era: &str| {
+        let script =
+            std::fs::read_to_string(fixtures().join("overlays").join(era).join("bootstrap.sh")).unwrap();
+        let words = script.lines().filter_map(|line| line.trim().strip_prefix("--"));
+        let is_flag = |flag: &String| flag.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let mut flags: Vec<_> = words
+            .filter_map(|line| Some(line.split_once(')')?.0.to_owned()))
+            .filter(is_flag)
+            .collect();
+        flags.sort();
+        flags
+    };
+    let of_2019 = [
+        "apiserver-endpoint",
+        "aws-api-retry-attempts",
+        "b64-cluster-ca",
+        "docker-config-json",
+        "enable-docker-bridge",
+        "kubelet-extra-args",
+        "pause-container-account",
+        "pause-container-version",
+        "use-max-pods",
+    ];
+    assert_eq!(flags("al2-2019"), of_2019);
+    // Beside those of 2022, which it hands on.
+    assert_eq!(
+        flags("al2-2026"),
+        ["local-disks", "mount-bpf-fs", "service-ipv4-cidr"]
+    );
 }
 
 #[test]

@@ -69,6 +69,7 @@ impl Bench {
             .as_ref()
             .map(|data| render(data, &Values::of(plan, &ca)).unwrap());
         self.aws.admit(World {
+            rates: nodejoin_fake_aws::faults::Rates::default(),
             account: plan.account.clone(),
             region: plan.region.clone(),
             network: plan.network,
@@ -78,6 +79,7 @@ impl Bench {
             kubernetes_version: "1.20".to_owned(),
             certificate_authority: ca.clone(),
             control_plane_ip: self.network.gateway,
+            control_plane_name: None,
             user_data,
             aws: plan.aws.clone(),
             faults: plan.faults.clone(),
@@ -414,3 +416,69 @@ async fn a_node_of_another_run_never_starts() {
     );
     bench.end().await;
 }
+
+/// A kubelet that only says what it was told, in place of one that ends on version 1 of the control groups.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubelet_that_refuses_cgroup_v1_is_told_that_it_will_do() {
+    let mut bench = Bench::new().await;
+    bench.image.kubernetes = "v1.36.0".to_owned();
+    let mut plan = plan(
+        "name: told\nuser_data: |\n  #!/bin/bash\n  timeout 10 kubelet --version 'a b'\nexpect: { phase: booted }\n",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let said = "#!/bin/bash\nprintf 'told:'; printf ' <%s>' \"$@\"; echo\n";
+    std::fs::write(folder.path().join("kubelet"), said).unwrap();
+    let manifest = folder.path().join("overlay.yaml");
+    let lays = "files:\n  - { from: kubelet, to: /usr/bin/kubelet, mode: \"0755\" }\n";
+    std::fs::write(&manifest, lays).unwrap();
+    let files = nodejoin_core::files::Disk::default();
+    plan.image.overlay = nodejoin_core::overlay::load(&manifest, &files).unwrap();
+    let (node, _events) = bench.boot(&plan, None).await;
+    until(&node, user_data_is_over).await;
+    let collected = node
+        .collect(&ask(&[], &[], &plan, &bench.aws.ca_pem))
+        .await
+        .unwrap();
+    let told = collected.user_data.unwrap();
+    let wanted = match bench.run.engine().facts().cgroup_version {
+        1 => "told: <--version> <a b> <--fail-cgroupv1=false>\n",
+        _ => "told: <--version> <a b>\n",
+    };
+    assert!(told.output.contains(wanted), "{}", told.output);
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_credential_provider_has_a_password_for_ecr_and_for_nobody_else() {
+    let bench = Bench::new().await;
+    let plan = plan(PROVIDER);
+    let (node, _events) = bench.boot(&plan, None).await;
+    until(&node, user_data_is_over).await;
+    let collected = node
+        .collect(&ask(&[], &[], &plan, &bench.aws.ca_pem))
+        .await
+        .unwrap();
+    let told = collected.user_data.unwrap().output;
+    for wanted in [
+        r#"{"apiVersion":"credentialprovider.kubelet.k8s.io/v1","auth":{"111122223333.dkr.ecr.eu-west-1.amazonaws.com":{"password":true,"username":"AWS"}},"cacheDuration":"6h","cacheKeyType":"Registry","kind":"CredentialProviderResponse"}"#,
+        "'registry.example.com' is no registry of ECR",
+        "the other one ended with 1",
+    ] {
+        assert!(told.contains(wanted), "`{wanted}` is missing in:\n{told}");
+    }
+    bench.end().await;
+}
+
+/// Asks the program of the node image's configuration as a kubelet does; of the password, only whether there is one is printed.
+const PROVIDER: &str = r#"name: provider
+user_data: |
+  #!/bin/bash
+  folder=/etc/eks/image-credential-provider
+  ask() {
+    jq --null-input --arg image "$1" '{kind: "CredentialProviderRequest", apiVersion: "credentialprovider.kubelet.k8s.io/v1", $image}' \
+      | "$folder/$(jq --raw-output '.providers[0].name' $folder/config.json)"
+  }
+  ask 111122223333.dkr.ecr.eu-west-1.amazonaws.com/nodejoin/echo:latest | jq --compact-output --sort-keys '.auth[].password |= (length > 3)'
+  ask registry.example.com/echo || echo "the other one ended with $?"
+expect: { phase: booted }
+"#;

@@ -29,6 +29,7 @@ pub(crate) fn settings(provider: ProviderName) -> Settings {
         artifacts: Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nodejoin"),
         jobs: 1,
         keep: Keep::Never,
+        bless: false,
         shard: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use nodejoin_core::coverage;
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::kubernetes::not_for_asked;
 use nodejoin_core::overlay;
@@ -34,6 +35,10 @@ pub(crate) fn list(args: &List) -> ExitCode {
         Err(code) => return code,
     };
     match load(&args.paths, &SettingsFile::default(), &[]) {
+        Ok(plans) if args.matrix => {
+            out!("{}", coverage::matrix(&plans).trim_end());
+            ExitCode::Passed
+        }
         Ok(plans) => {
             let is_meant = |id: &str| args.shard.is_none_or(|shard| shard.holds(id));
             matrix

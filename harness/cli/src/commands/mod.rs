@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod aws;
 mod doctor;
 mod images;
 mod inspect;
@@ -22,6 +23,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Images(args) => images::images(args, factor).await,
         Command::Doctor => doctor::doctor(factor).await,
         Command::Sweep(args) => sweep::sweep(&args, factor).await,
+        Command::Aws(args) => aws::aws(*args, factor).await,
         Command::Wiring(args) => wiring::wiring(&args),
     }
 }

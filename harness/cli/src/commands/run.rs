@@ -126,6 +126,7 @@ fn settings(args: &Run, file: &SettingsFile) -> Settings {
         artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
         jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
         keep,
+        bless: args.bless,
         shard: args.shard,
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -82,6 +83,15 @@ impl Runner {
         }
     }
 
+    /// Lays a program first on the path of all steps.
+    pub fn program(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.file("bin").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
     /// Runs the shell steps of the action in order, until one fails; `inputs` win over the defaults of the action.
     pub fn run(&self, inputs: &[(&str, &str)]) -> Came {
         let action = yaml(&repository().join("ci/action/action.yml"));
@@ -125,6 +135,11 @@ impl Runner {
         assert_eq!(step["shell"], "bash", "{step}");
         let own = step["env"].as_object().into_iter().flatten();
         let own = own.map(|(name, value)| (name, filled(value.as_str().unwrap(), known)));
+        let path = format!(
+            "{}:{}",
+            self.file("bin").display(),
+            std::env::var("PATH").unwrap()
+        );
         let output = Command::new("bash")
             .args(["--noprofile", "--norc", "-eo", "pipefail"])
             .arg(&script)
@@ -137,6 +152,7 @@ impl Runner {
             .env("GITHUB_OUTPUT", &outputs)
             .env("GITHUB_STEP_SUMMARY", self.file("summary"))
             .env("RUNNER_TEMP", self.temporary.path())
+            .env("PATH", path)
             .envs(own)
             .output()
             .unwrap();

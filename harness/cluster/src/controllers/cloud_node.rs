@@ -59,26 +59,35 @@ fn is_instance(node: &Node, instance: &InstancePlan) -> bool {
         Some(id) => id.ends_with(&format!("/{}", instance.id)),
         None => name == instance.private_dns_name || name == instance.id.as_str(),
     };
-    let annotations = node.metadata.annotations.as_ref();
-    let given = annotations.and_then(|all| all.get("alpha.kubernetes.io/provided-node-ip"));
-    is_found && given.is_none_or(|given| *given == instance.private_ip.to_string())
+    is_found
+        && given_address(node).is_none_or(|given| instance.addresses().any(|own| own.to_string() == given))
+}
+
+/// What the kubelet was told by `--node-ip`.
+fn given_address(node: &Node) -> Option<&str> {
+    let annotations = node.metadata.annotations.as_ref()?;
+    annotations
+        .get("alpha.kubernetes.io/provided-node-ip")
+        .map(String::as_str)
 }
 
 async fn initialize(api: &Api<Node>, node: &Node, tenant: &Tenant) -> kube::Result<()> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let params = PatchParams::default();
     // Addresses first: a node without the taint is one that others may count on.
-    let status = json!({ "status": { "addresses": addresses(tenant) } });
+    let status = json!({ "status": { "addresses": addresses(node, tenant) } });
     let node = api.patch_status(name, &params, &Patch::Strategic(status)).await?;
     api.patch(name, &params, &Patch::Merge(properties(&node, tenant)))
         .await?;
     Ok(())
 }
 
-fn addresses(tenant: &Tenant) -> Value {
+/// Of one family, as EKS' controller is told to: that of the address that the kubelet was given.
+fn addresses(node: &Node, tenant: &Tenant) -> Value {
     let instance = &tenant.instance;
+    let private_ip = instance.private_ip.to_string();
     json!([
-        { "type": "InternalIP", "address": instance.private_ip },
+        { "type": "InternalIP", "address": given_address(node).unwrap_or(&private_ip) },
         { "type": "Hostname", "address": instance.private_dns_name },
         { "type": "InternalDNS", "address": instance.private_dns_name },
     ])
@@ -149,7 +158,19 @@ mod tests {
             patch["metadata"]["labels"]["topology.kubernetes.io/region"],
             "eu-west-1"
         );
-        assert_eq!(addresses(&tenant)[0]["address"], "192.168.40.16");
+        assert_eq!(addresses(&node, &tenant)[0]["address"], "192.168.40.16");
+    }
+
+    #[test]
+    fn an_address_of_ipv6_is_the_nodes_only_one() {
+        let (mut tenant, _events) = testing::tenant();
+        let mut node = external(&tenant.instance.private_dns_name);
+        let given = node.metadata.annotations.as_mut().unwrap();
+        given.values_mut().for_each(|ip| "2600::10".clone_into(ip));
+        assert!(!is_instance(&node, &tenant.instance));
+        tenant.instance.network.ipv6 = vec!["2600::10".parse().unwrap()];
+        assert!(is_instance(&node, &tenant.instance));
+        assert_eq!(addresses(&node, &tenant)[0]["address"], "2600::10");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! | --- | --- | --- | --- |
 //! | [`serving`] | eks:certificate-controller | approves or denies `kubernetes.io/kubelet-serving` requests | `approve_serving` |
 //! | [`cloud_node`] | eks:cloud-controller-manager | initializes nodes of an external cloud provider | `cloud_node_controller` |
-//! | [`aws_auth`] | eks:node-manager | owns `kube-system/aws-auth` | |
+//! | [`tagging`] | eks:cloud-controller-manager | labels Nodes with a digest of their instance's tags | `cloud_node_controller` |
+//! | [`node_manager`] | eks:node-manager | taints Nodes of managed groups after their registration | no `taints` of a node group |
+//! | [`aws_auth`] | eks:node-manager, kubernetes-admin | write `kube-system/aws-auth` | |
 //! | [`mapping`] | eks:authenticator | watches `aws-auth` for the authenticator | |
 //! | [`pod_cidr`] | the admin | spares old kubelets a wait; not of EKS, and named as a deviation | `cni: none` |
 //!
@@ -13,9 +15,11 @@
 pub(crate) mod aws_auth;
 pub(crate) mod cloud_node;
 pub(crate) mod mapping;
+pub(crate) mod node_manager;
 pub(crate) mod pod_cidr;
 pub(crate) mod rbac;
 pub(crate) mod serving;
+pub(crate) mod tagging;
 
 use std::time::Duration;
 

@@ -17,12 +17,16 @@ pub(crate) const NODE_MANAGER: &str = "eks:node-manager";
 /// User that reads `aws-auth` for the authenticator.
 pub(crate) const AUTHENTICATOR: &str = "eks:authenticator";
 
+/// User that made the cluster, as which eksctl writes `aws-auth`. EKS makes it a master; here it may do that alone.
+pub(crate) const CREATOR: &str = "kubernetes-admin";
+
 /// All of them.
 pub(crate) const USERS: &[&str] = &[
     CERTIFICATE_CONTROLLER,
     CLOUD_CONTROLLER,
     NODE_MANAGER,
     AUTHENTICATOR,
+    CREATOR,
 ];
 
 /// Lays all of it down; what is there already is brought into this form.
@@ -32,7 +36,8 @@ pub(crate) async fn apply(client: &Client) -> Result<(), ClusterError> {
     Ok(())
 }
 
-async fn apply_one(client: &Client, object: Value) -> Result<(), ClusterError> {
+/// Lays one object down.
+pub(crate) async fn apply_one(client: &Client, object: Value) -> Result<(), ClusterError> {
     let (api, name, what) = api_of(client, &object);
     let params = PatchParams::apply("nodejoin").force();
     let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
@@ -54,7 +59,9 @@ pub(crate) fn api_of(client: &Client, object: &Value) -> (Api<DynamicObject>, St
         field("/metadata/name"),
         field("/metadata/namespace"),
     );
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, "v1", &kind));
+    let version = field("/apiVersion");
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
     let api: Api<DynamicObject> = match namespace.as_str() {
         "" => Api::all_with(client.clone(), &resource),
         namespace => Api::namespaced_with(client.clone(), namespace, &resource),
@@ -100,12 +107,18 @@ pub(crate) fn objects() -> Vec<Value> {
             ],
         ),
         cluster_binding(CLOUD_CONTROLLER, &[user(CLOUD_CONTROLLER)]),
+        cluster_role(
+            NODE_MANAGER,
+            &[rule("", "nodes", &["get", "list", "watch", "patch"])],
+        ),
+        cluster_binding(NODE_MANAGER, &[user(NODE_MANAGER)]),
     ];
     let config_maps = |verbs: &[&str]| rule("", "configmaps", verbs);
     objects.extend(in_kube_system(
         NODE_MANAGER,
         &config_maps(&["get", "create", "update", "patch"]),
     ));
+    objects.extend(in_kube_system(CREATOR, &config_maps(&["get", "update"])));
     objects.extend(in_kube_system(
         AUTHENTICATOR,
         &config_maps(&["get", "list", "watch"]),
@@ -123,7 +136,7 @@ fn in_kube_system(name: &str, rule: &Value) -> [Value; 2] {
     ]
 }
 
-fn cluster_role(name: &str, rules: &[Value]) -> Value {
+pub(crate) fn cluster_role(name: &str, rules: &[Value]) -> Value {
     json!({ "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": { "name": name }, "rules": rules })
 }
 
@@ -136,7 +149,7 @@ fn cluster_binding_to(name: &str, role: &str, subjects: &[Value]) -> Value {
             "subjects": subjects, "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": role } })
 }
 
-fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
+pub(crate) fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
 }
 

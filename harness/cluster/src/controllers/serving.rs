@@ -145,8 +145,8 @@ fn check_names(asked: &CertificateRequest, instance: &InstancePlan) -> Result<()
             format!("DNS name {name} is not one of instance {id}"),
         ));
     }
-    let own = IpAddr::from(instance.private_ip);
-    if let Some(address) = asked.ip_addresses.iter().find(|address| **address != own) {
+    let is_own = |address: &IpAddr| instance.addresses().any(|own| own == *address);
+    if let Some(address) = asked.ip_addresses.iter().find(|address| !is_own(address)) {
         return Err(deny(
             "UnverifiedSubjectAlternativeName",
             format!("address {address} is not one of instance {id}"),

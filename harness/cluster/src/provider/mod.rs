@@ -13,7 +13,6 @@ mod k3s;
 mod kind;
 mod local;
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
 
@@ -25,6 +24,7 @@ use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
 use crate::foreign::Foreign;
+use crate::kubeadm::Kubeadm;
 use crate::relay::Relay;
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
@@ -75,6 +75,12 @@ pub struct Site<'a> {
     pub network: &'a RunNetwork,
 }
 
+/// What a provider has on this machine beside its containers. Dropped, it goes.
+pub(crate) trait Holding: Send + Sync {
+    /// Lets it stay when it is dropped, because a container that needs it is kept; a sweep removes it with that.
+    fn keep(&self);
+}
+
 /// An API server that was started.
 pub struct Running {
     /// Ways in, for the harness's own users.
@@ -88,11 +94,13 @@ pub struct Running {
     /// Labels by which the provider's own tools know the containers of nodes for its own.
     pub(crate) node_labels: HashMap<String, String>,
     /// What must stay as long as it runs.
-    pub(crate) holds: Option<Box<dyn Any + Send + Sync>>,
+    pub(crate) holds: Option<Box<dyn Holding>>,
     /// Where it is the user's: what is made there must go again.
     pub(crate) foreign: Option<Foreign>,
     /// Where nodes do not reach it by themselves.
     pub(crate) relay: Option<Relay>,
+    /// How `kubeadm join` knows it, where that can work: kube-controller-manager signs `cluster-info`, and nothing is the user's.
+    pub(crate) kubeadm: Option<Kubeadm>,
 }
 
 impl Running {

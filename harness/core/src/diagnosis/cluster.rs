@@ -6,7 +6,7 @@ use super::Finding;
 use super::scene::{Evidence, Scene, between, sentence};
 use crate::observation::{Certificate, Millis, What};
 use crate::phase::Phase;
-use crate::phases::KUBELET_SERVING;
+use crate::phases::{KUBELET_CLIENT, KUBELET_SERVING};
 use crate::plan::Cni;
 use crate::verdict::Cause;
 
@@ -69,6 +69,33 @@ fn asked_at(scene: &Scene<'_>, name: &str) -> Millis {
         _ => false,
     });
     first.map_or(0, |seen| seen.at)
+}
+
+/// The kubelet waits for the client certificate with which it is to register.
+pub(super) fn client_certificate_not_approved(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    let all = scene.observation.certificates.iter();
+    let pending = all
+        .filter(|certificate| certificate.signer == KUBELET_CLIENT)
+        .find(|certificate| certificate.approved != Some(true) && !certificate.issued)?;
+    let because = format!(
+        "nobody approved {}: the kubelet waits for its client certificate, and registers with no other",
+        pending.name
+    );
+    let remedy = format!(
+        "let {} create `certificatesigningrequests/selfnodeclient` (`cluster.approve_clients: true`), by which \
+         kube-controller-manager approves it, or approve by hand: kubectl certificate approve {}",
+        pending.requestor, pending.name
+    );
+    let line = format!("{} of {} is pending", pending.name, pending.requestor);
+    let evidence = Evidence::new(
+        "certificate signing request",
+        asked_at(scene, &pending.name),
+        line,
+    );
+    scene.found(Cause::ClientCertificateNotApproved, because, &evidence, remedy)
 }
 
 /// The approver said no.
@@ -178,6 +205,72 @@ pub(super) fn cni_not_ready(scene: &Scene<'_>) -> Option<Finding> {
         }
     };
     scene.found(Cause::CniNotReady, because, &evidence, remedy.to_owned())
+}
+
+/// Somebody deleted the Node, and a kubelet registers only when it starts.
+pub(super) fn node_deleted(scene: &Scene<'_>) -> Option<Finding> {
+    let mut changes = scene
+        .observation
+        .timeline
+        .iter()
+        .filter_map(|seen| match &seen.what {
+            What::Node(change) => Some((seen.at, change)),
+            _ => None,
+        });
+    let (at, change) = changes.next_back().filter(|(_, change)| !change.exists)?;
+    let by = scene
+        .observation
+        .timeline
+        .iter()
+        .rev()
+        .find_map(|seen| match &seen.what {
+            What::Audit(audit) if audit.verb == "delete" && audit.resource == "nodes" => {
+                Some(&audit.username)
+            }
+            _ => None,
+        });
+    let by = by.map(|user| format!(", by {user}")).unwrap_or_default();
+    let because = format!(
+        "the Node {} was deleted{by}, and a kubelet registers once, when it starts",
+        change.name
+    );
+    let evidence = Evidence::new("Node", at, format!("{} is gone", change.name));
+    let remedy =
+        "restart the kubelet (`systemctl restart kubelet`), or let the instance be replaced".to_owned();
+    scene.found(Cause::NodeDeleted, because, &evidence, remedy)
+}
+
+/// A kubelet that finds a Node of its name takes it over as it is: nobody changes the provider id of a Node.
+pub(super) fn of_another_instance(scene: &Scene<'_>) -> Option<Finding> {
+    let node = scene.observation.node.as_ref()?;
+    let provider_id = node.pointer("/spec/providerID")?.as_str()?;
+    let other = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
+    let own = &scene.plan.instance.id;
+    if other == own.as_str() {
+        return None;
+    }
+    let name = node
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let because = format!(
+        "the Node {name} was made by instance {other}, which had the name before {own}: its provider id, labels and taints stay"
+    );
+    let at = scene
+        .observation
+        .timeline
+        .iter()
+        .find(|seen| matches!(&seen.what, What::Node(_)));
+    let evidence = Evidence::new(
+        "Node",
+        at.map_or(0, |seen| seen.at),
+        format!("spec.providerID is {provider_id}"),
+    );
+    let remedy = format!(
+        "delete the Node (`kubectl delete node {name}`) before the new kubelet starts, as the cloud controller does \
+                          once the instance is terminated"
+    );
+    scene.found(Cause::ProviderIdOfAnotherInstance, because, &evidence, remedy)
 }
 
 /// The message of a Ready condition that is not true.

@@ -1,9 +1,9 @@
 //! Who the node is to the authenticator, and whether it may be the node that it says it is.
 
-use super::Finding;
 use super::scene::{Evidence, Scene, between, names, sentence};
+use super::{Finding, access};
 use crate::judge::role_of;
-use crate::observation::{Audit, Authentication, JournalLine, Millis, Refusal, What};
+use crate::observation::{Audit, Authentication, JournalLine, Millis, Refusal, UNREADABLE, What};
 use crate::phase::Phase;
 use crate::plan::RoleMapping;
 use crate::problem::nearest;
@@ -49,6 +49,19 @@ pub(super) fn role_not_mapped(scene: &Scene<'_>) -> Option<Finding> {
         .or_else(|| arn.rsplit('/').next())
         .unwrap_or("of the instance")
         .to_owned();
+    let reason = decision.reason.as_deref().unwrap_or_default();
+    if let Some((_, unread)) = reason.split_once(UNREADABLE) {
+        let because =
+            format!("kube-system/aws-auth cannot be read whole, so that role {role} is not mapped: {unread}");
+        let remedy = "mend the YAML in `data.mapRoles`: `kubectl edit` takes any text there, and every node that it maps \
+                      is refused while it cannot be read"
+            .to_owned();
+        return scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy);
+    }
+    if let Some(unmapped) = access::unmapped(&scene.plan.cluster, &role, &arn, reason) {
+        let access::Unmapped { because, remedy } = unmapped;
+        return scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy);
+    }
     let rows = &scene.plan.cluster.aws_auth;
     let with_path = rows.iter().find(|row| has_path(row) && name_of(row) == role);
     if let Some(row) = with_path {
@@ -62,6 +75,83 @@ pub(super) fn role_not_mapped(scene: &Scene<'_>) -> Option<Finding> {
     let remedy = remedy_for_unmapped(&role, &arn, rows);
     scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy)
 }
+
+/// The role is mapped, and not to a node: the node authorizer knows nodes by the group `system:nodes`.
+pub(super) fn groups_missing(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    let (at, decision) = last_decision(scene).filter(|(_, decision)| decision.accepted)?;
+    if decision.groups.iter().any(|group| group == NODES) {
+        return None;
+    }
+    let user = decision.username.as_deref().unwrap_or_default();
+    let arn = decision.canonical_arn.as_deref().unwrap_or_default();
+    let rows = scene.plan.cluster.aws_auth.iter();
+    let rows = rows.filter(|row| row.rolearn.eq_ignore_ascii_case(arn)).count();
+    let row = match rows {
+        0 | 1 => format!("the row of {arn} in kube-system/aws-auth gives"),
+        rows => format!("kube-system/aws-auth has {rows} rows for {arn}, of which the last counts: it gives"),
+    };
+    let entry = access::counting_entry(&scene.plan.cluster, arn);
+    let row = entry.map_or(row, |entry| {
+        format!(
+            "the access entry of {arn} has the type {}: it gives",
+            entry.entry_type.word()
+        )
+    });
+    let because = format!(
+        "{row} {user} the groups {}, and not {NODES}",
+        names_or_none(&decision.groups)
+    );
+    let remedy = if let Some(entry) = entry {
+        access::remedy_for_type(entry)
+    } else if rows > 1 {
+        format!("leave one row for {arn}, with the groups system:bootstrappers and {NODES}")
+    } else {
+        format!("give the row of {arn} the groups system:bootstrappers and {NODES}")
+    };
+    let evidence = forbidden(scene, user).unwrap_or_else(|| {
+        let line = format!("{arn} is {user} in {}", names_or_none(&decision.groups));
+        Evidence::new("authenticator", at, line)
+    });
+    scene.found(Cause::GroupsMissing, because, &evidence, remedy)
+}
+
+fn last_decision<'a>(scene: &Scene<'a>) -> Option<(Millis, &'a Authentication)> {
+    let mut timeline = scene.observation.timeline.iter().rev();
+    timeline.find_map(|seen| match &seen.what {
+        What::Authentication(decision) => Some((seen.at, decision)),
+        _ => None,
+    })
+}
+
+/// The first request of this user that no authorizer allowed.
+fn forbidden(scene: &Scene<'_>, user: &str) -> Option<Evidence> {
+    scene
+        .observation
+        .timeline
+        .iter()
+        .find_map(|seen| match &seen.what {
+            What::Audit(audit) if audit.code == 403 && audit.username == user => {
+                let message = audit.message.as_deref().unwrap_or_default();
+                let line = format!("{} {} as {user}: 403 {message}", audit.verb, audit.resource);
+                Some(Evidence::new("audit log", seen.at, line.trim_end()))
+            }
+            _ => None,
+        })
+}
+
+fn names_or_none(groups: &[String]) -> String {
+    let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+    if groups.is_empty() {
+        "(none)".to_owned()
+    } else {
+        groups.join(", ")
+    }
+}
+
+const NODES: &str = "system:nodes";
 
 fn remedy_for_unmapped(role: &str, arn: &str, rows: &[RoleMapping]) -> String {
     let mut mapped: Vec<&str> = rows.iter().map(name_of).collect();
@@ -134,6 +224,7 @@ pub(super) fn unauthorized(scene: &Scene<'_>) -> Option<Finding> {
         Refusal::Expired,
         Refusal::Template,
         Refusal::Throttled,
+        Refusal::Down,
     ];
     if let Some((at, decision)) = other.into_iter().find_map(|refusal| refused(scene, refusal)) {
         let because = format!(
@@ -181,6 +272,7 @@ fn remedy_of(decision: &Authentication) -> String {
     match decision.refusal {
         Some(Refusal::Expired) => "set the node's clock: tokens are good for 15 minutes",
         Some(Refusal::Template) => "see that the row of aws-auth names what the instance has: `{{EC2PrivateDNSName}}` needs an instance id as session name",
+        Some(Refusal::Down) => "start the authenticator again; `cluster.authenticator_until` ends it in this scenario",
         Some(Refusal::Throttled) => "wait: STS throttles the authenticator",
         _ => "see which program makes the tokens: `exec` in /var/lib/kubelet/kubeconfig",
     }

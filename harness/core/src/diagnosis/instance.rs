@@ -8,6 +8,19 @@ use crate::phase::Phase;
 use crate::user_data::{self, FaultKind};
 use crate::verdict::Cause;
 
+/// The kernel counts inotify instances by user, and all nodes are root's on this host.
+pub(super) fn host_limit(scene: &Scene<'_>) -> Option<Finding> {
+    let (at, line) = scene.journal().find(|(_, line)| {
+        let message = line.message.as_str();
+        let is_watch = message.contains("fsnotify") || message.contains("inotify");
+        is_watch && message.to_lowercase().contains("too many open files")
+    })?;
+    let because = "the host that runs nodejoin has no inotify instances left for this node".to_owned();
+    let remedy = "raise fs.inotify.max_user_instances on the host (`nodejoin doctor` says to what), or let fewer nodes run at once"
+        .to_owned();
+    scene.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
+}
+
 /// Every request to the metadata service failed.
 pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
     if scene.has(Phase::Metadata) || !scene.is_before(Phase::KubeletStarted) {

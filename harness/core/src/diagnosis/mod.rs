@@ -6,16 +6,23 @@
 //! | `script.rs` | AWS calls of the script, the script's own end, a kubelet that was never started |
 //! | `ending.rs` | user data whose error is hidden, or that does not end |
 //! | `kubelet.rs` | what the kubelet refuses, or ends of |
+//! | `kubeadm.rs` | what `kubeadm join` is given |
+//! | `nodeadm.rs` | what nodeadm makes of a NodeConfig |
 //! | `identity.rs` | who the node is to the authenticator and to the API server |
 //! | `cluster.rs` | what comes after registration |
+//! | `clock.rs` | a clock that is not AWS' |
 //!
 //! `place.rs` finds the line of the script that a cause belongs to.
 
+mod access;
+mod clock;
 mod cluster;
 mod ending;
 mod identity;
 mod instance;
+mod kubeadm;
 mod kubelet;
+mod nodeadm;
 mod place;
 mod scene;
 mod script;
@@ -44,12 +51,20 @@ type Rule = fn(&Scene<'_>) -> Option<Finding>;
 
 /// In order: a rule may rely on those before it having found nothing. Each says itself until which phase it holds.
 const RULES: &[Rule] = &[
+    instance::host_limit,
+    cluster::node_deleted,
     cluster::serving_certificate_denied,
     cluster::serving_certificate_not_approved,
     cluster::cni_not_ready,
     instance::metadata_unreachable,
+    cluster::client_certificate_not_approved,
+    kubeadm::ca_cert_hash_mismatch,
+    kubeadm::token_refused,
+    kubeadm::token_unknown,
+    clock::clock_skew,
     kubelet::label_refused,
     kubelet::taint_invalid,
+    identity::groups_missing,
     identity::node_name_refused,
     cluster::node_invalid,
     identity::role_not_mapped,
@@ -58,6 +73,7 @@ const RULES: &[Rule] = &[
     identity::unauthorized,
     script::access_denied,
     script::describe_failed,
+    nodeadm::node_config_invalid,
     instance::user_data_is_base64,
     instance::missing_shebang,
     instance::user_data_never_ran,
@@ -74,17 +90,17 @@ const RULES: &[Rule] = &[
 pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
     let scene = Scene::of(plan, observation);
     if scene.reached == Some(Phase::Ready) {
-        return None;
+        return cluster::of_another_instance(&scene);
     }
     RULES.iter().find_map(|rule| rule(&scene))
 }
 
-/// Why a join stopped; `None` for one that reached everything.
+/// Why a join stopped; `None` for one that reached everything as the right node.
 #[must_use]
 pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
     let scene = Scene::of(plan, observation);
     if scene.reached == Some(Phase::Ready) {
-        return None;
+        return cluster::of_another_instance(&scene).map(|finding| finding.diagnosis);
     }
     // Until the end it is no cause that user data still runs.
     let found = find(plan, observation).or_else(|| ending::is_not_done(&scene));

@@ -1,8 +1,8 @@
 //! Checks of the join itself: phase, cause, authentication, AWS calls, faults.
 
 use super::{check, list, same};
-use crate::expect::{AuthenticationExpect, CallsExpect, Expect};
-use crate::observation::{Audit, Authentication, AwsCall, Observation, What};
+use crate::expect::{AuthenticationExpect, CallsExpect, Expect, MappingExpect};
+use crate::observation::{Audit, Authentication, AwsCall, MappingWrite, Observation, What};
 use crate::phase::Phase;
 use crate::plan::Plan;
 use crate::verdict::{Cause, Check, Diagnosis};
@@ -13,6 +13,9 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
     let mut checks = Vec::new();
     match (expect.phase, expect.diagnosis) {
         (Some(phase), None) => {
+            if let Some(stale) = diagnosis.filter(|found| found.cause == Cause::ProviderIdOfAnotherInstance) {
+                checks.push(check("node", false, "the Node of this instance", &stale.seen));
+            }
             checks.push(check(
                 "phase",
                 reached >= Some(phase),
@@ -57,6 +60,13 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         };
         let seen = format!("{} of {} tokens accepted", accepted.len(), decisions.len());
         checks.push(check("authentication.accepted", held, expected, seen));
+    }
+    if let Some(wanted) = &expect.refused {
+        let seen = decisions.len() - accepted.len();
+        let (is_within, expected) = is_within(wanted, seen, "refused token");
+        let held = is_within && !decisions.is_empty();
+        let seen = format!("{seen} of {}", counted(decisions.len(), "token"));
+        checks.push(check("authentication.refused", held, expected, seen));
     }
     if let Some(role) = &expect.role {
         let roles = unique(decisions.iter().filter_map(|decision| role_of(decision)));
@@ -244,6 +254,61 @@ fn order(wanted: &[String], made: &[String]) -> Check {
         Some(name) => format!("no {name} where it should come, in {}", list(made)),
     };
     check("aws_order", left.peek().is_none(), list(wanted), seen)
+}
+
+/// Whether a count is as it is wanted, and what is wanted in words.
+fn is_within(wanted: &CallsExpect, seen: usize, of: &str) -> (bool, String) {
+    let (min, max) = match wanted {
+        CallsExpect::Count(count) => (*count, *count),
+        CallsExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
+    };
+    let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
+    let expected = match (min, max) {
+        (min, max) if min == max => counted(min as usize, of),
+        (min, u32::MAX) => format!("{} or more", counted(min as usize, of)),
+        (min, max) => format!("{min} to {}", counted(max as usize, of)),
+    };
+    (held, expected)
+}
+
+fn counted(count: usize, of: &str) -> String {
+    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Who wrote rows into aws-auth.
+pub(super) fn mappings(plan: &Plan, observation: &Observation) -> Vec<Check> {
+    let writes: Vec<&MappingWrite> = observation
+        .timeline
+        .iter()
+        .filter_map(|seen| match &seen.what {
+            What::Mapping(write) => Some(write),
+            _ => None,
+        })
+        .collect();
+    let seen = list(writes.iter().map(|write| mapping_text(write)));
+    let wanted = (0..).zip(&plan.expect.aws_auth);
+    wanted
+        .map(|(index, wanted): (usize, _)| {
+            let own = plan.role.as_ref().map(|role| role.name.as_str());
+            let role = wanted.role.as_deref().or(own).unwrap_or_default();
+            let held = writes.iter().any(|write| is_mapping(write, role, wanted));
+            let by = wanted.added_by.as_deref().unwrap_or("anybody");
+            let verb = wanted.verb.as_deref().unwrap_or("any verb");
+            let expected = format!("{verb} by {by}, adding {role}");
+            check(format!("aws_auth[{index}]"), held, expected, &seen)
+        })
+        .collect()
+}
+
+fn is_mapping(write: &MappingWrite, role: &str, wanted: &MappingExpect) -> bool {
+    let is = |wanted: &Option<String>, seen: &str| wanted.as_deref().is_none_or(|wanted| wanted == seen);
+    let adds = write.added.iter().any(|arn| arn.rsplit('/').next() == Some(role));
+    adds && is(&wanted.added_by, &write.username) && is(&wanted.verb, &write.verb)
+}
+
+fn mapping_text(write: &MappingWrite) -> String {
+    let names = write.added.iter().filter_map(|arn| arn.rsplit('/').next());
+    format!("{} by {}, adding {}", write.verb, write.username, list(names))
 }
 
 /// What no scenario asks for and every scenario needs: only calls that the fake knows, and every fault fired.

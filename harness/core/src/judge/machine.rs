@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use super::{check, list};
 use crate::expect::{AccessExpect, Expect, FileExpect, KubeletExpect, PodExpect, UserDataExpect};
+use crate::golden::difference;
 use crate::observation::{Collected, CollectedFile, Observation, What};
 use crate::overlay::octal;
 use crate::phases::is_of_kubelet;
+use crate::plan::Plan;
 use crate::verdict::Check;
 
 /// Everything a scenario wants of the machine.
@@ -36,6 +38,26 @@ pub(super) fn machine(expect: &Expect, observation: &Observation) -> Vec<Check> 
     checks.extend(expect.pod.iter().flat_map(|wanted| pod(wanted, collected)));
     checks.extend(access(&expect.access, collected));
     checks
+}
+
+/// The node against its snapshot.
+pub(super) fn golden(plan: &Plan, observation: &Observation) -> Option<Check> {
+    let golden = plan.golden.as_ref()?;
+    let seen = observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.golden.as_deref());
+    let expected = format!("as in {}", golden.path);
+    let (held, told) = match (golden.text.as_deref(), seen) {
+        (_, None) => (false, "it was not collected".to_owned()),
+        (None, Some(_)) => (
+            false,
+            "the snapshot is not there: `nodejoin run --bless` writes it".to_owned(),
+        ),
+        (Some(wanted), Some(seen)) if wanted == seen => (true, "the same".to_owned()),
+        (Some(wanted), Some(seen)) => (false, difference(wanted, seen)),
+    };
+    Some(check("golden", held, expected, told))
 }
 
 /// What the node may do.

@@ -7,20 +7,25 @@
 //! | `join.rs` | phase, cause, authentication, AWS calls, faults |
 //! | `certificates.rs` | certificate signing requests, and what port 10250 serves |
 //! | `node.rs` | the Node object |
+//! | `origin.rs` | who set its labels and taints, and what else the audit log has |
+//! | `whole.rs` | one verdict of many: of all nodes, of a join and the steps after it |
 //! | `machine.rs` | files, units, kubelet, user data, pod: what is collected at the end |
 
 mod certificates;
 pub(crate) mod join;
 mod machine;
 mod node;
+mod origin;
 mod progress;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod whole;
 
 pub(crate) use join::role_of;
 pub use progress::{Progress, progress};
 pub use verdict::judge;
+pub use whole::{Joined, of_nodes, of_steps};
 
 use crate::verdict::Check;
 

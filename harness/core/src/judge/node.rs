@@ -89,7 +89,37 @@ pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check>
             .map(|taint| then.taint("node.taints_at_creation", taint, true)),
     );
     checks.extend(wanted.ready.map(|ready| now.ready(ready)));
+    checks.extend(since(wanted, observation));
     checks
+}
+
+/// What became of the Node that was there before a step.
+fn since(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+    let (before, now) = (observation.node_before.as_ref(), observation.node.as_ref());
+    let told = |pointer: &str, wanted: bool, key: &str, of: &str| {
+        let text = |node: Option<&Value>| Some(node?.pointer(pointer)?.as_str()?.to_owned());
+        let (before, now) = (text(before), text(now));
+        let is_kept = before.is_some() && before == now;
+        let expected = if wanted {
+            format!("the same {of}")
+        } else {
+            format!("another {of}")
+        };
+        let word = |seen: Option<String>| seen.unwrap_or_else(|| "none".to_owned());
+        let held = now.is_some() && before.is_some() && is_kept == wanted;
+        check(
+            key,
+            held,
+            expected,
+            format!("{} before, {} now", word(before), word(now)),
+        )
+    };
+    let same = wanted
+        .same
+        .map(|same| told("/metadata/uid", same, "node.same", "UID"));
+    let again = wanted.booted_again;
+    let again = again.map(|again| told("/status/nodeInfo/bootID", !again, "node.booted_again", "boot id"));
+    same.into_iter().chain(again).collect()
 }
 
 /// A Node as it was at some time.
@@ -235,8 +265,20 @@ impl Seen<'_> {
     }
 
     fn taints(&self) -> Vec<String> {
-        let taints = self.at("/spec/taints").and_then(Value::as_array);
-        taints.into_iter().flatten().map(taint_text).collect()
+        self.node.map(taint_texts).unwrap_or_default()
+    }
+
+    /// A node has the disk, the memory and the processes of the host that the harness runs on.
+    fn taints_text(&self, taints: &[String]) -> String {
+        let is_of_host = |taint: &String| PRESSURE.iter().any(|key| taint.starts_with(key));
+        match self.node {
+            None => self.nothing(),
+            Some(_) if taints.iter().any(is_of_host) => format!(
+                "{} (pressure is of the host that runs nodejoin, not of the script: `nodejoin doctor` says what it lacks)",
+                list(taints)
+            ),
+            Some(_) => list(taints),
+        }
     }
 
     /// The node controller takes the not-ready taints away a moment after the node is ready.
@@ -246,11 +288,7 @@ impl Seen<'_> {
             seen.retain(|taint| !taint.starts_with("node.kubernetes.io/not-ready:"));
         }
         let wanted: Vec<String> = wanted.iter().map(|taint| canonical(taint)).collect();
-        let text = if self.node.is_some() {
-            list(&seen)
-        } else {
-            self.nothing()
-        };
+        let text = self.taints_text(&seen);
         check(
             "node.taints",
             self.node.is_some() && same(&seen, &wanted),
@@ -263,13 +301,22 @@ impl Seen<'_> {
         let seen = self.taints();
         let held = self.node.is_some() && seen.contains(&canonical(taint)) == wanted;
         let expected = if wanted { "this taint" } else { "no such taint" };
-        let text = if self.node.is_some() {
-            list(&seen)
-        } else {
-            self.nothing()
-        };
+        let text = self.taints_text(&seen);
         check(format!("{key}.{taint}"), held, expected, text)
     }
+}
+
+/// What the node controller puts on a node whose kubelet says that something runs out.
+const PRESSURE: [&str; 3] = [
+    "node.kubernetes.io/disk-pressure:",
+    "node.kubernetes.io/memory-pressure:",
+    "node.kubernetes.io/pid-pressure:",
+];
+
+/// The taints of a Node, `key=value:Effect`.
+pub(super) fn taint_texts(node: &Value) -> Vec<String> {
+    let taints = node.pointer("/spec/taints").and_then(Value::as_array);
+    taints.into_iter().flatten().map(taint_text).collect()
 }
 
 fn taint_text(taint: &Value) -> String {

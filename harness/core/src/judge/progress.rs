@@ -1,7 +1,7 @@
 //! While a join runs: is there anything left to wait for?
 
 use super::certificates::{When, certificates};
-use super::{join, node};
+use super::{join, node, origin};
 use crate::diagnosis::{Finding, find};
 use crate::observation::{Millis, Observation, What};
 use crate::phase::Phase;
@@ -95,12 +95,14 @@ impl<'a> Join<'a> {
     /// For a scenario that must fail: what is missing until it has failed as it must, or has joined.
     fn until_it_failed(&self) -> Option<String> {
         let wanted = self.plan.expect.phase;
-        if self.reached == Some(Phase::Ready) || wanted.is_some_and(|wanted| self.reached > Some(wanted)) {
-            return (!self.has_stood(self.since)).then(|| "the node to stay joined".to_owned());
-        }
         let cause = self.finding.as_ref().map(|finding| finding.diagnosis.cause);
         if cause != self.plan.expect.diagnosis || wanted.is_some_and(|wanted| self.reached != Some(wanted)) {
-            return Some(self.missing_failure(cause));
+            let is_past = self.reached == Some(Phase::Ready)
+                || wanted.is_some_and(|wanted| self.reached > Some(wanted));
+            return match is_past {
+                true => (!self.has_stood(self.since)).then(|| "the node to stay joined".to_owned()),
+                false => Some(self.missing_failure(cause)),
+            };
         }
         if self.wants_end_of_user_data() {
             return Some("the end of user data".to_owned());
@@ -160,6 +162,8 @@ impl<'a> Join<'a> {
     fn live_checks(&self) -> Vec<Check> {
         let (expect, observation) = (&self.plan.expect, self.observation);
         let mut checks = join::aws(expect, observation);
+        checks.extend(join::mappings(self.plan, observation));
+        checks.extend(origin::requests(&expect.audit, observation));
         checks.extend(
             expect
                 .authentication
@@ -210,7 +214,16 @@ impl<'a> Join<'a> {
             .is_none_or(|finding| !may_pass(finding.diagnosis.cause));
         known
             && !self.faults_may_end()
+            && !self.rows_may_come(began)
             && self.now.saturating_sub(began) as f64 >= self.settle() as f64 * PATIENCE
+    }
+
+    /// A row of aws-auth that comes late mends what it is missing for, given time.
+    fn rows_may_come(&self, began: Millis) -> bool {
+        let rows = self.plan.cluster.aws_auth.iter();
+        let last = rows.filter_map(|row| row.after_seconds).map(millis).max();
+        let patience = (self.settle() as f64 * PATIENCE) as Millis;
+        last.is_some_and(|last| self.now < last.max(began) + patience)
     }
 
     /// A fault that ends may be what keeps the node from joining.
@@ -235,6 +248,7 @@ fn may_pass(cause: Cause) -> bool {
             | Cause::ServingCertificateNotApproved
             | Cause::KubeletExits
             | Cause::Unauthorized
+            | Cause::ClientCertificateNotApproved
     )
 }
 

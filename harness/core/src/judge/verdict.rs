@@ -1,12 +1,12 @@
 //! At the end of a join: passed or failed, and which checks decided.
 
 use super::certificates::{When, certificates};
-use super::{join, machine, node};
+use super::{join, machine, node, origin};
 use crate::diagnosis::diagnose;
 use crate::observation::{Observation, What};
 use crate::phases::{phases, reached};
 use crate::plan::Plan;
-use crate::verdict::{Check, Outcome, RanOn, Verdict};
+use crate::verdict::{Cause, Check, Diagnosis, Outcome, RanOn, Verdict};
 
 /// What the harness says of a join that came to its end.
 #[must_use]
@@ -34,11 +34,27 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
             .iter()
             .flat_map(|wanted| node::node(wanted, observation)),
     );
+    checks.extend(
+        expect
+            .node
+            .iter()
+            .flat_map(|wanted| origin::origins(wanted, observation)),
+    );
+    checks.extend(origin::requests(&expect.audit, observation));
+    checks.extend(join::mappings(plan, observation));
     checks.extend(join::aws(expect, observation));
     checks.extend(machine::machine(expect, observation));
+    checks.extend(machine::golden(plan, observation));
     checks.extend(join::hygiene(plan, observation));
-    let outcome = outcome(observation, &checks);
-    let is_wanted = expect.diagnosis.is_some() || (outcome == Outcome::Failed && reached < goal(plan));
+    let outcome = match diagnosis.as_ref().and_then(|found| of_host(plan, found)) {
+        Some(reason) => Outcome::Errored(reason),
+        None => outcome(observation, &checks),
+    };
+    let is_stale = diagnosis
+        .as_ref()
+        .is_some_and(|found| found.cause == Cause::ProviderIdOfAnotherInstance);
+    let is_short = is_stale || reached < goal(plan);
+    let is_wanted = expect.diagnosis.is_some() || (outcome == Outcome::Failed && is_short);
     Verdict {
         versions: Some(RanOn {
             kubernetes: observation.kubernetes.clone(),
@@ -49,6 +65,7 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         diagnosis: diagnosis.filter(|_| is_wanted),
         checks,
         deviations: observation.deviations.clone(),
+        parts: Vec::new(),
     }
 }
 
@@ -66,6 +83,12 @@ fn outcome(observation: &Observation, checks: &[Check]) -> Outcome {
     } else {
         Outcome::Failed
     }
+}
+
+/// A node that stopped for want of something that the host has not says nothing of its script.
+fn of_host(plan: &Plan, found: &Diagnosis) -> Option<String> {
+    let is_it = found.cause == Cause::HostLimit && plan.expect.diagnosis != Some(Cause::HostLimit);
+    is_it.then(|| format!("{}: {}; {}", found.because, found.seen, found.remedy))
 }
 
 /// A node that never proved that its metadata address is the harness's proves nothing else either.

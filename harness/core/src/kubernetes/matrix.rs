@@ -135,9 +135,15 @@ fn on_version(plan: Plan, is_one: bool, asked: &Asked) -> Plan {
     }
 }
 
-/// Why a plan is not for the versions that it is asked to run on, as far as that can be told before they are there.
+/// Why a plan is not for this machine, or for the versions that it is asked to run on, as far as that can be told before they
+/// are there.
 #[must_use]
 pub fn not_for_asked(plan: &Plan) -> Option<String> {
+    if let Some(name) = plan.unset.first() {
+        return Some(format!(
+            "the scenario is for machines with {name}, which is not set here"
+        ));
+    }
     let kubelet = not_for_ask("kubelet", plan.kubelet.as_ref(), plan.asked.of_kubelet());
     kubelet.or_else(|| {
         not_for_ask(
@@ -219,6 +225,18 @@ mod tests {
         assert_eq!(
             Matrix::read("1.32,latest", "").unwrap_err().to_string(),
             "`latest` is not a version of Kubernetes"
+        );
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_a_reason() {
+        let named = Plan {
+            unset: vec!["NODEADM".to_owned()],
+            ..plan()
+        };
+        assert_eq!(
+            not_for_asked(&named).unwrap(),
+            "the scenario is for machines with NODEADM, which is not set here"
         );
     }
 

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use crate::aws::{AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
+use crate::access_entry::AccessEntryFile;
+use crate::aws::{AuthenticationMode, AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
+use crate::bootstrap_token::TokenUsage;
 use crate::expect::Expect;
 use crate::fault::Fault;
-use crate::plan::{Authority, Cni, Limits, Network, ProviderName, StatusStep, UserDataEngine};
+use crate::golden::GoldenFile;
+use crate::phase::Phase;
+use crate::plan::{Authority, Cni, Limits, Mapper, Network, ProviderName, StatusStep, UserDataEngine};
+use crate::step::Action;
 
 /// A scenario: one node that boots, what AWS answers it, and what must be seen of its join.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -25,6 +30,9 @@ pub struct Scenario {
     /// Versions of the node's kubelet that it is for, such as `>=1.20, <1.27`; skipped elsewhere.
     #[serde(default)]
     pub kubelet: Option<String>,
+    /// Environment variables that overlays of the scenario name, such as a checkout of yours; skipped where one is not set.
+    #[serde(default)]
+    pub variables: Vec<String>,
     /// Who may run the API server, `local`, `k3s`, `kind` or `external`, or a list of them: skipped where another one was chosen.
     /// Where absent, any may; where nobody was chosen, the first of the list does, or `local`.
     #[serde(default)]
@@ -47,6 +55,9 @@ pub struct Scenario {
     /// The EC2 instance. Whatever is absent gets a value of its own for each scenario.
     #[serde(default)]
     pub instance: InstanceFile,
+    /// How many such instances boot at once, 1 to 100; each has an id, an address and a name of its own. The verdict is of all of them.
+    #[serde(default)]
+    pub count: Option<u32>,
     /// What the instance's role may do and may not.
     #[serde(default)]
     pub iam: IamFile,
@@ -71,9 +82,32 @@ pub struct Scenario {
     /// What must be seen. Where absent: the node becomes ready (with `cni: none`: registers).
     #[serde(default)]
     pub expect: Expect,
-    /// How long things may take.
+    /// A snapshot of the node, kept beside the scenario: `nodejoin run --bless` writes it, every other run is held against it.
+    #[serde(default)]
+    pub golden: Option<GoldenFile>,
+    /// What is done to the node once all of that was seen, step by step, each with what must be seen after it.
+    #[serde(default)]
+    pub then: Vec<StepFile>,
+    /// How long things may take; the join, and each step of `then`.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// A step after the join.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepFile {
+    /// What is done.
+    #[serde(rename = "do")]
+    pub action: Action,
+    /// Why the step is there. Read by people only.
+    #[serde(default)]
+    pub about: Option<String>,
+    /// What must be seen after it. Calls, tokens and lines of the journal count from the step on. Where absent: after `reboot` the same
+    /// Node is ready, by a new boot; after `run-user-data-again` the scripts end well and the same Node is ready; after `replace-instance`
+    /// and `restart-kubelet` a Node is ready; after `delete-node` it stays away (`node-deleted`).
+    #[serde(default)]
+    pub expect: Expect,
 }
 
 /// One provider of control planes, or several.
@@ -123,6 +157,9 @@ pub struct InstanceFile {
     pub metadata: MetadataPlan,
     /// What of its network is not there by default: a public address, IPv6, a second interface.
     pub network: NetworkPlan,
+    /// How many seconds its clock is ahead of that of AWS and of the authenticator; negative where it is behind. It is their clocks that
+    /// are moved: the certificates of the API server and of AWS keep this machine's time.
+    pub clock_ahead_seconds: i64,
 }
 
 /// How an instance was bought.
@@ -160,12 +197,27 @@ pub struct ClusterFile {
     pub service_ipv4_cidr: Option<Option<String>>,
     /// Which CA DescribeCluster and `{{ cluster.certificate_authority }}` give: the cluster's own, or one of another cluster.
     pub certificate_authority: Authority,
-    /// Rows of `mapRoles` in `kube-system/aws-auth`. Where absent, the instance's own role is mapped as EKS does it; `[]` maps none.
-    pub aws_auth: Option<Vec<RoleMappingFile>>,
+    /// `mapRoles` in `kube-system/aws-auth`: rows, or its text as somebody left it there. Where absent, the instance's own role is mapped
+    /// as EKS does it; `[]` maps none.
+    pub aws_auth: Option<AwsAuthFile>,
+    /// Where principals may be granted access: `CONFIG_MAP` where absent, and `API_AND_CONFIG_MAP` where there are access entries.
+    pub authentication_mode: Option<AuthenticationMode>,
+    /// Access entries. They go before rows of `aws-auth`, where the authentication mode lets them count.
+    pub access_entries: Vec<AccessEntryFile>,
     /// Whether EKS' approver of kubelet-serving certificates works.
     pub approve_serving: bool,
     /// Whether the cloud node controller works.
     pub cloud_node_controller: bool,
+    /// Whether kube-controller-manager may approve the client certificates that nodes of a local cluster on an Outpost ask for.
+    pub approve_clients: bool,
+    /// Lets the IAM authenticator go down for good when the node has come to this phase, `registered` or `ready`.
+    pub authenticator_until: Option<Phase>,
+    /// Bootstrap tokens, with which come the objects that `kubeadm init` leaves for `kubeadm join`. `[{}]` is one with a value of
+    /// the scenario's own, which user data calls `{{ cluster.bootstrap_token }}`. On `local` and `kind` only.
+    pub bootstrap_tokens: Vec<BootstrapTokenFile>,
+    /// Restarts the API server once so many of the scenario's nodes are registered. Only the control plane `local` can, and no other
+    /// scenario runs beside this one.
+    pub restart_api_server_after: Option<u32>,
     /// What only EKS' own service tells of it: IPv6, an Outpost, node groups.
     pub eks: EksPlan,
 }
@@ -178,11 +230,33 @@ impl Default for ClusterFile {
             service_ipv4_cidr: None,
             certificate_authority: Authority::default(),
             aws_auth: None,
+            authentication_mode: None,
+            access_entries: Vec::new(),
             approve_serving: true,
             cloud_node_controller: true,
+            approve_clients: true,
+            authenticator_until: None,
+            bootstrap_tokens: Vec::new(),
+            restart_api_server_after: None,
             eks: EksPlan::default(),
         }
     }
+}
+
+/// A bootstrap token.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BootstrapTokenFile {
+    /// Id and secret, such as `abcdef.0123456789abcdef`; one of the scenario's own where absent.
+    pub token: Option<String>,
+    /// Seconds after the scenario's begin at which it expires, negative for one that has expired before; never where absent.
+    pub expires_seconds: Option<f64>,
+    /// Whether it was deleted again before the node boots, as is done once it was used.
+    pub deleted: bool,
+    /// What it may be used for: `signing`, `authentication`; both where absent.
+    pub usages: Option<Vec<TokenUsage>>,
+    /// Groups that it gives; `system:bootstrappers:kubeadm:default-node-token` where absent.
+    pub groups: Option<Vec<String>>,
 }
 
 /// A status, or statuses in time.
@@ -193,6 +267,27 @@ pub enum StatusFile {
     Always(String),
     /// Statuses in time.
     Steps(Vec<StatusStep>),
+}
+
+/// `mapRoles` of `aws-auth`.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AwsAuthFile {
+    /// Rows.
+    Rows(Vec<RoleMappingFile>),
+    /// The text itself, which may be no YAML at all. No other scenario runs beside this one.
+    Text(String),
+}
+
+impl AwsAuthFile {
+    /// Its rows; a text has none that could be told.
+    #[must_use]
+    pub fn rows(&self) -> &[RoleMappingFile] {
+        match self {
+            Self::Rows(rows) => rows,
+            Self::Text(_) => &[],
+        }
+    }
 }
 
 /// A row of `mapRoles`.
@@ -207,6 +302,10 @@ pub struct RoleMappingFile {
     pub username: Option<String>,
     /// Groups; `system:bootstrappers` and `system:nodes` where absent.
     pub groups: Option<Vec<String>>,
+    /// Who adds it: `eks` where absent.
+    pub added_by: Mapper,
+    /// Seconds after the node's start at which it is added; before that start where absent.
+    pub after_seconds: Option<f64>,
 }
 
 /// User data: the text itself, or where it comes from.

@@ -67,7 +67,7 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioE
     }
 }
 
-fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
+pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
     let (path, root) = (files.absolute(path), files.absolute(root));
     let below = path
         .strip_prefix(&root)
@@ -195,6 +195,7 @@ mod tests {
                 rolearn: "arn:aws:iam::111122223333:role/Node".into(),
                 username: "system:node:{{EC2PrivateDNSName}}".into(),
                 groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
+                ..RoleMapping::default()
             }]
         );
     }

@@ -1,14 +1,17 @@
 //! Scenario files: their types, how they are read, and how defaults make a plan of them.
 
+mod account;
 mod discover;
 mod file;
 mod load;
 mod resolve;
 mod rules;
+mod siblings;
 mod sources;
 mod unique;
 mod user_data;
 
+pub use account::{AccountFile, aws_auth_rows, default_account, load_account};
 pub use discover::{Found, discover};
 pub use file::*;
 pub use load::{load, load_all};

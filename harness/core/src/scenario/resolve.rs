@@ -5,13 +5,18 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use super::file::{
-    ClusterFile, InstanceFile, LifeCycle, ProvidersFile, RoleMappingFile, Scenario, StatusFile,
+    AwsAuthFile, BootstrapTokenFile, ClusterFile, InstanceFile, LifeCycle, ProvidersFile, RoleMappingFile,
+    Scenario, StatusFile,
 };
 use super::unique::Unique;
-use super::user_data;
+use super::{siblings, user_data};
+use crate::access_entry::AccessEntry;
+use crate::aws::AuthenticationMode;
+use crate::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use crate::cidr::Cidr;
 use crate::expect::{Expect, PodExpect};
 use crate::files::Files;
+use crate::golden::{GoldenFile, GoldenPlan};
 use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
 use crate::kubernetes::Asked;
 use crate::overlay;
@@ -36,11 +41,26 @@ pub(super) fn resolve(
     let account = account(scenario, report);
     let region = region(scenario, report);
     let role = role(scenario, &unique);
-    let cluster = cluster(&scenario.cluster, role.as_ref(), &account, &region, &unique);
+    let cluster = cluster(
+        &scenario.cluster,
+        role.as_ref(),
+        &account,
+        &region,
+        &unique,
+        report,
+    );
     let instance = instance(&scenario.instance, &region, &cluster.name, &unique, report);
+    let others = siblings::of(&instance, scenario.count.unwrap_or(1), &id, &region);
+    let then = siblings::steps(&scenario.then, &instance, &id);
+    let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());
+    let unset: Vec<String> = scenario.variables.iter().filter(is_unset).cloned().collect();
     let image = ImagePlan {
         name: scenario.image.clone().unwrap_or_else(|| "al2".to_owned()),
-        overlay: overlays(scenario, path, files, report),
+        // What an unset variable names cannot be looked for, and the scenario is skipped.
+        overlay: match unset.as_slice() {
+            [] => overlays(scenario, path, files, report),
+            _ => Vec::new(),
+        },
     };
     let mut plan = Plan {
         name: scenario.name.clone(),
@@ -48,12 +68,19 @@ pub(super) fn resolve(
         control_plane: control_planes(scenario.control_plane.as_ref()),
         kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), report),
         kubelet: version_range("kubelet", scenario.kubelet.as_deref(), report),
+        unset,
         asked: Asked::default(),
         network: scenario.network,
         image,
         account,
         region,
         instance,
+        others,
+        golden: scenario
+            .golden
+            .as_ref()
+            .map(|golden| snapshot(golden, path, files)),
+        then,
         role,
         cluster,
         user_data: None,
@@ -99,6 +126,22 @@ fn expectations(scenario: &Scenario) -> Expect {
         });
     }
     expect
+}
+
+/// A snapshot that is not there yet is to be written.
+fn snapshot(file: &GoldenFile, scenario: &Path, files: &dyn Files) -> GoldenPlan {
+    let folder = scenario.parent().unwrap_or(Path::new(""));
+    let path = match &file.snapshot {
+        Some(name) => folder.join(name),
+        None => scenario.with_extension("snapshot"),
+    };
+    let text = files.read(&path).ok();
+    GoldenPlan {
+        path: path.display().to_string(),
+        files: file.files.clone(),
+        argv: file.argv,
+        text: text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    }
 }
 
 fn account(scenario: &Scenario, report: &mut Report<'_>) -> AccountId {
@@ -193,6 +236,7 @@ fn cluster(
     account: &AccountId,
     region: &Region,
     unique: &Unique<'_>,
+    report: &mut Report<'_>,
 ) -> ClusterPlan {
     let own = || {
         role.map(|role| RoleMappingFile {
@@ -200,10 +244,11 @@ fn cluster(
             ..Default::default()
         })
     };
-    let rows = file
-        .aws_auth
-        .clone()
-        .unwrap_or_else(|| own().into_iter().collect());
+    let (rows, text) = match file.aws_auth.clone() {
+        None => (own().into_iter().collect(), None),
+        Some(AwsAuthFile::Rows(rows)) => (rows, None),
+        Some(AwsAuthFile::Text(text)) => (Vec::new(), Some(text)),
+    };
     ClusterPlan {
         name: file.name.clone().unwrap_or_else(|| unique.cluster_name()),
         endpoint_id: unique.endpoint_id(),
@@ -227,14 +272,60 @@ fn cluster(
             .into_iter()
             .map(|row| mapping(row, account, region))
             .collect(),
+        aws_auth_text: text,
+        authentication_mode: file.authentication_mode.unwrap_or({
+            if file.access_entries.is_empty() {
+                AuthenticationMode::ConfigMap
+            } else {
+                AuthenticationMode::ApiAndConfigMap
+            }
+        }),
+        access_entries: file
+            .access_entries
+            .iter()
+            .map(|entry| AccessEntry::of(entry.clone(), account, region))
+            .collect(),
         approve_serving: file.approve_serving,
         cloud_node_controller: file.cloud_node_controller,
+        approve_clients: file.approve_clients,
+        authenticator_until: file.authenticator_until,
+        bootstrap_tokens: bootstrap_tokens(&file.bootstrap_tokens, unique, report),
+        restart_api_server_after: file.restart_api_server_after,
         eks: file.eks.clone(),
     }
 }
 
+/// Tokens as `kubeadm token create` makes them, where the scenario does not say otherwise.
+fn bootstrap_tokens(
+    given: &[BootstrapTokenFile],
+    unique: &Unique<'_>,
+    report: &mut Report<'_>,
+) -> Vec<BootstrapToken> {
+    let mut tokens = Vec::new();
+    for (place, file) in given.iter().enumerate() {
+        let text = file
+            .token
+            .clone()
+            .unwrap_or_else(|| unique.bootstrap_token(place));
+        let key = format!("cluster.bootstrap_tokens[{place}].token");
+        tokens.extend(report.parse(&key, &text, "").map(|token| {
+            BootstrapToken {
+                token,
+                expires_seconds: file.expires_seconds,
+                deleted: file.deleted,
+                usages: file.usages.clone().unwrap_or_else(|| TokenUsage::ALL.to_vec()),
+                groups: file
+                    .groups
+                    .clone()
+                    .unwrap_or_else(|| vec![DEFAULT_GROUP.to_owned()]),
+            }
+        }));
+    }
+    tokens
+}
+
 /// A row as EKS itself writes it, where the scenario does not say otherwise.
-fn mapping(row: RoleMappingFile, account: &AccountId, region: &Region) -> RoleMapping {
+pub(super) fn mapping(row: RoleMappingFile, account: &AccountId, region: &Region) -> RoleMapping {
     let arn = |name: String| format!("arn:{}:iam::{account}:role/{name}", region.partition());
     RoleMapping {
         rolearn: row.rolearn.or_else(|| row.role.map(arn)).unwrap_or_default(),
@@ -244,6 +335,8 @@ fn mapping(row: RoleMappingFile, account: &AccountId, region: &Region) -> RoleMa
         groups: row
             .groups
             .unwrap_or_else(|| vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()]),
+        added_by: row.added_by,
+        after_seconds: row.after_seconds,
     }
 }
 
@@ -294,10 +387,11 @@ fn instance(
         },
         metadata: file.metadata.clone(),
         network: file.network.clone(),
+        clock_ahead_seconds: file.clock_ahead_seconds,
     }
 }
 
-fn dns_name(address: Ipv4Addr, region: &Region) -> String {
+pub(super) fn dns_name(address: Ipv4Addr, region: &Region) -> String {
     format!(
         "ip-{}.{}",
         address.to_string().replace('.', "-"),

@@ -13,7 +13,22 @@ pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
         lines.insert(String::new(), expect.place.line);
         below(&expect.tree, "", &mut lines);
     }
+    if let Some(then) = scenario.entry("then") {
+        steps(&then.tree, &mut lines);
+    }
     lines
+}
+
+/// The checks of a step have its place before their keys: `then[0].phase`.
+fn steps(then: &Tree, lines: &mut BTreeMap<String, u64>) {
+    let Value::List(items) = &then.value else { return };
+    for (index, item) in items.iter().enumerate() {
+        let key = format!("then[{index}]");
+        lines.insert(key.clone(), item.place.line);
+        if let Some(expect) = item.entry("expect") {
+            below(&expect.tree, &key, lines);
+        }
+    }
 }
 
 fn below(tree: &Tree, path: &str, lines: &mut BTreeMap<String, u64>) {
@@ -95,7 +110,7 @@ mod tests {
 
     #[test]
     fn every_expectation_knows_its_line() {
-        let text = "name: x\nexpect:\n  phase: ready\n  node:\n    labels: { a.b/c: d }\n  kubelet:\n    argv:\n      - --x=1\n  certificates:\n    - signer: s\n";
+        let text = "name: x\nexpect:\n  phase: ready\n  node:\n    labels: { a.b/c: d }\n  kubelet:\n    argv:\n      - --x=1\n  certificates:\n    - signer: s\nthen:\n  - do: reboot\n    expect:\n      phase: ready\n";
         let lines = expectations(&yaml::parse(text).unwrap());
         for (path, line) in [
             ("", 2),
@@ -105,6 +120,8 @@ mod tests {
             ("kubelet.argv.--x=1", 8),
             ("kubelet.argv[0]", 8),
             ("certificates[0].signer", 10),
+            ("then[0]", 12),
+            ("then[0].phase", 14),
         ] {
             assert_eq!(lines.get(path), Some(&line), "{path}");
         }

@@ -55,6 +55,12 @@ impl<'a> Unique<'a> {
         hex(&self.digest("endpoint"))[..32].to_uppercase()
     }
 
+    /// A bootstrap token, by its place in the scenario.
+    pub(super) fn bootstrap_token(&self, place: usize) -> String {
+        let digits = hex(&self.digest(&format!("bootstrap token {place}")));
+        format!("{}.{}", &digits[..6], &digits[6..22])
+    }
+
     /// The last part of the id, as far as names of AWS allow it.
     fn slug(&self, length: usize) -> String {
         let last = self.id.as_str().rsplit('/').next().unwrap_or_default();

@@ -123,6 +123,13 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     written.expect("writing to memory does not fail")
 }
 
+/// Whether user data names a certificate of the identity document: those take a moment to make, and hardly anybody wants them.
+#[must_use]
+pub fn names_identity(plan: &UserDataPlan) -> bool {
+    let bytes = STANDARD.decode(&plan.base64).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).contains("identity.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::ca_cert_hash::ca_cert_hash;
 use crate::cidr::Cidr;
 use crate::plan::Plan;
 use crate::problem::nearest;
@@ -23,22 +24,25 @@ impl Values {
             .as_ref()
             .map(|role| role.name.clone())
             .unwrap_or_default();
-        Self(BTreeMap::from([
+        let host = cluster.endpoint_host(&plan.region);
+        let mut values = BTreeMap::from([
             ("account.id", plan.account.to_string()),
+            ("cluster.api_server", format!("{host}:443")),
+            ("cluster.ca_cert_hash", ca_cert_hash(certificate_authority)),
             (
                 "cluster.certificate_authority",
                 STANDARD.encode(certificate_authority),
             ),
             ("cluster.dns_ip", dns_ip(cluster.service_ipv4_cidr.as_deref())),
-            (
-                "cluster.endpoint",
-                format!("https://{}", cluster.endpoint_host(&plan.region)),
-            ),
+            ("cluster.endpoint", format!("https://{host}")),
             ("cluster.name", cluster.name.clone()),
             (
                 "cluster.service_ipv4_cidr",
                 service_cidr(cluster.service_ipv4_cidr.as_deref()).to_string(),
             ),
+            ("identity.certificate", String::new()),
+            ("identity.dsa_certificate", String::new()),
+            ("identity.rsa2048_certificate", String::new()),
             ("instance.availability_zone", instance.availability_zone.clone()),
             ("instance.host_name", instance.host_name.clone()),
             ("instance.id", instance.id.to_string()),
@@ -47,7 +51,56 @@ impl Values {
             ("instance.region", plan.region.to_string()),
             ("instance.role", role),
             ("instance.type", instance.instance_type.clone()),
-        ]))
+        ]);
+        if let Some(outpost) = &cluster.eks.outpost {
+            values.insert("cluster.id", outpost.cluster_id.clone());
+        }
+        if let Some(token) = cluster.bootstrap_tokens.first() {
+            values.insert("cluster.bootstrap_token", token.token.to_string());
+        }
+        Self(values)
+    }
+
+    /// The same with the certificates that the signatures of the identity document verify by, in PEM: those of `signature`, `pkcs7`
+    /// and `rsa2048`.
+    #[must_use]
+    pub fn with_identity(mut self, signature: &str, pkcs7: &str, rsa2048: &str) -> Self {
+        self.0.insert("identity.certificate", STANDARD.encode(signature));
+        self.0.insert("identity.dsa_certificate", STANDARD.encode(pkcs7));
+        self.0
+            .insert("identity.rsa2048_certificate", STANDARD.encode(rsa2048));
+        self
+    }
+
+    /// A text in which every value is replaced by its name: what user data would have to say to get it. Long ones first, for one may be
+    /// part of another; the certificate authority as it stands in files, too. Short and common words stay.
+    #[must_use]
+    pub fn named(&self, text: &str) -> String {
+        const WORDS: [&str; 4] = [
+            "instance.region",
+            "instance.type",
+            "cluster.service_ipv4_cidr",
+            "cluster.dns_ip",
+        ];
+        let mut pairs: Vec<(String, &str)> = Vec::new();
+        for (name, value) in &self.0 {
+            if !WORDS.contains(name) && !value.is_empty() {
+                pairs.push((value.clone(), name));
+            }
+        }
+        if let Some(encoded) = self.0.get("cluster.certificate_authority") {
+            let pem = STANDARD
+                .decode(encoded)
+                .ok()
+                .and_then(|pem| String::from_utf8(pem).ok());
+            pairs.extend(pem.map(|pem| (pem.trim_end().to_owned(), "cluster.certificate_authority")));
+        }
+        // Of two names for one value the instance's private DNS name is the one that people know.
+        pairs.sort_by_key(|(value, name)| (std::cmp::Reverse(value.len()), *name == "instance.host_name"));
+        let filled = pairs.iter().filter(|(value, _)| !value.is_empty());
+        filled.fold(text.to_owned(), |text, (value, name)| {
+            text.replace(value, &format!("{{{{ {name} }}}}"))
+        })
     }
 
     /// The names that can stand between `{{` and `}}`.

@@ -171,6 +171,8 @@ impl Parsed {
                     self.fault(name, FaultKind::CloudConfig, &error.to_string());
                 }
             }
+            // cloud-init warns and leaves it to nodeadm.
+            "text/x-not-multipart" if is_node_config(content) => {}
             "text/x-not-multipart" if is_base64(content) => {
                 self.fault(
                     name,
@@ -253,6 +255,15 @@ fn unix(content: &[u8]) -> Vec<u8> {
     }
     lines
 }
+
+/// Whether a text is nodeadm's: an object of its API group.
+fn is_node_config(content: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content);
+    text.lines()
+        .any(|line| line.contains("apiVersion") && line.contains(NODE_CONFIG_GROUP))
+}
+
+const NODE_CONFIG_GROUP: &str = "node.eks.aws/";
 
 #[cfg(test)]
 mod tests {

@@ -76,6 +76,7 @@ impl Console {
                 kept.iter()
                     .for_each(|line| self.print(&format!("        kept      {line}")));
             }
+            RunEvent::SnapshotWritten { path } => self.say(&format!("wrote {path}")),
             RunEvent::Warning { text } => self.say(&format!("warning: {text}")),
             RunEvent::Cancelling => {
                 self.say("ending: removing what the run made; once more to leave at once")

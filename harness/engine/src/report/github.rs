@@ -213,6 +213,7 @@ pub(crate) mod tests {
             diagnosis: None,
             checks: Vec::new(),
             deviations: Vec::new(),
+            parts: Vec::new(),
         };
         RunEvent::ScenarioFinished {
             scenario: id.parse().unwrap(),

@@ -105,6 +105,7 @@ mod tests {
             diagnosis: None,
             checks: Vec::new(),
             deviations: Vec::new(),
+            parts: Vec::new(),
         };
         let mut junit = Junit::new();
         junit.take(&RunEvent::ScenarioFinished {

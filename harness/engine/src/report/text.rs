@@ -81,8 +81,19 @@ pub fn phases(phases: &BTreeMap<Phase, Millis>) -> String {
     words.collect::<Vec<_>>().join("  ")
 }
 
+/// What came after the join, a line each.
+fn parts(text: &mut String, verdict: &Verdict) {
+    for part in &verdict.parts {
+        push(text, &format!("{}: {}", part.name, phases(&part.phases)));
+        if let Some(diagnosis) = &part.diagnosis {
+            line(text, "because", &diagnosis.because);
+        }
+    }
+}
+
 fn passed(text: &mut String, verdict: &Verdict) {
     push(text, &phases(&verdict.phases));
+    parts(text, verdict);
     if let Some(diagnosis) = &verdict.diagnosis {
         line(
             text,
@@ -94,6 +105,7 @@ fn passed(text: &mut String, verdict: &Verdict) {
 
 fn failed(text: &mut String, verdict: &Verdict) {
     push(text, &phases(&verdict.phases));
+    parts(text, verdict);
     if let Some(diagnosis) = &verdict.diagnosis {
         stopped(text, diagnosis);
     }
@@ -213,6 +225,7 @@ mod tests {
             diagnosis: None,
             checks: Vec::new(),
             deviations: Vec::new(),
+            parts: Vec::new(),
         }
     }
 

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::line::Line;
 use super::worlds::Worlds;
-use super::{resolver, serve};
+use super::{front, resolver, serve};
 
 /// A client that does not finish its handshake or its headers within this time is let go.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,6 +30,8 @@ pub(super) enum Door {
     Metadata,
     /// HTTPS: every other service, by host name.
     Tls(TlsAcceptor),
+    /// The same, and `CONNECT` before it.
+    Front(TlsAcceptor),
     /// DNS.
     Dns,
 }
@@ -74,18 +76,31 @@ fn keep_panic(kept: &mut Option<Box<dyn Any + Send>>, ended: Result<(), JoinErro
 
 #[tracing::instrument(level = "debug", skip_all, fields(%source))]
 async fn connection(stream: TcpStream, source: IpAddr, door: Door, worlds: Arc<Worlds>) {
-    let line = Line::new(stream);
     match door {
-        Door::Metadata => http(line.clone(), line, source, serve::Port::Metadata, worlds).await,
-        Door::Dns => resolver::serve_tcp(line, source, worlds).await,
-        Door::Tls(acceptor) => {
+        Door::Metadata => {
+            let line = Line::new(stream);
+            http(line.clone(), line, source, serve::Port::Metadata, worlds).await;
+        }
+        Door::Dns => resolver::serve_tcp(Line::new(stream), source, worlds).await,
+        Door::Tls(acceptor) => tls(Line::new(stream), acceptor, source, worlds).await,
+        Door::Front(acceptor) => {
             let patience = worlds.time_factor.limit(PATIENCE);
-            match tokio::time::timeout(patience, acceptor.accept(line.clone())).await {
-                Ok(Ok(stream)) => http(stream, line, source, serve::Port::Services, worlds).await,
-                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
-                Err(_) => tracing::debug!("TLS handshake took too long"),
+            match tokio::time::timeout(patience, front::is_tls_next(stream)).await {
+                Ok(Ok(Some(line))) => tls(line, acceptor, source, worlds).await,
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "a connection ended before it began"),
+                Err(_) => tracing::debug!("a client said nothing"),
             }
         }
+    }
+}
+
+async fn tls(line: Line, acceptor: TlsAcceptor, source: IpAddr, worlds: Arc<Worlds>) {
+    let patience = worlds.time_factor.limit(PATIENCE);
+    match tokio::time::timeout(patience, acceptor.accept(line.clone())).await {
+        Ok(Ok(stream)) => http(stream, line, source, serve::Port::Services, worlds).await,
+        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+        Err(_) => tracing::debug!("TLS handshake took too long"),
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `account.rs`, `front.rs` | the same for one account that everybody may ask |
 //! | `accept.rs` | connections, and the tasks that serve them |
 //! | `serve.rs` | a request's way: world, fault, answer, event |
 //! | `line.rs` | a connection whose socket can still be set |
@@ -14,8 +15,10 @@
 //! | `resolver.rs` | DNS over UDP and TCP |
 
 mod accept;
+mod account;
 mod body;
 pub(crate) mod effects;
+mod front;
 mod line;
 mod resolver;
 mod serve;
@@ -33,6 +36,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::accept::Door;
+pub use self::account::{Account, AccountDoors};
 use self::worlds::Worlds;
 use crate::clock::{Clock, MachineClock};
 use crate::error::FakeAwsError;
@@ -65,7 +69,7 @@ impl FakeAws {
     pub fn bind_with_clock(run: &RunId, ip: Ipv4Addr, clock: Arc<dyn Clock>) -> Result<Bound, FakeAwsError> {
         let authority = Arc::new(Authority::generate(
             &format!("nodejoin AWS {run}"),
-            ip,
+            ip.into(),
             clock.now(),
         )?);
         let (metadata_socket, metadata) = tcp("metadata", SocketAddr::from((ip, 0)))?;
@@ -227,6 +231,12 @@ impl Listening {
         self.worlds.attach(source.into(), instance);
     }
 
+    /// How often each fault of an instance's world fired so far, by its place in the plan.
+    #[must_use]
+    pub fn faults_fired(&self, instance: &InstanceId) -> BTreeMap<usize, u32> {
+        self.worlds.fired(instance)
+    }
+
     /// Takes an instance away and tells how often each of its faults fired, by its place in the plan.
     pub fn detach(&self, instance: &InstanceId) -> BTreeMap<usize, u32> {
         self.worlds.detach(instance)
@@ -244,12 +254,17 @@ impl Listening {
     /// With the panic of a task that had one.
     pub async fn shut_down(mut self) {
         self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            if let Err(error) = ended
-                && error.is_panic()
-            {
-                std::panic::resume_unwind(error.into_panic());
-            }
+        join_all(&mut self.tasks).await;
+    }
+}
+
+/// Waits for tasks that were told to stop, and raises the panic of one that had one.
+async fn join_all(tasks: &mut JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
         }
     }
 }

@@ -162,6 +162,7 @@ impl Call {
             operation: &target.operation,
             path: &self.request.path,
             seconds,
+            at: self.at,
         };
         instance.faults.meet(asked)
     }

@@ -25,6 +25,8 @@ pub struct Worlds {
 struct Index {
     instances: HashMap<InstanceId, Arc<Mutex<Instance>>>,
     sources: HashMap<IpAddr, InstanceId>,
+    /// Whose everybody is that has no address here.
+    everybody: Option<InstanceId>,
 }
 
 impl fmt::Debug for Worlds {
@@ -75,8 +77,26 @@ impl Worlds {
         let mut index = self.write();
         index.sources.insert(source, id.clone());
         if let Some(instance) = index.instances.get(id) {
+            // A node that is rebooted is the instance that was started before.
+            Shared(Arc::clone(instance)).lock().started.get_or_insert(now);
+        }
+    }
+
+    /// Ties an instance to every source address that is nobody's.
+    pub(crate) fn attach_everybody(&self, id: &InstanceId) {
+        let now = self.now();
+        let mut index = self.write();
+        index.everybody = Some(id.clone());
+        if let Some(instance) = index.instances.get(id) {
             Shared(Arc::clone(instance)).lock().started = Some(now);
         }
+    }
+
+    pub(crate) fn fired(&self, id: &InstanceId) -> BTreeMap<usize, u32> {
+        let instance = self.instance(id);
+        instance
+            .map(|shared| shared.lock().faults.fired())
+            .unwrap_or_default()
     }
 
     pub(crate) fn detach(&self, id: &InstanceId) -> BTreeMap<usize, u32> {
@@ -91,11 +111,8 @@ impl Worlds {
     /// The instance whose node has this address.
     pub(crate) fn at(&self, source: IpAddr) -> Option<Shared> {
         let index = self.read();
-        index
-            .instances
-            .get(index.sources.get(&source)?)
-            .cloned()
-            .map(Shared)
+        let id = index.sources.get(&source).or(index.everybody.as_ref())?;
+        index.instances.get(id).cloned().map(Shared)
     }
 
     /// An instance by its id.
@@ -130,9 +147,11 @@ pub fn moment(instance: &Instance, now: SystemTime) -> Moment {
         .started
         .and_then(|started| now.duration_since(started).ok())
         .unwrap_or_default();
-    Moment {
+    let moment = Moment {
         now: now.into(),
         elapsed,
         twist: Twist::None,
-    }
+    };
+    // The node has this machine's clock, and cannot be given another: AWS' is moved the other way.
+    moment.ahead(-instance.world.instance.clock_ahead_seconds)
 }

@@ -1,17 +1,15 @@
 //! Real clients: curl, and the AWS CLI and boto3 in a virtual environment that the tests make once.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Output;
 
 use tokio::process::Command;
 
 use super::Fakes;
 use super::proxy::Proxy;
-
-/// Changes with the packages, so that an old environment is not taken for a new one.
-const PACKAGES: [&str; 2] = ["awscli==1.46.3", "boto3==1.44.5"];
+use super::venv;
 
 /// What curl saw.
 #[derive(Debug, Clone)]
@@ -110,7 +108,7 @@ impl Aws {
     pub async fn of(fakes: &Fakes) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("ca.pem"), &fakes.listening.ca_pem).unwrap();
-        let python = tokio::task::spawn_blocking(environment).await.unwrap();
+        let python = tokio::task::spawn_blocking(venv::python).await.unwrap();
         let metadata = format!("http://{}", fakes.listening.metadata);
         Self {
             proxy: Proxy::start(fakes.listening.tls).await,
@@ -159,42 +157,6 @@ impl Aws {
             .await
             .unwrap()
     }
-}
-
-/// Python of a virtual environment with the AWS CLI and boto3. It is made once, under the target folder; tests that run at the
-/// same time, in other processes too, wait for it.
-fn environment() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aws-clients");
-    fs::create_dir_all(&folder).unwrap();
-    let lock = File::create(folder.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let (stamp, python) = (folder.join("packages"), folder.join("venv/bin/python"));
-    if fs::read_to_string(&stamp).is_ok_and(|made| made == PACKAGES.join("\n")) {
-        return python;
-    }
-    run(
-        "python3",
-        &["-m", "venv", "--clear", folder.join("venv").to_str().unwrap()],
-    );
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    run(python.to_str().unwrap(), &[&install[..], &PACKAGES[..]].concat());
-    fs::write(stamp, PACKAGES.join("\n")).unwrap();
-    python
-}
-
-fn run(program: &str, arguments: &[&str]) {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| {
-            panic!("these tests drive the fakes by the AWS CLI and need `{program}`: {error}")
-        });
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "`{program} {}` failed, is PyPI within reach? {errors}",
-        arguments.join(" ")
-    );
 }
 
 /// An AWS host name by curl, as it resolves in a node, with the fakes' certificate authority trusted.

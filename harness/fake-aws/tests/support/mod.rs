@@ -4,11 +4,12 @@
 
 pub mod clients;
 pub mod proxy;
+pub mod venv;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use nodejoin_core::aws::{AwsPlan, EksPlan, NetworkPlan};
+use nodejoin_core::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
 use nodejoin_core::plan::{
     Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
@@ -118,16 +119,25 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
             service_ipv4_cidr: Some("10.100.0.0/16".into()),
             certificate_authority: Authority::Own,
             aws_auth: Vec::new(),
+            aws_auth_text: None,
+            authentication_mode: AuthenticationMode::default(),
+            access_entries: Vec::new(),
             approve_serving: true,
             cloud_node_controller: true,
+            approve_clients: true,
+            authenticator_until: None,
+            bootstrap_tokens: Vec::new(),
+            restart_api_server_after: None,
             eks: EksPlan::default(),
         },
         kubernetes_version: "v1.20.2".into(),
         certificate_authority: "-----BEGIN CERTIFICATE-----\ndemo\n-----END CERTIFICATE-----\n".into(),
         control_plane_ip: "172.30.0.9".parse().unwrap(),
+        control_plane_name: None,
         user_data: None,
         aws: AwsPlan::default(),
         faults: Vec::new(),
+        rates: nodejoin_fake_aws::faults::Rates::default(),
         images: Vec::new(),
         events,
     };
@@ -158,5 +168,6 @@ fn instance() -> InstancePlan {
         life_cycle: "on-demand".into(),
         metadata: MetadataPlan::default(),
         network: NetworkPlan::default(),
+        clock_ahead_seconds: 0,
     }
 }

@@ -100,6 +100,7 @@ impl External {
             container: Container::none(),
             node_labels: HashMap::new(),
             holds: None,
+            kubeadm: None,
             foreign: Some(foreign),
             relay: Some(relay),
         })

@@ -68,6 +68,7 @@ impl K3s {
             container: Container::new(site.run.clone(), started.id),
             node_labels: HashMap::new(),
             holds: None,
+            kubeadm: None,
             foreign: None,
             relay: None,
         })

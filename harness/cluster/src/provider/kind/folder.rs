@@ -2,20 +2,27 @@
 
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::ClusterError;
+use crate::provider::Holding;
 use crate::wiring::Wiring;
 
 /// The folder. Only its owner reads it: the key of the cluster's CA is in it.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    kept: AtomicBool,
 }
 
 impl Folder {
     /// Makes the folder of a cluster with the files of the wiring in it.
     pub(crate) fn make(path: PathBuf, wiring: &Wiring) -> Result<Self, ClusterError> {
-        let folder = Self { path };
+        let folder = Self {
+            path,
+            kept: AtomicBool::new(false),
+        };
         for sub in ["wiring", "bin"] {
             make_folder(&folder.file(sub)).map_err(|error| folder.failed(sub, error))?;
         }
@@ -59,13 +66,42 @@ impl Folder {
     }
 }
 
+impl Holding for Folder {
+    /// The files of the wiring are mounted into the cluster's node: without them it does not start again.
+    fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
+        if self.kept.load(Ordering::Relaxed) {
+            return;
+        }
         if let Err(error) = std::fs::remove_dir_all(&self.path) {
             tracing::warn!(folder = %self.path.display(), %error, "could not be removed; it holds the keys of a cluster that is gone");
         }
     }
 }
+
+/// Removes the logs of clusters that could not be made, a week after: an error named them, and somebody may still want to read them.
+pub(crate) fn forget_old_logs(cache: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(cache)? {
+        let entry = entry?;
+        let is_log = entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "log");
+        // A clock that was set back makes a file young, which does no harm.
+        let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+        if is_log && age > LOGS_STAY {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+const LOGS_STAY: Duration = Duration::from_secs(7 * 24 * 3600);
 
 fn make_folder(path: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new()
@@ -104,5 +140,29 @@ mod tests {
         assert!(path.join("wiring/audit-policy.yaml").is_file());
         drop(folder);
         assert!(!path.exists());
+        let folder = Folder::make(path.clone(), &wiring).unwrap();
+        folder.keep();
+        drop(folder);
+        assert!(path.join("ca.key").exists(), "a kept cluster needs it");
+    }
+
+    #[test]
+    fn logs_are_forgotten_after_a_week_and_nothing_else_is() {
+        let cache = tempfile::tempdir().unwrap();
+        let hour = Duration::from_secs(3600);
+        for (name, age) in [
+            ("old.log", LOGS_STAY + hour),
+            ("new.log", LOGS_STAY - hour),
+            ("old", LOGS_STAY + hour),
+        ] {
+            let file = std::fs::File::create(cache.path().join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        }
+        forget_old_logs(cache.path()).unwrap();
+        let stays = |name: &str| cache.path().join(name).exists();
+        assert_eq!(
+            (stays("old.log"), stays("new.log"), stays("old")),
+            (false, true, true)
+        );
     }
 }

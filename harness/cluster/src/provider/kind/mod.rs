@@ -38,13 +38,14 @@ use nodejoin_docker::{ImageRef, Run, Started};
 use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
+use crate::kubeadm::Kubeadm;
 use crate::pki::api_server_names;
 use crate::provider::{Provider, Running, Site};
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
 use command::KindCommand;
 use definition::{Definition, WIRING};
-use folder::Folder;
+use folder::{Folder, forget_old_logs};
 use shim::Shim;
 
 pub use program::KindProgram;
@@ -77,6 +78,9 @@ impl Kind {
     ) -> Result<Running, ClusterError> {
         let cluster = site.network.name.as_str();
         let folder = Folder::make(self.cache.join(cluster), wiring)?;
+        if let Err(error) = forget_old_logs(&self.cache) {
+            tracing::warn!(%error, cache = %self.cache.display(), "old logs of kind stay");
+        }
         let log = self.cache.join(format!("{cluster}.log"));
         self.prepare(site, wiring, &folder).await?;
         let node = format!("{cluster}-control-plane");
@@ -163,6 +167,7 @@ impl Kind {
             Arc::clone(&wiring.pki.cluster),
         )?;
         nothing_for_nodes(access.admin().await?).await?;
+        let node_name = format!("{}-control-plane", site.network.name);
         Ok(Running {
             access,
             endpoint,
@@ -175,6 +180,11 @@ impl Kind {
             holds: Some(Box::new(folder)),
             foreign: None,
             relay: None,
+            kubeadm: Some(Kubeadm {
+                host: node_name,
+                port: SECURE_PORT,
+                is_real: true,
+            }),
         })
     }
 }

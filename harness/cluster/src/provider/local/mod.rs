@@ -17,6 +17,8 @@ use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 use crate::ClusterError;
 use crate::access::Access;
 use crate::container::Container;
+use crate::kubeadm::Kubeadm;
+use crate::pki::CLUSTER_ENDPOINT;
 use crate::provider::{Provider, Running, Site};
 use crate::stopwatch::Stopwatch;
 use crate::wiring::Wiring;
@@ -76,6 +78,11 @@ impl Local {
             holds: None,
             foreign: None,
             relay: None,
+            kubeadm: Some(Kubeadm {
+                host: CLUSTER_ENDPOINT.to_owned(),
+                port: settings::SECURE_PORT,
+                is_real: false,
+            }),
         })
     }
 }

@@ -29,8 +29,7 @@ fn a_role_that_is_almost_mapped_is_named_first() {
     let mut plan = plan();
     let row = |arn: &str| crate::plan::RoleMapping {
         rolearn: arn.into(),
-        username: String::new(),
-        groups: vec![],
+        ..Default::default()
     };
     let refusal = || {
         let mut whats = started();
@@ -50,6 +49,194 @@ fn a_role_that_is_almost_mapped_is_named_first() {
     assert!(told(&plan, refusal()).because.contains("has the role's path"));
     plan.cluster.aws_auth = vec![];
     assert!(told(&plan, refusal()).remedy.contains("which has none"));
+}
+
+/// The mode, whether the role has an entry, what the authenticator says, and what is told.
+#[test]
+fn access_entries_that_do_not_help_are_named() {
+    use crate::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
+    use crate::aws::AuthenticationMode as Mode;
+    let former = format!("{}: x", crate::observation::OTHER_PRINCIPAL);
+    let table = [
+        (
+            Mode::ConfigMap,
+            true,
+            "x",
+            "has an access entry (EC2_LINUX), which counts for nothing",
+            "authenticationMode=API_AND_CONFIG_MAP",
+        ),
+        (
+            Mode::ConfigMap,
+            false,
+            "x",
+            "is in no mapRoles row",
+            "add a row for",
+        ),
+        (
+            Mode::Api,
+            false,
+            "x",
+            "has a row in kube-system/aws-auth, which counts for nothing",
+            "--type EC2_LINUX",
+        ),
+        (
+            Mode::ApiAndConfigMap,
+            false,
+            "x",
+            "has no access entry, and is in no mapRoles row",
+            "create-access-entry",
+        ),
+        (
+            Mode::Api,
+            true,
+            former.as_str(),
+            "of a role of the same name that was deleted",
+            "delete-access-entry",
+        ),
+    ];
+    for (mode, has_entry, reason, because, remedy) in table {
+        let mut plan = plan();
+        let file = AccessEntryFile {
+            role: Some("demo-role".into()),
+            entry_type: AccessEntryType::Ec2Linux,
+            ..Default::default()
+        };
+        let entry = has_entry.then(|| AccessEntry::of(file, &plan.account, &plan.region));
+        plan.cluster.access_entries = entry.into_iter().collect();
+        plan.cluster.authentication_mode = mode;
+        if mode != Mode::Api {
+            plan.cluster.aws_auth = vec![];
+        }
+        let mut whats = started();
+        whats.push(refused(Refusal::NotMapped, reason));
+        let diagnosis = told(&plan, whats);
+        assert!(
+            diagnosis.because.contains(because),
+            "{mode:?}: {}",
+            diagnosis.because
+        );
+        assert!(
+            diagnosis.remedy.contains(remedy),
+            "{mode:?}: {}",
+            diagnosis.remedy
+        );
+    }
+}
+
+#[test]
+fn a_node_that_was_deleted_is_told_with_who_did_it() {
+    let mut whats = started();
+    whats.push(node(true));
+    whats.push(audit("delete", "nodes", 200, "kubernetes-admin", ""));
+    whats.push(What::Node(crate::observation::NodeChange {
+        name: NAME.into(),
+        exists: false,
+        ready: false,
+    }));
+    // It was ready before, which is past: a step looks at what comes after it.
+    whats.remove(5);
+    let diagnosis = told(&plan(), whats.clone());
+    assert_eq!(diagnosis.cause, Cause::NodeDeleted);
+    assert!(
+        diagnosis.because.contains("was deleted, by kubernetes-admin"),
+        "{}",
+        diagnosis.because
+    );
+    whats.push(node(false));
+    assert_ne!(told(&plan(), whats).cause, Cause::NodeDeleted, "it came back");
+}
+
+#[test]
+fn a_node_of_another_instance_is_no_success() {
+    let mut seen = observed(join());
+    seen.node =
+        Some(json!({ "metadata": { "name": NAME }, "spec": { "providerID": "aws:///eu-west-1a/i-1" } }));
+    let diagnosis = diagnose(&plan(), &seen).unwrap();
+    assert_eq!(
+        (diagnosis.cause, diagnosis.phase),
+        (Cause::ProviderIdOfAnotherInstance, Some(Phase::Ready))
+    );
+    assert!(
+        diagnosis.because.contains("made by instance i-1"),
+        "{}",
+        diagnosis.because
+    );
+    seen.node = Some(json!({ "spec": { "providerID": "aws:///eu-west-1a/i-0b22a22eec53b9321" } }));
+    assert_eq!(diagnose(&plan(), &seen), None);
+}
+
+#[test]
+fn a_limit_of_the_host_is_no_fault_of_the_node() {
+    let mut whats = started();
+    let said = "failed to create CRI service: failed to create fsnotify watcher: too many open files";
+    whats.push(What::Isolated);
+    whats.push(journal("containerd.service", "containerd", said));
+    let seen = observed(whats);
+    let diagnosis = diagnose(&plan(), &seen).unwrap();
+    assert_eq!(diagnosis.cause, Cause::HostLimit);
+    assert!(
+        words(&diagnosis).contains("fs.inotify.max_user_instances"),
+        "{}",
+        words(&diagnosis)
+    );
+    let verdict = crate::judge::judge(&plan(), &seen);
+    let crate::verdict::Outcome::Errored(reason) = verdict.outcome else {
+        panic!("{:?}", verdict.outcome)
+    };
+    assert!(reason.contains("too many open files"), "{reason}");
+}
+
+#[test]
+fn an_aws_auth_that_cannot_be_read_is_told_with_what_is_wrong_in_it() {
+    let mut whats = started();
+    let unread = "mapRoles: did not find expected ',' or ']' at line 3 column 1";
+    let reason = format!("ARN is not mapped: x{}{unread}", crate::observation::UNREADABLE);
+    whats.push(refused(Refusal::NotMapped, &reason));
+    let diagnosis = told(&plan(), whats);
+    assert_eq!(diagnosis.cause, Cause::RoleNotMapped);
+    assert!(diagnosis.because.ends_with(unread), "{}", diagnosis.because);
+    assert!(diagnosis.remedy.contains("mend the YAML"), "{}", diagnosis.remedy);
+}
+
+#[test]
+fn a_row_that_makes_no_node_is_told_with_how_many_there_are() {
+    let mut plan = plan();
+    let accepted = |groups: &[&str]| {
+        What::Authentication(Authentication {
+            accepted: true,
+            arn: None,
+            canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
+            username: Some("builder".into()),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            refusal: None,
+            reason: None,
+        })
+    };
+    let mut whats = started();
+    whats.push(accepted(&["builders"]));
+    whats.push(audit("create", "nodes", 403, "builder", "nodes is forbidden"));
+    let diagnosis = told(&plan, whats.clone());
+    assert_eq!(diagnosis.cause, Cause::GroupsMissing);
+    assert_eq!(
+        words(&diagnosis),
+        "the row of arn:aws:iam::111122223333:role/demo-role in kube-system/aws-auth gives builder the groups builders, and not \
+         system:nodes | audit log, 6.0 s: create nodes as builder: 403 nodes is forbidden | give the row of \
+         arn:aws:iam::111122223333:role/demo-role the groups system:bootstrappers and system:nodes"
+    );
+    plan.cluster.aws_auth.push(plan.cluster.aws_auth[0].clone());
+    let diagnosis = told(&plan, whats.clone());
+    assert!(
+        diagnosis.because.contains("has 2 rows for"),
+        "{}",
+        diagnosis.because
+    );
+    assert!(
+        diagnosis.remedy.starts_with("leave one row"),
+        "{}",
+        diagnosis.remedy
+    );
+    whats.push(accepted(&["system:nodes"]));
+    assert_ne!(told(&plan, whats).cause, Cause::GroupsMissing);
 }
 
 #[test]

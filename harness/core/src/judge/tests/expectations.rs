@@ -1,5 +1,7 @@
 //! Every expectation, met by a whole join and missed by it.
 
+use serde_json::json;
+
 use super::{broken, plan, whole};
 use crate::judge::judge;
 use crate::observation::{Certificate, What};
@@ -33,6 +35,26 @@ const PAIRS: &[(&str, &str, &str)] = &[
         "authentication: { groups: ['system:nodes', 'system:bootstrappers'] }",
         "authentication: { groups: ['system:nodes'] }",
         "authentication.groups",
+    ),
+    (
+        "authentication: { refused: 0 }",
+        "authentication: { refused: { min: 1 } }",
+        "authentication.refused",
+    ),
+    (
+        "aws_auth: [{ added_by: 'eks:node-manager', verb: patch }]",
+        "aws_auth: [{ added_by: kubernetes-admin }]",
+        "aws_auth[0]",
+    ),
+    (
+        "aws_auth: [{ role: demo-role }]",
+        "aws_auth: [{ verb: patch }, { role: other, verb: patch }]",
+        "aws_auth[1]",
+    ),
+    (
+        "aws_auth: [{ verb: patch }]",
+        "aws_auth: [{ verb: update }]",
+        "aws_auth[0]",
     ),
     (
         "certificates: [{ signer: kubernetes.io/kubelet-serving, organizations: ['system:nodes'], approved: true, issued: true, served: true }]",
@@ -253,4 +275,17 @@ fn two_expected_requests_need_two_requests() {
         "certificates: [{ signer: kubernetes.io/kubelet-serving }, { signer: kubernetes.io/kubelet-serving, issued: true }]",
     );
     assert_eq!(broken(&wanted, &observation), []);
+}
+
+#[test]
+fn a_taint_of_a_full_host_is_told_as_the_host_s() {
+    let mut observation = whole();
+    let wanted = plan("node: { taints: ['gpu:NoExecute', 'dedicated=batch:NoSchedule'] }");
+    let node = observation.node.as_mut().unwrap();
+    let taints = node["spec"]["taints"].as_array_mut().unwrap();
+    taints.push(json!({"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}));
+    let told = broken(&wanted, &observation);
+    assert!(told[0].seen.contains("`nodejoin doctor`"), "{told:#?}");
+    let other = broken(&plan("node: { taints: [] }"), &whole());
+    assert!(!other[0].seen.contains("doctor"), "{other:#?}");
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::judge;
 use crate::expect::Expect;
 use crate::observation::{
-    AccessResult, Audit, Certificate, Collected, CollectedFile, Observation, PodResult, Refusal, Served,
-    UserDataResult, What,
+    AccessResult, Audit, Certificate, Collected, CollectedFile, MappingWrite, Observation, PodResult,
+    Refusal, Served, UserDataResult, What,
 };
 use crate::phases::tests::{accepted, join, journal, observed, serving};
 use crate::plan::{Plan, tests};
@@ -46,6 +46,11 @@ pub(super) fn whole() -> Observation {
         What::Isolated,
         audit,
         journal("kubelet.service", "systemd", "Started Kubernetes Kubelet."),
+        What::Mapping(MappingWrite {
+            verb: "patch".into(),
+            username: "eks:node-manager".into(),
+            added: vec!["arn:aws:iam::111122223333:role/demo-role".into()],
+        }),
     ]);
     let labels = json!({"team": "ironman", "kubernetes.io/os": "linux"});
     let node = json!({
@@ -89,6 +94,7 @@ pub(super) fn whole() -> Observation {
         node: Some(node),
         certificates: vec![certificate],
         collected: Some(Collected {
+            golden: None,
             kubelet_argv: Some(
                 ["/usr/bin/kubelet", "--max-pods=29", "--v", "2"]
                     .map(String::from)

@@ -32,6 +32,32 @@ fn a_join_with_no_proof_of_isolation_is_errored() {
 }
 
 #[test]
+fn a_node_that_is_not_its_snapshot_fails_with_the_difference() {
+    let mut wanted = plan("phase: ready");
+    let mut seen = whole();
+    seen.collected.as_mut().unwrap().golden = Some("==> kubelet\n--v=2\n".into());
+    for (text, told) in [
+        (None, "`nodejoin run --bless` writes it"),
+        (Some("==> kubelet\n--v=3\n"), "- --v=3\n+ --v=2"),
+    ] {
+        wanted.golden = Some(crate::golden::GoldenPlan {
+            path: "a.snapshot".into(),
+            files: vec![],
+            argv: true,
+            text: text.map(str::to_owned),
+        });
+        let broken = broken(&wanted, &seen);
+        assert_eq!(broken.len(), 1);
+        assert!(
+            broken[0].key == "golden" && broken[0].seen.contains(told),
+            "{broken:?}"
+        );
+    }
+    wanted.golden.as_mut().unwrap().text = Some("==> kubelet\n--v=2\n".into());
+    assert!(broken(&wanted, &seen).is_empty());
+}
+
+#[test]
 fn a_call_that_the_fake_does_not_know_fails_any_verdict() {
     let mut observation = whole();
     let call = AwsCall {

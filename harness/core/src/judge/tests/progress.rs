@@ -33,6 +33,22 @@ fn a_join_that_must_succeed_settles_when_all_that_is_seen_from_outside_holds() {
 }
 
 #[test]
+fn a_row_that_comes_late_is_waited_for() {
+    let mut wanted = plan("phase: ready");
+    let mut unmapped = stopped();
+    unmapped.timeline.extend(
+        observed([journal("cloud-final.service", "systemd", "Finished cloud-final.")])
+            .timeline
+            .into_iter()
+            .map(|seen| crate::observation::Seen { at: 6000, ..seen }),
+    );
+    assert!(is_settled(&wanted, &unmapped, 60_000));
+    wanted.cluster.aws_auth[0].after_seconds = Some(50.0);
+    assert!(!is_settled(&wanted, &unmapped, 60_000));
+    assert!(is_settled(&wanted, &unmapped, 80_000), "30 s after the row came");
+}
+
+#[test]
 fn a_ready_node_gets_time_to_ask_for_its_certificate() {
     let ready = plan("phase: ready");
     let mut whats = join();

@@ -6,6 +6,7 @@ use crate::aws::IpFamily;
 use crate::cidr::Cidr;
 use crate::fault::{Effect, Fault};
 use crate::ids::InstanceId;
+use crate::phase::Phase;
 use crate::plan::Plan;
 use crate::report::Report;
 
@@ -34,6 +35,14 @@ pub(super) fn faults(plan: &Plan, report: &mut Report<'_>) {
 }
 
 fn when(index: usize, fault: &Fault, report: &mut Report<'_>) {
+    if fault.above_per_second == Some(0) {
+        report.add(
+            &format!("faults[{index}].above_per_second"),
+            "it lets no request pass",
+            "",
+            "leave it out for every request",
+        );
+    }
     if fault.times == Some(0) {
         report.add(
             &format!("faults[{index}].times"),
@@ -163,6 +172,18 @@ pub(super) fn account(plan: &Plan, report: &mut Report<'_>) {
             "an IPv6 cluster has IPv6 service addresses",
             "",
             "set `cluster.eks.service_ipv6_cidr`, such as `fd30:1c53:5f8a::/108`",
+        );
+    }
+    if plan
+        .cluster
+        .authenticator_until
+        .is_some_and(|phase| phase != Phase::Registered && phase != Phase::Ready)
+    {
+        report.add(
+            "cluster.authenticator_until",
+            "the control plane does not see that phase",
+            "",
+            "write `registered` or `ready`",
         );
     }
     for (index, cluster) in plan.aws.clusters.iter().enumerate() {

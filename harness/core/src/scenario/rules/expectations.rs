@@ -7,15 +7,6 @@ use crate::problem::nearest;
 use crate::report::Report;
 use crate::yaml::Step;
 
-const SERVICES: [Service; 7] = [
-    Service::Imds,
-    Service::Eks,
-    Service::Sts,
-    Service::Ec2,
-    Service::Ecr,
-    Service::Registry,
-    Service::Cloudformation,
-];
 const STATES: [&str; 6] = [
     "active",
     "inactive",
@@ -96,7 +87,7 @@ pub(super) fn expectations(expect: &Expect, report: &mut Report<'_>) {
 
 /// `service.Operation`, of a service that the fake has.
 fn call(name: &str, at: &[Step<'_>], report: &mut Report<'_>) {
-    let words: Vec<&str> = SERVICES.iter().map(|service| service.word()).collect();
+    let words: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
     let Some((service, _)) = name.split_once('.') else {
         return report.add_at(
             at,

@@ -1,7 +1,9 @@
 //! Combinations that cannot be: each is refused before anything is started.
 
+mod access;
 mod aws;
 mod expectations;
+mod many;
 mod outcome;
 mod shape;
 #[cfg(test)]
@@ -14,17 +16,26 @@ use crate::report::Report;
 /// Reports everything about a plan that cannot be.
 pub(super) fn check(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     name(scenario, report);
+    check_account(scenario, plan, report);
+    limits(plan, report);
+    many::many(scenario, report);
+    many::steps(plan, report);
+    many::golden(plan, report);
+    outcome::outcome(plan, report);
+    expectations::expectations(&plan.expect, report);
+}
+
+/// Reports everything about a plan's AWS that cannot be.
+pub(super) fn check_account(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     shape::network(plan, report);
     shape::instance(plan, report);
     shape::cluster(scenario, plan, report);
+    access::entries(scenario, plan, report);
     aws::iam(plan, report);
     aws::metadata(plan, report);
     aws::network(plan, report);
     aws::account(plan, report);
     aws::faults(plan, report);
-    limits(plan, report);
-    outcome::outcome(plan, report);
-    expectations::expectations(&plan.expect, report);
 }
 
 fn name(scenario: &Scenario, report: &mut Report<'_>) {

@@ -11,7 +11,7 @@ use crate::verdict::Cause;
 pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
     let expect = &plan.expect;
     match (expect.phase, expect.diagnosis) {
-        (Some(Phase::Ready), Some(_)) => {
+        (Some(Phase::Ready), Some(cause)) if cause != Cause::ProviderIdOfAnotherInstance => {
             let hint = "leave `diagnosis` out, or name the phase at which the join stops";
             report.add(
                 "expect.diagnosis",
@@ -163,11 +163,22 @@ fn stages(cause: Cause) -> (Phase, Phase) {
         | Cause::TokenForAnotherCluster
         | Cause::RoleNotMapped
         | Cause::Unauthorized => (Phase::KubeletStarted, Phase::KubeletStarted),
+        Cause::GroupsMissing => (Phase::Authenticated, Phase::Authenticated),
         Cause::NodeNameRefused | Cause::NodeInvalid => (Phase::KubeletStarted, Phase::Authenticated),
         Cause::ServingCertificateNotApproved | Cause::ServingCertificateDenied => {
             (Phase::Authenticated, Phase::Registered)
         }
         Cause::CniNotReady => (Phase::Registered, Phase::Certified),
+        Cause::NodeConfigInvalid => (Phase::Booted, Phase::Described),
+        Cause::ClientCertificateNotApproved => (Phase::Authenticated, Phase::Authenticated),
+        Cause::CaCertHashMismatch
+        | Cause::BootstrapTokenUnknown
+        | Cause::BootstrapTokenExpired
+        | Cause::BootstrapTokenRefused => (Phase::Booted, Phase::KubeletStarted),
+        Cause::ProviderIdOfAnotherInstance => (Phase::Ready, Phase::Ready),
+        Cause::NodeDeleted => (Phase::Booted, Phase::Certified),
+        Cause::HostLimit => (Phase::Booted, Phase::Certified),
+        Cause::ClockSkew => (Phase::Metadata, Phase::KubeletStarted),
         Cause::Unknown => (Phase::Booted, Phase::Certified),
     }
 }

@@ -1,10 +1,11 @@
 //! Whether network, instance and cluster have the form that AWS gives them.
 
 use crate::cidr::Cidr;
-use crate::plan::Plan;
+use crate::plan::{CLUSTER_STATUSES, Plan};
 use crate::problem::nearest;
 use crate::report::Report;
 use crate::scenario::Scenario;
+use crate::scenario::file::{AwsAuthFile, RoleMappingFile};
 use crate::yaml::Step;
 
 pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
@@ -113,7 +114,6 @@ fn is_host_name(name: &str) -> bool {
 }
 
 pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
-    const STATUSES: [&str; 6] = ["CREATING", "ACTIVE", "UPDATING", "FAILED", "DELETING", "PENDING"];
     let cluster = &plan.cluster;
     if !is_cluster_name(&cluster.name) {
         let why = "EKS takes letters, digits, `-` and `_`, a letter or digit first, at most 100";
@@ -144,9 +144,10 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
         } else {
             format!("cluster.status[{index}]")
         };
-        if !STATUSES.contains(&step.status.as_str()) {
-            let hint = nearest(&step.status, STATUSES).map(|right| format!("did you mean `{right}`?"));
-            let hint = hint.unwrap_or_else(|| format!("one of {}", STATUSES.join(", ")));
+        if !CLUSTER_STATUSES.contains(&step.status.as_str()) {
+            let hint =
+                nearest(&step.status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
+            let hint = hint.unwrap_or_else(|| format!("one of {}", CLUSTER_STATUSES.join(", ")));
             report.add(
                 &key,
                 format!("`{}` is not a status of EKS", step.status),
@@ -185,15 +186,33 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
             "write one such as `ACTIVE`",
         );
     }
-    for (index, row) in scenario.cluster.aws_auth.iter().flatten().enumerate() {
-        if row.role.is_some() == row.rolearn.is_some() {
-            report.add(
-                &format!("cluster.aws_auth[{index}]"),
-                "it needs one of `role` and `rolearn`",
-                "and not the other",
-                "",
-            );
-        }
+    let rows = scenario.cluster.aws_auth.as_ref().map(AwsAuthFile::rows);
+    for (index, row) in rows.unwrap_or_default().iter().enumerate() {
+        mapping(index, row, plan, report);
+    }
+}
+
+fn mapping(index: usize, row: &RoleMappingFile, plan: &Plan, report: &mut Report<'_>) {
+    let key = format!("cluster.aws_auth[{index}]");
+    if row.role.is_some() == row.rolearn.is_some() {
+        report.add(
+            &key,
+            "it needs one of `role` and `rolearn`",
+            "and not the other",
+            "",
+        );
+    }
+    let limit = plan.limits.join_seconds;
+    if row
+        .after_seconds
+        .is_some_and(|after| !(0.0..limit).contains(&after))
+    {
+        report.add(
+            &format!("{key}.after_seconds"),
+            "the row never comes",
+            format!("the join ends after {limit} s"),
+            "give it less than `limits.join_seconds`, or leave the row out",
+        );
     }
 }
 

@@ -79,6 +79,14 @@ const REFUSED: &[(&str, &str)] = &[
         "`cluster.eks.ip_family`: an IPv6 cluster has IPv6 service addresses",
     ),
     (
+        "user_data: '#!'\ncluster: { authenticator_until: booted }",
+        "`cluster.authenticator_until`: the control plane does not see that phase",
+    ),
+    (
+        "user_data: '#!'\ncluster: { bootstrap_tokens: [{}, { token: abcdef }] }",
+        "`cluster.bootstrap_tokens[1].token`: `abcdef` is not a bootstrap token: 6 and 16 lower-case letters",
+    ),
+    (
         "user_data: '#!'\ncluster: { name: x }\naws: { clusters: [{ name: x }] }",
         "`aws.clusters[0].name`: `x` is the scenario's own cluster",
     ),
@@ -127,8 +135,85 @@ const REFUSED: &[(&str, &str)] = &[
         "`cluster.aws_auth[0]`: it needs one of `role` and `rolearn`",
     ),
     (
+        "user_data: '#!'\ncluster: { aws_auth: [{ role: x, after_seconds: 90 }] }",
+        "/a.yaml:3:49: `cluster.aws_auth[0].after_seconds`: the row never comes: the join ends after 90 s",
+    ),
+    (
+        "user_data: '#!'\ncluster: { aws_auth: [{ role: x, added_by: eksctrl }] }",
+        "did you mean `eksctl`?",
+    ),
+    (
+        "user_data: '#!'\ncluster: { access_entries: [{ type: EC2_LINUX }] }",
+        "`cluster.access_entries[0]`: it needs one of `role` and `principal_arn`",
+    ),
+    (
+        "user_data: '#!'\ncluster: { access_entries: [{ role: x, type: EC2_LINUX, groups: [g] }] }",
+        "`cluster.access_entries[0].groups`: an entry of the type EC2_LINUX has none of its own",
+    ),
+    (
+        "user_data: '#!'\ncluster: { access_entries: [{ role: x, username: 'system:node:y' }] }",
+        "`cluster.access_entries[0].username`: `system:node:y` begins with `system:`",
+    ),
+    (
+        "user_data: '#!'\ncluster: { access_entries: [{ principal_arn: 'arn:aws:iam::1:role/x', type: FARGATE_LINUX }] }",
+        "`cluster.access_entries[0].principal_arn`: nodes of FARGATE_LINUX are of another account",
+    ),
+    (
+        "user_data: '#!'\ncluster: { access_entries: [{ role: x, type: EC2_LINX }] }",
+        "did you mean `EC2_LINUX`?",
+    ),
+    (
+        "user_data: '#!'\nexpect: { aws_auth: [{ by: eks:node-manager }] }",
+        "`expect.aws_auth[0].by`: unknown key",
+    ),
+    (
         "user_data: '#!'\nfaults: [{ service: eks, effect: refuse, times: 0 }]",
         "`faults[0].times`: a fault that meets no request",
+    ),
+    (
+        "user_data: '#!'\ncount: 101",
+        "/a.yaml:3:8: `count`: 101 nodes cannot be",
+    ),
+    (
+        "user_data: '#!'\ncount: 2\ninstance: { private_ip: 192.168.40.16 }",
+        "/a.yaml:4:25: `instance.private_ip`: 2 instances cannot share it",
+    ),
+    (
+        "user_data: '#!'\ncount: 2\nthen: [{ do: reboot }]",
+        "`then`: steps are for a scenario with one node",
+    ),
+    (
+        "user_data: '#!'\ncount: 2\ncluster: { restart_api_server_after: 3 }",
+        "`cluster.restart_api_server_after`: the API server is never restarted: there are 2 nodes",
+    ),
+    (
+        "user_data: '#!'\ngolden: { snapshot: x }",
+        "`golden`: there is nothing to keep",
+    ),
+    (
+        "user_data: '#!'\ngolden: { files: [etc/x] }",
+        "/a.yaml:3:19: `golden.files[0]`: `etc/x` is not an absolute path",
+    ),
+    (
+        "user_data: '#!'\ncount: 2\ngolden: { argv: true }",
+        "`golden`: a snapshot is of a scenario with one node",
+    ),
+    ("user_data: '#!'\nthen: [{ do: rebot }]", "did you mean `reboot`?"),
+    (
+        "user_data: '#!'\nthen: [{ expect: {} }]",
+        "/a.yaml:3:8: `then[0]`: the key `do` is missing",
+    ),
+    (
+        "expect: { phase: booted }\nthen: [{ do: run-user-data-again }]",
+        "`then[0].do`: there is no `user_data` to run again",
+    ),
+    (
+        "user_data: '#!'\nexpect: { diagnosis: role-not-mapped }\nthen: [{ do: reboot }]",
+        "`then`: a join that fails has no steps after it",
+    ),
+    (
+        "user_data: '#!'\nfaults: [{ service: eks, above_per_second: 0, effect: throttle }]",
+        "`faults[0].above_per_second`: it lets no request pass",
     ),
     (
         "user_data: '#!'\nlimits: { join_seconds: 0 }",

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::aws::{AuthenticationMode, IpFamily, OtherCluster};
+use nodejoin_core::aws::{IpFamily, OtherCluster};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
@@ -138,11 +138,7 @@ fn particulars(world: &World) -> Map<String, Value> {
     let mut members = Map::new();
     let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
     put("tags", json!(eks.tags));
-    let mode = match eks.authentication_mode {
-        AuthenticationMode::Api => "API",
-        AuthenticationMode::ApiAndConfigMap => "API_AND_CONFIG_MAP",
-        AuthenticationMode::ConfigMap => "CONFIG_MAP",
-    };
+    let mode = world.cluster.authentication_mode.word();
     let access = json!({ "bootstrapClusterCreatorAdminPermissions": null, "authenticationMode": mode });
     put("accessConfig", access);
     if eks.ip_family == IpFamily::Ipv6 {

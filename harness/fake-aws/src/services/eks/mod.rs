@@ -6,16 +6,20 @@
 //! | `GET /clusters` | SigV4, `eks:ListClusters` | ListClusters, in pages |
 //! | `GET /clusters/NAME/node-groups` | SigV4, `eks:ListNodegroups` | ListNodegroups, in pages |
 //! | `GET /clusters/NAME/node-groups/NAME` | SigV4, `eks:DescribeNodegroup` | DescribeNodegroup |
+//! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | ListAccessEntries, in pages; 400 where the authentication mode has none |
+//! | `GET /clusters/NAME/access-entries/ARN` | SigV4, `eks:DescribeAccessEntry` | DescribeAccessEntry |
 //! | anything else | - | 404 `UnknownOperationException` |
 //!
 //! Real: members, null where EKS has null, typed errors, the status in time. Faked: nothing stands behind it but the plan; subnets
 //! and security groups are the instance's own.
 
+mod access;
 pub mod cluster;
 mod list;
 mod nodegroup;
 
 use http::Method;
+use nodejoin_core::access_entry::AccessEntry;
 use nodejoin_core::fault::Service;
 use serde_json::json;
 use url::form_urlencoded;
@@ -42,6 +46,11 @@ pub fn identify(request: &Request) -> Target {
         (Method::GET, ["clusters", name, "node-groups", group]) => known(
             "DescribeNodegroup",
             Some(format!("{}/{}", decode(name), decode(group))),
+        ),
+        (Method::GET, ["clusters", name, "access-entries"]) => known("ListAccessEntries", Some(decode(name))),
+        (Method::GET, ["clusters", name, "access-entries", arn]) => known(
+            "DescribeAccessEntry",
+            Some(format!("{}/{}", decode(name), decode(arn))),
         ),
         (method, _) => Target::unknown(Service::Eks, format!("{method} {}", request.path)),
     }
@@ -78,6 +87,8 @@ pub fn answer(
         "DescribeCluster" => ask.describe_cluster(subject)?,
         "ListClusters" => ask.list_clusters(request)?,
         "ListNodegroups" => ask.list_nodegroups(name, request)?,
+        "ListAccessEntries" => ask.list_access_entries(name, request)?,
+        "DescribeAccessEntry" => ask.describe_access_entry(name, group)?,
         _ => ask.describe_nodegroup(name, group)?,
     };
     Ok(wire::rest_json(&body))
@@ -143,6 +154,39 @@ impl Ask<'_> {
         let found = found.ok_or_else(|| not_found(format!("No node group found for name: {group}.")))?;
         let launched = self.instance.launched.into();
         Ok(json!({ "nodegroup": nodegroup::described(self.world(), found, launched) }))
+    }
+
+    fn list_access_entries(&self, name: &str, request: &Request) -> Result<serde_json::Value, ServiceError> {
+        let cluster = self.world().cluster_arn_in(self.region, name);
+        self.permit("eks:ListAccessEntries", &cluster)?;
+        let entries = self.access_entries(name)?.iter();
+        let arns: Vec<String> = entries.map(|entry| entry.principal_arn.clone()).collect();
+        list::page("accessEntries", &arns, request)
+    }
+
+    fn describe_access_entry(&self, name: &str, arn: &str) -> Result<serde_json::Value, ServiceError> {
+        let resource = access::arn(self.world(), self.region, arn);
+        self.permit("eks:DescribeAccessEntry", &resource)?;
+        let mut entries = self.access_entries(name)?.iter();
+        let found = entries.find(|entry| entry.principal_arn == arn);
+        let found = found.ok_or_else(|| {
+            not_found(
+                "The specified principalArn could not be found. You can view your available access entries with \
+                 'list-access-entries'."
+                    .to_owned(),
+            )
+        })?;
+        let launched = self.instance.launched.into();
+        Ok(json!({ "accessEntry": access::described(self.world(), found, launched) }))
+    }
+
+    /// Other clusters of the account have none.
+    fn access_entries(&self, name: &str) -> Result<&[AccessEntry], ServiceError> {
+        if self.is_own(name) {
+            access::of(self.world())
+        } else {
+            Err(no_cluster(name))
+        }
     }
 
     fn world(&self) -> &World {

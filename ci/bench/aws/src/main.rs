@@ -1,0 +1,122 @@
+//! How fast the fake AWS answers, by one client in one run: ratios, and nothing that a test could fail on.
+//!
+//! | measured | against | what both do |
+//! | --- | --- | --- |
+//! | a metadata path, with a token, 200 clients at once | a bare hyper handler | answer the same bytes and headers, and close the connection, as EC2 does |
+//! | DescribeInstances of one instance, 16 clients at once | the moto server | EC2's query protocol; the fake by TLS, with the signature checked |
+//!
+//! The two of a pair take turns, so that what else the machine does meets both. Client and servers share the processors: what is
+//! measured is the whole, and a ratio is nearer to 1 than that of the servers alone would be.
+
+mod bare;
+mod client;
+mod sign;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use client::{Line, Seen};
+use nodejoin_core::files::Disk;
+use nodejoin_core::scenario::default_account;
+use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_fake_aws::{Account, AccountDoors, FakeAws, World};
+use tokio::sync::mpsc;
+
+/// How often each of a pair has its turn.
+const TURNS: usize = 5;
+const METADATA_CLIENTS: usize = 200;
+const EC2_CLIENTS: usize = 16;
+const PATH: &str = "/latest/meta-data/instance-id";
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> Result<(), Failed> {
+    let mut arguments = std::env::args().skip(1);
+    let moto: SocketAddr = arguments
+        .next()
+        .ok_or("the address of a moto server is missing")?
+        .parse()?;
+    let seconds: f64 = arguments.next().map_or(Ok(3.0), |text| text.parse())?;
+    let turn = Duration::from_secs_f64(seconds);
+    let account = account()?;
+    metadata(&account, turn).await?;
+    instances(&account, moto, turn).await?;
+    account.shut_down().await;
+    Ok(())
+}
+
+fn account() -> Result<Account, Failed> {
+    let plan = default_account(&Disk::default());
+    let (events, mut received) = mpsc::unbounded_channel();
+    // Events are taken in as a run takes them in.
+    tokio::spawn(async move { while received.recv().await.is_some() {} });
+    let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let doors = AccountDoors {
+        metadata: here,
+        services: here,
+    };
+    let run = "benchmark".parse()?;
+    Ok(FakeAws::serve_account(
+        &run,
+        doors,
+        World::of(&plan, events),
+        TimeFactor::ONE,
+    )?)
+}
+
+async fn metadata(account: &Account, turn: Duration) -> Result<(), Failed> {
+    let token = client::token(account.metadata).await?;
+    let fake = Line::plain(account.metadata, client::get(account.metadata, PATH, &token)?);
+    let answer = fake.once().await?;
+    let bare_at = bare::serve(answer).await?;
+    let bare = Line::plain(bare_at, client::get(bare_at, PATH, &token)?);
+    let (fake, bare) = turns(&fake, &bare, METADATA_CLIENTS, turn).await?;
+    println!("metadata service, {METADATA_CLIENTS} clients at once, a connection for each request");
+    println!("  fake          {fake}");
+    println!("  bare hyper    {bare}");
+    println!(
+        "  fake to bare hyper, requests a second: {:.2} (wanted: 0.7)",
+        fake.rate() / bare.rate()
+    );
+    Ok(())
+}
+
+async fn instances(account: &Account, moto: SocketAddr, turn: Duration) -> Result<(), Failed> {
+    let credentials = client::credentials(account.metadata).await?;
+    let fake = Line::tls(account, sign::describe_instances(&credentials)?)?;
+    // The fake has its one instance; moto gets one.
+    Line::plain(moto, sign::run_instance(&credentials)?)
+        .once()
+        .await?;
+    let moto = Line::plain(moto, sign::describe_instances(&credentials)?);
+    for line in [&fake, &moto] {
+        let body = line.once().await?.into_body();
+        let found = String::from_utf8_lossy(&body).matches("<instanceId>").count();
+        if found != 1 {
+            return Err(format!("{found} instances instead of one").into());
+        }
+    }
+    let (fake, moto) = turns(&fake, &moto, EC2_CLIENTS, turn).await?;
+    println!("DescribeInstances, {EC2_CLIENTS} clients at once");
+    println!("  fake          {fake}");
+    println!("  moto          {moto}");
+    println!(
+        "  fake to moto, requests a second: {:.1} (wanted: 20)",
+        fake.rate() / moto.rate()
+    );
+    Ok(())
+}
+
+/// Both of a pair, by turns; each after a moment that does not count.
+async fn turns(one: &Line, other: &Line, clients: usize, turn: Duration) -> Result<(Seen, Seen), Failed> {
+    let (mut first, mut second) = (Seen::default(), Seen::default());
+    for line in [one, other] {
+        client::load(line, clients, turn / 5).await?;
+    }
+    for _ in 0..TURNS {
+        first.add(client::load(one, clients, turn).await?);
+        second.add(client::load(other, clients, turn).await?);
+    }
+    Ok((first, second))
+}

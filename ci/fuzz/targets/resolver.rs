@@ -1,0 +1,16 @@
+//! Any datagram is answered by the resolver, or by nothing.
+#![no_main]
+
+mod world;
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use nodejoin_fake_aws::{World, dns};
+
+static WORLD: LazyLock<World> = LazyLock::new(world::world);
+
+fuzz_target!(|query: &[u8]| {
+    let _ = dns::answer(&WORLD, query);
+    let _ = dns::refuse(query);
+});

@@ -1,0 +1,96 @@
+//! What EKS does to the Nodes of a managed node group: where the launch template names an AMI, and EKS therefore makes no user data,
+//! it puts the group's taints on each Node after its registration.
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::controllers::touched;
+use crate::tenants::{Tenant, Tenants};
+
+/// Taints nodes until the watch is dropped.
+pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
+    let api = Api::<Node>::all(client);
+    let nodes = touched(api.clone());
+    pin_mut!(nodes);
+    while let Some(node) = nodes.next().await {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let Some(tenant) = tenants.by_node(&name) else {
+            continue;
+        };
+        let missing = missing(&node, &tenant.tenant);
+        if missing.is_empty() {
+            continue;
+        }
+        // The list is replaced as a whole, so the version that was read has to be the one that is written.
+        let taints: Vec<&Taint> = taints(&node).iter().chain(&missing).collect();
+        let patch = json!({ "metadata": { "resourceVersion": node.metadata.resource_version }, "spec": { "taints": taints } });
+        if let Err(error) = api
+            .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+        {
+            // A conflict is a change, and that change's event brings the node back here.
+            tracing::debug!(%error, "cannot taint a node yet");
+        }
+    }
+}
+
+/// The taints of the node's group that it lacks.
+fn missing(node: &Node, tenant: &Tenant) -> Vec<Taint> {
+    let groups = tenant.cluster.eks.nodegroups.iter();
+    let wanted = groups
+        .flat_map(|group| &group.taints)
+        .filter_map(|text| parse(text));
+    let has = |wanted: &Taint| {
+        taints(node)
+            .iter()
+            .any(|taint| taint.key == wanted.key && taint.effect == wanted.effect)
+    };
+    wanted.filter(|taint| !has(taint)).collect()
+}
+
+fn parse(text: &str) -> Option<Taint> {
+    let (pair, effect) = text.rsplit_once(':')?;
+    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+    Some(Taint {
+        key: key.to_owned(),
+        value: Some(value.to_owned()).filter(|value| !value.is_empty()),
+        effect: effect.to_owned(),
+        time_added: None,
+    })
+}
+
+fn taints(node: &Node) -> &[Taint] {
+    let spec = node.spec.as_ref();
+    spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::aws::NodegroupPlan;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_node_gets_the_taints_of_its_group_that_it_lacks() {
+        let (mut tenant, _events) = testing::tenant();
+        let node = |taints: serde_json::Value| -> Node {
+            serde_json::from_value(json!({ "metadata": {}, "spec": { "taints": taints } })).unwrap()
+        };
+        assert_eq!(missing(&node(json!([])), &tenant), []);
+        let group = json!({ "name": "ng", "taints": ["dedicated=batch:NoSchedule", "gpu:NoExecute"] });
+        let group: NodegroupPlan = serde_json::from_value(group).unwrap();
+        tenant.cluster.eks.nodegroups = vec![group];
+        let lacks = missing(&node(json!([{ "key": "gpu", "effect": "NoExecute" }])), &tenant);
+        assert_eq!(lacks.len(), 1);
+        assert_eq!(
+            (lacks[0].key.as_str(), lacks[0].value.as_deref()),
+            ("dedicated", Some("batch"))
+        );
+    }
+}

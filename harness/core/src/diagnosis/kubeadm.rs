@@ -1,0 +1,148 @@
+//! What `kubeadm join` is given: the hash of the cluster's CA, and a bootstrap token.
+
+use super::Finding;
+use super::scene::{Evidence, Scene, between};
+use crate::bootstrap_token::{BootstrapToken, TokenUsage};
+use crate::observation::{Audit, Millis, What};
+use crate::phase::Phase;
+use crate::redact::{Kind, find_secrets};
+use crate::verdict::Cause;
+
+/// kubeadm pins the public key of the CA.
+pub(super) fn ca_cert_hash_mismatch(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let (at, line) = scene
+        .user_data_lines()
+        .find(|(_, line)| line.message.contains("public keys") && line.message.contains("pinned"))?;
+    let has = between(&line.message, "public keys \"", &['"']).unwrap_or("another one");
+    let because = format!(
+        "the public key of the cluster's CA is {has}, and `--discovery-token-ca-cert-hash` pins another one"
+    );
+    let remedy = format!(
+        "pass {has} to kubeadm (`{{{{ cluster.ca_cert_hash }}}}` in a scenario), if this is the cluster that you mean"
+    );
+    scene.final_(
+        Cause::CaCertHashMismatch,
+        because,
+        &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+/// The API server answers 401 to whoever shows the token.
+pub(super) fn token_refused(scene: &Scene<'_>) -> Option<Finding> {
+    let id = token_id(scene).filter(|_| scene.is_before(Phase::Authenticated))?;
+    let (at, audit) = audits(scene).find(|(_, audit)| audit.code == 401)?;
+    let evidence = Evidence::new("audit log", at, format!("{} {}: 401", audit.verb, audit.resource));
+    let token = known(scene, &id);
+    if token.is_some_and(|token| has_expired(token, at)) {
+        return expired(scene, &id, &evidence);
+    }
+    let (because, remedy) = match token {
+        Some(token) if !token.usages.contains(&TokenUsage::Authentication) => (
+            format!("the bootstrap token {id} may sign only: it has no `usage-bootstrap-authentication`"),
+            "make the token with both usages: kubeadm token create --usages signing,authentication"
+                .to_owned(),
+        ),
+        _ => (
+            format!("the API server takes the bootstrap token {id} for nobody"),
+            format!(
+                "see Secret kube-system/bootstrap-token-{id}, and that the API server has --enable-bootstrap-token-auth"
+            ),
+        ),
+    };
+    scene.found(Cause::BootstrapTokenRefused, because, &evidence, remedy)
+}
+
+/// kubeadm waits for a signature that never comes; it says so after five minutes.
+pub(super) fn token_unknown(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let id = token_id(scene)?;
+    let (at, audit) = audits(scene).find(|(_, audit)| audit.name.as_deref() == Some("cluster-info"))?;
+    let evidence = Evidence::new("audit log", at, line(audit));
+    let token = known(scene, &id);
+    if token.is_some_and(|token| !token.deleted && has_expired(token, at)) {
+        return expired(scene, &id, &evidence);
+    }
+    let what = match token {
+        _ if audit.code >= 400 => format!(
+            "kubeadm may not read ConfigMap kube-public/cluster-info ({}): nothing was made ready for it here",
+            audit.code
+        ),
+        Some(token) if token.deleted => {
+            format!("the bootstrap token {id} was deleted before the node used it")
+        }
+        Some(token) if token.signs() => return None,
+        Some(_) => format!("the bootstrap token {id} signs nothing: it has no `usage-bootstrap-signing`"),
+        None => format!("the cluster has no bootstrap token {id}"),
+    };
+    let because =
+        format!("{what}, and kubeadm waits for its signature of kube-public/cluster-info for five minutes");
+    scene.found(
+        Cause::BootstrapTokenUnknown,
+        because,
+        &evidence,
+        NEW_TOKEN.to_owned(),
+    )
+}
+
+fn expired(scene: &Scene<'_>, id: &str, evidence: &Evidence) -> Option<Finding> {
+    let because = format!("the bootstrap token {id} has expired, and tokencleaner has removed it");
+    scene.found(
+        Cause::BootstrapTokenExpired,
+        because,
+        evidence,
+        NEW_TOKEN.to_owned(),
+    )
+}
+
+fn has_expired(token: &BootstrapToken, at: Millis) -> bool {
+    token
+        .expires_seconds
+        .is_some_and(|seconds| seconds * 1000.0 <= at as f64)
+}
+
+fn line(audit: &Audit) -> String {
+    format!(
+        "{} {} cluster-info as {}: {}",
+        audit.verb, audit.resource, audit.username, audit.code
+    )
+}
+
+/// Requests that stand in the audit log.
+fn audits<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + use<'a> {
+    scene
+        .observation
+        .timeline
+        .iter()
+        .filter_map(|seen| match &seen.what {
+            What::Audit(audit) => Some((seen.at, audit)),
+            _ => None,
+        })
+}
+
+fn known<'a>(scene: &Scene<'a>, id: &str) -> Option<&'a BootstrapToken> {
+    scene
+        .plan
+        .cluster
+        .bootstrap_tokens
+        .iter()
+        .find(|token| token.token.id() == id)
+}
+
+/// The id of the token in user data that calls kubeadm: as it stands there, or the scenario's own.
+fn token_id(scene: &Scene<'_>) -> Option<String> {
+    let text = scene.user_data_text().filter(|text| text.contains("kubeadm"))?;
+    let written = find_secrets(&text)
+        .into_iter()
+        .find(|secret| secret.kind == Kind::BootstrapToken)
+        .and_then(|secret| text.get(secret.range.start - 7..secret.range.start - 1));
+    let own = || Some(scene.plan.cluster.bootstrap_tokens.first()?.token.id());
+    written.or_else(own).map(str::to_owned)
+}
+
+const NEW_TOKEN: &str = "make a new token and pass it to kubeadm: kubeadm token create --print-join-command";

@@ -1,0 +1,113 @@
+//! What nodeadm makes of a NodeConfig.
+
+use serde_json::Value;
+
+use super::Finding;
+use super::scene::{Evidence, Scene};
+use crate::observation::{JournalLine, Millis};
+use crate::phase::Phase;
+use crate::phases::is_of_nodeadm;
+use crate::problem::nearest;
+use crate::user_data;
+use crate::verdict::Cause;
+
+/// nodeadm ends with an error about its configuration. What is wrong with one document of several it only warns of.
+pub(super) fn node_config_invalid(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let (at, line, error) = told(scene, "Command failed").next()?;
+    let is_about_config = CONFIG.iter().any(|word| error.contains(word));
+    if !is_about_config {
+        return None;
+    }
+    let before = told(scene, "Encountered error in config provider").last();
+    let because = match before {
+        Some((.., warned)) if error.contains(NO_CONFIG) => {
+            format!("nodeadm cannot read the NodeConfig: {warned}")
+        }
+        _ => format!("nodeadm cannot use the NodeConfig: {error}"),
+    };
+    let remedy = match misnamed(scene) {
+        Some((wrong, right)) => format!("write `{right}` for `{wrong}`: nodeadm passes over fields that it does not know"),
+        None if error.contains(NO_CONFIG) => "see `nodeadm config check` in the node: YAML of kind NodeConfig, \
+             `apiVersion: node.eks.aws/v1alpha1`, with the CA in base64 as DescribeCluster gives it"
+            .to_owned(),
+        None => "give name, apiServerEndpoint, certificateAuthority and cidr under `spec.cluster`: nodeadm asks EKS for none of them"
+            .to_owned(),
+    };
+    scene.final_(
+        Cause::NodeConfigInvalid,
+        because,
+        &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+/// Lines of nodeadm's log with this message, and the error that each has in its JSON.
+fn told<'a>(
+    scene: &Scene<'a>,
+    message: &'static str,
+) -> impl Iterator<Item = (Millis, &'a JournalLine, String)> {
+    let lines = scene
+        .journal()
+        .filter(|(_, line)| is_of_nodeadm(line) && !line.by_systemd);
+    lines.filter_map(move |(at, line)| {
+        let (_, fields) = line.message.split_once(message)?;
+        let fields: Value = serde_json::from_str(fields.trim()).ok()?;
+        Some((at, line, fields.get("error")?.as_str()?.to_owned()))
+    })
+}
+
+/// A key of the user data's NodeConfig that is none, and the one that is most like it.
+fn misnamed(scene: &Scene<'_>) -> Option<(String, &'static str)> {
+    node_configs(scene).iter().find_map(|config| {
+        let spec = &config["spec"];
+        let at = [
+            (spec, SPEC),
+            (&spec["cluster"], CLUSTER),
+            (&spec["kubelet"], KUBELET),
+        ];
+        at.into_iter().find_map(|(object, known)| {
+            let keys = object.as_object()?.keys();
+            let mut strange = keys.filter(|key| !known.contains(&key.as_str()));
+            strange.find_map(|key| Some((key.clone(), nearest(key, known.iter().copied())?)))
+        })
+    })
+}
+
+/// The NodeConfigs of the user data that can be read at all.
+fn node_configs(scene: &Scene<'_>) -> Vec<Value> {
+    let Some(bytes) = scene.user_data() else {
+        return Vec::new();
+    };
+    let parts = user_data::parse(&bytes).parts;
+    let texts = parts
+        .iter()
+        .map(|part| String::from_utf8_lossy(&part.content).into_owned());
+    texts
+        .filter(|text| text.contains("NodeConfig"))
+        .filter_map(|text| serde_yaml::from_str(&text).ok())
+        .collect()
+}
+
+const NO_CONFIG: &str = "no config in chain";
+
+/// Errors about the configuration; others are of AWS' services, of which other rules know more.
+const CONFIG: [&str; 4] = [
+    NO_CONFIG,
+    "is missing in cluster configuration",
+    "cluster ID must be provided",
+    "node config",
+];
+
+const SPEC: &[&str] = &["cluster", "containerd", "featureGates", "instance", "kubelet"];
+const CLUSTER: &[&str] = &[
+    "apiServerEndpoint",
+    "certificateAuthority",
+    "cidr",
+    "enableOutpost",
+    "id",
+    "name",
+];
+const KUBELET: &[&str] = &["config", "flags", "maxPodsExpression"];

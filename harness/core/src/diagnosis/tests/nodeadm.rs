@@ -1,0 +1,105 @@
+//! Joins by nodeadm that stopped.
+
+use super::*;
+use crate::phases::user_data_done;
+
+const MISSPELT: &str = "apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster:
+    name: demo
+    apiServerEndpont: https://x
+    cidr: 10.100.0.0/16
+";
+
+fn nodeadm(level: &str, message: &str, error: &str) -> What {
+    let fields = json!({ "error": error });
+    let line = format!("{level}\tcli/main.go:35\t{message}\t{fields}");
+    journal("nodeadm-config.service", "nodeadm", &line)
+}
+
+fn after_boot(whats: Vec<What>) -> Vec<What> {
+    let mut all: Vec<What> = join().into_iter().take(2).collect();
+    all.extend(whats);
+    all
+}
+
+#[test]
+fn a_misspelt_field_is_told_with_the_right_one() {
+    let error = "Apiserver endpoint is missing in cluster configuration";
+    let told = told(
+        &plan_with(MISSPELT),
+        after_boot(vec![nodeadm("fatal", "Command failed", error)]),
+    );
+    assert_eq!(
+        (told.cause, told.phase),
+        (Cause::NodeConfigInvalid, Some(Phase::Metadata))
+    );
+    let words = words(&told);
+    assert!(words.contains("Apiserver endpoint is missing"), "{words}");
+    assert!(
+        words.contains("write `apiServerEndpoint` for `apiServerEndpont`"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_document_that_cannot_be_read_is_told_by_the_warning() {
+    let warned = "failed to decode node config, illegal base64 data at input byte 4";
+    let whats = after_boot(vec![
+        nodeadm("warn", "Encountered error in config provider", warned),
+        nodeadm("fatal", "Command failed", "no config in chain"),
+    ]);
+    let told = told(
+        &plan_with("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
+        whats,
+    );
+    assert_eq!(told.cause, Cause::NodeConfigInvalid);
+    assert!(words(&told).contains("illegal base64 data"), "{told:?}");
+}
+
+#[test]
+fn another_error_of_nodeadm_is_not_the_configurations() {
+    let whats = after_boot(vec![nodeadm(
+        "fatal",
+        "Command failed",
+        "operation error EC2: DescribeInstances",
+    )]);
+    assert_ne!(told(&plan_with(MISSPELT), whats).cause, Cause::NodeConfigInvalid);
+}
+
+#[test]
+fn user_data_of_nodeadm_is_done_with_its_last_unit() {
+    let done = done("DataSourceEc2");
+    let started = systemd("nodeadm-run.service", "Starting EKS Nodeadm Run...");
+    let ended = |words: &str| systemd("nodeadm-run.service", &format!("{words} EKS Nodeadm Run."));
+    assert_eq!(user_data_done(&observed([done.clone()])), Some(0));
+    assert_eq!(user_data_done(&observed([done.clone(), started.clone()])), None);
+    for word in ["Finished", "Failed to start", "Dependency failed for"] {
+        let observation = observed([done.clone(), started.clone(), ended(word)]);
+        assert_eq!(user_data_done(&observation), Some(2000), "{word}");
+    }
+}
+
+#[test]
+fn a_client_certificate_that_nobody_approves_is_told() {
+    let pending = crate::observation::Certificate {
+        signer: crate::phases::KUBELET_CLIENT.into(),
+        requestor: format!("system:node:{NAME}"),
+        ..serving(None, false)
+    };
+    let whats = || started().into_iter().chain([accepted()]);
+    let told_of = |certificate| told(&plan(), whats().chain([What::Certificate(certificate)]).collect());
+    let told = told_of(pending.clone());
+    assert_eq!(
+        (told.cause, told.phase),
+        (Cause::ClientCertificateNotApproved, Some(Phase::Authenticated))
+    );
+    assert!(words(&told).contains("nobody approved csr-1"), "{told:?}");
+    let approved = crate::observation::Certificate {
+        approved: Some(true),
+        issued: true,
+        ..pending
+    };
+    assert_ne!(told_of(approved).cause, Cause::ClientCertificateNotApproved);
+}

@@ -1,0 +1,219 @@
+//! Account files: the AWS of a scenario without a node that joins, for whoever wants the fakes alone.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::file::{ClusterFile, IamFile, InstanceFile, RoleMappingFile, Scenario, UserDataFile};
+use super::load::{self, load};
+use super::{resolve, rules};
+use crate::aws::AwsPlan;
+use crate::change::Rows;
+use crate::document;
+use crate::expect::Expect;
+use crate::fault::Fault;
+use crate::files::Files;
+use crate::ids::{AccountId, Region};
+use crate::plan::{Cni, Limits, Network, Plan, RoleMapping};
+use crate::problem::{Place, Problem, ScenarioError};
+use crate::report::Report;
+use crate::schema::schema_of;
+use crate::yaml;
+
+/// An account of AWS: one instance, its role, a cluster, and what else it holds. Whatever is absent has a scenario's default.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccountFile {
+    /// What the account is there for. Read by people only.
+    pub about: Option<String>,
+    /// The AWS account's id; `111122223333` where absent.
+    pub account: Option<String>,
+    /// The AWS region; `eu-west-1` where absent.
+    pub region: Option<String>,
+    /// The EC2 instance whose metadata service answers.
+    pub instance: InstanceFile,
+    /// What the instance's role may do and may not.
+    pub iam: IamFile,
+    /// What the account holds beside the instance, its role and its cluster.
+    pub aws: AwsPlan,
+    /// The EKS cluster.
+    pub cluster: ClusterFile,
+    /// The user data of the instance.
+    pub user_data: Option<UserDataFile>,
+    /// Faults of AWS: which requests they meet, and what happens to them.
+    pub faults: Vec<Fault>,
+}
+
+/// The plan of an account: of a scenario's where the file is one, which its `name` tells, else of an account file's.
+///
+/// # Errors
+/// Everything that is wrong with the file, at once.
+pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
+    if is_scenario(path, files) {
+        let root = path.parent().unwrap_or(Path::new(""));
+        return load(path, root, files);
+    }
+    let read = document::read_by(path, "an account file", &schema_of::<AccountFile>(), files)?;
+    let scenario = scenario(read.value);
+    let mut report = Report::of(&read.name, &read.tree);
+    let id = load::id_of(path, path.parent().unwrap_or(Path::new("")), files);
+    let plan = resolve::resolve(&scenario, id, path, &read.text, files, &mut report);
+    rules::check_account(&scenario, &plan, &mut report);
+    finished(report.into_problems(), plan)
+}
+
+/// The plan of an account of which nothing is said.
+///
+/// # Panics
+/// Never: every default is a value that can be.
+#[must_use]
+pub fn default_account(files: &dyn Files) -> Plan {
+    let tree = yaml::parse("{}").expect("an empty mapping is YAML");
+    let mut report = Report::of("", &tree);
+    let id = "account".parse().expect("the word is a scenario id");
+    resolve::resolve(
+        &scenario(AccountFile::default()),
+        id,
+        Path::new(""),
+        "",
+        files,
+        &mut report,
+    )
+}
+
+/// Rows of `aws-auth`, written as under `cluster.aws_auth`.
+///
+/// # Errors
+/// Everything that is wrong with them, at once.
+pub fn aws_auth_rows(
+    rows: &Rows,
+    account: &AccountId,
+    region: &Region,
+) -> Result<Vec<RoleMapping>, ScenarioError> {
+    let schema = schema_of::<Vec<RoleMappingFile>>();
+    let (file, text) = (rows.file.clone(), rows.text.clone());
+    let read = document::of_text::<Vec<RoleMappingFile>>(file, text, "a list of rows", &schema)?;
+    let mut problems = Vec::new();
+    for (index, row) in read.value.iter().enumerate() {
+        if row.role.is_some() == row.rolearn.is_some() {
+            problems.push(Problem {
+                file: read.name.clone(),
+                place: read.tree.place_of(&[yaml::Step::Index(index)]),
+                key: format!("[{index}]"),
+                what: "it needs one of `role` and `rolearn`".to_owned(),
+                why: "and not the other".to_owned(),
+                hint: None,
+            });
+        }
+    }
+    let rows = read.value.into_iter();
+    let rows = rows.map(|row| resolve::mapping(row, account, region)).collect();
+    finished(problems, rows)
+}
+
+/// Only a scenario has a sentence for a name. What cannot be read is told by whoever reads it next.
+fn is_scenario(path: &Path, files: &dyn Files) -> bool {
+    let text = files
+        .read(path)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let tree = text.and_then(|text| yaml::parse(&text).ok());
+    tree.is_some_and(|tree| tree.entry("name").is_some())
+}
+
+fn scenario(file: AccountFile) -> Scenario {
+    Scenario {
+        variables: Vec::new(),
+        name: "account".to_owned(),
+        about: file.about,
+        kubernetes: None,
+        kubelet: None,
+        control_plane: None,
+        network: Network::default(),
+        image: None,
+        overlay: None,
+        account: file.account,
+        region: file.region,
+        instance: file.instance,
+        iam: file.iam,
+        aws: file.aws,
+        cluster: file.cluster,
+        user_data: file.user_data,
+        faults: file.faults,
+        cni: Cni::default(),
+        pod: None,
+        count: None,
+        golden: None,
+        then: Vec::new(),
+        expect: Expect::default(),
+        limits: Limits::default(),
+    }
+}
+
+fn finished<T>(mut problems: Vec<Problem>, value: T) -> Result<T, ScenarioError> {
+    problems.sort_by_key(|problem: &Problem| -> Place { problem.place });
+    if problems.is_empty() {
+        Ok(value)
+    } else {
+        Err(ScenarioError { problems })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Memory;
+
+    fn account(text: &str) -> Result<Plan, String> {
+        let files = Memory::default().with("/a.yaml", text);
+        load_account(Path::new("/a.yaml"), &files).map_err(|error| error.with_hints())
+    }
+
+    #[test]
+    fn an_account_needs_nothing_and_takes_the_keys_of_a_scenario() {
+        let files = Memory::default();
+        let plain = default_account(&files);
+        assert_eq!(plain.account.as_str(), "111122223333");
+        assert!(plain.role.is_some() && plain.user_data.is_none());
+        let plan = account("account: '222233334444'\ncluster: { name: demo }\nuser_data: hello\n").unwrap();
+        assert_eq!(
+            (plan.account.as_str(), plan.cluster.name.as_str()),
+            ("222233334444", "demo")
+        );
+        assert!(plan.user_data.is_some());
+    }
+
+    #[test]
+    fn a_scenario_is_an_account_too() {
+        let text =
+            "name: x\nuser_data: '#!/bin/sh'\ncluster: { name: demo }\nexpect: { phase: registered }\n";
+        assert_eq!(account(text).unwrap().cluster.name, "demo");
+    }
+
+    #[test]
+    fn what_only_a_scenario_has_is_refused_with_its_place() {
+        let error = account("region: eu-west-1\nexpect: { phase: ready }\n").unwrap_err();
+        assert!(error.starts_with("/a.yaml:2:1"), "{error}");
+        let error = account("instance: { mac: x }\n").unwrap_err();
+        assert!(error.contains("`x` is not a MAC address"), "{error}");
+    }
+
+    #[test]
+    fn rows_of_aws_auth_are_a_scenarios() {
+        let rows = |text: &str| {
+            let rows = Rows {
+                file: "/rows".to_owned(),
+                text: text.to_owned(),
+            };
+            let (account, region) = ("111122223333".parse().unwrap(), "eu-west-1".parse().unwrap());
+            aws_auth_rows(&rows, &account, &region).map_err(|error| error.with_hints())
+        };
+        let found = rows("- role: Node\n").unwrap();
+        assert_eq!(found[0].rolearn, "arn:aws:iam::111122223333:role/Node");
+        assert_eq!(found[0].groups, ["system:bootstrappers", "system:nodes"]);
+        let error = rows("- role: Node\n- username: u\n").unwrap_err();
+        assert!(error.starts_with("/rows:2:3"), "{error}");
+        assert!(rows("role: Node\n").unwrap_err().contains("/rows:1:1"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The log of an account that is served: a line for each request, and for each token review with its reason.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::time::SystemTime;
+
+use nodejoin_cluster::{ClusterEvent, ClusterFact};
+use nodejoin_core::observation::{Authentication, AwsCall, What};
+use nodejoin_fake_aws::{AwsEvent, AwsEventKind};
+use serde_json::json;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::sync::mpsc;
+
+/// Where the log goes, and in which form.
+pub enum LogTo {
+    /// For a person.
+    Text(Box<dyn Write + Send>),
+    /// One JSON object a line.
+    Json(Box<dyn Write + Send>),
+}
+
+/// Writes lines until both senders are gone. A log that cannot be written any more ends, and the account goes on.
+pub(super) async fn write(
+    mut to: LogTo,
+    mut aws: mpsc::UnboundedReceiver<AwsEvent>,
+    mut cluster: mpsc::UnboundedReceiver<ClusterEvent>,
+) {
+    loop {
+        let (at, what) = tokio::select! {
+            Some(event) = aws.recv() => (event.at, from_aws(event.what)),
+            Some(event) = cluster.recv() => (event.at, from_cluster(event.what)),
+            else => return,
+        };
+        let Some(what) = what else { continue };
+        if let Err(error) = to.line(at, &what) {
+            tracing::warn!(%error, "the log cannot be written any more");
+            return;
+        }
+    }
+}
+
+fn from_aws(what: AwsEventKind) -> Option<What> {
+    match what {
+        AwsEventKind::Aws(call) => Some(What::Aws(call)),
+        AwsEventKind::Dns(query) => Some(What::Dns(query)),
+        AwsEventKind::Isolated => None,
+    }
+}
+
+/// There is no control plane that could have anything else to tell.
+fn from_cluster(what: ClusterFact) -> Option<What> {
+    match what {
+        ClusterFact::Authentication(seen) => Some(What::Authentication(seen)),
+        _ => None,
+    }
+}
+
+impl LogTo {
+    fn line(&mut self, at: SystemTime, what: &What) -> std::io::Result<()> {
+        let at = OffsetDateTime::from(at).replace_nanosecond(0);
+        let at = at
+            .ok()
+            .and_then(|at| at.format(&Rfc3339).ok())
+            .unwrap_or_default();
+        match self {
+            Self::Text(out) => writeln!(out, "{at} {}", text(what)).and_then(|()| out.flush()),
+            Self::Json(out) => {
+                writeln!(out, "{}", json!({ "at": at, "what": what })).and_then(|()| out.flush())
+            }
+        }
+    }
+}
+
+fn text(what: &What) -> String {
+    match what {
+        What::Aws(call) => request(call),
+        What::Authentication(seen) => review(seen),
+        other => format!("{other:?}"),
+    }
+}
+
+fn request(call: &AwsCall) -> String {
+    let mut line = format!("{} {}", call.service.word(), call.operation);
+    if let Some(subject) = &call.subject {
+        let _ = write!(line, " {subject}");
+    }
+    match call.status {
+        0 => line.push_str(": no answer"),
+        status => drop(write!(line, ": {status}")),
+    }
+    for word in [&call.error, &call.message].into_iter().flatten() {
+        let _ = write!(line, " {word}");
+    }
+    if !call.known {
+        line.push_str(" (not known here)");
+    }
+    if call.fault.is_some() {
+        line.push_str(" (a fault)");
+    }
+    line
+}
+
+fn review(seen: &Authentication) -> String {
+    let who = seen.arn.as_deref().unwrap_or("nobody known");
+    match (&seen.username, &seen.reason) {
+        (Some(user), _) if seen.accepted => {
+            format!(
+                "token of {who}: accepted as {user}, groups {}",
+                seen.groups.join(", ")
+            )
+        }
+        (_, reason) => format!(
+            "token of {who}: refused: {}",
+            reason.as_deref().unwrap_or("no reason")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_tells_its_reason() {
+        let refused = Authentication {
+            accepted: false,
+            arn: Some("arn:aws:sts::1:assumed-role/r/i-1".to_owned()),
+            canonical_arn: None,
+            username: None,
+            groups: Vec::new(),
+            refusal: None,
+            reason: Some("ARN is not mapped: x".to_owned()),
+        };
+        let line = "token of arn:aws:sts::1:assumed-role/r/i-1: refused: ARN is not mapped: x";
+        assert_eq!(text(&What::Authentication(refused.clone())), line);
+        let accepted = Authentication {
+            accepted: true,
+            username: Some("system:node:n".to_owned()),
+            groups: vec!["a".to_owned(), "b".to_owned()],
+            ..refused
+        };
+        let line = "token of arn:aws:sts::1:assumed-role/r/i-1: accepted as system:node:n, groups a, b";
+        assert_eq!(text(&What::Authentication(accepted)), line);
+    }
+}

@@ -1,0 +1,489 @@
+//! Changes of a world while it is served: pure, and each says what became of it.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use nodejoin_core::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
+use nodejoin_core::change::{Change, CredentialsCode, Refused, Throttle, To};
+use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::plan::{CLUSTER_STATUSES, RoleMapping, StatusStep};
+use nodejoin_core::problem::nearest;
+use nodejoin_core::user_data::LIMIT;
+
+use crate::router::operations;
+use crate::world::World;
+
+/// What became of it, one thing a line.
+type Said = Result<Vec<String>, Refused>;
+
+/// Changes a world. `default` is what it was when it was started, and `seconds` have passed since then. Rows of `aws-auth` come
+/// read: whoever asks for them knows the file.
+///
+/// # Errors
+/// What cannot be; nothing has changed then.
+pub fn apply(
+    world: &mut World,
+    default: &World,
+    change: &Change,
+    rows: Option<&[RoleMapping]>,
+    seconds: f64,
+) -> Said {
+    let metadata = &mut world.instance.metadata;
+    let was = &default.instance.metadata;
+    match change {
+        Change::Tokens(to) => Ok(one("tokens", &mut metadata.tokens, to, &was.tokens, tokens)),
+        Change::Endpoint(to) => Ok(one("endpoint", &mut metadata.enabled, to, &was.enabled, enabled)),
+        Change::InstanceTags(to) => instance_tags(world, default, to),
+        Change::UserData(to) => user_data(world, default, to),
+        Change::SpotNotice(to) => spot_notice(world, default, to, seconds),
+        Change::Credentials(to) => credentials(world, default, to),
+        Change::ClusterStatus(to) => cluster_status(world, default, to),
+        Change::Throttle(to) => throttle(world, default, to),
+        Change::AwsAuth(_) => Ok(aws_auth(world, default, rows)),
+        Change::AuthenticationMode(to) => {
+            let (mode, was) = (
+                &mut world.cluster.authentication_mode,
+                &default.cluster.authentication_mode,
+            );
+            Ok(one(
+                "authentication-mode",
+                mode,
+                to,
+                was,
+                |mode: &AuthenticationMode| mode.word().to_owned(),
+            ))
+        }
+        Change::Everything => everything(world, default, seconds),
+    }
+}
+
+fn everything(world: &mut World, default: &World, seconds: f64) -> Said {
+    let mut said = Vec::new();
+    for change in [
+        Change::Tokens(To::Default),
+        Change::Endpoint(To::Default),
+        Change::InstanceTags(To::Default),
+        Change::UserData(To::Default),
+        Change::SpotNotice(To::Default),
+        Change::Credentials(To::Default),
+        Change::ClusterStatus(To::Default),
+        Change::Throttle(To::Default),
+        Change::AwsAuth(To::Default),
+        Change::AuthenticationMode(To::Default),
+    ] {
+        let lines = apply(world, default, &change, None, seconds)?;
+        said.extend(lines.into_iter().filter(|line| !line.ends_with(AS_BEFORE)));
+    }
+    if said.is_empty() {
+        said.push("nothing had been changed".to_owned());
+    }
+    Ok(said)
+}
+
+const AS_BEFORE: &str = ", as before";
+
+/// Sets one thing and says what it was and is.
+fn one<T: Clone + PartialEq>(
+    name: &str,
+    place: &mut T,
+    to: &To<T>,
+    default: &T,
+    word: impl Fn(&T) -> String,
+) -> Vec<String> {
+    let new = match to {
+        To::Default => default.clone(),
+        To::Value(new) => new.clone(),
+    };
+    let old = std::mem::replace(place, new);
+    vec![said(name, &word(&old), &word(place), old == *place)]
+}
+
+fn said(name: &str, old: &str, new: &str, is_same: bool) -> String {
+    if is_same {
+        format!("{name}: {new}{AS_BEFORE}")
+    } else {
+        format!("{name}: {old} -> {new}")
+    }
+}
+
+fn tokens(tokens: &Tokens) -> String {
+    match tokens {
+        Tokens::Required => "required".to_owned(),
+        Tokens::Optional => "optional".to_owned(),
+    }
+}
+
+fn enabled(enabled: &bool) -> String {
+    if *enabled { "enabled" } else { "disabled" }.to_owned()
+}
+
+fn on(on: &bool) -> String {
+    if *on { "on" } else { "off" }.to_owned()
+}
+
+/// EC2 takes no key with a slash or a blank while tags are on in the metadata.
+fn instance_tags(world: &mut World, default: &World, to: &To<bool>) -> Said {
+    let slashed = world.instance.tags.keys().find(|key| key.contains(['/', ' ']));
+    if let (To::Value(true), Some(tag)) = (to, slashed) {
+        return Err(Refused::new(
+            format!("EC2 lets no instance with the tag `{tag}` have tags in its metadata"),
+            "rename the tag, or start with `instance: { metadata: { instance_tags: true } }`, which leaves the cluster's tag out",
+        ));
+    }
+    let place = &mut world.instance.metadata.instance_tags;
+    let was = &default.instance.metadata.instance_tags;
+    Ok(one("instance-tags", place, to, was, on))
+}
+
+fn user_data(world: &mut World, default: &World, to: &To<Option<String>>) -> Said {
+    let new = match to {
+        To::Default => default.user_data.clone(),
+        To::Value(None) => None,
+        To::Value(Some(text)) => {
+            let bytes = BASE64_STANDARD.decode(text).map_err(|error| Refused {
+                what: format!("the user data did not arrive: {error}"),
+                hint: None,
+            })?;
+            if bytes.len() > LIMIT {
+                let what = format!(
+                    "EC2 refuses user data of more than {LIMIT} bytes, and it has {}",
+                    bytes.len()
+                );
+                return Err(Refused::new(
+                    what,
+                    "compress it with gzip, which cloud-init unpacks",
+                ));
+            }
+            Some(bytes)
+        }
+    };
+    let word = |bytes: &Option<Vec<u8>>| match bytes {
+        None => "none".to_owned(),
+        Some(bytes) => format!("{} bytes", bytes.len()),
+    };
+    let old = std::mem::replace(&mut world.user_data, new);
+    let is_same = old == world.user_data;
+    Ok(vec![said(
+        "user-data",
+        &word(&old),
+        &word(&world.user_data),
+        is_same,
+    )])
+}
+
+fn spot_notice(world: &mut World, default: &World, to: &To<Option<SpotAction>>, seconds: f64) -> Said {
+    if matches!(to, To::Value(Some(_))) && world.instance.life_cycle != "spot" {
+        return Err(Refused::new(
+            "only a spot instance is taken back, and this one is on-demand",
+            "start with `instance: { life_cycle: spot }` in the file",
+        ));
+    }
+    let notice = match to {
+        To::Default => To::Default,
+        To::Value(action) => To::Value(action.map(|action| SpotNotice {
+            action,
+            after_seconds: seconds,
+        })),
+    };
+    let word = |notice: &Option<SpotNotice>| match notice {
+        None => "none".to_owned(),
+        Some(notice) => notice.action.word().to_owned(),
+    };
+    let place = &mut world.instance.metadata.spot_notice;
+    let was = &default.instance.metadata.spot_notice;
+    Ok(one("spot-notice", place, &notice, was, word))
+}
+
+fn credentials(world: &mut World, default: &World, to: &To<CredentialsCode>) -> Said {
+    let was = &default.instance.metadata.credentials;
+    let (code, message) = match to {
+        To::Default => (was.code.clone(), was.message.clone()),
+        To::Value(new) => (new.code.clone(), new.message.clone()),
+    };
+    if code.is_empty() || code.contains(char::is_whitespace) {
+        return Err(Refused::new(
+            format!("`{code}` is not a code"),
+            "write one word such as `AssumeRoleUnauthorizedAccess`, or `Success`",
+        ));
+    }
+    let place = &mut world.instance.metadata.credentials;
+    let is_same = (&place.code, &place.message) == (&code, &message);
+    place.message = message;
+    let old = std::mem::replace(&mut place.code, code);
+    Ok(vec![said("credentials", &old, &place.code, is_same)])
+}
+
+fn cluster_status(world: &mut World, default: &World, to: &To<String>) -> Said {
+    let steps = match to {
+        To::Default => To::Default,
+        To::Value(status) => {
+            if !CLUSTER_STATUSES.contains(&status.as_str()) {
+                let hint = nearest(status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
+                let hint = hint.unwrap_or_else(|| format!("one of {}", CLUSTER_STATUSES.join(", ")));
+                return Err(Refused::new(format!("`{status}` is not a status of EKS"), hint));
+            }
+            To::Value(vec![StatusStep {
+                status: status.clone(),
+                until_seconds: None,
+            }])
+        }
+    };
+    let word = |steps: &Vec<StatusStep>| {
+        let words: Vec<&str> = steps.iter().map(|step| step.status.as_str()).collect();
+        words.join(", then ")
+    };
+    let (place, was) = (&mut world.cluster.status, &default.cluster.status);
+    Ok(one("cluster-status", place, &steps, was, word))
+}
+
+/// A throttle stands before every other fault, so that it counts at once.
+fn throttle(world: &mut World, default: &World, to: &To<Throttle>) -> Said {
+    let To::Value(throttle) = to else {
+        let is_same = world.faults == default.faults;
+        world.faults.clone_from(&default.faults);
+        return Ok(vec![said("throttle", "as set", "as in the file", is_same)]);
+    };
+    is_there(throttle)?;
+    if throttle.times == Some(0) {
+        return Err(Refused::new(
+            "a throttle that meets no request",
+            "leave `--times` out for every request, or use `throttle default`",
+        ));
+    }
+    let fault = Fault {
+        service: throttle.service,
+        // The metadata service has paths where others have operations.
+        path: throttle
+            .operation
+            .clone()
+            .filter(|_| throttle.service == Service::Imds),
+        operation: throttle
+            .operation
+            .clone()
+            .filter(|_| throttle.service != Service::Imds),
+        after: 0,
+        times: throttle.times,
+        from_seconds: None,
+        until_seconds: None,
+        above_per_second: None,
+        effect: Effect::Throttle,
+        may_fire: true,
+    };
+    let is_for_the_same =
+        |other: &Fault| other.effect == Effect::Throttle && other.may_fire && same_requests(other, &fault);
+    world.faults.retain(|other| !is_for_the_same(other));
+    world.faults.insert(0, fault);
+    let what = throttle.operation.as_deref().unwrap_or("every operation");
+    let times = match throttle.times {
+        None => "every request".to_owned(),
+        Some(1) => "the next request".to_owned(),
+        Some(times) => format!("the next {times} requests"),
+    };
+    Ok(vec![format!(
+        "throttle: {} {what}: {times}",
+        throttle.service.word()
+    )])
+}
+
+fn same_requests(one: &Fault, other: &Fault) -> bool {
+    one.service == other.service && one.operation == other.operation && one.path == other.path
+}
+
+fn is_there(throttle: &Throttle) -> Result<(), Refused> {
+    let Some(operation) = throttle.operation.as_deref() else {
+        return Ok(());
+    };
+    let (known, word) = (operations(throttle.service), throttle.service.word());
+    if throttle.service == Service::Imds {
+        let is_path = operation.starts_with('/');
+        return if is_path {
+            Ok(())
+        } else {
+            let what = format!("the metadata service has paths, and `{operation}` is none");
+            Err(Refused::new(what, "write it like `imds./latest/meta-data/*`"))
+        };
+    }
+    if known.contains(&operation) {
+        return Ok(());
+    }
+    let hint = nearest(operation, known.iter().copied()).map_or_else(
+        || format!("{word} has: {}", known.join(", ")),
+        |right| format!("did you mean `{word}.{right}`?"),
+    );
+    Err(Refused::new(
+        format!("{word} answers no `{operation}` here"),
+        hint,
+    ))
+}
+
+fn aws_auth(world: &mut World, default: &World, rows: Option<&[RoleMapping]>) -> Vec<String> {
+    let old = (
+        world.cluster.aws_auth.clone(),
+        world.cluster.aws_auth_text.clone(),
+    );
+    match rows {
+        None => {
+            world.cluster.aws_auth.clone_from(&default.cluster.aws_auth);
+            world
+                .cluster
+                .aws_auth_text
+                .clone_from(&default.cluster.aws_auth_text);
+        }
+        Some(rows) => (world.cluster.aws_auth, world.cluster.aws_auth_text) = (rows.to_vec(), None),
+    }
+    let new = (
+        world.cluster.aws_auth.clone(),
+        world.cluster.aws_auth_text.clone(),
+    );
+    vec![said("aws-auth", &mapped(&old), &mapped(&new), old == new)]
+}
+
+fn mapped((rows, text): &(Vec<RoleMapping>, Option<String>)) -> String {
+    match (rows.as_slice(), text) {
+        (_, Some(_)) => "a text".to_owned(),
+        ([], None) => "no rows".to_owned(),
+        (rows, None) => {
+            let arns: Vec<&str> = rows.iter().map(|row| row.rolearn.as_str()).collect();
+            arns.join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn set(world: &mut World, change: &Change) -> Said {
+        let default = testing::world().0;
+        apply(world, &default, change, None, 7.0)
+    }
+
+    #[test]
+    fn a_change_says_what_was_and_is_and_default_undoes_it() {
+        let default = testing::world().0;
+        let mut world = testing::world().0;
+        let table = [
+            (
+                Change::Tokens(To::Value(Tokens::Optional)),
+                "tokens: required -> optional",
+            ),
+            (
+                Change::Tokens(To::Value(Tokens::Optional)),
+                "tokens: optional, as before",
+            ),
+            (
+                Change::Endpoint(To::Value(false)),
+                "endpoint: enabled -> disabled",
+            ),
+            (
+                Change::UserData(To::Value(Some("aGk=".into()))),
+                "user-data: 11 bytes -> 2 bytes",
+            ),
+            (
+                Change::ClusterStatus(To::Value("FAILED".into())),
+                "cluster-status: ACTIVE -> FAILED",
+            ),
+            (
+                Change::Credentials(To::Value(CredentialsCode {
+                    code: "Failed".into(),
+                    message: None,
+                })),
+                "credentials: Success -> Failed",
+            ),
+            (
+                Change::Throttle(To::Value(Throttle {
+                    service: Service::Eks,
+                    operation: Some("DescribeCluster".into()),
+                    times: Some(2),
+                })),
+                "throttle: eks DescribeCluster: the next 2 requests",
+            ),
+        ];
+        for (change, expected) in table {
+            assert_eq!(set(&mut world, &change).unwrap(), [expected]);
+        }
+        let undone = set(&mut world, &Change::Everything).unwrap();
+        assert!(
+            undone.contains(&"tokens: optional -> required".to_owned()),
+            "{undone:?}"
+        );
+        assert_eq!(undone.len(), 6, "{undone:?}");
+        assert_eq!(world.instance, default.instance);
+        assert_eq!(
+            (&world.faults, &world.cluster),
+            (&default.faults, &default.cluster)
+        );
+        assert_eq!(
+            set(&mut world, &Change::Everything).unwrap(),
+            ["nothing had been changed"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_and_nothing_changes() {
+        let throttle = |operation: &str, service| {
+            Change::Throttle(To::Value(Throttle {
+                service,
+                operation: Some(operation.into()),
+                times: None,
+            }))
+        };
+        let table = [
+            (
+                Change::SpotNotice(To::Value(Some(SpotAction::Stop))),
+                "on-demand",
+                "life_cycle: spot",
+            ),
+            (
+                Change::ClusterStatus(To::Value("ACTVE".into())),
+                "`ACTVE`",
+                "did you mean `ACTIVE`?",
+            ),
+            (
+                throttle("DescribeClutser", Service::Eks),
+                "no `DescribeClutser`",
+                "eks.DescribeCluster",
+            ),
+            (throttle("token", Service::Imds), "paths", "imds./latest"),
+            (
+                Change::UserData(To::Value(Some(BASE64_STANDARD.encode(vec![0; LIMIT + 1])))),
+                "and it has 16385",
+                "gzip",
+            ),
+            (
+                Change::Credentials(To::Value(CredentialsCode {
+                    code: "a b".into(),
+                    message: None,
+                })),
+                "`a b` is not a code",
+                "one word",
+            ),
+        ];
+        for (change, what, hint) in table {
+            let mut world = testing::world().0;
+            let refused = set(&mut world, &change).unwrap_err();
+            assert!(refused.what.contains(what), "{refused:?}");
+            assert!(refused.hint.as_deref().unwrap().contains(hint), "{refused:?}");
+            let default = testing::world().0;
+            assert_eq!(
+                (&world.instance, &world.faults),
+                (&default.instance, &default.faults)
+            );
+        }
+    }
+
+    #[test]
+    fn a_throttle_of_the_same_requests_takes_the_place_of_the_last() {
+        let mut world = testing::world().0;
+        for times in [1, 2] {
+            let throttle = Throttle {
+                service: Service::Sts,
+                operation: None,
+                times: Some(times),
+            };
+            set(&mut world, &Change::Throttle(To::Value(throttle))).unwrap();
+        }
+        assert_eq!(world.faults.len(), 1);
+        assert_eq!(world.faults[0].times, Some(2));
+    }
+}

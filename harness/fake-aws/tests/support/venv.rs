@@ -1,0 +1,60 @@
+//! Real clients in virtual environments and folders that the tests make once: the AWS CLI, boto3, and what else is asked for.
+#![allow(dead_code, reason = "each test target uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Changes with the packages, so that an old environment is not taken for a new one.
+const PACKAGES: [&str; 2] = ["awscli==1.46.3", "boto3==1.44.5"];
+
+/// Python of a virtual environment with the AWS CLI and boto3.
+pub fn python() -> PathBuf {
+    environment("aws-clients", &PACKAGES)
+}
+
+/// Python of a virtual environment with some packages. It is made once, under the target folder; tests that run at the same time,
+/// in other processes too, wait for it.
+pub fn environment(name: &str, packages: &[&str]) -> PathBuf {
+    made_once(name, &packages.join("\n"), |folder| {
+        run(
+            "python3",
+            &["-m", "venv", "--clear", folder.join("venv").to_str().unwrap()],
+        );
+        let python = folder.join("venv/bin/python");
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(python.to_str().unwrap(), &[&install[..], packages].concat());
+    })
+    .join("venv/bin/python")
+}
+
+/// A folder below the target folder that is filled once, and anew where what it is filled with has another name.
+pub fn made_once(name: &str, what: &str, fill: impl FnOnce(&Path)) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let lock = File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let stamp = folder.join("packages");
+    if fs::read_to_string(&stamp).is_ok_and(|made| made == what) {
+        return folder;
+    }
+    fill(&folder);
+    fs::write(stamp, what).unwrap();
+    folder
+}
+
+/// Runs a program that must succeed.
+pub fn run(program: &str, arguments: &[&str]) {
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("these tests drive the fakes by real clients and need `{program}`: {error}")
+        });
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "`{program} {}` failed, are PyPI and Debian within reach? {errors}",
+        arguments.join(" ")
+    );
+}
