@@ -133,10 +133,12 @@ impl Object {
 
     async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
         match self.kind {
-            // The container last: as long as it is there, the next sweep knows of the folder.
+            // The folder first: as long as the container is there, the next sweep knows of it. And once more after it: an engine that
+            // was about to start the container makes the folders anew that are mounted into it.
             Kind::Container => {
                 self.remove_folder(engine)?;
-                remove_container(engine.docker(), &self.id).await
+                remove_container(engine.docker(), &self.id).await?;
+                self.remove_folder(engine)
             }
             Kind::Network => remove_network(engine.docker(), &self.id).await,
             Kind::Volume => remove_volume(engine.docker(), &self.id).await,

@@ -6,8 +6,10 @@ mod common;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
+use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
 use common::{alone, engine, objects, run_id, shell_image};
-use nodejoin_docker::{Run, Sweep, sweep};
+use nodejoin_docker::{Engine, ImageSettings, Run, Sweep, sweep};
 use testcontainers::{GenericImage, ImageExt as _};
 
 /// Set in the process that is killed.
@@ -108,3 +110,58 @@ async fn a_killed_runs_objects_go_and_a_live_runs_stay() {
         "{again:?}"
     );
 }
+
+/// A container of a process that is gone, with a folder of this machine mounted; it ends as soon as it is started.
+async fn with_a_folder(engine: &Engine, folder: &std::path::Path) -> String {
+    let (name, tag) = shell_image(engine).await;
+    let run = Run::begin(engine.clone(), run_id());
+    let mut labels = run.labels("node");
+    labels.insert("nodejoin.pid-start".to_owned(), "1".to_owned());
+    labels.extend([run.folder_label(folder)]);
+    let body = ContainerCreateBody {
+        image: Some(format!("{name}:{tag}")),
+        entrypoint: Some(vec!["/bin/true".to_owned()]),
+        labels: Some(labels),
+        host_config: Some(HostConfig {
+            binds: Some(vec![format!("{}:/wiring", folder.join("wiring").display())]),
+            ..HostConfig::default()
+        }),
+        ..ContainerCreateBody::default()
+    };
+    let made = engine
+        .docker()
+        .create_container(None::<CreateContainerOptions>, body);
+    made.await.unwrap().id
+}
+
+/// Starts the container again and again until it is gone.
+async fn keep_starting(engine: Engine, container: String) {
+    let docker = engine.docker();
+    while docker.inspect_container(&container, None).await.is_ok() {
+        let _ = docker
+            .start_container(&container, None::<StartContainerOptions>)
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_that_is_being_started_does_not_bring_its_folder_back() {
+    let engine = engine().await;
+    let _alone = tokio::task::spawn_blocking(alone).await.unwrap();
+    let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
+    for _ in 0..SWEPT_WHILE_STARTED {
+        let folder = cache.join(format!("swept-{}", run_id()));
+        let container = with_a_folder(&engine, &folder).await;
+        let starts: Vec<_> = (0..2)
+            .map(|_| tokio::spawn(keep_starting(engine.clone(), container.clone())))
+            .collect();
+        sweep(&engine, false).await.unwrap();
+        for start in starts {
+            start.await.unwrap();
+        }
+        assert!(!folder.exists(), "{}", folder.display());
+    }
+}
+
+/// How often: whether a start falls between the folder's removal and the container's is a matter of milliseconds.
+const SWEPT_WHILE_STARTED: usize = 5;
