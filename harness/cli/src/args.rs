@@ -228,8 +228,12 @@ pub struct Images {
 /// What can be done with images.
 #[derive(Debug, Subcommand)]
 pub enum ImagesCommand {
-    /// Make every image that is not there yet
-    Build,
+    /// Make every image that is not there yet: of the nodes, and of one control plane
+    Build {
+        /// The control plane: local, k3s, kind, or external, which needs none; nodejoin.yaml's where absent, else local
+        #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
+        control_plane: Option<ProviderName>,
+    },
     /// List images, and say which are current
     List,
     /// Remove images that no current recipe makes

@@ -16,6 +16,12 @@ use tempfile::TempDir;
 /// How long kind may take until its container is there: it asks the engine for many things before.
 const CONTAINER: std::time::Duration = std::time::Duration::from_secs(120);
 
+/// Makes the image of kind's node, once and without a limit: what is timed here is kind.
+fn image_is_there() {
+    static MADE: std::sync::OnceLock<()> = std::sync::OnceLock::new();
+    MADE.get_or_init(|| support::make_images("kind"));
+}
+
 /// Runs a scenario on kind with these variables, and gives what was said.
 fn on_kind(variables: &[(&str, &str)]) -> Output {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
@@ -52,6 +58,26 @@ fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
 }
 
 #[test]
+fn the_image_of_its_node_is_made_beforehand_where_the_settings_say_kind() {
+    image_is_there();
+    let folder = folder(&[("nodejoin.yaml", "control_plane: kind\n")]);
+    for (variable, image) in [("", "kind-node:"), ("local", "control-plane:")] {
+        let mut command = nodejoin(folder.path(), &["images", "build"]);
+        if !variable.is_empty() {
+            command.env("NODEJOIN_CONTROL_PLANE", variable);
+        }
+        let output = command.output().unwrap();
+        let said = both(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let images: Vec<_> = said
+            .lines()
+            .filter(|line| line.contains("(Kubernetes "))
+            .collect();
+        assert!(images.len() == 2 && images[1].contains(image), "{said}");
+    }
+}
+
+#[test]
 fn a_kind_that_is_too_old_is_refused_by_its_version() {
     let old = kind_that_says("kind v0.9.0 go1.15.2 linux/amd64");
     let path = format!("{}:{}", old.path().display(), std::env::var("PATH").unwrap());
@@ -66,6 +92,7 @@ fn a_kind_that_is_too_old_is_refused_by_its_version() {
 
 /// A run on kind whose node container is there: kind still makes a cluster of it.
 fn while_kind_works(folder: &Path) -> Running {
+    image_is_there();
     let run = Running::start(folder, &["--control-plane", "kind"]);
     wait_for("the container of kind's node", CONTAINER, || {
         containers(&of_run(&run.id)) > 0
@@ -113,6 +140,7 @@ fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
 
 #[test]
 fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
+    image_is_there();
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut run = Running::start(folder.path(), &["--control-plane", "kind"]);
     run.until_phase(Phase::Booted);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::kubernetes::{Matrix, VersionAsk};
+use nodejoin_core::plan::ProviderName;
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, ImageEvent, ImageRef, Images};
 
 use crate::args::{Images as Args, ImagesCommand};
+use crate::commands::inspect;
 use crate::edge;
 
 /// Makes, lists or removes images.
@@ -16,13 +18,20 @@ pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
         Ok(matrix) => matrix,
         Err(code) => return code,
     };
+    let file = match inspect::settings_file() {
+        Ok(file) => file,
+        Err(error) => return inspect::refuse(&error),
+    };
     let engine = match edge::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };
     let images = Images::new(engine, edge::image_settings(), Arc::new(show));
     let done = match args.command {
-        ImagesCommand::Build => build(&images, &matrix).await,
+        ImagesCommand::Build { control_plane } => {
+            let provider = control_plane.or(file.control_plane).unwrap_or_default();
+            build(&images, &matrix, provider).await
+        }
         ImagesCommand::List => list(&images).await,
         ImagesCommand::Prune => prune(&images).await,
     };
@@ -35,18 +44,38 @@ pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
     }
 }
 
-async fn build(images: &Images, matrix: &Matrix) -> Result<(), DockerError> {
+async fn build(images: &Images, matrix: &Matrix, provider: ProviderName) -> Result<(), DockerError> {
     for asked in matrix.each() {
         let of = |version: Option<&VersionAsk>| {
             version.map_or_else(|| images.clone(), |version| images.with_kubernetes(Some(version)))
         };
-        say(&of(asked.kubernetes.as_ref()).control_plane().await?);
         let of_nodes = of(asked.of_kubelet());
+        let mut kubelet = String::new();
         for name in Images::node_names() {
-            say(&of_nodes.node(&name).await?);
+            let node = of_nodes.node(&name).await?;
+            say(&node);
+            kubelet = node.kubernetes;
+        }
+        let wanted = asked.kubernetes.as_ref().map_or(kubelet, ToString::to_string);
+        if let Some(image) = control_plane(provider, &of(asked.kubernetes.as_ref()), &wanted).await? {
+            say(&image);
         }
     }
     Ok(())
+}
+
+/// What the control plane is started from.
+async fn control_plane(
+    provider: ProviderName,
+    images: &Images,
+    kubernetes: &str,
+) -> Result<Option<ImageRef>, DockerError> {
+    Ok(match provider {
+        ProviderName::Local => Some(images.control_plane().await?),
+        ProviderName::Kind => Some(images.kind_node().await?),
+        ProviderName::K3s => Some(images.k3s(kubernetes).await?),
+        ProviderName::External => None,
+    })
 }
 
 fn say(image: &ImageRef) {

@@ -206,11 +206,15 @@ pub struct Ended {
 /// Makes the images, once and without a limit: on a fresh machine that takes longer than any run may be silent.
 pub fn images_are_there() {
     static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let made = nodejoin(Path::new("."), &["images", "build"]).output().unwrap();
-        let said = String::from_utf8_lossy(&made.stderr);
-        assert!(made.status.success(), "the images could not be made: {said}");
-    });
+    MADE.get_or_init(|| make_images("local"));
+}
+
+/// The same, for a control plane that is another.
+pub fn make_images(control_plane: &str) {
+    let arguments = ["images", "build", "--control-plane", control_plane];
+    let made = nodejoin(Path::new("."), &arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "the images could not be made: {said}");
 }
 
 impl Running {
