@@ -1,7 +1,7 @@
 //! Access entries of EKS: the second source, beside `aws-auth`, of who a principal is in a cluster.
 //!
 //! Sources: EKS user guide, "Grant IAM users access to Kubernetes with EKS access entries"; that entries go before rows of
-//! `aws-auth` is said there of clusters that have both.
+//! `aws-auth` is said there of clusters that have both; what EC2 gives is said in the documentation of nodeadm.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,8 @@ pub enum AccessEntryType {
     /// People and programs.
     #[default]
     Standard,
+    /// Nodes on EC2 that are called by their instance ids.
+    Ec2,
     /// Linux nodes on EC2.
     Ec2Linux,
     /// Windows nodes on EC2.
@@ -66,6 +68,7 @@ impl AccessEntryType {
     pub fn word(self) -> &'static str {
         match self {
             Self::Standard => "STANDARD",
+            Self::Ec2 => "EC2",
             Self::Ec2Linux => "EC2_LINUX",
             Self::Ec2Windows => "EC2_WINDOWS",
             Self::FargateLinux => "FARGATE_LINUX",
@@ -81,7 +84,8 @@ impl AccessEntryType {
                 "system:node:{{EC2PrivateDNSName}}",
                 &["system:nodes", "eks:kube-proxy-windows"],
             )),
-            Self::FargateLinux => Some(("system:node:{{SessionName}}", &["system:nodes"])),
+            // A session of an instance is called by the instance's id.
+            Self::Ec2 | Self::FargateLinux => Some(("system:node:{{SessionName}}", &["system:nodes"])),
         }
     }
 }
@@ -186,7 +190,12 @@ mod tests {
     fn each_type_has_the_user_and_the_groups_that_eks_gives() {
         let session = "arn:aws:sts::111122223333:assumed-role/Node/{{SessionName}}";
         let node = "system:node:{{EC2PrivateDNSName}}";
-        let table: [(AccessEntryType, &str, &[&str]); 4] = [
+        let table: [(AccessEntryType, &str, &[&str]); 5] = [
+            (
+                AccessEntryType::Ec2,
+                "system:node:{{SessionName}}",
+                &["system:nodes"],
+            ),
             (AccessEntryType::Ec2Linux, node, &["system:nodes"]),
             (
                 AccessEntryType::Ec2Windows,

@@ -356,6 +356,11 @@ fn remedy_for_name(scene: &Scene<'_>, claimed: &str, user: &str) -> String {
             names(&fixed)
         );
     }
+    if claimed == instance.id.as_str() {
+        return "a node that is called by its instance id needs a user name by it: an access entry of the type EC2, or a row of \
+                aws-auth with `system:node:{{SessionName}}`"
+            .to_owned();
+    }
     if claimed != instance.private_dns_name {
         return format!(
             "let the kubelet take EC2's private DNS name: --hostname-override={}; the system is called {}",

@@ -274,6 +274,29 @@ fn each_cause_is_told_from_its_evidence() {
                     audit(
                         "create",
                         "nodes",
+                        403,
+                        &format!("system:node:{NAME}"),
+                        &format!(
+                            "nodes \"{ID}\" is forbidden: node \"{NAME}\" is not allowed to modify node \"{ID}\""
+                        ),
+                    ),
+                ],
+            ),
+            Cause::NodeNameRefused,
+            Phase::Authenticated,
+            vec![
+                ID,
+                "an access entry of the type EC2, or a row of aws-auth with `system:node:{{SessionName}}`",
+            ],
+        ),
+        (
+            after(
+                started(),
+                vec![
+                    accepted(),
+                    audit(
+                        "create",
+                        "nodes",
                         422,
                         "system:node:x",
                         "Node \"x\" is invalid: metadata.labels: Invalid value: \"b c\"",

@@ -20,6 +20,7 @@ use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan, tests};
 use crate::verdict::{Cause, Diagnosis};
 
 pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
+pub(super) const ID: &str = "i-0b22a22eec53b9321";
 pub(super) const HOST: &str = "0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com";
 
 pub(super) fn plan_with(user_data: &str) -> Plan {
