@@ -57,7 +57,7 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
     if host.clamps_limits {
         all.push(deviation(
             "runc-clamp",
-            "a `runc` first on PATH takes raised limits and negative OOM scores out of the containers' specifications",
+            "a `runc` first on PATH, and in the place of the real one, takes raised limits and negative OOM scores out of the containers' specifications",
             "this host lacks CAP_SYS_RESOURCE, without which no pod would start",
         ));
     }

@@ -78,7 +78,8 @@ pub(crate) fn archive(
         UserDataEngine::Direct => layer.direct(ask.direct.as_ref().unwrap_or(&DirectUserData::default()))?,
     }
     if host.clamps_limits {
-        layer.file("/usr/local/sbin/runc", 0o755, RUNC.as_bytes())?;
+        layer.file("/opt/nodejoin/runc", 0o755, RUNC.as_bytes())?;
+        layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
     }
     if ask.plan.cni == Cni::Bridge {
         layer.file(
