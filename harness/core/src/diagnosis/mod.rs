@@ -81,6 +81,7 @@ const RULES: &[Rule] = &[
     kubelet::exits,
     kubelet::endpoint_unreachable,
     ending::unit_is_refused,
+    nodeadm::failed,
     script::failed,
     ending::error_is_hidden,
     script::kubelet_never_started,

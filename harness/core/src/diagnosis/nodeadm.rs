@@ -16,9 +16,8 @@ pub(super) fn node_config_invalid(scene: &Scene<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = told(scene, "Command failed").next()?;
-    let is_about_config = CONFIG.iter().any(|word| error.contains(word));
-    if !is_about_config {
+    let (at, line, error) = told(scene, FATAL).next()?;
+    if !is_about_config(&error) {
         return None;
     }
     let before = told(scene, "Encountered error in config provider").last();
@@ -28,20 +27,49 @@ pub(super) fn node_config_invalid(scene: &Scene<'_>) -> Option<Finding> {
         }
         _ => format!("nodeadm cannot use the NodeConfig: {error}"),
     };
-    let remedy = match misnamed(scene) {
-        Some((wrong, right)) => format!("write `{right}` for `{wrong}`: nodeadm passes over fields that it does not know"),
-        None if error.contains(NO_CONFIG) => "see `nodeadm config check` in the node: YAML of kind NodeConfig, \
-             `apiVersion: node.eks.aws/v1alpha1`, with the CA in base64 as DescribeCluster gives it"
-            .to_owned(),
-        None => "give name, apiServerEndpoint, certificateAuthority and cidr under `spec.cluster`: nodeadm asks EKS for none of them"
-            .to_owned(),
-    };
     scene.final_(
         Cause::NodeConfigInvalid,
         because,
         &Evidence::journal(at, line),
-        remedy,
+        remedy(scene, &error),
     )
+}
+
+/// nodeadm ends with another error than those that rules before this one know.
+pub(super) fn failed(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Configured) {
+        return None;
+    }
+    let (at, line, error) = told(scene, FATAL).next()?;
+    scene.final_(
+        Cause::ScriptFailed,
+        format!("nodeadm ended with an error before it started the kubelet: {error}"),
+        &Evidence::journal(at, line),
+        "see the lines before it in the journal of nodeadm's units".to_owned(),
+    )
+}
+
+fn is_about_config(error: &str) -> bool {
+    // A source that the metadata service does not give says nothing of what stands in it.
+    CONFIG.iter().any(|word| error.contains(word)) && !error.contains("ec2imds")
+}
+
+fn remedy(scene: &Scene<'_>, error: &str) -> String {
+    if let Some((wrong, right)) = misnamed(scene) {
+        return format!("write `{right}` for `{wrong}`: nodeadm passes over fields that it does not know");
+    }
+    if error.contains(MISSING) {
+        return "give name, apiServerEndpoint, certificateAuthority and cidr under `spec.cluster`: nodeadm asks EKS for none of them"
+            .to_owned();
+    }
+    if !has_node_config(scene) {
+        return "put a NodeConfig into the user data, alone or as a part of type `application/node.eks.aws`: this AMI has no \
+                bootstrap.sh, and a script of the user data comes too late to be one"
+            .to_owned();
+    }
+    "see `nodeadm config check` in the node: YAML of kind NodeConfig, `apiVersion: node.eks.aws/v1alpha1`, with the CA in base64 as \
+     DescribeCluster gives it"
+        .to_owned()
 }
 
 /// Lines of nodeadm's log with this message, and the error that each has in its JSON.
@@ -76,30 +104,42 @@ fn misnamed(scene: &Scene<'_>) -> Option<(String, &'static str)> {
     })
 }
 
+/// Whether the user data has what means to be a NodeConfig.
+fn has_node_config(scene: &Scene<'_>) -> bool {
+    texts(scene).iter().any(|text| text.contains("node.eks.aws/"))
+}
+
 /// The NodeConfigs of the user data that can be read at all.
 fn node_configs(scene: &Scene<'_>) -> Vec<Value> {
-    let Some(bytes) = scene.user_data() else {
-        return Vec::new();
-    };
-    let parts = user_data::parse(&bytes).parts;
-    let texts = parts
+    let texts = texts(scene);
+    let found = texts.iter().filter(|text| text.contains("NodeConfig"));
+    found.filter_map(|text| serde_yaml::from_str(text).ok()).collect()
+}
+
+/// The parts of the user data as texts.
+fn texts(scene: &Scene<'_>) -> Vec<String> {
+    let parts = scene
+        .user_data()
+        .map_or(Vec::new(), |bytes| user_data::parse(&bytes).parts);
+    parts
         .iter()
-        .map(|part| String::from_utf8_lossy(&part.content).into_owned());
-    texts
-        .filter(|text| text.contains("NodeConfig"))
-        .filter_map(|text| serde_yaml::from_str(&text).ok())
+        .map(|part| String::from_utf8_lossy(&part.content).into_owned())
         .collect()
 }
 
+/// The message of nodeadm's last line where it fails.
+const FATAL: &str = "Command failed";
 const NO_CONFIG: &str = "no config in chain";
 
 /// Errors about the configuration; others are of AWS' services, of which other rules know more.
-const CONFIG: [&str; 4] = [
+const CONFIG: [&str; 5] = [
     NO_CONFIG,
-    "is missing in cluster configuration",
+    MISSING,
     "cluster ID must be provided",
     "node config",
+    "config provider at index",
 ];
+const MISSING: &str = "is missing in cluster configuration";
 
 const SPEC: &[&str] = &["cluster", "containerd", "featureGates", "instance", "kubelet"];
 const CLUSTER: &[&str] = &[

@@ -14,7 +14,7 @@ spec:
 
 fn nodeadm(level: &str, message: &str, error: &str) -> What {
     let fields = json!({ "error": error });
-    let line = format!("{level}\tcli/main.go:35\t{message}\t{fields}");
+    let line = format!("{level} cli/main.go:35 {message} {fields}");
     journal("nodeadm-config.service", "nodeadm", &line)
 }
 
@@ -59,13 +59,43 @@ fn a_document_that_cannot_be_read_is_told_by_the_warning() {
 }
 
 #[test]
-fn another_error_of_nodeadm_is_not_the_configurations() {
-    let whats = after_boot(vec![nodeadm(
-        "fatal",
-        "Command failed",
+fn another_error_of_nodeadm_is_told_as_it_stands() {
+    for error in [
         "operation error EC2: DescribeInstances",
-    )]);
-    assert_ne!(told(&plan_with(MISSPELT), whats).cause, Cause::NodeConfigInvalid);
+        "config provider at index 0 failed: operation error ec2imds: GetUserData, http response error StatusCode: 404",
+    ] {
+        let whats = after_boot(vec![nodeadm("fatal", "Command failed", error)]);
+        let told = told(&plan_with(MISSPELT), whats);
+        assert_eq!(told.cause, Cause::ScriptFailed);
+        assert!(told.because.ends_with(error), "{told:?}");
+    }
+}
+
+#[test]
+fn a_drop_in_that_cannot_be_read_is_told() {
+    let error = "config provider at index 1 failed: failed to parse config file 10-labels.yaml: failed to decode node config, \
+                 yaml: line 5: did not find expected key";
+    let config = MISSPELT.replace("Endpont", "Endpoint");
+    let whats = after_boot(vec![nodeadm("fatal", "Command failed", error)]);
+    let told = told(&plan_with(&config), whats);
+    assert_eq!(told.cause, Cause::NodeConfigInvalid);
+    assert!(words(&told).contains("10-labels.yaml"), "{told:?}");
+    assert!(told.remedy.contains("nodeadm config check"), "{told:?}");
+}
+
+#[test]
+fn user_data_of_another_ami_is_told() {
+    let whats = after_boot(vec![
+        nodeadm(
+            "warn",
+            "Encountered error in config provider",
+            "failed to decode node config",
+        ),
+        nodeadm("fatal", "Command failed", "no config in chain"),
+    ]);
+    let told = told(&plan(), whats);
+    assert_eq!(told.cause, Cause::NodeConfigInvalid);
+    assert!(told.remedy.contains("has no bootstrap.sh"), "{told:?}");
 }
 
 #[test]
