@@ -266,6 +266,33 @@ pub struct AwsPlan {
     pub roles: Vec<OtherRole>,
     /// Stacks of CloudFormation. Where there is none, every stack takes signals.
     pub stacks: Vec<StackPlan>,
+    /// Repositories of the account's own image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
+    pub repositories: Vec<RepositoryPlan>,
+}
+
+/// A repository of the account's image registry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RepositoryPlan {
+    /// Its name, such as `team/web`.
+    pub name: String,
+    /// Its images; none where absent.
+    #[serde(default)]
+    pub images: Vec<StoredImage>,
+}
+
+/// An image of a repository. Give one of `archive` and `engine`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoredImage {
+    /// Its tags. One without any is reached by its digest alone.
+    pub tags: Vec<String>,
+    /// A file with the image, relative to this file: of `docker save`, or a packed OCI image layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
+    /// An image that the container engine of this machine has by this name, such as `team/web:2`. It is looked up at each run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
 }
 
 /// A cluster of which only its description is looked at.

@@ -1,7 +1,7 @@
 //! What the loader needs of the machine, as a trait, so that its tests need no disk and no environment.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Files, folders and environment variables.
@@ -11,6 +11,12 @@ pub trait Files {
     /// # Errors
     /// Where it cannot be read.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// A file that is too large to be read as a whole.
+    ///
+    /// # Errors
+    /// Where it cannot be opened.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Seekable>>;
 
     /// What stands in a folder, in order of names.
     ///
@@ -34,6 +40,11 @@ pub trait Files {
     fn variable(&self, name: &str) -> Option<String>;
 }
 
+/// What can be read at any place.
+pub trait Seekable: Read + Seek {}
+
+impl<T: Read + Seek> Seekable for T {}
+
 /// The disk, with the environment as the caller read it.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
@@ -53,6 +64,10 @@ impl Disk {
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         std::fs::read(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Seekable>> {
+        Ok(Box::new(std::fs::File::open(path)?))
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -128,6 +143,10 @@ impl Files for Memory {
         found
             .map(|(bytes, _)| bytes.clone())
             .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Seekable>> {
+        Ok(Box::new(io::Cursor::new(self.read(path)?)))
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {

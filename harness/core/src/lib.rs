@@ -13,6 +13,7 @@
 //! | `architecture` | which processor, by everybody's name for it |
 //! | `time_factor` | by what limits are multiplied on a slow machine |
 //! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `aws`, `access_entry`, `fault`, `expect`) |
+//! | `image_archive` | what a registry serves of an archive of an image |
 //! | `change` | what can change of an account while it is served |
 //! | `user_data` | which bytes an instance boots with, and what cloud-init makes of them |
 //! | `observation` | what was seen of a join |
@@ -42,6 +43,7 @@ pub mod fault;
 pub mod files;
 pub mod golden;
 pub mod ids;
+pub mod image_archive;
 pub mod judge;
 pub mod kubernetes;
 pub mod observation;

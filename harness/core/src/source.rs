@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
+use crate::problem::Place;
 use crate::user_data::{self, Script};
 use crate::verdict::{ScriptPlace, Verdict};
 
@@ -26,13 +27,16 @@ pub struct Sources {
     pub expect: BTreeMap<String, u64>,
     /// The scripts of the user data.
     pub scripts: Vec<ScriptSource>,
+    /// Where images of the account's registry come from, by their key paths.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, Place>,
 }
 
 impl Sources {
     /// Whether nothing is known, as of a plan that was not read from a file.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.expect.is_empty() && self.scripts.is_empty()
+        self.expect.is_empty() && self.scripts.is_empty() && self.images.is_empty()
     }
 
     /// The line of the deepest key of `expect` that a check's key leads to.

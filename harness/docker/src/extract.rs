@@ -1,10 +1,14 @@
-//! A file out of an image.
+//! What is taken out of an image: a file of it, or the whole as an archive.
+
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use futures::StreamExt as _;
 
 use crate::engine::Engine;
-use crate::error::DockerError;
+use crate::error::{DockerError, status};
 use crate::probe::Probe;
 
 impl Engine {
@@ -26,5 +30,29 @@ impl Engine {
                 text.lines().next().unwrap_or_default()
             ),
         })
+    }
+    /// An image as `docker save` writes it, in a file of the cache folder that nobody else sees and that goes when it is closed;
+    /// `None` where the engine has no image of this name.
+    ///
+    /// # Errors
+    /// When the engine does not hand it out, or it cannot be written.
+    pub async fn archive_of_image(&self, image: &str) -> Result<Option<File>, DockerError> {
+        let folder = self.cache();
+        std::fs::create_dir_all(folder).map_err(DockerError::io("make folder", folder))?;
+        let written = |source| DockerError::io("write a file in", folder)(source);
+        let mut file = tempfile::tempfile_in(folder).map_err(written)?;
+        if let Err(error) = self.docker().inspect_image(image).await {
+            return match status(&error) {
+                Some(404) => Ok(None),
+                _ => Err(DockerError::engine("inspect image", image)(error)),
+            };
+        }
+        let mut archive = std::pin::pin!(self.docker().export_image(image));
+        while let Some(chunk) = archive.next().await {
+            let chunk = chunk.map_err(DockerError::engine("save image", image))?;
+            file.write_all(&chunk).map_err(written)?;
+        }
+        file.rewind().map_err(written)?;
+        Ok(Some(file))
     }
 }

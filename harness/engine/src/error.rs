@@ -22,6 +22,9 @@ pub enum EngineError {
     /// The fakes could not be started.
     #[error("the fake AWS could not be started")]
     Fakes(#[source] nodejoin_fake_aws::FakeAwsError),
+    /// An image that the scenario lists cannot be had.
+    #[error(transparent)]
+    Image(nodejoin_core::problem::ScenarioError),
     /// The scenario's user data could not be filled in.
     #[error("the user data of `{scenario}` could not be filled in")]
     UserData {
@@ -65,6 +68,7 @@ impl EngineError {
             Self::Cluster(error) => error.hint().map(str::to_owned),
             Self::Node(error) => Some(error.hint().to_owned()),
             Self::Fakes(error) => error.hint(),
+            Self::Image(error) => error.hint().map(str::to_owned),
             Self::UserData { source, .. } => Some(source.hint()),
             Self::Skew(error) => Some(error.hint()),
             Self::Unavailable { hint, .. } => Some(hint.clone()),

@@ -1,8 +1,15 @@
-//! What the fake registry serves: the pause image and a test image, both made of the node image's own static busybox.
+//! What the fake registry serves: the pause image and a test image, both made of the node image's own static busybox, and the
+//! images that the scenario lists.
 
+use std::fs::File;
 use std::path::Path;
 
-use nodejoin_docker::{ImageRef, Run};
+use nodejoin_core::architecture::Architecture;
+use nodejoin_core::aws::StoredImage;
+use nodejoin_core::image_archive::{ImageArchive, NotAnImage};
+use nodejoin_core::plan::Plan;
+use nodejoin_core::problem::{Problem, ScenarioError};
+use nodejoin_docker::{Engine, ImageRef, Run};
 use nodejoin_fake_aws::{RegistryImage, busybox_images};
 
 use crate::error::EngineError;
@@ -39,5 +46,92 @@ fn keep(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     write().map_err(|source| EngineError::Write {
         path: path.to_owned(),
         source,
+    })
+}
+
+/// Whether an image that the plan lists is one of the container engine's.
+#[must_use]
+pub fn needs_engine(plan: &Plan) -> bool {
+    let repositories = plan.aws.repositories.iter();
+    repositories
+        .flat_map(|repository| &repository.images)
+        .any(|image| image.engine.is_some())
+}
+
+/// The images that the plan lists. Without an engine there are none of an engine's.
+pub(crate) async fn listed(plan: &Plan, engine: Option<&Engine>) -> Result<Vec<RegistryImage>, EngineError> {
+    let mut images = Vec::new();
+    for (place, repository) in plan.aws.repositories.iter().enumerate() {
+        for (index, image) in repository.images.iter().enumerate() {
+            let key = format!("aws.repositories[{place}].images[{index}]");
+            let (archive, file) = stored(plan, image, &key, engine).await?;
+            let tags = image.tags.clone();
+            images.push(RegistryImage::stored(&repository.name, tags, archive, file));
+        }
+    }
+    Ok(images)
+}
+
+async fn stored(
+    plan: &Plan,
+    image: &StoredImage,
+    key: &str,
+    engine: Option<&Engine>,
+) -> Result<(ImageArchive, File), EngineError> {
+    let (key, name, file) = match (&image.archive, &image.engine) {
+        (Some(path), _) => {
+            let key = format!("{key}.archive");
+            let opened = File::open(path).map_err(|error| {
+                let what = format!("there is no file `{path}` any more");
+                problem(plan, &key, what, error.to_string(), String::new())
+            });
+            (key, path.as_str(), opened?)
+        }
+        (None, name) => {
+            let (key, name) = (format!("{key}.engine"), name.as_deref().unwrap_or_default());
+            let file = of_engine(plan, &key, name, engine).await?;
+            (key, name, file)
+        }
+    };
+    let (read, file) = tokio::task::spawn_blocking(move || (read(&file), file))
+        .await
+        .expect("reading an archive does not panic, and nobody cancels it");
+    let archive = read.map_err(|error| {
+        let what = format!("`{name}` holds no image that could be served");
+        problem(plan, &key, what, error.to_string(), error.hint())
+    })?;
+    Ok((archive, file))
+}
+
+fn read(file: &File) -> Result<ImageArchive, NotAnImage> {
+    // Where no node could run there is no image for it, either: its own check says so.
+    let here = std::env::consts::ARCH.parse().unwrap_or(Architecture::X86_64);
+    ImageArchive::read(file, here)
+}
+
+async fn of_engine(plan: &Plan, key: &str, name: &str, engine: Option<&Engine>) -> Result<File, EngineError> {
+    let found = match engine {
+        Some(engine) => engine.archive_of_image(name).await?,
+        None => None,
+    };
+    found.ok_or_else(|| {
+        let what = format!("the container engine has no image `{name}`");
+        let hint = format!(
+            "make it with `docker pull {name}` or `docker build --tag {name} FOLDER`, or give an `archive`"
+        );
+        problem(plan, key, what, String::new(), hint)
+    })
+}
+
+fn problem(plan: &Plan, key: &str, what: String, why: String, hint: String) -> EngineError {
+    EngineError::Image(ScenarioError {
+        problems: vec![Problem {
+            file: plan.file.clone(),
+            place: plan.sources.images.get(key).copied().unwrap_or_default(),
+            key: key.to_owned(),
+            what,
+            why,
+            hint: Some(hint).filter(|hint| !hint.is_empty()),
+        }],
     })
 }

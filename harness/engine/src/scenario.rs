@@ -10,6 +10,7 @@ use nodejoin_core::kubernetes::{Minor, check_skew, not_for, not_for_asked};
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::verdict::{Check, Outcome, Verdict};
 use nodejoin_docker::ImageRef;
+use nodejoin_fake_aws::RegistryImage;
 use nodejoin_fake_aws::faults::Rates;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,7 @@ use crate::ground::Ground;
 use crate::harness::{self, Harness};
 use crate::nodes::{self, Judged, Reach, Stage};
 use crate::observer::Incoming;
+use crate::registry;
 use crate::tenancy::Tenancy;
 
 /// How a scenario ended.
@@ -61,6 +63,7 @@ pub(crate) async fn run(
     if let Some(reason) = ground.control_plane.not_for(plan).await {
         return Ok(Ended::bare(Outcome::Skipped(reason)));
     }
+    let images = registry::listed(plan, Some(harness.run.engine())).await?;
     harness.events.send(RunEvent::ScenarioStarted {
         scenario: plan.id.clone(),
         name: plan.name.clone(),
@@ -69,6 +72,7 @@ pub(crate) async fn run(
         harness,
         ground: &ground,
         image: &image,
+        images,
         plan,
     };
     let mut tenancies = Vec::new();
@@ -88,6 +92,8 @@ struct Place<'a> {
     harness: &'a Harness,
     ground: &'a Ground,
     image: &'a ImageRef,
+    /// What its own registry holds.
+    images: Vec<RegistryImage>,
     plan: &'a Plan,
 }
 
@@ -104,7 +110,7 @@ impl<'a> Place<'a> {
         let (rates, factor) = (Rates::default(), self.harness.run.engine().time_factor());
         let plans = self.plan.nodes();
         for plan in &plans {
-            let (tenancy, told) = Tenancy::begin(self.ground, plan, &rates, factor).await?;
+            let (tenancy, told) = Tenancy::begin(self.ground, plan, &self.images, &rates, factor).await?;
             tenancies.push((tenancy, Some(told)));
         }
         tokio::select! {

@@ -15,7 +15,7 @@ use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_core::user_data::{self, Values};
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::faults::Rates;
-use nodejoin_fake_aws::{AwsEvent, AwsEventKind, World};
+use nodejoin_fake_aws::{AwsEvent, AwsEventKind, RegistryImage, World};
 use nodejoin_node::{CollectAsk, Node, NodeAsk};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -36,14 +36,17 @@ pub(crate) struct Tenancy<'a> {
     ground: &'a Ground,
     plan: Plan,
     user_data: Option<Vec<u8>>,
+    /// What its own registry holds.
+    images: Vec<RegistryImage>,
     time_factor: TimeFactor,
 }
 
 impl<'a> Tenancy<'a> {
-    /// Admits the plan's world and tenant. Nodes of one scenario share `rates`.
+    /// Admits the plan's world and tenant. Nodes of one scenario share `rates`, and their registry holds `images`.
     pub(crate) async fn begin(
         ground: &'a Ground,
         plan: &Plan,
+        images: &[RegistryImage],
         rates: &Rates,
         time_factor: TimeFactor,
     ) -> Result<(Self, BoxStream<'static, Incoming>), EngineError> {
@@ -61,13 +64,14 @@ impl<'a> Tenancy<'a> {
             kubernetes_version: Minor::of(&ground.control_plane.version).to_string(),
             user_data: user_data.clone(),
             rates: rates.clone(),
-            images: ground.images.clone(),
+            images: [&ground.images, images].concat(),
             ..World::of(plan, to_aws)
         });
         let tenancy = Self {
             ground,
             plan: plan.clone(),
             user_data,
+            images: images.to_vec(),
             time_factor,
         };
         let tenant = Tenant {
@@ -89,7 +93,14 @@ impl<'a> Tenancy<'a> {
         let before = &self.plan.instance.id;
         self.ground.fakes.detach(before);
         self.ground.control_plane.forget(before).await?;
-        let (next, told) = Self::begin(self.ground, plan, &Rates::default(), self.time_factor).await?;
+        let (next, told) = Self::begin(
+            self.ground,
+            plan,
+            &self.images,
+            &Rates::default(),
+            self.time_factor,
+        )
+        .await?;
         *self = next;
         Ok(told)
     }

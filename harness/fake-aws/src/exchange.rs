@@ -4,6 +4,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::form_urlencoded;
 
+use crate::content::Content;
+
 /// A request with its whole body.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -99,7 +101,7 @@ pub struct Answer {
     /// Headers, without `Content-Length` and `Date`.
     pub headers: Vec<(&'static str, String)>,
     /// Body.
-    pub body: Bytes,
+    pub body: Content,
     /// The service's error, where it is one.
     pub error: Option<ServiceError>,
     /// Who asked, as the transcript may show it: never a credential.
@@ -111,7 +113,7 @@ pub struct Answer {
 impl Answer {
     /// An answer with a body of this type.
     #[must_use]
-    pub fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
+    pub fn new(status: u16, content_type: &str, body: impl Into<Content>) -> Self {
         Self {
             status,
             headers: vec![("content-type", content_type.to_owned())],

@@ -1,14 +1,17 @@
 //! Container images for the fake registry, packed in the process: no builder and no registry is needed to have them.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use nodejoin_core::architecture::Architecture;
+use nodejoin_core::image_archive::{Extent, ImageArchive, Manifest};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::content::{Content, FilePart};
 use crate::error::FakeAwsError;
 
 /// Media type of a manifest.
@@ -32,8 +35,20 @@ pub struct RegistryImage {
     pub repository: String,
     /// Tags.
     pub tags: Tags,
-    manifest: Blob,
+    /// Whose registry it is in.
+    pub holder: Holder,
+    /// What a tag leads to, then the manifests of its list, where it is one.
+    manifests: Vec<Blob>,
     blobs: Vec<Blob>,
+}
+
+/// The registries that have an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// That of every account: what nodes need comes from accounts of EKS' own.
+    Everybody,
+    /// That of the account itself.
+    Account,
 }
 
 /// Bytes with their digest.
@@ -42,22 +57,44 @@ pub struct Blob {
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
     /// Media type.
-    pub media_type: &'static str,
+    pub media_type: String,
     /// The bytes.
-    pub bytes: Bytes,
+    pub content: Content,
 }
 
 impl Blob {
-    fn new(media_type: &'static str, bytes: Vec<u8>) -> Self {
+    fn new(media_type: &str, bytes: Vec<u8>) -> Self {
         Self {
             digest: digest(&bytes),
-            media_type,
-            bytes: bytes.into(),
+            media_type: media_type.to_owned(),
+            content: bytes.into(),
+        }
+    }
+
+    /// A manifest of an archive, which has no more than the document.
+    fn of_manifest(manifest: Manifest) -> Self {
+        Self {
+            digest: manifest.digest,
+            media_type: manifest.media_type,
+            content: manifest.bytes.into(),
+        }
+    }
+
+    /// A configuration or a layer, which stays in its archive. Registries hand both out without saying what they are.
+    fn of_extent(file: &Arc<File>, extent: Extent) -> Self {
+        Self {
+            digest: extent.digest,
+            media_type: "application/octet-stream".to_owned(),
+            content: Content::Stored(FilePart {
+                file: Arc::clone(file),
+                offset: extent.offset,
+                length: extent.length,
+            }),
         }
     }
 
     fn descriptor(&self) -> Value {
-        json!({ "mediaType": self.media_type, "size": self.bytes.len(), "digest": self.digest })
+        json!({ "mediaType": self.media_type, "size": self.content.length(), "digest": self.digest })
     }
 }
 
@@ -101,9 +138,24 @@ impl RegistryImage {
         Ok(Self {
             repository: repository.to_owned(),
             tags,
-            manifest,
+            holder: Holder::Everybody,
+            manifests: vec![manifest],
             blobs,
         })
+    }
+
+    /// The image of an archive, in the account's own registry. What is not a document stays in the file.
+    #[must_use]
+    pub fn stored(repository: &str, tags: Vec<String>, archive: ImageArchive, file: File) -> Self {
+        let file = Arc::new(file);
+        let blobs = archive.blobs.into_iter();
+        Self {
+            repository: repository.to_owned(),
+            tags: Tags::Only(tags),
+            holder: Holder::Account,
+            manifests: archive.manifests.into_iter().map(Blob::of_manifest).collect(),
+            blobs: blobs.map(|extent| Blob::of_extent(&file, extent)).collect(),
+        }
     }
 
     /// The same image in another repository.
@@ -118,12 +170,17 @@ impl RegistryImage {
     /// The manifest that a tag or a digest leads to.
     #[must_use]
     pub fn manifest(&self, reference: &str) -> Option<&Blob> {
-        let found = match &self.tags {
-            _ if reference.starts_with("sha256:") => reference == self.manifest.digest,
+        if reference.starts_with("sha256:") {
+            return self
+                .manifests
+                .iter()
+                .find(|manifest| manifest.digest == reference);
+        }
+        let is_tag = match &self.tags {
             Tags::Any => true,
             Tags::Only(tags) => tags.iter().any(|tag| tag == reference),
         };
-        found.then_some(&self.manifest)
+        self.manifests.first().filter(|_| is_tag)
     }
 
     /// A blob of this image.
@@ -229,14 +286,17 @@ mod tests {
         let images = busybox_images(b"not really busybox").unwrap();
         let pause = &images[0];
         let manifest = pause.manifest("3.5").unwrap();
-        assert_eq!(pause.manifest(&manifest.digest).unwrap().bytes, manifest.bytes);
-        let manifest: Value = serde_json::from_slice(&manifest.bytes).unwrap();
+        assert_eq!(
+            pause.manifest(&manifest.digest).unwrap().content.here(),
+            manifest.content.here()
+        );
+        let manifest: Value = serde_json::from_slice(manifest.content.here()).unwrap();
         for digest in [&manifest["config"]["digest"], &manifest["layers"][0]["digest"]] {
             let digest = digest.as_str().unwrap();
-            assert_eq!(super::digest(&pause.blob(digest).unwrap().bytes), digest);
+            assert_eq!(super::digest(pause.blob(digest).unwrap().content.here()), digest);
         }
         let again = busybox_images(b"not really busybox").unwrap();
-        assert_eq!(again[0].manifest.digest, pause.manifest.digest);
+        assert_eq!(again[0].manifests[0].digest, pause.manifests[0].digest);
     }
 
     #[test]

@@ -28,6 +28,7 @@
 
 mod changes;
 pub mod clock;
+pub mod content;
 pub mod credentials;
 pub mod dns;
 mod error;
@@ -50,7 +51,7 @@ pub mod wire;
 mod world;
 
 pub use error::FakeAwsError;
-pub use images::{Blob, Layer, RegistryImage, Tags, busybox_images};
+pub use images::{Blob, Holder, Layer, RegistryImage, Tags, busybox_images};
 pub use listening::{Account, AccountDoors, Bound, FakeAws, Listening};
 pub use secret::Secret;
 pub use services::sts::CallerIdentity;

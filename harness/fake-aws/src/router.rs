@@ -7,7 +7,7 @@ use crate::exchange::{Answer, Request, ServiceError};
 use crate::services::{cloudformation, ec2, ecr, eks, imds, registry, sts};
 use crate::sigv4::signed;
 use crate::wire::{Shape, errors};
-use crate::world::{Instance, Target};
+use crate::world::{Instance, Target, World};
 
 /// A service's endpoint, as its host name tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,6 +167,19 @@ impl Route {
     #[must_use]
     pub fn of_host(request: &Request) -> Self {
         Endpoint::of_host(&request.host_name()).map_or(Self::Nowhere, Self::Service)
+    }
+
+    /// The same, where the account's own registry is asked by a loopback address: whoever is at one is no node.
+    #[must_use]
+    pub fn of(request: &Request, world: &World) -> Self {
+        match Self::of_host(request) {
+            Self::Nowhere if registry::is_asked_at_loopback(request) => Self::Service(Endpoint {
+                service: Service::Registry,
+                region: world.region.to_string(),
+                account: Some(world.account.to_string()),
+            }),
+            route => route,
+        }
     }
 
     /// The service, as the transcript has it. It has no word for a host of no service: the host name tells.

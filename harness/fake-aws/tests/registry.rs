@@ -1,14 +1,17 @@
-//! ECR and its registry: the password by the AWS CLI, the protocol by curl. containerd 1.6 and Docker 20.10 pull from it in the
-//! scenarios.
+//! ECR and its registry: the password by the AWS CLI, the protocol by curl. Docker's engine pulls from it in the tests of
+//! `nodejoin aws`, and a node's containerd in the scenarios.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod support;
 
-use nodejoin_core::fault::Service;
-use nodejoin_fake_aws::{World, busybox_images};
-use serde_json::Value;
+use nodejoin_core::architecture::Architecture;
+use nodejoin_core::aws::RepositoryPlan;
+use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::image_archive::ImageArchive;
+use nodejoin_fake_aws::{RegistryImage, World, busybox_images};
+use serde_json::{Value, json};
 use support::Fakes;
-use support::clients::{Aws, curl_host};
+use support::clients::{Aws, curl, curl_host};
 
 const HOST: &str = "https://602401143452.dkr.ecr.eu-west-1.amazonaws.com";
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
@@ -158,5 +161,163 @@ print(ecr.get_authorization_token(registryIds=["602401143452"])["authorizationDa
 "#;
     let expected = format!("AWS https://111122223333.dkr.ecr.eu-west-1.amazonaws.com 12\n{HOST}\n");
     assert_eq!(aws.python(program).await, expected);
+    fakes.end().await;
+}
+
+/// An image of one layer in an OCI layout, and the layer.
+fn layout() -> (std::fs::File, Vec<u8>) {
+    use sha2::{Digest as _, Sha256};
+    let mut archive = tar::Builder::new(tempfile::tempfile().unwrap());
+    let mut add = |name: Option<&str>, bytes: &[u8]| {
+        let digest = hex::encode(Sha256::digest(bytes));
+        let path = format!("blobs/sha256/{digest}");
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive
+            .append_data(&mut header, name.unwrap_or(&path), bytes)
+            .unwrap();
+        json!({ "digest": format!("sha256:{digest}"), "size": bytes.len() })
+    };
+    // Larger than what is read of a file at once.
+    let layer: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+    let here = std::env::consts::ARCH.parse::<Architecture>().unwrap().go();
+    let config = add(
+        None,
+        json!({ "os": "linux", "architecture": here })
+            .to_string()
+            .as_bytes(),
+    );
+    let manifest = json!({ "schemaVersion": 2, "config": config, "layers": [add(None, &layer)] });
+    let manifest = add(None, manifest.to_string().as_bytes());
+    add(
+        Some("index.json"),
+        json!({ "manifests": [manifest] }).to_string().as_bytes(),
+    );
+    (archive.into_inner().unwrap(), layer)
+}
+
+/// A world whose registry has `team/web:v1`, and a repository without an image.
+fn with_own_images(world: &mut World) {
+    let (file, _) = layout();
+    let here = std::env::consts::ARCH.parse().unwrap();
+    let archive = ImageArchive::read(&file, here).unwrap();
+    stocked(world);
+    world.images.push(RegistryImage::stored(
+        "team/web",
+        vec!["v1".into()],
+        archive,
+        file,
+    ));
+    for name in ["team/web", "team/empty"] {
+        world.aws.repositories.push(RepositoryPlan {
+            name: name.to_owned(),
+            images: Vec::new(),
+        });
+    }
+}
+
+const OWN: &str = "https://111122223333.dkr.ecr.eu-west-1.amazonaws.com";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn listed_images_are_in_the_accounts_own_registry_alone() {
+    let fakes = Fakes::start(with_own_images);
+    let aws = Aws::of(&fakes).await;
+    let user = format!("AWS:{}", password(&aws).await);
+    let get = async |url: String| curl_host(&fakes, &["-u", &user, &url]).await;
+
+    let manifest = get(format!("{OWN}/v2/team/web/manifests/v1")).await;
+    let media_type = "application/vnd.oci.image.manifest.v1+json";
+    assert_eq!(
+        (manifest.status, manifest.header("content-type")),
+        (200, Some(media_type))
+    );
+    let document: Value = serde_json::from_slice(&manifest.body).unwrap();
+    let blob = format!(
+        "{OWN}/v2/team/web/blobs/{}",
+        document["layers"][0]["digest"].as_str().unwrap()
+    );
+    assert_eq!(get(blob.clone()).await.body, layout().1);
+    let head = curl_host(&fakes, &["-u", &user, "--head", &blob]).await;
+    assert_eq!(head.header("content-length"), Some("800000"));
+    let tags = get(format!("{OWN}/v2/team/web/tags/list")).await;
+    assert_eq!(tags.text(), r#"{"name":"team/web","tags":["v1"]}"#);
+
+    let elsewhere = "https://111122223333.dkr.ecr.eu-west-2.amazonaws.com";
+    let table = [
+        (format!("{OWN}/v2/team/web/manifests/v2"), "MANIFEST_UNKNOWN"),
+        (format!("{OWN}/v2/team/empty/manifests/v1"), "MANIFEST_UNKNOWN"),
+        (format!("{OWN}/v2/team/none/manifests/v1"), "NAME_UNKNOWN"),
+        (format!("{HOST}/v2/team/web/manifests/v1"), "NAME_UNKNOWN"),
+        (format!("{elsewhere}/v2/team/web/manifests/v1"), "NAME_UNKNOWN"),
+    ];
+    for (url, code) in table {
+        let answer = get(url.clone()).await;
+        assert!(
+            answer.status == 404 && answer.text().contains(code),
+            "{url}: {}",
+            answer.text()
+        );
+    }
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_meet_what_stands_in_a_file() {
+    let cut = Fault {
+        service: Service::Registry,
+        operation: Some("blob".into()),
+        path: None,
+        after: 0,
+        times: None,
+        from_seconds: None,
+        until_seconds: None,
+        above_per_second: None,
+        effect: Effect::CutAfter(100_000),
+        may_fire: false,
+    };
+    let fakes = Fakes::start(|world| {
+        with_own_images(world);
+        world.faults = vec![cut];
+    });
+    let aws = Aws::of(&fakes).await;
+    let user = format!("AWS:{}", password(&aws).await);
+    let manifest = curl_host(&fakes, &["-u", &user, &format!("{OWN}/v2/team/web/manifests/v1")]).await;
+    let document: Value = serde_json::from_slice(&manifest.body).unwrap();
+    let digest = document["layers"][0]["digest"].as_str().unwrap();
+    let blob = curl_host(
+        &fakes,
+        &["-u", &user, &format!("{OWN}/v2/team/web/blobs/{digest}")],
+    )
+    .await;
+    // curl's word for a transfer that ended early.
+    assert_eq!((blob.exit, blob.body.len()), (18, 100_000));
+    fakes.end().await;
+}
+
+/// Docker's engine takes any registry at a loopback address, whatever its certificate: there is no host name to go by.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_own_registry_answers_by_a_loopback_address() {
+    let mut fakes = Fakes::start(with_own_images);
+    let aws = Aws::of(&fakes).await;
+    let user = format!("AWS:{}", password(&aws).await);
+    fakes.calls();
+    let at = format!("https://{}", fakes.listening.tls);
+    let challenge = curl(&["--insecure", &format!("{at}/v2/")]).await;
+    let realm = format!("Basic realm=\"{at}/\",service=\"ecr.amazonaws.com\"");
+    assert_eq!(
+        (challenge.status, challenge.header("www-authenticate")),
+        (401, Some(realm.as_str()))
+    );
+    let url = format!("{at}/v2/team/web/manifests/v1");
+    assert_eq!(curl(&["--insecure", "-u", &user, &url]).await.status, 200);
+    assert!(
+        fakes
+            .calls()
+            .iter()
+            .all(|call| call.known && call.service == Service::Registry)
+    );
+    let elsewhere = curl(&["--insecure", "-u", &user, &format!("{at}/clusters")]).await;
+    assert_eq!((elsewhere.status, fakes.calls()[0].known), (404, false));
     fakes.end().await;
 }

@@ -33,7 +33,13 @@ async fn serve(args: &Aws, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
         edge::complain("could not listen for signals", &error, None);
         ExitCode::Host
     })?;
+    // Only who lists an image of the engine's needs one.
+    let engine = match account::needs_engine(&plan) {
+        true => Some(edge::engine(factor).await?),
+        false => None,
+    };
     let ask = AccountAsk {
+        engine,
         kubernetes: args.kubernetes,
         metadata: args.metadata,
         services: args.services,

@@ -143,9 +143,18 @@ fn is_pinned(tree: &Tree, key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::architecture::Architecture;
     use crate::files::Memory;
+    use crate::image_archive::tests::saved;
     use crate::phase::Phase;
     use crate::plan::RoleMapping;
+
+    fn other_processor() -> Architecture {
+        match std::env::consts::ARCH {
+            "x86_64" => Architecture::Aarch64,
+            _ => Architecture::X86_64,
+        }
+    }
 
     fn plan(text: &str) -> Plan {
         match load_text(text) {
@@ -162,7 +171,8 @@ mod tests {
             .with(
                 "/s/refused/packed",
                 [&[0x1f, 0x8b][..], &[7; 16 * 1024][..]].concat(),
-            );
+            )
+            .with("/s/refused/other.tar", saved(other_processor().go()));
         load(Path::new("/s/refused/a.yaml"), Path::new("/s"), &files).map_err(|error| error.with_hints())
     }
 
@@ -329,6 +339,38 @@ mod tests {
         ),
         ("user_data: { parts: [] }", "there is no part"),
         ("user_data: ''", "the user data is empty"),
+        (
+            "aws: { repositories: [{ name: web, images: [{ archive: nope.tar }] }] }",
+            "a.yaml:2:56: `aws.repositories[0].images[0].archive`: there is no file `/s/refused/nope.tar`",
+        ),
+        (
+            "aws: { repositories: [{ name: web, images: [{ archive: data.sh }] }] }",
+            "a.yaml:2:56: `aws.repositories[0].images[0].archive`: `/s/refused/data.sh` holds no image that could be served: it is no tar archive",
+        ),
+        (
+            "aws: { repositories: [{ name: web, images: [{ archive: other.tar }] }] }",
+            "hint: build or pull the image with `--platform linux/",
+        ),
+        (
+            "aws: { repositories: [{ name: web, images: [{ tags: [a] }] }] }",
+            "a.yaml:2:45: `aws.repositories[0].images[0]`: it needs one of `archive` and `engine`",
+        ),
+        (
+            "aws: { repositories: [{ name: web, images: [{ tags: [a], engine: x }, { tags: [b, a], engine: z }] }] }",
+            "a.yaml:2:83: `aws.repositories[0].images[1].tags[1]`: the tag `a` is another image's",
+        ),
+        (
+            "aws: { repositories: [{ name: web, images: [{ tags: ['v 1'], engine: x }] }] }",
+            "`v 1` is not a tag",
+        ),
+        (
+            "aws: { repositories: [{ name: Web }] }",
+            "a.yaml:2:31: `aws.repositories[0].name`: `Web` is not a repository's name",
+        ),
+        (
+            "aws: { repositories: [{ name: web }, { name: web }] }",
+            "`aws.repositories[1].name`: `web` is listed twice",
+        ),
         ("cni: [", "a.yaml:2:6: scenario: it is not YAML"),
         ("name: twice", "a.yaml:2:1: scenario: it is not YAML"),
     ];

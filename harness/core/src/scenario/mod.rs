@@ -4,6 +4,7 @@ mod account;
 mod discover;
 mod file;
 mod load;
+mod repositories;
 mod resolve;
 mod rules;
 mod siblings;

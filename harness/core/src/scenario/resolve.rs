@@ -9,7 +9,7 @@ use super::file::{
     Scenario, StatusFile,
 };
 use super::unique::Unique;
-use super::{siblings, user_data};
+use super::{repositories, siblings, user_data};
 use crate::access_entry::AccessEntry;
 use crate::aws::AuthenticationMode;
 use crate::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
@@ -62,6 +62,7 @@ pub(super) fn resolve(
             _ => Vec::new(),
         },
     };
+    let (aws, images) = repositories::found(&scenario.aws, path, files, report);
     let mut plan = Plan {
         name: scenario.name.clone(),
         file: path.display().to_string(),
@@ -84,7 +85,7 @@ pub(super) fn resolve(
         role,
         cluster,
         user_data: None,
-        aws: scenario.aws.clone(),
+        aws,
         faults: scenario.faults.clone(),
         cni: scenario.cni,
         pod: scenario.pod.as_ref().map(|pod| PodPlan {
@@ -92,7 +93,10 @@ pub(super) fn resolve(
         }),
         expect: expectations(scenario),
         limits: scenario.limits.clone(),
-        sources: Sources::default(),
+        sources: Sources {
+            images,
+            ..Sources::default()
+        },
         id,
     };
     if let Some((user_data, scripts)) =

@@ -8,6 +8,8 @@ use nodejoin_core::change::Refused;
 use nodejoin_core::user_data::UserDataError;
 use nodejoin_fake_aws::FakeAwsError;
 
+use crate::error::EngineError;
+
 /// An account could not be served, or not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
@@ -17,6 +19,9 @@ pub enum AccountError {
     /// The webhook could not be started.
     #[error("the token webhook could not be started")]
     Webhook(#[from] ClusterError),
+    /// An image that the account lists cannot be had.
+    #[error(transparent)]
+    Image(Box<EngineError>),
     /// The user data could not be filled in.
     #[error("the user data could not be filled in")]
     UserData(#[from] UserDataError),
@@ -68,6 +73,7 @@ impl AccountError {
                 "give `--webhook` another address than {address}; port 0 is a free one"
             )),
             Self::Webhook(error) => error.hint().map(str::to_owned),
+            Self::Image(error) => error.hint(),
             Self::UserData(error) => Some(error.hint()),
             Self::Taken { .. } => Some("give this one a folder of its own with `--folder`".to_owned()),
             Self::Write { .. } => Some("give another folder with `--folder`".to_owned()),

@@ -20,6 +20,7 @@ mod folder;
 mod log;
 mod served;
 
+pub use crate::registry::needs_engine;
 pub use control::ask;
 pub use error::AccountError;
 pub use folder::Told;

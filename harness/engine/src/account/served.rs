@@ -11,7 +11,8 @@ use nodejoin_core::plan::{Plan, RoleMapping};
 use nodejoin_core::scenario::aws_auth_rows;
 use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_core::user_data;
-use nodejoin_fake_aws::{Account, AccountDoors, AwsEvent, FakeAws, World};
+use nodejoin_docker::Engine;
+use nodejoin_fake_aws::{Account, AccountDoors, AwsEvent, FakeAws, RegistryImage, World};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,12 +22,14 @@ use super::error::AccountError;
 use super::folder::{Folder, Told};
 use super::log::{self, LogTo};
 use crate::harness::new_run_id;
-use crate::tenancy;
+use crate::{registry, tenancy};
 
 /// What is to be served, and where.
 pub struct AccountAsk {
     /// The account, of a scenario or of an account file.
     pub plan: Plan,
+    /// The container engine, where the account lists images of one.
+    pub engine: Option<Engine>,
     /// The version that DescribeCluster tells.
     pub kubernetes: Minor,
     /// Where the metadata service answers; port 0 is a free one.
@@ -67,6 +70,9 @@ impl Served {
     /// # Errors
     /// Where a port or the folder cannot be had; nothing is left of it then.
     pub async fn start(ask: AccountAsk) -> Result<Self, AccountError> {
+        let images = registry::listed(&ask.plan, ask.engine.as_ref())
+            .await
+            .map_err(|error| AccountError::Image(Box::new(error)))?;
         let (to_aws, aws) = mpsc::unbounded_channel();
         let (to_cluster, cluster) = mpsc::unbounded_channel();
         let run = new_run_id();
@@ -77,7 +83,7 @@ impl Served {
             metadata: ask.metadata,
             services: ask.services,
         };
-        let account = FakeAws::serve_account(&run, doors, world(&ask, to_aws)?, ask.time_factor)?;
+        let account = FakeAws::serve_account(&run, doors, world(&ask, images, to_aws)?, ask.time_factor)?;
         // Every client of the identity document asks for signatures; their keys take a moment to make.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
         let reviews = match ask.webhook {
@@ -151,7 +157,11 @@ impl Shared {
 }
 
 /// The world of a plan. Its cluster's authority is made up: there is no cluster behind it.
-fn world(ask: &AccountAsk, events: mpsc::UnboundedSender<AwsEvent>) -> Result<World, AccountError> {
+fn world(
+    ask: &AccountAsk,
+    images: Vec<RegistryImage>,
+    events: mpsc::UnboundedSender<AwsEvent>,
+) -> Result<World, AccountError> {
     let plan = &ask.plan;
     let authority = pki::Authority::new("kubernetes")?.pem().to_owned();
     let values = tenancy::values(plan, &authority);
@@ -161,6 +171,7 @@ fn world(ask: &AccountAsk, events: mpsc::UnboundedSender<AwsEvent>) -> Result<Wo
         kubernetes_version: ask.kubernetes.to_string(),
         certificate_authority: authority,
         user_data: user_data.transpose()?,
+        images,
         ..World::of(plan, events)
     })
 }

@@ -102,7 +102,7 @@ impl Call {
     async fn run(self, too_large: bool, worlds: &Worlds) -> Result<Response<AnswerBody>, Dropped> {
         let route = match self.port {
             Port::Metadata => Route::Metadata,
-            Port::Services => Route::of_host(&self.request),
+            Port::Services => Route::of(&self.request, &self.shared.lock().world),
         };
         let target = route.identify(&self.request);
         let met = self.meet(&target);
@@ -128,7 +128,7 @@ impl Call {
         self.tell(&route, &target, fault, Some(&answer));
         self.set_hops(&answer);
         let body = match effect {
-            Some(Effect::CutAfter(length)) => AnswerBody::cut_after(&answer.body, length),
+            Some(Effect::CutAfter(length)) => AnswerBody::cut_after(answer.body.clone(), length),
             _ => AnswerBody::whole(answer.body.clone()),
         };
         Ok(respond(&answer, body))

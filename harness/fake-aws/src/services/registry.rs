@@ -9,7 +9,11 @@
 //! | `GET /v2/NAME/tags/list` | Basic | the tags |
 //! | anything else | Basic | 405 `UNSUPPORTED` |
 //!
-//! The same repositories stand under every account's name: the pause image comes from an account of EKS' own.
+//! The images that nodes need stand under every account's name: the pause image comes from an account of EKS' own. Those that the
+//! scenario lists are in the account's own registry alone. That one answers by a loopback address, too, which Docker's engine takes
+//! for a registry whose certificate need not be known.
+
+use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -23,7 +27,7 @@ use crate::clock::{Moment, Twist};
 use crate::credentials::{Principal, Purpose};
 use crate::exchange::{Answer, Request, ServiceError};
 use crate::iam::Caller;
-use crate::images::{Blob, RegistryImage, Tags};
+use crate::images::{Blob, Holder, RegistryImage, Tags};
 use crate::router::Endpoint;
 use crate::secret::Secret;
 use crate::world::{Instance, Target};
@@ -59,6 +63,18 @@ impl<'a> Ask<'a> {
             None => Self::Other,
         }
     }
+}
+
+/// Whether a request is one to the registry, under a loopback address in place of a name.
+#[must_use]
+pub fn is_asked_at_loopback(request: &Request) -> bool {
+    let host = request.host_name();
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    is_here && (request.path == "/v2" || request.path.starts_with("/v2/"))
 }
 
 /// What a request asks for; its subject is the repository with its tag or digest.
@@ -166,16 +182,22 @@ fn repository<'a>(
     endpoint: &Endpoint,
     name: &str,
 ) -> Result<Vec<&'a RegistryImage>, ServiceError> {
-    let images: Vec<&RegistryImage> = instance
-        .world
-        .images
-        .iter()
-        .filter(|image| image.repository == name)
+    let (world, account) = (&instance.world, endpoint.account.as_deref().unwrap_or_default());
+    let is_own = account == world.account.as_str() && endpoint.region == world.region.as_str();
+    let is_listed = is_own && world.aws.repositories.iter().any(|listed| listed.name == name);
+    let holder = if is_listed {
+        Holder::Account
+    } else {
+        Holder::Everybody
+    };
+    let images = world.images.iter();
+    let images: Vec<&RegistryImage> = images
+        .filter(|image| image.repository == name && image.holder == holder)
         .collect();
-    if !images.is_empty() {
+    // A repository may be there without any image.
+    if is_listed || !images.is_empty() {
         return Ok(images);
     }
-    let account = endpoint.account.as_deref().unwrap_or_default();
     let message =
         format!("The repository with name '{name}' does not exist in the registry with id '{account}'");
     Err(ServiceError::new(404, "NAME_UNKNOWN", message))
@@ -201,7 +223,7 @@ fn manifest(
     permit(instance, endpoint, "ecr:BatchGetImage", name)?;
     let images = repository(instance, endpoint, name)?;
     match images.iter().find_map(|image| image.manifest(reference)) {
-        Some(manifest) => Ok(content(manifest, manifest.media_type)),
+        Some(manifest) => Ok(content(manifest, &manifest.media_type)),
         None => Err(ServiceError::new(
             404,
             "MANIFEST_UNKNOWN",
@@ -220,7 +242,8 @@ fn blob(instance: &Instance, endpoint: &Endpoint, name: &str, digest: &str) -> R
 }
 
 fn content(blob: &Blob, media_type: &str) -> Answer {
-    Answer::new(200, media_type, blob.bytes.clone()).with_header("docker-content-digest", blob.digest.clone())
+    Answer::new(200, media_type, blob.content.clone())
+        .with_header("docker-content-digest", blob.digest.clone())
 }
 
 fn tag_list(images: &[&RegistryImage], name: &str) -> Answer {

@@ -103,7 +103,7 @@ mod tests {
             null_members: &["clusterName"],
             ..ServiceError::new(404, "NotThere", "No <such> thing")
         };
-        String::from_utf8(answer(shape, error, as_json).body.to_vec()).unwrap()
+        String::from_utf8(answer(shape, error, as_json).body.here().to_vec()).unwrap()
     }
 
     #[test]

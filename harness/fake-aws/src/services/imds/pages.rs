@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn error_pages_have_the_length_of_real_ones() {
         for (status, length) in [(404, 339), (401, 345), (400, 343), (403, 339), (503, 359)] {
-            assert_eq!(error(status).body.len(), length, "{status}");
+            assert_eq!(error(status).body.length(), length, "{status}");
         }
     }
 }

@@ -1,0 +1,192 @@
+//! Images of the user's own in the account's registry: pulled by Docker's engine from `nodejoin aws`, and run by a node.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+#[path = "support/account.rs"]
+mod account;
+#[path = "../../fake-aws/tests/support/venv.rs"]
+mod venv;
+
+use std::path::Path;
+use std::process::Command;
+
+use account::{Served, both, nodejoin};
+use tempfile::TempDir;
+
+/// An image of the engine's that ends with this.
+struct Image {
+    name: String,
+    id: String,
+}
+
+impl Image {
+    /// An image that answers on port 8080 with this text.
+    fn build(name: &str, text: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let name = format!("nodejoin-test/{name}-{}:1", std::process::id());
+        let container = Container::of_node_image();
+        let program = format!("{}:/bin/busybox", container.0);
+        docker(&["cp", &program, "busybox"], folder.path());
+        std::fs::write(folder.path().join("index.html"), text).unwrap();
+        let dockerfile = "FROM scratch\nLABEL nodejoin.test=own-images\nCOPY busybox /bin/busybox\nCOPY index.html /www/\n\
+            CMD [\"/bin/busybox\", \"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]\n";
+        std::fs::write(folder.path().join("Dockerfile"), dockerfile).unwrap();
+        docker(&["build", "--quiet", "--tag", &name, "."], folder.path());
+        let id = docker(&["inspect", "--format", "{{.Id}}", &name], folder.path());
+        Self { name, id }
+    }
+
+    fn remove(&self) {
+        let _ = Command::new("docker").args(["rmi", "--force", &self.id]).output();
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// A container that never starts: a file is taken out of its image.
+struct Container(String);
+
+impl Container {
+    fn of_node_image() -> Self {
+        let here = Path::new(".");
+        let images = docker(
+            &["images", "--format", "{{.Repository}}:{{.Tag}}", "nodejoin/al2"],
+            here,
+        );
+        let image = images
+            .lines()
+            .next()
+            .expect("`nodejoin images build` makes one")
+            .to_owned();
+        Self(docker(
+            &["create", "--label", "nodejoin.test=own-images", &image, "true"],
+            here,
+        ))
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        docker(&["rm", &self.0], Path::new("."));
+    }
+}
+
+fn docker(arguments: &[&str], folder: &Path) -> String {
+    // The builder that every engine has.
+    let mut command = Command::new("docker");
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("DOCKER_BUILDKIT", "0");
+    let output = command.output().expect("these tests need docker on PATH");
+    assert!(output.status.success(), "{arguments:?}: {}", both(&output));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn account(of_engine: &str) -> String {
+    format!(
+        "\
+instance: {{ role: demo-role }}
+aws:
+  repositories:
+    - {{ name: team/saved, images: [{{ tags: [v1, latest], archive: saved.tar }}] }}
+    - {{ name: team/built, images: [{{ tags: [v2], engine: '{of_engine}' }}] }}
+"
+    )
+}
+
+#[test]
+fn docker_s_engine_logs_in_and_pulls_what_the_account_lists() {
+    let home = TempDir::new().unwrap();
+    let (saved, built) = (Image::build("saved", "saved"), Image::build("built", "built"));
+    docker(&["save", "--output", "saved.tar", &saved.name], home.path());
+    let served = Served::at(home.path(), &account(&built.name), &[]);
+    // What it pulls must come from the registry, and not from what it has.
+    saved.remove();
+    built.remove();
+    let registry = format!("127.0.0.1:{}", served.port(1));
+    let pull = |image: &str| format!("docker pull --quiet {registry}/{image}");
+
+    // The engine tries clear text after a refusal, and tells of that alone: who refused it stands in the log.
+    served.failing_cli(&pull("team/saved:v1"));
+    served.said("UNAUTHORIZED");
+    let refused = served.failing_cli(&format!(
+        "docker login --username AWS --password wrong {registry}"
+    ));
+    assert!(refused.contains("401"), "{refused}");
+    let login =
+        format!("aws ecr get-login-password | docker login --username AWS --password-stdin {registry}");
+    assert!(served.cli(&login).contains("Login Succeeded"));
+    for (image, wanted) in [
+        ("team/saved:v1", &saved),
+        ("team/saved", &saved),
+        ("team/built:v2", &built),
+    ] {
+        served.cli(&pull(image));
+        let id = served.cli(&format!(
+            "docker inspect --format '{{{{.Id}}}}' {registry}/{image}"
+        ));
+        assert_eq!(id, wanted.id, "{image}");
+        wanted.remove();
+    }
+    let refused = served.failing_cli(&pull("team/saved:v3"));
+    assert!(
+        refused.contains("manifest") && refused.contains("not found"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_node_pulls_both_and_a_pod_of_one_answers() {
+    let home = TempDir::new().unwrap();
+    let (saved, built) = (Image::build("pod", "saved"), Image::build("pulled", "built"));
+    docker(&["save", "--output", "saved.tar", &saved.name], home.path());
+    let scenario = format!(
+        "\
+name: a pod of an image of one's own answers
+{}user_data: |
+  #!/bin/bash
+  set -o errexit
+  /etc/eks/bootstrap.sh {{{{ cluster.name }}}} --container-runtime containerd
+  password=$(aws ecr get-login-password --region {{{{ instance.region }}}})
+  registry={{{{ account.id }}}}.dkr.ecr.{{{{ instance.region }}}}.amazonaws.com
+  crictl pull --creds \"AWS:$password\" $registry/team/saved:v1
+  crictl pull --creds \"AWS:$password\" $registry/team/built:v2
+  ctr --namespace k8s.io images ls --quiet > /etc/images
+pod: {{ image: 'team/saved:v1' }}
+expect:
+  phase: ready
+  pod: {{ answers: true }}
+  files:
+    /etc/images: {{ contains: ['dkr.ecr.eu-west-1.amazonaws.com/team/built:v2'] }}
+",
+        account(&built.name)
+    );
+    std::fs::write(home.path().join("own.yaml"), scenario).unwrap();
+    let output = nodejoin(&["run", "own.yaml"])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+}
+
+#[test]
+fn an_image_that_the_engine_has_not_is_told_with_its_place() {
+    let home = TempDir::new().unwrap();
+    let text = "aws:\n  repositories:\n    - name: team/web\n      images: [{ tags: [v1], engine: 'nodejoin-test/nowhere:1' }]\n";
+    std::fs::write(home.path().join("account.yaml"), text).unwrap();
+    let output = nodejoin(&["aws", "account.yaml"])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    let place = "account.yaml:4:38: `aws.repositories[0].images[0].engine`: the container engine has no image `nodejoin-test/nowhere:1`";
+    assert!(
+        said.contains(place) && said.contains("docker pull nodejoin-test/nowhere:1"),
+        "{said}"
+    );
+}

@@ -1,0 +1,168 @@
+//! A tar archive whose files are found by their names.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{Extent, NotAnImage, named};
+
+/// Documents of an image are small: registries take none beyond this, either.
+const LARGEST_DOCUMENT: u64 = 4 * 1024 * 1024;
+/// A link may lead to a link; what goes on longer leads in a circle.
+const LONGEST_CHAIN: usize = 8;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 2] = [0x28, 0xb5];
+const XZ: [u8; 2] = [0xfd, b'7'];
+
+/// An archive and where its files stand in it.
+pub(super) struct Pack<R> {
+    archive: R,
+    files: BTreeMap<String, File>,
+}
+
+#[derive(Debug, Clone)]
+enum File {
+    At {
+        offset: u64,
+        length: u64,
+    },
+    /// `docker save` writes a layer that it has written before as a link.
+    Link(String),
+}
+
+impl<R: Read + Seek> Pack<R> {
+    pub(super) fn open(mut archive: R) -> Result<Self, NotAnImage> {
+        let begin = peek(&mut archive, 0)?;
+        for (magic, program) in [(GZIP, "gzip"), (ZSTD, "zstd"), (XZ, "xz")] {
+            if begin == magic {
+                return Err(NotAnImage::Compressed(program));
+            }
+        }
+        let end = archive.seek(SeekFrom::End(0))?;
+        archive.seek(SeekFrom::Start(0))?;
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(&mut archive).entries_with_seek()? {
+            let entry = entry?;
+            let name = plain(&entry.path()?.to_string_lossy());
+            let file = match (entry.header().entry_type(), entry.link_name()?) {
+                (tar::EntryType::Regular | tar::EntryType::Continuous, _) => {
+                    let (offset, length) = (entry.raw_file_position(), entry.size());
+                    if offset.saturating_add(length) > end {
+                        return Err(NotAnImage::Broken(format!("it ends in the middle of `{name}`")));
+                    }
+                    File::At { offset, length }
+                }
+                (tar::EntryType::Symlink, Some(to)) => File::Link(beside(&name, &to.to_string_lossy())),
+                (tar::EntryType::Link, Some(to)) => File::Link(plain(&to.to_string_lossy())),
+                _ => continue,
+            };
+            files.insert(name, file);
+        }
+        Ok(Self { archive, files })
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.place(name).is_some()
+    }
+
+    /// Where a file stands, and its length.
+    pub(super) fn place(&self, name: &str) -> Option<(u64, u64)> {
+        let mut name = plain(name);
+        for _ in 0..LONGEST_CHAIN {
+            match self.files.get(&name)? {
+                File::At { offset, length } => return Some((*offset, *length)),
+                File::Link(to) => name.clone_from(to),
+            }
+        }
+        None
+    }
+
+    /// A file's bytes.
+    pub(super) fn bytes(&mut self, name: &str) -> Result<Vec<u8>, NotAnImage> {
+        let (offset, length) = self.wanted(name)?;
+        if length > LARGEST_DOCUMENT {
+            return Err(NotAnImage::Broken(format!("`{name}` in it has {length} bytes")));
+        }
+        let mut bytes = Vec::new();
+        self.at(offset, length)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A file that is JSON.
+    pub(super) fn json(&mut self, name: &str) -> Result<Value, NotAnImage> {
+        json(name, &self.bytes(name)?)
+    }
+
+    /// A file as a blob of this digest.
+    pub(super) fn extent(&self, name: &str, digest: &str) -> Result<Extent, NotAnImage> {
+        let (offset, length) = self.wanted(name)?;
+        Ok(Extent {
+            digest: digest.to_owned(),
+            offset,
+            length,
+        })
+    }
+
+    pub(super) fn is_gzip(&mut self, name: &str) -> Result<bool, NotAnImage> {
+        let (offset, _) = self.wanted(name)?;
+        Ok(peek(&mut self.archive, offset)? == GZIP)
+    }
+
+    /// The digest of a file of any size.
+    pub(super) fn digest(&mut self, name: &str) -> Result<String, NotAnImage> {
+        let (offset, length) = self.wanted(name)?;
+        let mut file = self.at(offset, length)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(named(&hash.finalize())),
+                read => hash.update(&buffer[..read]),
+            }
+        }
+    }
+
+    fn wanted(&self, name: &str) -> Result<(u64, u64), NotAnImage> {
+        self.place(name)
+            .ok_or_else(|| NotAnImage::Broken(format!("`{name}` is not in it")))
+    }
+
+    fn at(&mut self, offset: u64, length: u64) -> Result<impl Read + '_, NotAnImage> {
+        self.archive.seek(SeekFrom::Start(offset))?;
+        Ok((&mut self.archive).take(length))
+    }
+}
+
+pub(super) fn json(name: &str, bytes: &[u8]) -> Result<Value, NotAnImage> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| NotAnImage::Broken(format!("`{name}` in it is not JSON: {error}")))
+}
+
+/// The two bytes at a place; zeros where there are none.
+fn peek(archive: &mut (impl Read + Seek), offset: u64) -> Result<[u8; 2], NotAnImage> {
+    archive.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    archive.take(2).read_to_end(&mut bytes)?;
+    Ok(bytes.try_into().unwrap_or_default())
+}
+
+/// A path without relative parts.
+fn plain(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            other => parts.push(other),
+        }
+    }
+    parts.join("/")
+}
+
+/// What a symbolic link at `name` leads to.
+fn beside(name: &str, target: &str) -> String {
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    plain(&format!("{folder}/{target}"))
+}

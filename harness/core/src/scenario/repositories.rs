@@ -1,0 +1,176 @@
+//! The repositories of a scenario's image registry: names and tags that ECR takes, and archives that hold what they should.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::architecture::Architecture;
+use crate::aws::{AwsPlan, RepositoryPlan, StoredImage};
+use crate::files::Files;
+use crate::image_archive::ImageArchive;
+use crate::problem::Place;
+use crate::report::{Report, steps};
+
+/// What the account holds, with the archives of its images where they are, and where each image is named. `path` is the file that
+/// lists them.
+pub(super) fn found(
+    aws: &AwsPlan,
+    path: &Path,
+    files: &dyn Files,
+    report: &mut Report<'_>,
+) -> (AwsPlan, BTreeMap<String, Place>) {
+    let mut aws = aws.clone();
+    let mut names = BTreeSet::new();
+    let mut reader = Reader {
+        path,
+        files,
+        report,
+        places: BTreeMap::new(),
+    };
+    for (index, repository) in aws.repositories.iter_mut().enumerate() {
+        let key = format!("aws.repositories[{index}]");
+        if !names.insert(repository.name.clone()) {
+            let what = format!("`{}` is listed twice", repository.name);
+            let hint = "list all of its images in one place";
+            reader.report.add(&format!("{key}.name"), what, "", hint);
+        }
+        reader.repository(repository, &key);
+    }
+    (aws, reader.places)
+}
+
+struct Reader<'a, 'r, 't> {
+    path: &'a Path,
+    files: &'a dyn Files,
+    report: &'r mut Report<'t>,
+    places: BTreeMap<String, Place>,
+}
+
+impl Reader<'_, '_, '_> {
+    fn repository(&mut self, repository: &mut RepositoryPlan, key: &str) {
+        if !is_name(&repository.name) {
+            let what = format!("`{}` is not a repository's name", repository.name);
+            let why =
+                "ECR takes 2 to 256 lower-case letters and digits, with single `.`, `_`, `-` and `/` between";
+            self.report
+                .add(&format!("{key}.name"), what, why, "write it like `team/web`");
+        }
+        let mut tags = BTreeSet::new();
+        for (index, image) in repository.images.iter_mut().enumerate() {
+            let key = format!("{key}.images[{index}]");
+            for (place, tag) in image.tags.iter().enumerate() {
+                self.tag(tag, tags.insert(tag.clone()), &format!("{key}.tags[{place}]"));
+            }
+            self.image(image, &key);
+        }
+    }
+
+    fn tag(&mut self, tag: &str, is_new: bool, key: &str) {
+        if !is_tag(tag) {
+            let why =
+                "a tag has up to 128 letters, digits, `_`, `.` and `-`, and begins with none of the last two";
+            self.report
+                .add(key, format!("`{tag}` is not a tag"), why, "write it like `v1.2`");
+        } else if !is_new {
+            let hint = "a tag leads to one image: leave it out at one of them";
+            self.report
+                .add(key, format!("the tag `{tag}` is another image's"), "", hint);
+        }
+    }
+
+    fn image(&mut self, image: &mut StoredImage, key: &str) {
+        match (&mut image.archive, &image.engine) {
+            (Some(archive), None) => {
+                let path = self.path.parent().unwrap_or(Path::new("")).join(&*archive);
+                let key = format!("{key}.archive");
+                self.archive(&path, &key);
+                self.remember(key);
+                *archive = path.display().to_string();
+            }
+            // Only the engine knows what it has, and it is asked when something is started.
+            (None, Some(_)) => self.remember(format!("{key}.engine")),
+            _ => self.report.add(
+                key,
+                "it needs one of `archive` and `engine`",
+                "and not the other",
+                "",
+            ),
+        }
+    }
+
+    fn remember(&mut self, key: String) {
+        let place = self.report.place_of(&steps(&key));
+        self.places.insert(key, place);
+    }
+
+    fn archive(&mut self, path: &Path, key: &str) {
+        let archive = match self.files.open(path) {
+            Ok(archive) if !self.files.is_folder(path) => archive,
+            Ok(_) => {
+                let hint = "pack an OCI image layout, such as by `tar --create --file image.tar --directory FOLDER .`";
+                let what = format!("`{}` is a folder", path.display());
+                return self.report.add(key, what, "", hint);
+            }
+            Err(error) => {
+                let what = format!("there is no file `{}`", path.display());
+                let hint = "the path is relative to this file's own folder; `docker save --output FILE IMAGE` writes one";
+                return self.report.add(key, what, error.to_string(), hint);
+            }
+        };
+        // Nodes run on this machine, whatever their instance type says.
+        let Ok(here) = std::env::consts::ARCH.parse::<Architecture>() else {
+            return;
+        };
+        if let Err(error) = ImageArchive::read(archive, here) {
+            let what = format!("`{}` holds no image that could be served", path.display());
+            self.report.add(key, what, error.to_string(), error.hint());
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (2..=256).contains(&name.len()) && name.split('/').all(is_part)
+}
+
+/// Letters and digits, with one separator between at a time.
+fn is_part(part: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    part.split(['.', '_', '-'])
+        .all(|word| !word.is_empty() && word.chars().all(is_plain))
+}
+
+fn is_tag(tag: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (1..=128).contains(&tag.len())
+        && tag.starts_with(is_word)
+        && tag.chars().all(|c| is_word(c) || c == '.' || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_tags_are_those_that_ecr_takes() {
+        for (name, is_one) in [
+            ("web", true),
+            ("team/web-1.2_x", true),
+            ("a", false),
+            ("Team/web", false),
+            ("team//web", false),
+            ("team/web-", false),
+            ("a..b", false),
+            ("team/web:v1", false),
+        ] {
+            assert_eq!(is_name(name), is_one, "{name}");
+        }
+        for (tag, is_one) in [
+            ("v1.2-x", true),
+            ("_a", true),
+            ("-a", false),
+            ("", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(is_tag(tag), is_one, "{tag}");
+        }
+    }
+}
