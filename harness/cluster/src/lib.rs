@@ -42,6 +42,8 @@ mod controllers;
 mod error;
 mod flags;
 mod foreign;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod identity;
 mod kubeadm;
 mod mapping;

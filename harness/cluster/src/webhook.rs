@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -35,6 +35,12 @@ use crate::audit::{AuditLog, EventList};
 use crate::authenticator::{Authenticator, Decision};
 use crate::calls::Calls;
 use crate::pki::{Authority, Identity};
+
+/// A token has at most 4 KiB; the authenticator itself says so of longer ones.
+const LARGEST_REVIEW: usize = 1024 * 1024;
+/// The API server sends up to 400 events at once, each with two objects that etcd takes up to 1.5 MiB of, and hardly ever one
+/// thousandth of that.
+const LARGEST_EVENTS: usize = 256 * 1024 * 1024;
 
 /// The webhooks' socket, bound and not yet served: the API server's files need its address.
 pub(crate) struct Bound {
@@ -131,7 +137,7 @@ impl Handlers {
     }
 
     async fn authenticate(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let Some(review) = body::<TokenReview>(request).await else {
+        let Some(review) = body::<TokenReview>(request, LARGEST_REVIEW).await else {
             return text(
                 StatusCode::BAD_REQUEST,
                 "expected a request body to be a TokenReview",
@@ -155,7 +161,7 @@ impl Handlers {
     }
 
     async fn audit(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        match (body::<EventList>(request).await, &self.audit) {
+        match (body::<EventList>(request, LARGEST_EVENTS).await, &self.audit) {
             (Some(events), Some(audit)) => {
                 events.uris().for_each(|uri| self.calls.note_request(uri));
                 audit.take(events);
@@ -166,11 +172,26 @@ impl Handlers {
     }
 }
 
-async fn body<T: for<'de> Deserialize<'de>>(request: Request<Incoming>) -> Option<T> {
-    let bytes = request.into_body().collect().await.ok()?.to_bytes();
-    serde_json::from_slice(&bytes)
+/// Whoever sends more than `most` bytes is refused before they are kept.
+async fn body<T: for<'de> Deserialize<'de>>(request: Request<Incoming>, most: usize) -> Option<T> {
+    let collected = Limited::new(request.into_body(), most).collect().await;
+    let bytes = collected
+        .inspect_err(|error| tracing::warn!(%error, "unreadable webhook body"))
+        .ok()?
+        .to_bytes();
+    read(&bytes)
+}
+
+fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes)
         .inspect_err(|error| tracing::warn!(%error, "unreadable webhook body"))
         .ok()
+}
+
+/// Reads the body of a review as the webhook does.
+#[cfg(fuzzing)]
+pub(crate) fn token_of(body: &[u8]) -> Option<String> {
+    read::<TokenReview>(body).map(|review| review.spec.token)
 }
 
 fn json_response(code: StatusCode, value: &Value) -> Response<Full<Bytes>> {
