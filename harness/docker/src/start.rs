@@ -18,6 +18,8 @@ use crate::run::{Run, RunNetwork, Started};
 
 /// How many lines of a container that did not start stand in the error.
 const LAST_LINES: &str = "20";
+/// How long an engine may take to make and start a container.
+const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a container that was told to end may take.
 const END_LIMIT: Duration = Duration::from_secs(60);
 /// How long an engine may take to say which API it speaks.
@@ -27,7 +29,8 @@ impl Run {
     /// Starts a container on a network of the run. Its name is recorded before the container is made, so a start that fails or
     /// whose future is dropped leaves nothing; it gets the run's labels, and so do its anonymous volumes. No port is published.
     ///
-    /// The request's own host-config modifier runs first; do not give the request a network or a name.
+    /// The request's own host-config modifier runs first; do not give the request a network or a name. Its startup timeout, 60 s where it
+    /// has none, is multiplied by the engine's time factor.
     ///
     /// # Errors
     /// When the image is not there (none is pulled), or the container does not start; then its last lines are in the error and
@@ -180,10 +183,13 @@ impl Run {
         let theirs = request.host_config_modifier().cloned();
         let volume_labels = self.labels("volume");
         let version = self.engine().api_version();
-        let negotiation = self.engine().time_factor().limit(NEGOTIATION);
+        let factor = self.engine().time_factor();
+        let negotiation = factor.limit(NEGOTIATION);
+        let limit = factor.limit(request.startup_timeout().unwrap_or(START_LIMIT));
         let network = network.name.clone();
         request
             .with_container_name(name)
+            .with_startup_timeout(limit)
             .with_labels(self.labels(role))
             .with_host_config_modifier(move |host| {
                 if let Some(theirs) = &theirs {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use common::{engine, objects, run_id, shell_image};
 use futures::StreamExt as _;
-use nodejoin_docker::{DockerError, Engine, Run};
+use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_docker::{DockerError, Engine, ImageSettings, Run};
+use testcontainers::core::WaitFor;
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
 
 async fn sleeper(engine: &Engine) -> ContainerRequest<GenericImage> {
@@ -73,6 +75,24 @@ async fn a_container_is_on_its_network_and_everything_goes() {
         run.network("late", true).await,
         Err(DockerError::Ending { .. })
     ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_machine_is_given_longer_to_start_a_container() {
+    let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+    let slow: TimeFactor = "60".parse().unwrap();
+    let engine = Engine::connect_with(&settings.cache, slow).await.unwrap();
+    let run = Run::begin(engine.clone(), run_id());
+    let network = run.network("isolated", true).await.unwrap();
+    let (name, tag) = shell_image(&engine).await;
+    let request = GenericImage::new(name, tag)
+        .with_wait_for(WaitFor::message_on_stdout("up"))
+        .with_entrypoint("/bin/sh")
+        .with_cmd(["-c", "sleep 3; echo up; exec sleep 600"])
+        .with_startup_timeout(Duration::from_secs(1));
+    let started = run.start("node", "slow", &network, request).await;
+    assert!(run.tear_down().await.is_clean());
+    assert!(started.is_ok(), "{:?}", started.err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
