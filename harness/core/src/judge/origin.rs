@@ -6,7 +6,7 @@ use super::join::audits;
 use super::node::taint_texts;
 use super::{check, list};
 use crate::expect::{AuditExpect, NodeExpect};
-use crate::observation::{Audit, Observation};
+use crate::observation::{Audit, Observation, What};
 use crate::verdict::Check;
 
 /// Who set what: told at the end, when the kubelet's arguments are known.
@@ -32,14 +32,30 @@ fn told(key: String, wanted: &str, seen: Option<String>) -> Check {
     )
 }
 
-/// The writes of the Node that were let pass, with the Node as each left it.
-fn writes(observation: &Observation) -> impl Iterator<Item = (&Audit, &Value)> {
-    audits(observation).filter_map(|audit| {
-        let is_write = matches!(audit.verb.as_str(), "create" | "update" | "patch");
-        let is_node = audit.resource == "nodes" || audit.resource.starts_with("nodes/");
-        let is_done = is_write && is_node && (200..300).contains(&audit.code);
-        Some((audit, audit.object.as_ref().filter(|_| is_done)?))
-    })
+/// The writes of the Node that were let pass, with the Node as each left it, in the order in which they were made.
+///
+/// The API server tells of requests that are answered at the same time in any order, and one that changes nothing may be told of
+/// before the one whose Node it gives back. The versions of the Node have the order.
+fn writes(observation: &Observation) -> Vec<(&Audit, &Value)> {
+    let timeline = observation.timeline.iter();
+    let mut writes: Vec<_> = timeline
+        .filter_map(|seen| match &seen.what {
+            What::Audit(audit) if is_write(audit) => Some((seen.at, audit, audit.object.as_ref()?)),
+            _ => None,
+        })
+        .collect();
+    writes.sort_by_key(|(at, _, node)| (resource_version(node), *at));
+    writes.into_iter().map(|(_, audit, node)| (audit, node)).collect()
+}
+
+fn is_write(audit: &Audit) -> bool {
+    let writes = matches!(audit.verb.as_str(), "create" | "update" | "patch");
+    let is_node = audit.resource == "nodes" || audit.resource.starts_with("nodes/");
+    writes && is_node && (200..300).contains(&audit.code)
+}
+
+fn resource_version(node: &Value) -> Option<u64> {
+    node.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
 }
 
 /// Who made of a Node that lacked something one that has it, the last time that this happened.
@@ -170,7 +186,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::observation::{Collected, What};
+    use crate::observation::Collected;
     use crate::phases::tests::observed;
 
     fn write(user: &str, verb: &str, labels: Value, taints: Value) -> What {
@@ -240,6 +256,37 @@ mod tests {
         let mut silent = seen.clone();
         silent.collected = None;
         assert_eq!(label_set_by("os", &silent).as_deref(), Some("kubelet"));
+    }
+
+    #[test]
+    fn writes_that_are_told_of_out_of_order_count_in_that_of_their_versions() {
+        let node = |team: Option<&str>| match team {
+            Some(team) => json!({ "team": team }),
+            None => json!({}),
+        };
+        let write = |user: &str, version: &str, team| {
+            let mut what = write(user, "patch", node(team), json!([]));
+            if let What::Audit(audit) = &mut what {
+                audit.object.as_mut().unwrap()["metadata"]["resourceVersion"] = json!(version);
+            }
+            what
+        };
+        let mut seen = observed([
+            write("ann", "10", Some("x")),
+            write("kubelet", "9", None),
+            // Changes nothing, and comes before the one that did.
+            write("bob", "12", Some("y")),
+            write("carol", "12", Some("y")),
+            write("bob", "11", Some("x")),
+        ]);
+        let last = &mut seen.timeline;
+        let (early, late) = (last[2].at, last[3].at);
+        (last[2].at, last[3].at) = (late, early);
+        seen.node = Some(json!({ "metadata": { "labels": { "team": "y" } } }));
+        assert_eq!(label_set_by("team", &seen).as_deref(), Some("carol"));
+        seen.node = Some(json!({ "metadata": { "labels": { "team": "x" } } }));
+        seen.timeline.drain(2..4);
+        assert_eq!(label_set_by("team", &seen).as_deref(), Some("ann"));
     }
 
     #[test]
