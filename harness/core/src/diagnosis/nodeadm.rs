@@ -50,8 +50,8 @@ pub(super) fn failed(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 fn is_about_config(error: &str) -> bool {
-    // A source that the metadata service does not give says nothing of what stands in it.
-    CONFIG.iter().any(|word| error.contains(word)) && !error.contains("ec2imds")
+    // Where the metadata service does not answer that says nothing of what stands in the user data, unless there is none.
+    CONFIG.iter().any(|word| error.contains(word)) && (!error.contains("ec2imds") || error.contains("404"))
 }
 
 fn remedy(scene: &Scene<'_>, error: &str) -> String {

@@ -62,7 +62,7 @@ fn a_document_that_cannot_be_read_is_told_by_the_warning() {
 fn another_error_of_nodeadm_is_told_as_it_stands() {
     for error in [
         "operation error EC2: DescribeInstances",
-        "config provider at index 0 failed: operation error ec2imds: GetUserData, http response error StatusCode: 404",
+        "config provider at index 0 failed: operation error ec2imds: GetUserData, http response error StatusCode: 503",
     ] {
         let whats = after_boot(vec![nodeadm("fatal", "Command failed", error)]);
         let told = told(&plan_with(MISSPELT), whats);
@@ -81,6 +81,22 @@ fn a_drop_in_that_cannot_be_read_is_told() {
     assert_eq!(told.cause, Cause::NodeConfigInvalid);
     assert!(words(&told).contains("10-labels.yaml"), "{told:?}");
     assert!(told.remedy.contains("nodeadm config check"), "{told:?}");
+}
+
+#[test]
+fn an_instance_without_user_data_is_told() {
+    let error = "config provider at index 0 failed: operation error ec2imds: GetUserData, http response error StatusCode: 404, \
+                 request to EC2 IMDS failed";
+    let plan = Plan {
+        user_data: None,
+        ..plan()
+    };
+    let told = told(&plan, after_boot(vec![nodeadm("fatal", "Command failed", error)]));
+    assert_eq!(told.cause, Cause::NodeConfigInvalid);
+    assert!(
+        told.remedy.starts_with("put a NodeConfig into the user data"),
+        "{told:?}"
+    );
 }
 
 #[test]
