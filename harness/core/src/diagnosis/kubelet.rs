@@ -102,6 +102,24 @@ pub(super) fn wrong_certificate_authority(scene: &Scene<'_>) -> Option<Finding> 
     )
 }
 
+/// The API server of the harness gives up on what the kubelet asks: a host that is too slow for it says nothing of the node.
+pub(super) fn api_server_gives_up(scene: &Scene<'_>) -> Option<Finding> {
+    if !scene.is_before(Phase::Registered) {
+        return None;
+    }
+    let (at, line) = said(
+        scene,
+        &["the server was unable to return a response in the time allotted"],
+    )?;
+    let because = "the API server did not answer the kubelet within its own 60 s: the host that runs nodejoin is too slow, or \
+                   too busy, for it"
+        .to_owned();
+    let remedy =
+        "let fewer nodes run at once (`--jobs 1`), and give the host less else to do; no limit of nodejoin changes the API server's"
+            .to_owned();
+    scene.found(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
+}
+
 /// The kubelet does not get through to the API server.
 pub(super) fn endpoint_unreachable(scene: &Scene<'_>) -> Option<Finding> {
     const WORDS: [&str; 5] = [

@@ -80,6 +80,7 @@ const RULES: &[Rule] = &[
     instance::metadata_token_missing,
     kubelet::exits,
     kubelet::endpoint_unreachable,
+    kubelet::api_server_gives_up,
     ending::unit_is_refused,
     nodeadm::failed,
     script::failed,

@@ -187,6 +187,33 @@ fn a_limit_of_the_host_is_no_fault_of_the_node() {
 }
 
 #[test]
+fn an_api_server_that_gives_up_is_the_hosts_until_the_node_is_there() {
+    let mut whats = started();
+    whats.push(What::Isolated);
+    whats.push(kubelet(
+        "E1121 23:27:37.010037     408 kubelet_node_status.go:93] Unable to register node \"ip-192-168-40-16\" with API server: the \
+         server was unable to return a response in the time allotted, but may still be processing the request (post nodes)",
+    ));
+    let seen = observed(whats.clone());
+    let found = find(&plan(), &seen).unwrap();
+    assert!(!found.is_final, "a busy host may yet get better");
+    assert!(
+        words(&found.diagnosis).contains("too busy"),
+        "{}",
+        words(&found.diagnosis)
+    );
+    let verdict = crate::judge::judge(&plan(), &seen);
+    assert!(
+        matches!(&verdict.outcome, crate::verdict::Outcome::Errored(reason) if reason.contains("--jobs 1")),
+        "{:?}",
+        verdict.outcome
+    );
+    whats.extend([accepted(), node(false)]);
+    let diagnosis = diagnose(&plan(), &observed(whats)).unwrap();
+    assert_ne!(diagnosis.cause, Cause::HostLimit);
+}
+
+#[test]
 fn an_aws_auth_that_cannot_be_read_is_told_with_what_is_wrong_in_it() {
     let mut whats = started();
     let unread = "mapRoles: did not find expected ',' or ']' at line 3 column 1";
