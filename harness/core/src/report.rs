@@ -7,6 +7,8 @@ use crate::yaml::{Step, Tree};
 pub(crate) struct Report<'a> {
     file: &'a str,
     tree: &'a Tree,
+    /// What stands before the keys that are told.
+    base: Vec<Step<'static>>,
     problems: Vec<Problem>,
 }
 
@@ -15,8 +17,17 @@ impl<'a> Report<'a> {
         Self {
             file,
             tree,
+            base: Vec::new(),
             problems: Vec::new(),
         }
+    }
+
+    /// The same report for what stands below a key: its keys are told with that one before them.
+    pub(crate) fn below(&mut self, base: &[Step<'static>], look: impl FnOnce(&mut Self)) {
+        let before = self.base.len();
+        self.base.extend_from_slice(base);
+        look(self);
+        self.base.truncate(before);
     }
 
     /// A problem with a key that is written like `instance.id` or `faults[0].effect`.
@@ -38,9 +49,10 @@ impl<'a> Report<'a> {
         why: impl Into<String>,
         hint: impl Into<String>,
     ) {
+        let path = [&self.base, path].concat();
         self.push(
-            self.tree.place_of(path),
-            text(path),
+            self.tree.place_of(&path),
+            text(&path),
             what.into(),
             why.into(),
             hint.into(),
@@ -120,5 +132,24 @@ mod tests {
             [Step::Key("a"), Step::Key("b"), Step::Index(1), Step::Key("c")]
         );
         assert_eq!(text(&steps("a.b[1].c")), "a.b[1].c");
+    }
+
+    #[test]
+    fn what_stands_below_a_key_is_told_with_it_and_only_that() {
+        let tree = crate::yaml::parse("then:\n  - expect:\n      phase: ready\n").unwrap();
+        let mut report = Report::of("a.yaml", &tree);
+        report.below(&[Step::Key("then"), Step::Index(0)], |report| {
+            report.add("expect.phase", "x", "", "");
+        });
+        report.add("then", "y", "", "");
+        let told: Vec<_> = report
+            .into_problems()
+            .into_iter()
+            .map(|one| (one.key, one.place.line))
+            .collect();
+        assert_eq!(
+            told,
+            [("then[0].expect.phase".to_owned(), 3), ("then".to_owned(), 2)]
+        );
     }
 }

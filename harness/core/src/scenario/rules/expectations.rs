@@ -3,6 +3,7 @@
 use crate::expect::Expect;
 use crate::fault::Service;
 use crate::overlay::octal;
+use crate::plan::Plan;
 use crate::problem::nearest;
 use crate::report::Report;
 use crate::yaml::Step;
@@ -17,7 +18,8 @@ const STATES: [&str; 6] = [
 ];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-pub(super) fn expectations(expect: &Expect, report: &mut Report<'_>) {
+pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
+    let expect = &plan.expect;
     for name in expect.aws.keys() {
         call(
             name,

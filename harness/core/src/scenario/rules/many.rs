@@ -1,12 +1,11 @@
-//! Whether many nodes, or one node after the other, can be what they are asked to be.
+//! Whether many nodes can be what they are asked to be, and whether there is anything to keep of one.
 
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::scenario::Scenario;
 use crate::scenario::siblings::MOST;
-use crate::step::Action;
 
-pub(super) fn many(scenario: &Scenario, report: &mut Report<'_>) {
+pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     let count = scenario.count.unwrap_or(1);
     if !(1..=MOST).contains(&count) {
         let what = format!("{count} nodes cannot be");
@@ -14,6 +13,18 @@ pub(super) fn many(scenario: &Scenario, report: &mut Report<'_>) {
     }
     if count <= 1 {
         return;
+    }
+    let found = plan.others.len() + 1;
+    if found < count.min(MOST) as usize {
+        report.add(
+            "count",
+            format!(
+                "the subnet {} has no addresses for {count} nodes",
+                plan.instance.subnet_cidr
+            ),
+            format!("it has {found}"),
+            "make `instance.subnet_cidr` larger, or leave it out",
+        );
     }
     let instance = &scenario.instance;
     for (key, is_given) in [
@@ -86,34 +97,5 @@ pub(super) fn golden(plan: &Plan, report: &mut Report<'_>) {
                 "begin it with `/`",
             );
         }
-    }
-}
-
-pub(super) fn steps(plan: &Plan, report: &mut Report<'_>) {
-    for (index, step) in plan.then.iter().enumerate() {
-        if step.action == Action::RunUserDataAgain && plan.user_data.is_none() {
-            report.add(
-                &format!("then[{index}].do"),
-                "there is no `user_data` to run again",
-                "",
-                "",
-            );
-        }
-        if step.expect.pod.is_some() {
-            report.add(
-                &format!("then[{index}].expect.pod"),
-                "a step runs no pod",
-                "",
-                "leave it out",
-            );
-        }
-    }
-    if !plan.then.is_empty() && plan.expect.diagnosis.is_some() {
-        report.add(
-            "then",
-            "a join that fails has no steps after it",
-            "`expect.diagnosis` wants a failure",
-            "leave one of the two out",
-        );
     }
 }

@@ -6,6 +6,7 @@ mod expectations;
 mod many;
 mod outcome;
 mod shape;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -18,11 +19,11 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     name(scenario, report);
     check_account(scenario, plan, report);
     limits(plan, report);
-    many::many(scenario, report);
-    many::steps(plan, report);
+    many::many(scenario, plan, report);
     many::golden(plan, report);
     outcome::outcome(plan, report);
-    expectations::expectations(&plan.expect, report);
+    expectations::expectations(plan, report);
+    steps::steps(plan, report);
 }
 
 /// Reports everything about a plan's AWS that cannot be.

@@ -10,6 +10,16 @@ use crate::verdict::Cause;
 /// Whether the join that is asked for can be.
 pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
     let expect = &plan.expect;
+    ending(plan, report);
+    if let (Some(phase), None) = (expect.phase, expect.diagnosis) {
+        startable(phase, plan, report);
+    }
+    pods(plan, report);
+}
+
+/// Whether a join, or what is left of it after a step, can end as it is asked to.
+pub(super) fn ending(plan: &Plan, report: &mut Report<'_>) {
+    let expect = &plan.expect;
     match (expect.phase, expect.diagnosis) {
         (Some(Phase::Ready), Some(cause)) if cause != Cause::ProviderIdOfAnotherInstance => {
             let hint = "leave `diagnosis` out, or name the phase at which the join stops";
@@ -24,25 +34,38 @@ pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
         (Some(phase), None) => reachable(phase, plan, report),
         (None, _) => {}
     }
-    if expect.diagnosis.is_some() {
-        if expect.node.as_ref().is_some_and(|node| node.ready == Some(true))
-            && expect.phase < Some(Phase::Registered)
-        {
-            report.add(
-                "expect.node.ready",
-                "a join that fails has no ready node",
-                "",
-                "leave it out",
-            );
-        }
-        if expect.pod.as_ref().is_some_and(|pod| pod.answers == Some(true)) {
-            report.add(
-                "expect.pod.answers",
-                "a join that fails runs no pod",
-                "",
-                "leave it out",
-            );
-        }
+    if expect.node.as_ref().is_none_or(|node| node.ready != Some(true)) {
+        return;
+    }
+    if expect.diagnosis.is_some() && expect.phase < Some(Phase::Registered) {
+        report.add(
+            "expect.node.ready",
+            "a join that fails has no ready node",
+            "",
+            "leave it out",
+        );
+    }
+    if plan.cni == Cni::None {
+        report.add(
+            "expect.node.ready",
+            "the node cannot become ready",
+            "`cni` is `none`",
+            "set `cni: bridge`",
+        );
+    }
+}
+
+/// Whether the scenario's pod can run, and answer as it is asked to.
+fn pods(plan: &Plan, report: &mut Report<'_>) {
+    let expect = &plan.expect;
+    let is_to_answer = expect.pod.as_ref().is_some_and(|pod| pod.answers == Some(true));
+    if expect.diagnosis.is_some() && is_to_answer {
+        report.add(
+            "expect.pod.answers",
+            "a join that fails runs no pod",
+            "",
+            "leave it out",
+        );
     }
     if expect.pod.is_some() && plan.pod.is_none() {
         report.add(
@@ -56,43 +79,37 @@ pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
         let why = "a pod runs on a node that is ready";
         report.add("pod", "no pod can run", why, "expect `ready`, or leave `pod` out");
     }
-    if plan.cni == Cni::None {
-        if plan.pod.is_some() {
-            report.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");
-        }
-        if expect.node.as_ref().is_some_and(|node| node.ready == Some(true)) {
-            report.add(
-                "expect.node.ready",
-                "the node cannot become ready",
-                "`cni` is `none`",
-                "set `cni: bridge`",
-            );
-        }
+    if plan.pod.is_some() && plan.cni == Cni::None {
+        report.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");
     }
 }
 
 /// Whether a join that should succeed can get as far as it is asked to.
 fn reachable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
-    let mut refuse = |why: &str, hint: &str| {
-        report.add(
-            "expect.phase",
-            format!("the join cannot come to {phase}"),
-            why,
-            hint,
-        );
-    };
     if phase == Phase::Ready && plan.cni == Cni::None {
-        refuse("`cni` is `none`", "set `cni: bridge`, or expect `registered`");
+        let hint = "set `cni: bridge`, or expect `registered`";
+        refuse(phase, "`cni` is `none`", hint, report);
     }
+    if phase >= Phase::Certified && !plan.cluster.approve_serving {
+        let why = "`cluster.approve_serving` is off, so that nobody approves the serving certificate";
+        refuse(phase, why, "expect `registered`", report);
+    }
+}
+
+fn refuse(phase: Phase, why: &str, hint: &str, report: &mut Report<'_>) {
+    let what = format!("the join cannot come to {phase}");
+    report.add("expect.phase", what, why, hint);
+}
+
+/// Whether anything lets a node that boots for the first time begin to join.
+fn startable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
     if plan.user_data.is_none()
         && plan.image.overlay.is_empty()
         && plan.image.name == "al2"
         && phase > Phase::Metadata
     {
-        refuse(
-            "there is no `user_data`, and nothing else starts the kubelet",
-            "add `user_data`",
-        );
+        let why = "there is no `user_data`, and nothing else starts the kubelet";
+        refuse(phase, why, "add `user_data`", report);
     }
     let by_metadata = plan
         .user_data
@@ -112,16 +129,9 @@ fn reachable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
             fault.service == Service::Imds && is_whole && is_for_ever && is_fatal && !fault.may_fire
         });
     if by_metadata && is_down && phase >= Phase::Metadata {
-        refuse(
-            "the metadata service never answers, and cloud-init gets the user data from it",
-            "set `user_data.engine: direct`, or let the fault end",
-        );
-    }
-    if phase >= Phase::Certified && !plan.cluster.approve_serving {
-        refuse(
-            "`cluster.approve_serving` is off, so that nobody approves the serving certificate",
-            "expect `registered`",
-        );
+        let why = "the metadata service never answers, and cloud-init gets the user data from it";
+        let hint = "set `user_data.engine: direct`, or let the fault end";
+        refuse(phase, why, hint, report);
     }
 }
 

@@ -208,6 +208,58 @@ const REFUSED: &[(&str, &str)] = &[
         "`then[0].do`: there is no `user_data` to run again",
     ),
     (
+        "user_data: '#!'\nthen: [{ do: reboot }, { do: delete-node, expect: { phase: ready, diagnosis: node-deleted } }]",
+        "/a.yaml:3:60: `then[1].expect.phase`: the Node is deleted",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: delete-node, expect: { node: { ready: true } } }]",
+        "`then[0].expect.node`: the Node is deleted: a kubelet registers when it starts",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: reboot, expect: { phase: ready, diagnosis: role-not-mapped } }]",
+        "`then[0].expect.diagnosis`: a join that reaches ready has no cause of failure",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: replace-instance, expect: { phase: booted, diagnosis: cni-not-ready } }]",
+        "`then[0].expect.phase`: a join does not stop at booted for cni-not-ready",
+    ),
+    (
+        "user_data: '#!'\ncni: none\nthen: [{ do: reboot, expect: { phase: ready } }]",
+        "`then[0].expect.phase`: the join cannot come to ready: `cni` is `none`",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: reboot, expect: { node: { booted_again: false } } }]",
+        "`then[0].expect.node.booted_again`: `reboot` is another boot",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: restart-kubelet, expect: { node: { booted_again: true } } }]",
+        "`then[0].expect.node.booted_again`: `restart-kubelet` boots nothing",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: restart-kubelet, expect: { user_data: { succeeded: true } } }]",
+        "`then[0].expect.user_data`: `restart-kubelet` runs no user data",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: reboot, expect: { pod: { answers: true } } }]",
+        "`then[0].expect.pod`: a step runs no pod",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: reboot, expect: { units: { kubelet.service: runing } } }]",
+        "/a.yaml:3:58: `then[0].expect.units.kubelet.service`: `runing` is not a state of a unit",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: reboot, expect: { node: { taints: [a=b] } } }]",
+        "`then[0].expect.node.taints[0]`: `a=b` is not a taint",
+    ),
+    (
+        "user_data: '#!'\nexpect: { phase: ready, node: { same: true } }",
+        "`expect.node.same`: there is nothing to compare the node with",
+    ),
+    (
+        "user_data: '#!'\ncount: 20\ninstance: { subnet_cidr: 10.0.0.0/28 }",
+        "`count`: the subnet 10.0.0.0/28 has no addresses for 20 nodes: it has 11",
+    ),
+    (
         "user_data: '#!'\nexpect: { diagnosis: role-not-mapped }\nthen: [{ do: reboot }]",
         "`then`: a join that fails has no steps after it",
     ),
@@ -317,6 +369,9 @@ fn what_can_be_passes() {
         "expect: { phase: metadata }",
         "user_data: '#!'\ncni: none\nexpect: { phase: certified, diagnosis: cni-not-ready }",
         "user_data: '#!'\nexpect: { phase: registered, diagnosis: serving-certificate-not-approved, node: { ready: true } }",
+        "user_data: '#!'\nthen: [{ do: delete-node, expect: { phase: kubelet-started, diagnosis: node-deleted } }, { do: restart-kubelet }]",
+        "user_data: '#!'\nthen: [{ do: replace-instance, expect: { phase: ready, diagnosis: provider-id-of-another-instance, node: { same: true, booted_again: true } } }]",
+        "expect: { phase: metadata }\nthen: [{ do: restart-kubelet, expect: { phase: registered } }]",
     ] {
         assert_eq!(report(text), Ok(()), "{text}");
     }
