@@ -1,5 +1,7 @@
 //! What a scenario wants to see.
 
+mod filled;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

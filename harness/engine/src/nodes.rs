@@ -63,6 +63,7 @@ pub(crate) async fn run(
     told: BoxStream<'static, Incoming>,
     evidence: Evidence,
 ) -> Result<Judged, EngineError> {
+    let plan = tenancy.filled(plan);
     let node = tenancy.boot(&stage.harness.run, stage.image).await?;
     let mut running = Running {
         own: Tenancy::of_node(&node),
@@ -146,7 +147,7 @@ async fn take_steps(
         if !is_well {
             break;
         }
-        let plan = judged.plan.after(step);
+        let plan = tenancy.filled(judged.plan.after(step));
         let transcript = judged.evidence.timeline(Some(index));
         let begun = begin(step, &plan, tenancy, stage, &mut running, &judged.observation).await?;
         let mut observer = Observer::after(&judged.observation, begun.at, Some(&transcript));

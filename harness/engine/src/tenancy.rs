@@ -146,6 +146,12 @@ impl<'a> Tenancy<'a> {
         collected.golden = Some(golden.render(collected, &values));
     }
 
+    /// The plan of this node, or of a step of it, with all values in what it expects.
+    pub(crate) fn filled(&self, plan: Plan) -> Plan {
+        let expect = plan.expect.filled(&values(&plan, self.authority()));
+        Plan { expect, ..plan }
+    }
+
     /// The CA that the plan's cluster gives to its nodes.
     fn authority(&self) -> &str {
         match self.plan.cluster.certificate_authority {

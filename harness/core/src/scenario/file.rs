@@ -79,7 +79,8 @@ pub struct Scenario {
     /// A pod that must run and answer on the node, once it is ready.
     #[serde(default)]
     pub pod: Option<PodFile>,
-    /// What must be seen. Where absent: the node becomes ready (with `cni: none`: registers).
+    /// What must be seen. Where absent: the node becomes ready (with `cni: none`: registers). `{{ instance.id }}` and the other names
+    /// that user data knows are filled in, for each node its own.
     #[serde(default)]
     pub expect: Expect,
     /// A snapshot of the node, kept beside the scenario: `nodejoin run --bless` writes it, every other run is held against it.

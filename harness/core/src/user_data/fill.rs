@@ -181,7 +181,7 @@ fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 fn is_ours(name: &str) -> bool {
-    ["cluster.", "instance.", "account."]
+    ["cluster.", "instance.", "account.", "identity."]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }
@@ -255,5 +255,9 @@ mod tests {
             "line 2 of the user data: there is no `{{ cluster.nmae }}`"
         );
         assert_eq!(error.hint(), "did you mean `{{ cluster.name }}`?");
+        for name in ["account.x", "identity.x", "instance.x"] {
+            let text = format!("{{{{ {name} }}}}");
+            assert_eq!(fill(text.as_bytes(), &values()).unwrap_err().name, name);
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::overlay::octal;
 use crate::plan::Plan;
 use crate::problem::nearest;
 use crate::report::Report;
+use crate::user_data::Values;
 use crate::yaml::Step;
 
 const STATES: [&str; 6] = [
@@ -20,6 +21,10 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
     let expect = &plan.expect;
+    expect.unknown_names(&Values::of(plan, ""), &mut |keys, unknown| {
+        let what = format!("there is no `{{{{ {} }}}}`", unknown.name);
+        report.add_at(keys, what, "", unknown.hint());
+    });
     for name in expect.aws.keys() {
         call(
             name,

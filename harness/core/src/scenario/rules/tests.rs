@@ -256,6 +256,18 @@ const REFUSED: &[(&str, &str)] = &[
         "`expect.node.same`: there is nothing to compare the node with",
     ),
     (
+        "user_data: '#!'\nexpect: { node: { provider_id: 'aws:///{{ instance.idd }}' } }",
+        "/a.yaml:3:32: `expect.node.provider_id`: there is no `{{ instance.idd }}`",
+    ),
+    (
+        "user_data: '#!'\nthen: [{ do: reboot, expect: { aws: { 'imds.{{ cluster.nmae }}': 1 } } }]",
+        "`then[0].expect.aws.imds.{{ cluster.nmae }}`: there is no `{{ cluster.nmae }}`",
+    ),
+    (
+        "user_data: '#!'\nexpect: { kubelet: { argv: ['{{ cluster.nmae }}'] } }",
+        "hint: did you mean `{{ cluster.name }}`?",
+    ),
+    (
         "user_data: '#!'\ncount: 20\ninstance: { subnet_cidr: 10.0.0.0/28 }",
         "`count`: the subnet 10.0.0.0/28 has no addresses for 20 nodes: it has 11",
     ),
