@@ -26,7 +26,7 @@ pub struct Expect {
     pub certificates: Option<Vec<CertificateExpect>>,
     /// The Node object.
     pub node: Option<NodeExpect>,
-    /// Requests in the API server's audit log, of the node or about it; each entry must match one.
+    /// Requests in the API server's audit log, of the node or about it; each entry must match one, or as many as it says.
     pub audit: Vec<AuditExpect>,
     /// Calls by `service.Operation`.
     pub aws: BTreeMap<String, CallsExpect>,
@@ -124,6 +124,8 @@ pub struct AuditExpect {
     pub code: Option<u16>,
     /// Text that stands in the message of a refusal.
     pub message: Option<String>,
+    /// How many requests are such; at least one where absent.
+    pub times: Option<CallsExpect>,
 }
 
 /// A certificate signing request.
@@ -226,7 +228,7 @@ pub struct CallRange {
     /// At most so often.
     pub max: Option<u32>,
     /// Counts only the calls whose subject contains this text: what the caller asked about, such as a cluster's name, or
-    /// `STACK/RESOURCE STATUS` of a signal to CloudFormation.
+    /// `STACK/RESOURCE STATUS UNIQUE-ID` of a signal to CloudFormation.
     pub subject: Option<String>,
 }
 

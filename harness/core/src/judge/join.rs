@@ -257,7 +257,7 @@ fn order(wanted: &[String], made: &[String]) -> Check {
 }
 
 /// Whether a count is as it is wanted, and what is wanted in words.
-fn is_within(wanted: &CallsExpect, seen: usize, of: &str) -> (bool, String) {
+pub(super) fn is_within(wanted: &CallsExpect, seen: usize, of: &str) -> (bool, String) {
     let (min, max) = match wanted {
         CallsExpect::Count(count) => (*count, *count),
         CallsExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
@@ -271,7 +271,7 @@ fn is_within(wanted: &CallsExpect, seen: usize, of: &str) -> (bool, String) {
     (held, expected)
 }
 
-fn counted(count: usize, of: &str) -> String {
+pub(super) fn counted(count: usize, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::join::audits;
+use super::join::{audits, counted, is_within};
 use super::node::taint_texts;
 use super::{check, list};
 use crate::expect::{AuditExpect, NodeExpect};
@@ -119,7 +119,18 @@ fn name(setter: &Audit, observation: &Observation, flag: &str, is_told: impl Fn(
 /// Requests that must stand in the audit log.
 pub(super) fn requests(wanted: &[AuditExpect], observation: &Observation) -> Vec<Check> {
     let checks = (0..).zip(wanted).map(|(index, wanted): (usize, _)| {
-        let held = audits(observation).any(|audit| is_like(audit, wanted));
+        let found = audits(observation).filter(|audit| is_like(audit, wanted)).count();
+        if let Some(times) = &wanted.times {
+            let (held, times) = is_within(times, found, "request");
+            let expected = format!("{}, {times}", expected_text(wanted));
+            return check(
+                format!("audit[{index}]"),
+                held,
+                expected,
+                counted(found, "request"),
+            );
+        }
+        let held = found > 0;
         let close = audits(observation)
             .filter(|audit| is_close(audit, wanted))
             .map(audit_text);
@@ -186,6 +197,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::expect::CallsExpect;
     use crate::observation::Collected;
     use crate::phases::tests::observed;
 
@@ -311,6 +323,17 @@ mod tests {
         last.code = 403;
         last.message = Some("is not allowed to modify labels".into());
         let seen = observed(whats);
+        let created = |times| AuditExpect {
+            verb: Some("create".into()),
+            times: Some(CallsExpect::Count(times)),
+            ..AuditExpect::default()
+        };
+        let counted = requests(&[created(1), created(2)], &seen);
+        assert_eq!((counted[0].held, counted[1].held), (true, false));
+        assert_eq!(
+            (counted[1].expected.as_str(), counted[1].seen.as_str()),
+            ("create any by any: any code, 2 requests", "1 request")
+        );
         let checks = requests(&[refused("modify labels"), refused("something else")], &seen);
         assert_eq!((checks[0].held, checks[1].held), (true, false));
         assert!(
