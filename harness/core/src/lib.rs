@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | `scenario` | what a file asks for, and what is wrong with it (`yaml`, `schema`, `problem`, `files`) |
 //! | `overlay` | which files of somebody's checkout lie where in the node |
-//! | `architecture` | which processor, by everybody's name for it |
+//! | `architecture`, `instance_type` | which processor, by everybody's name for it; which devices beside it |
 //! | `time_factor` | by what limits are multiplied on a slow machine |
 //! | `plan` | the same with every default, as data that can cross a process boundary (`ids`, `aws`, `access_entry`, `fault`, `expect`) |
 //! | `image_archive` | what a registry serves of an archive of an image |
@@ -23,12 +23,14 @@
 //! | `diagnosis` | why it stopped |
 //! | `source` | which line of the user's own files a verdict belongs to |
 //! | `shard` | which scenarios are one machine's share |
+//! | `at_once` | how many nodes run beside each other, and whether the host carries them |
 //! | `event`, `exit_code` | what a run tells while it works and at its end |
 //! | `require` | which control planes must be there |
 //! | `redact` | what must never be told |
 
 pub mod access_entry;
 pub mod architecture;
+pub mod at_once;
 pub mod aws;
 pub mod bootstrap_token;
 pub mod change;
@@ -44,6 +46,7 @@ pub mod files;
 pub mod golden;
 pub mod ids;
 pub mod image_archive;
+pub mod instance_type;
 pub mod judge;
 pub mod kubernetes;
 pub mod observation;

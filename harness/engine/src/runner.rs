@@ -3,9 +3,11 @@
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
+use nodejoin_core::at_once;
 use nodejoin_core::event::{RunEvent, Summary};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::verdict::Outcome;
+use nodejoin_docker::doctor::inotify_instances;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::Harness;
@@ -22,6 +24,9 @@ pub async fn run_all(harness: Harness, plans: &[Plan], cancel: &CancellationToke
         shard: harness.settings.shard,
     });
     let jobs = harness.settings.jobs.max(1);
+    if let Some(text) = too_many_nodes(&harness, plans, jobs).await {
+        events.send(RunEvent::Warning { text });
+    }
     let verdicts: Vec<_> = stream::iter(plans.iter())
         .map(|plan| harness.run(plan, cancel))
         .buffer_unordered(jobs)
@@ -35,6 +40,13 @@ pub async fn run_all(harness: Harness, plans: &[Plan], cancel: &CancellationToke
     summary.seconds = begun.elapsed().as_secs_f64();
     events.send(RunEvent::RunFinished(summary.clone()));
     summary
+}
+
+/// What the host lacks for the nodes that will run at once, where it lacks something.
+async fn too_many_nodes(harness: &Harness, plans: &[Plan], jobs: usize) -> Option<String> {
+    let nodes = at_once::nodes_at_once(plans, jobs);
+    let instances = inotify_instances(harness.run.engine(), &harness.images).await?;
+    at_once::too_many(nodes, instances)
 }
 
 /// Adds one outcome to a summary.

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use super::scene::{Evidence, Scene, between};
+use crate::at_once;
 use crate::fault::Service;
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::phase::Phase;
@@ -11,13 +12,19 @@ use crate::verdict::Cause;
 /// The kernel counts inotify instances by user, and all nodes are root's on this host.
 pub(super) fn host_limit(scene: &Scene<'_>) -> Option<Finding> {
     let (at, line) = scene.journal().find(|(_, line)| {
-        let message = line.message.as_str();
-        let is_watch = message.contains("fsnotify") || message.contains("inotify");
-        is_watch && message.to_lowercase().contains("too many open files")
+        let message = line.message.to_lowercase();
+        // The words of containerd, of kubelets and other programs, and of systemd.
+        let is_watch = ["fsnotify", "inotify", "directory watch"]
+            .iter()
+            .any(|word| message.contains(word));
+        is_watch && message.contains("too many open files")
     })?;
     let because = "the host that runs nodejoin has no inotify instances left for this node".to_owned();
-    let remedy = "raise fs.inotify.max_user_instances on the host (`nodejoin doctor` says to what), or let fewer nodes run at once"
-        .to_owned();
+    let nodes = 1 + scene.plan.others.len() as u64;
+    let remedy = format!(
+        "on the host: {}, or let fewer nodes run at once",
+        at_once::remedy(nodes)
+    );
     scene.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
 

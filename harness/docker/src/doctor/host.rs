@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::process::Stdio;
 
+use nodejoin_core::at_once;
 use tokio::process::Command;
 
 use crate::doctor::{CheckResult, not_checked};
@@ -22,6 +23,9 @@ echo "init $(cat /proc/1/comm)"
 
 /// What one node needs at least, in KiB.
 const NODE_MEMORY: u64 = 1024 * 1024;
+/// So many nodes at once somebody may want, whatever the scenarios at hand have.
+const MANY_NODES: u64 = 20;
+const WATCHES: u64 = 65_536;
 /// Below this share of free disk a kubelet with EKS' settings says DiskPressure.
 const FREE_SHARE: u64 = 15;
 
@@ -76,18 +80,8 @@ impl Host {
 
     pub(crate) fn check(&self) -> Vec<CheckResult> {
         let mut results = vec![
-            self.inotify(
-                "inotify instances",
-                "max_user_instances",
-                512,
-                "each node takes some 15 of them",
-            ),
-            self.inotify(
-                "inotify watches",
-                "max_user_watches",
-                65_536,
-                "containerd and kubelets watch many files",
-            ),
+            self.inotify_instances(),
+            self.inotify_watches(),
             self.disk(),
             self.memory(),
             self.swap(),
@@ -102,14 +96,41 @@ impl Host {
         self.seen.get(name)?.split_whitespace().next()?.parse().ok()
     }
 
-    fn inotify(&self, name: &'static str, setting: &str, wanted: u64, why: &str) -> CheckResult {
-        match self.number(setting) {
-            None => not_checked(name),
-            Some(has) if has >= wanted => CheckResult::ok(name, has.to_string()),
+    /// `fs.inotify.max_user_instances`, which all nodes share.
+    pub(crate) fn instances(&self) -> Option<u64> {
+        self.number("max_user_instances")
+    }
+
+    fn inotify_instances(&self) -> CheckResult {
+        const NAME: &str = "inotify instances";
+        let Some(has) = self.instances() else {
+            return not_checked(NAME);
+        };
+        let seen = format!(
+            "{has}: enough for about {} nodes at once",
+            at_once::nodes_carried(has)
+        );
+        match has < at_once::instances_for(MANY_NODES) {
+            true => CheckResult::warn(
+                NAME,
+                format!("{seen}; too few look like `too many open files`"),
+                at_once::remedy(MANY_NODES),
+            ),
+            false => CheckResult::ok(NAME, seen),
+        }
+    }
+
+    fn inotify_watches(&self) -> CheckResult {
+        const NAME: &str = "inotify watches";
+        match self.number("max_user_watches") {
+            None => not_checked(NAME),
+            Some(has) if has >= WATCHES => CheckResult::ok(NAME, has.to_string()),
             Some(has) => CheckResult::warn(
-                name,
-                format!("{has}: {why}; too few look like `too many open files`"),
-                format!("sudo sysctl -w fs.inotify.{setting}={wanted}"),
+                NAME,
+                format!(
+                    "{has}: containerd and kubelets watch many files; too few look like `no space left on device`"
+                ),
+                format!("sudo sysctl -w fs.inotify.max_user_watches={WATCHES}"),
             ),
         }
     }

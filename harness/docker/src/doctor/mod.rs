@@ -98,6 +98,17 @@ pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckRes
     results
 }
 
+/// `fs.inotify.max_user_instances` of the machine that containers run on; nothing where it cannot be looked at.
+pub async fn inotify_instances(engine: &Engine, images: &Images) -> Option<u64> {
+    if engine.is_local() {
+        // The kernel is this process' own, and a container to look from would take a second of every run.
+        let text = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").ok()?;
+        return text.trim().parse().ok();
+    }
+    let image = images.shell_image().await?;
+    Host::look(engine, Some(&image)).await.instances()
+}
+
 fn facts(facts: &Facts) -> Vec<CheckResult> {
     vec![
         version(facts),

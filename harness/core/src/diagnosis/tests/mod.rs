@@ -1,6 +1,7 @@
 //! Joins that stopped, with the texts that real programs wrote.
 
 mod causes;
+mod host;
 mod kubeadm;
 mod nodeadm;
 mod words;
