@@ -149,6 +149,9 @@ pub struct NetworkPlan {
     pub named_after_seconds: f64,
     /// Network interfaces after the primary one, by their device index from 1.
     pub interfaces: Vec<InterfacePlan>,
+    /// Network nodes that it hangs on, from the top layer down, such as `nn-0a1b2c3d4e5f60718`. EC2 tells them of types for HPC and
+    /// machine learning, and the cloud node controller labels a Node with them.
+    pub nodes: Vec<String>,
 }
 
 /// A network interface that is not the primary one.

@@ -201,6 +201,36 @@ print(json.dumps({
     fakes.end().await;
 }
 
+/// As the cloud controller manager asks: of a type without a topology nothing is told, and that is no error.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_an_instance_hangs_in_the_network() {
+    let program = r#"
+import boto3, json, botocore.exceptions
+ec2 = boto3.client("ec2")
+def told(**asked):
+    try:
+        return ec2.describe_instance_topology(**asked)["Instances"]
+    except botocore.exceptions.ClientError as e:
+        return e.response["Error"]["Code"]
+print(json.dumps([told(InstanceIds=["i-0b22a22eec53b9321"]), told(InstanceIds=["i-00000000000000000"]), told(MaxResults=101)]))
+"#;
+    let hanging = json!([{
+        "InstanceId": "i-0b22a22eec53b9321", "InstanceType": "p5.48xlarge", "NetworkNodes": ["nn-1", "nn-2", "nn-3"],
+        "AvailabilityZone": "eu-west-1a", "ZoneId": "euw1-az1",
+    }]);
+    for (nodes, expected) in [(vec!["nn-1", "nn-2", "nn-3"], hanging), (vec![], json!([]))] {
+        let fakes = Fakes::start(|world| {
+            world.instance.instance_type = "p5.48xlarge".into();
+            world.instance.network.nodes = nodes.into_iter().map(Into::into).collect();
+        });
+        let aws = Aws::of(&fakes).await;
+        let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+        let refused = ["InvalidInstanceID.NotFound", "InvalidParameterValue"];
+        assert_eq!(seen, json!([expected, refused[0], refused[1]]));
+        fakes.end().await;
+    }
+}
+
 /// kubernetes#118421, amazon-eks-ami#1383: the name is empty for a moment, for a node's script and for the authenticator alike.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_comes_late() {

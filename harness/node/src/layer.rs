@@ -3,7 +3,8 @@
 use std::io::Write as _;
 
 use nodejoin_core::ids::RunId;
-use nodejoin_core::plan::{Cni, Network, UserDataEngine};
+use nodejoin_core::instance_type::has_nvidia_gpu;
+use nodejoin_core::plan::{Cni, InstancePlan, Network, UserDataEngine};
 use nodejoin_core::time_factor::TimeFactor;
 
 use crate::ask::{DirectUserData, LaidFile, NodeAsk};
@@ -125,6 +126,7 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> Str
         ("PRIVATE_IP", instance.private_ip.to_string()),
         ("IPV6", ipv6(ask)),
         ("MAC", instance.mac.clone()),
+        ("GPU", pci_vendor(instance).to_owned()),
         ("HOST_NAME", instance.host_name.clone()),
         ("DOMAIN", ask.plan.region.private_domain()),
         ("METADATA_IP", METADATA_IP.to_owned()),
@@ -146,6 +148,15 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> Str
 fn ipv6(ask: &NodeAsk<'_>) -> String {
     let addresses = ask.plan.instance.network.ipv6.iter().map(ToString::to_string);
     addresses.collect::<Vec<_>>().join(" ")
+}
+
+/// What the PCI bus says of the type's GPUs: NVIDIA's id as a vendor. Nothing of a type without any.
+fn pci_vendor(instance: &InstancePlan) -> &'static str {
+    if has_nvidia_gpu(&instance.instance_type) {
+        "0x10de"
+    } else {
+        ""
+    }
 }
 
 /// One word of a shell.

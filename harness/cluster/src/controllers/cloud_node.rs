@@ -2,6 +2,7 @@
 //! `--cloud-provider=external`, and only those, as the real one does. They carry the uninitialized taint; a kubelet with
 //! the in-tree provider sets all of this itself, and one without a provider never gets it, which is then its fault.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, pin_mut};
@@ -9,6 +10,7 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
+use nodejoin_fake_aws::services::ec2::zones::zone_id;
 use serde_json::{Value, json};
 
 use crate::controllers::touched;
@@ -103,17 +105,47 @@ fn properties(node: &Node, tenant: &Tenant) -> Value {
         .filter(|taint| taint.key != UNINITIALIZED)
         .collect();
     let provider_id = format!("aws:///{zone}/{}", instance.id);
+    let labels = BTreeMap::from([
+        (
+            "beta.kubernetes.io/instance-type",
+            instance.instance_type.as_str(),
+        ),
+        ("node.kubernetes.io/instance-type", &instance.instance_type),
+        ("failure-domain.beta.kubernetes.io/zone", zone),
+        ("failure-domain.beta.kubernetes.io/region", region.as_str()),
+        ("topology.kubernetes.io/zone", zone),
+        ("topology.kubernetes.io/region", region.as_str()),
+    ]);
+    let labels = labels
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let labels: BTreeMap<String, String> = labels.chain(additional(node, tenant)).collect();
     json!({
-        "metadata": { "resourceVersion": node.metadata.resource_version, "labels": {
-            "beta.kubernetes.io/instance-type": instance.instance_type,
-            "node.kubernetes.io/instance-type": instance.instance_type,
-            "failure-domain.beta.kubernetes.io/zone": zone,
-            "failure-domain.beta.kubernetes.io/region": region,
-            "topology.kubernetes.io/zone": zone,
-            "topology.kubernetes.io/region": region,
-        } },
+        "metadata": { "resourceVersion": node.metadata.resource_version, "labels": labels },
         "spec": { "providerID": provider_id, "taints": left },
     })
+}
+
+/// What AWS alone knows of a place. The controller leaves it as it is where somebody has set it, the network nodes by the first.
+fn additional(node: &Node, tenant: &Tenant) -> Vec<(String, String)> {
+    let instance = &tenant.instance;
+    let is_set = |key: &str| {
+        let labels = node.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(key))
+    };
+    let mut labels = Vec::new();
+    if !is_set(ZONE_ID) {
+        labels.push((
+            ZONE_ID.to_owned(),
+            zone_id(tenant.region.as_str(), &instance.availability_zone),
+        ));
+    }
+    let layer = |number: usize| format!("topology.k8s.aws/network-node-layer-{number}");
+    if !is_set(&layer(1)) {
+        let nodes = (1..).zip(&instance.network.nodes);
+        labels.extend(nodes.map(|(number, node)| (layer(number), node.clone())));
+    }
+    labels
 }
 
 fn taints(node: &Node) -> &[Taint] {
@@ -123,6 +155,7 @@ fn taints(node: &Node) -> &[Taint] {
         .unwrap_or_default()
 }
 
+const ZONE_ID: &str = "topology.k8s.aws/zone-id";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 #[cfg(test)]
@@ -159,6 +192,31 @@ mod tests {
             "eu-west-1"
         );
         assert_eq!(addresses(&node, &tenant)[0]["address"], "192.168.40.16");
+    }
+
+    #[test]
+    fn what_aws_alone_knows_is_added_where_nobody_has_set_it() {
+        let (mut tenant, _events) = testing::tenant();
+        tenant.instance.network.nodes = ["nn-1", "nn-2"].map(str::to_owned).to_vec();
+        let added = |node: &Node| additional(node, &tenant);
+        let label = |key: &str, value: &str| (format!("topology.k8s.aws/{key}"), value.to_owned());
+        let (zone, first) = (
+            label("zone-id", "euw1-az1"),
+            label("network-node-layer-1", "nn-1"),
+        );
+        let all = [zone, first.clone(), label("network-node-layer-2", "nn-2")];
+        let name = tenant.instance.private_dns_name.clone();
+        let mut node = external(&name);
+        assert_eq!(added(&node), all);
+        let patch = properties(&node, &tenant);
+        assert_eq!(
+            patch["metadata"]["labels"]["topology.k8s.aws/network-node-layer-2"],
+            "nn-2"
+        );
+        node.metadata.labels = Some(BTreeMap::from([(first.0, "mine".to_owned())]));
+        assert_eq!(added(&node), all[..1]);
+        node.metadata.labels = Some(BTreeMap::from([label("zone-id", "mine")]));
+        assert_eq!(added(&node), all[1..]);
     }
 
     #[test]

@@ -42,7 +42,10 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
 }
 
 /// One id that is wrong fails the whole call.
-fn check_ids(ids: &[&str], machines: &[Machine<'_>]) -> Result<(), ServiceError> {
+///
+/// # Errors
+/// For ids that do not exist or are none.
+pub fn check_ids(ids: &[&str], machines: &[Machine<'_>]) -> Result<(), ServiceError> {
     if let Some(malformed) = ids.iter().find(|id| !is_instance_id(id)) {
         return Err(ServiceError::new(
             400,

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | the account's instances, by ids and [filters](filters), in pages |
 //! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | their interfaces, in the same way |
+//! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances that have network nodes, with these |
 //! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the instance's tags |
 //! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the types asked for |
 //! | any other | - | 400 `InvalidAction` |
@@ -17,6 +18,7 @@ pub mod interfaces;
 pub mod machines;
 pub mod page;
 pub mod tags;
+pub mod topology;
 pub mod types;
 pub mod zones;
 
@@ -40,6 +42,9 @@ pub fn identify(request: &Request) -> Target {
     let subject = |list: &str| Some(parameters.list(list).join(",")).filter(|subject| !subject.is_empty());
     match parameters.get("Action") {
         Some("DescribeInstances") => Target::known(Service::Ec2, "DescribeInstances", subject("InstanceId")),
+        Some("DescribeInstanceTopology") => {
+            Target::known(Service::Ec2, "DescribeInstanceTopology", subject("InstanceId"))
+        }
         Some("DescribeInstanceTypes") => {
             Target::known(Service::Ec2, "DescribeInstanceTypes", subject("InstanceType"))
         }
@@ -75,6 +80,7 @@ pub fn answer(
     let body = match target.operation.as_str() {
         "DescribeInstances" => instances::describe(body, &machines, &parameters)?,
         "DescribeNetworkInterfaces" => interfaces::describe(body, &machines, &parameters)?,
+        "DescribeInstanceTopology" => topology::describe(body, &machines, &parameters)?,
         "DescribeTags" => tags::describe(body, &machines, &parameters)?,
         _ => types::describe(body, &parameters)?,
     };
