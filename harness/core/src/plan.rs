@@ -295,6 +295,14 @@ impl ClusterPlan {
             .map_or(&self.name, |outpost| &outpost.cluster_id)
     }
 
+    /// Whether a role is mapped as one of Windows nodes, by a row of `aws-auth` or an access entry.
+    #[must_use]
+    pub fn maps_windows(&self) -> bool {
+        let rows = self.aws_auth.iter().map(|row| &row.groups);
+        let mut all = rows.chain(self.access_entries.iter().map(|entry| &entry.groups));
+        all.any(|groups| groups.iter().any(|group| group == "eks:kube-proxy-windows"))
+    }
+
     /// The host name of the cluster's endpoint.
     #[must_use]
     pub fn endpoint_host(&self, region: &Region) -> String {

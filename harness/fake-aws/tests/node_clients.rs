@@ -209,7 +209,7 @@ async fn cfn_signal_signs_by_the_identity_document_and_is_believed_for_its_own_s
         .unwrap();
     assert_eq!(
         (sent.status, sent.subject.as_deref()),
-        (200, Some("nodes/NodeGroup SUCCESS"))
+        (200, Some("nodes/NodeGroup SUCCESS i-0b22a22eec53b9321"))
     );
     let output = signal(&fakes, "others").await;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

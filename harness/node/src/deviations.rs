@@ -21,7 +21,7 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
         ),
         deviation(
             "private-kernel-settings",
-            "/proc/sys/{kernel,vm,fs} are copies with EKS' kernel settings, each boot has an id of its own, /sys is read-only, and the clock and kernel modules cannot be changed",
+            "/proc/sys/{kernel,vm,fs} are copies with EKS' kernel settings, each boot has an id of its own, /sys is read-only and its PCI bus empty but for a GPU of the instance's type, and the clock and kernel modules cannot be changed",
             "these belong to the host, and a kubelet rewrites them",
         ),
         deviation(
@@ -73,6 +73,13 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
             "cni-bridge",
             "a CNI configuration with addresses of the node's own is in /etc/cni/net.d",
             "on EKS the VPC CNI's pod lays one down, and it needs the real EC2",
+        ));
+    }
+    if ask.plan.cluster.maps_windows() {
+        all.push(deviation(
+            "no-windows-kubelet",
+            "a role that is mapped as one of Windows nodes is given to a node that runs Linux",
+            "a container has the kernel of its host: what the API server lets such a role do is shown, and nothing of Windows",
         ));
     }
     if !ask.plan.instance.network.ipv6.is_empty() {

@@ -34,7 +34,7 @@ use crate::world::{Instance, Target, World};
 pub const SHAPE: Shape = Shape::Query(NAMESPACE);
 const NAMESPACE: &str = "http://cloudformation.amazonaws.com/doc/2010-05-15/";
 
-/// What a request asks for: a signal's subject is its resource and status.
+/// What a request asks for: a signal's subject is its resource, its status, and whose it is.
 #[must_use]
 pub fn identify(request: &Request) -> Target {
     let parameters = request.parameters();
@@ -42,10 +42,11 @@ pub fn identify(request: &Request) -> Target {
         Some("SignalResource") => {
             let part = |name| parameters.get(name).unwrap_or_default().to_owned();
             let subject = format!(
-                "{}/{} {}",
+                "{}/{} {} {}",
                 part("StackName"),
                 part("LogicalResourceId"),
-                part("Status")
+                part("Status"),
+                part("UniqueId")
             );
             Target::known(Service::Cloudformation, "SignalResource", Some(subject))
         }
