@@ -1,5 +1,7 @@
 //! A small writer of XML: elements, text and lists, which is all that AWS' query protocols have.
 
+use std::fmt::{self, Display, Write};
+
 /// XML that is being written.
 #[derive(Debug, Clone, Default)]
 pub struct Xml(String);
@@ -11,25 +13,30 @@ impl Xml {
         Self::default()
     }
 
-    /// Bare text: the content of an `item` in a list of strings.
+    /// Adds bare text: the content of an `item` in a list of strings.
     #[must_use]
-    pub fn of_text(value: &str) -> Self {
-        Self(escape(value))
+    pub fn bare(mut self, value: impl Display) -> Self {
+        // Writing to a String cannot fail.
+        let _ = write!(Escaped(&mut self.0), "{value}");
+        self
     }
 
     /// Adds an element with text.
     #[must_use]
-    pub fn text(mut self, name: &str, value: impl std::fmt::Display) -> Self {
-        self.0
-            .push_str(&format!("<{name}>{}</{name}>", escape(&value.to_string())));
-        self
+    pub fn text(self, name: &str, value: impl Display) -> Self {
+        self.element(name, |element| element.bare(value))
     }
 
     /// Adds an element with children.
     #[must_use]
-    pub fn element(mut self, name: &str, children: impl FnOnce(Self) -> Self) -> Self {
-        let inner = children(Self::new());
-        self.0.push_str(&format!("<{name}>{}</{name}>", inner.0));
+    pub fn element(self, name: &str, children: impl FnOnce(Self) -> Self) -> Self {
+        children(self.tag("<", name)).tag("</", name)
+    }
+
+    fn tag(mut self, begin: &str, name: &str) -> Self {
+        for part in [begin, name, ">"] {
+            self.0.push_str(part);
+        }
         self
     }
 
@@ -56,18 +63,17 @@ impl Xml {
     }
 
     fn list<T>(
-        mut self,
+        self,
         name: &str,
         each: &str,
         entries: impl IntoIterator<Item = T>,
         write: impl Fn(Self, T) -> Self,
     ) -> Self {
-        let inner: String = entries
-            .into_iter()
-            .map(|entry| format!("<{each}>{}</{each}>", write(Self::new(), entry).0))
-            .collect();
-        self.0.push_str(&format!("<{name}>{inner}</{name}>"));
-        self
+        self.element(name, |list| {
+            entries.into_iter().fold(list, |list, entry| {
+                list.element(each, |element| write(element, entry))
+            })
+        })
     }
 
     /// The document with its declaration, its root element and the root's namespace.
@@ -83,20 +89,32 @@ impl Xml {
     }
 }
 
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // XML 1.0 has no other control characters, not even escaped ones: a name may hold what it likes.
-            c if c.is_control() && !matches!(c, '\t' | '\n' | '\r') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
+/// Writes text so that it is nothing but text.
+struct Escaped<'a>(&'a mut String);
+
+impl Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if !text.contains(is_special) {
+            self.0.push_str(text);
+            return Ok(());
         }
+        for c in text.chars() {
+            match c {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                // XML 1.0 has no other control characters, not even escaped ones: a name may hold what it likes.
+                c if is_special(c) => self.0.push('\u{fffd}'),
+                c => self.0.push(c),
+            }
+        }
+        Ok(())
     }
-    escaped
+}
+
+fn is_special(c: char) -> bool {
+    matches!(c, '&' | '<' | '>' | '"') || c.is_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
 #[cfg(test)]

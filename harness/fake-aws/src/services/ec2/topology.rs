@@ -27,8 +27,8 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
             let (region, plan) = (&machine.world.region, &machine.plan);
             item.text("instanceId", &plan.id)
                 .text("instanceType", &plan.instance_type)
-                .items("networkNodeSet", &plan.network.nodes, |_, node| {
-                    Xml::of_text(node)
+                .items("networkNodeSet", &plan.network.nodes, |item, node| {
+                    item.bare(node)
                 })
                 .text("availabilityZone", &plan.availability_zone)
                 .text("zoneId", zones::zone_id(region.as_str(), &plan.availability_zone))

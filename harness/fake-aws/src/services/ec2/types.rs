@@ -1,5 +1,8 @@
 //! DescribeInstanceTypes: real figures of instance types, from a data file that travels inside the program.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::page;
 use crate::exchange::{Parameters, ServiceError};
 use crate::wire::xml::Xml;
@@ -72,17 +75,20 @@ impl InstanceType {
     }
 }
 
-fn all() -> impl Iterator<Item = InstanceType> {
-    DATA.lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(InstanceType::read)
-}
+/// Read once: every DescribeInstances asks for a type of it.
+static ALL: LazyLock<Vec<InstanceType>> = LazyLock::new(|| {
+    let lines = DATA.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(InstanceType::read).collect()
+});
+
+static BY_NAME: LazyLock<HashMap<&str, &InstanceType>> =
+    LazyLock::new(|| ALL.iter().map(|one| (one.name, one)).collect());
 
 /// The architecture that the identity document and DescribeInstances tell; types that nobody knows are ordinary ones.
 #[must_use]
 pub fn architecture(instance_type: &str) -> &'static str {
-    let found = all().find(|found| found.name == instance_type);
-    found
+    BY_NAME
+        .get(instance_type)
         .and_then(|found| found.architectures.rsplit(',').next())
         .unwrap_or("x86_64")
 }
@@ -93,7 +99,8 @@ pub fn architecture(instance_type: &str) -> &'static str {
 /// For types that do not exist.
 pub fn describe(body: Xml, parameters: &Parameters) -> Result<Xml, ServiceError> {
     let names = parameters.list("InstanceType");
-    let found: Vec<InstanceType> = all()
+    let found: Vec<&InstanceType> = ALL
+        .iter()
         .filter(|found| names.is_empty() || names.contains(&found.name))
         .collect();
     let missing: Vec<&str> = names
@@ -108,14 +115,7 @@ pub fn describe(body: Xml, parameters: &Parameters) -> Result<Xml, ServiceError>
         );
         return Err(ServiceError::new(400, "InvalidInstanceType", message));
     }
-    page::write(
-        body,
-        "instanceTypeSet",
-        found,
-        parameters,
-        5..=100,
-        |item, found| write(item, &found),
-    )
+    page::write(body, "instanceTypeSet", found, parameters, 5..=100, write)
 }
 
 fn write(item: Xml, found: &InstanceType) -> Xml {
@@ -132,7 +132,7 @@ fn write(item: Xml, found: &InstanceType) -> Xml {
         processor.items(
             "supportedArchitectures",
             found.architectures.split(','),
-            |_, name| Xml::of_text(name),
+            |item, name| item.bare(name),
         )
     })
     .element("vCpuInfo", |vcpus| {
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn every_line_of_the_data_file_is_read() {
         let lines = DATA.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(all().count(), lines);
+        assert_eq!((ALL.len(), BY_NAME.len()), (lines, lines));
         assert!(lines > 1_000);
     }
 
@@ -185,7 +185,7 @@ mod tests {
         let mut checked = 0;
         for row in rows {
             let (name, pods) = row.split_once(' ').unwrap();
-            let found = all().find(|found| found.name == name);
+            let found = ALL.iter().find(|found| found.name == name);
             let found = found.unwrap_or_else(|| panic!("{name} is in no row of the data file"));
             let pods: u32 = pods.parse().unwrap();
             let addresses: u32 = found.ipv4_addresses.parse().unwrap();
