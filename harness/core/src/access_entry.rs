@@ -76,6 +76,13 @@ impl AccessEntryType {
     }
 
     /// User name and groups that EKS gives, where nobody may say otherwise.
+    ///
+    /// | type | source of the user name | source of the groups |
+    /// | --- | --- | --- |
+    /// | `EC2_LINUX` | user guide, "Create access entries" | the example of `aws eks create-access-entry` |
+    /// | `EC2_WINDOWS` | the same | `system:nodes` as above. None for the other: EKS' API reference wants it of a Windows node's row of `aws-auth` (`amiType` of CreateNodegroup), and containers-roadmap issue 2327 tells that kube-proxy fails with an entry for Linux |
+    /// | `EC2` | nodeadm's documentation | none; as of nodes on EC2 |
+    /// | `FARGATE_LINUX` | user guide, "Create access entries" | none; as of nodes on EC2. Its row of `aws-auth` has more, and what becomes of those nobody says |
     fn fixed(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
             Self::Standard => None,
