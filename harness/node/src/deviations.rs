@@ -89,6 +89,20 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
             "the run's network is one of IPv4, and rules that confine a node are for that",
         ));
     }
+    if ask.plan.instance.metadata.ipv6 {
+        all.push(deviation(
+            "ipv6-metadata-on-loopback",
+            "fd00:ec2::254 is on the node's loopback interface, and a socket unit leads its port 80 to 169.254.169.254",
+            "the run's network is one of IPv4; the same service answers at both addresses",
+        ));
+    }
+    if !ask.plan.instance.network.interfaces.is_empty() {
+        all.push(deviation(
+            "interfaces-lead-nowhere",
+            "the network interfaces after the first one have their MAC and private addresses, and nobody is at their other ends",
+            "a container is in its run's network once; what is done by way of the others would not be confined",
+        ));
+    }
     all.push(match ask.plan.network {
         Network::Isolated => deviation(
             "isolated-network",

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use nodejoin_core::aws::InterfacePlan;
 use nodejoin_core::ids::RunId;
 use nodejoin_core::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::{Cni, InstancePlan, Network, UserDataEngine};
@@ -27,10 +28,13 @@ const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
 const RUNC: &str = include_str!("../guest/runc");
+const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
+const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
 const USER_DATA: &str = include_str!("../guest/user-data");
 const USER_DATA_UNIT: &str = include_str!("../guest/user-data.service");
 
 const METADATA_IP: &str = "169.254.169.254";
+const METADATA_IPV6: &str = "fd00:ec2::254";
 const DNS_IP: &str = "169.254.169.253";
 /// All host names of AWS resolve to this address.
 const TLS_IP: &str = "169.254.171.1";
@@ -77,6 +81,14 @@ pub(crate) fn archive(
     {
         UserDataEngine::CloudInit => layer.cloud_init()?,
         UserDataEngine::Direct => layer.direct(ask.direct.as_ref().unwrap_or(&DirectUserData::default()))?,
+    }
+    if ask.plan.instance.metadata.ipv6 {
+        layer.unit("nodejoin-metadata.socket", "sysinit.target", METADATA_SOCKET)?;
+        layer.file(
+            "/etc/systemd/system/nodejoin-metadata.service",
+            0o644,
+            METADATA_UNIT.as_bytes(),
+        )?;
     }
     if host.clamps_limits {
         layer.file("/opt/nodejoin/runc", 0o755, RUNC.as_bytes())?;
@@ -125,6 +137,8 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> Str
         ("GATEWAY", ask.network.gateway.to_string()),
         ("PRIVATE_IP", instance.private_ip.to_string()),
         ("IPV6", ipv6(ask)),
+        ("METADATA_IPV6", metadata_ipv6(ask)),
+        ("INTERFACES", interfaces(ask)),
         ("MAC", instance.mac.clone()),
         ("GPU", pci_vendor(instance).to_owned()),
         ("HOST_NAME", instance.host_name.clone()),
@@ -157,6 +171,27 @@ fn pci_vendor(instance: &InstancePlan) -> &'static str {
     } else {
         ""
     }
+}
+
+/// The address of the metadata service's IPv6 endpoint, where the instance has it on.
+fn metadata_ipv6(ask: &NodeAsk<'_>) -> String {
+    let address = if ask.plan.instance.metadata.ipv6 {
+        METADATA_IPV6
+    } else {
+        ""
+    };
+    address.to_owned()
+}
+
+/// The interfaces after the primary one, a line each: MAC address, then private addresses.
+fn interfaces(ask: &NodeAsk<'_>) -> String {
+    let interfaces = ask.plan.instance.network.interfaces.iter();
+    let line = |interface: &InterfacePlan| {
+        let addresses = interface.private_ips.iter().map(ToString::to_string);
+        let words = std::iter::once(interface.mac.clone()).chain(addresses);
+        words.collect::<Vec<_>>().join(" ")
+    };
+    interfaces.map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// One word of a shell.
