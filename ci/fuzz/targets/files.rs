@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
 use nodejoin_core::change::Rows;
-use nodejoin_core::files::Files;
+use nodejoin_core::files::{Files, Seekable};
 use nodejoin_core::scenario::{aws_auth_rows, load_account};
 
 /// The one file there is.
@@ -19,6 +19,10 @@ impl Files for One<'_> {
         } else {
             Err(io::ErrorKind::NotFound.into())
         }
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Seekable>> {
+        Ok(Box::new(io::Cursor::new(self.read(path)?)))
     }
 
     fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
