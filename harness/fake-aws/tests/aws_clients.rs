@@ -351,7 +351,7 @@ async fn cloudformation_signals_are_accepted() {
         .unwrap();
     assert_eq!(
         (signal.operation.as_str(), signal.subject.as_deref()),
-        ("SignalResource", Some("s/NodeGroup SUCCESS"))
+        ("SignalResource", Some("s/NodeGroup SUCCESS i-0b22a22eec53b9321"))
     );
     fakes.end().await;
 }

@@ -128,6 +128,21 @@ async fn pipelined_and_half_closed() {
     fakes.end().await;
 }
 
+/// A client that reads nothing before it has sent everything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_too_large_is_read_to_its_end_so_that_its_refusal_arrives() {
+    const LENGTH: usize = 40 * 1024 * 1024;
+    let fakes = Fakes::start(|_| {});
+    let mut stream = TcpStream::connect(fakes.listening.metadata).await.unwrap();
+    let head = format!("PUT /latest/api/token HTTP/1.1\r\nHost: x\r\nContent-Length: {LENGTH}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b'x'; LENGTH]).await.unwrap();
+    let mut heard = vec![0; 12];
+    stream.read_exact(&mut heard).await.unwrap();
+    assert_eq!(heard, b"HTTP/1.1 413");
+    fakes.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_ten_mebibytes_is_refused() {
     let mut fakes = Fakes::start(|_| {});

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{Request as HttpRequest, Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use nodejoin_core::fault::Effect;
 use nodejoin_core::observation::AwsCall;
@@ -23,6 +23,8 @@ use crate::world::{AwsEventKind, Target};
 
 /// No AWS request that a node makes is larger.
 const LARGEST_BODY: usize = 1024 * 1024;
+/// A client that sends more than this is cut off.
+const MOST_READ: usize = 64 * LARGEST_BODY;
 /// A body that does not arrive within this time is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection that never gets an answer is closed after this time: no client of a node waits longer.
@@ -224,15 +226,14 @@ impl Call {
     }
 }
 
-/// Reads a request with its body; a body that is too large is left unread.
+/// Reads a request with its body, unless that is too large.
 async fn read(incoming: HttpRequest<Incoming>, patience: Duration) -> Result<(Request, bool), Dropped> {
     let (parts, body) = incoming.into_parts();
-    let collected = tokio::time::timeout(patience, Limited::new(body, LARGEST_BODY).collect()).await;
-    let (body, too_large) = match collected.map_err(|_| Dropped::TooSlow)? {
-        Ok(collected) => (collected.to_bytes(), false),
-        Err(error) if error.is::<LengthLimitError>() => (Bytes::new(), true),
-        Err(error) => return Err(Dropped::Unread(error)),
-    };
+    let body = tokio::time::timeout(patience, whole(body)).await;
+    let body = body
+        .map_err(|_| Dropped::TooSlow)?
+        .map_err(|error| Dropped::Unread(error.into()))?;
+    let too_large = body.is_none();
     // A request may carry its host in its target, as through a proxy.
     let host = parts.uri.authority().map(ToString::to_string);
     let host = host.or_else(|| {
@@ -248,9 +249,25 @@ async fn read(incoming: HttpRequest<Incoming>, patience: Duration) -> Result<(Re
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers: parts.headers,
-        body,
+        body: body.unwrap_or_default(),
     };
     Ok((request, too_large))
+}
+
+/// A body, or nothing where it is too large. What is past the limit is thrown away and yet read: the end of a connection on which
+/// a client still sends takes the refusal along that it was to read.
+async fn whole(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
+    let (mut kept, mut length) = (BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        length += data.len();
+        if length <= LARGEST_BODY {
+            kept.extend_from_slice(&data);
+        } else if length > MOST_READ {
+            break;
+        }
+    }
+    Ok((length <= LARGEST_BODY).then(|| kept.freeze()))
 }
 
 fn respond(answer: &Answer, body: AnswerBody) -> Response<AnswerBody> {
