@@ -31,6 +31,7 @@ impl Engine {
             ),
         })
     }
+
     /// An image as `docker save` writes it, in a file of the cache folder that nobody else sees and that goes when it is closed;
     /// `None` where the engine has no image of this name.
     ///

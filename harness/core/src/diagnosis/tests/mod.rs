@@ -2,6 +2,7 @@
 
 mod causes;
 mod host;
+mod identity;
 mod kubeadm;
 mod nodeadm;
 mod words;
