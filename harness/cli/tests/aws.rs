@@ -269,6 +269,24 @@ fn token_reviews_are_answered_by_the_rows_of_the_moment_and_told_with_their_reas
     served.said("refused: token is missing expected \"k8s-aws-v1.\" prefix");
 }
 
+/// A TokenReview has a few KiB. Whoever sends more than 1 MiB hears so once all of it is sent, and the next one is answered.
+#[test]
+fn a_token_review_without_end_is_refused() {
+    let served = Served::of(ACCOUNT);
+    let body = served.home().join("body.json");
+    for mebibytes in [1, 8, 32] {
+        let token = "x".repeat(mebibytes * 1024 * 1024);
+        std::fs::write(&body, json!({ "spec": { "token": token } }).to_string()).unwrap();
+        let at = format!("@{}", body.display());
+        let asked = ["--data-binary", at.as_str(), "--header", "Expect:"];
+        assert_eq!(
+            served.ask_webhook(&asked),
+            (400, "expected a request body to be a TokenReview".to_owned())
+        );
+    }
+    assert_eq!(served.review(&served.token("demo")).0, 200);
+}
+
 fn refused() -> Value {
     json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": { "authenticated": false } })
 }

@@ -16,11 +16,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use nodejoin_fake_aws::read_body;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
@@ -174,12 +175,17 @@ impl Handlers {
 
 /// Whoever sends more than `most` bytes is refused before they are kept.
 async fn body<T: for<'de> Deserialize<'de>>(request: Request<Incoming>, most: usize) -> Option<T> {
-    let collected = Limited::new(request.into_body(), most).collect().await;
-    let bytes = collected
-        .inspect_err(|error| tracing::warn!(%error, "unreadable webhook body"))
-        .ok()?
-        .to_bytes();
-    read(&bytes)
+    match read_body(request.into_body(), most).await {
+        Ok(Some(bytes)) => read(&bytes),
+        Ok(None) => {
+            tracing::warn!(most, "a webhook body has more bytes than are read");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "unreadable webhook body");
+            None
+        }
+    }
 }
 
 fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {

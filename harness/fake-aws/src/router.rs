@@ -61,34 +61,88 @@ const REGIONS: &[&str] = &[
     "us-west-2",
 ];
 
+/// What the host names below a suffix are.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Those of a service, over IPv4.
+    Ipv4,
+    /// Those of a service, over IPv4 and IPv6.
+    DualStack,
+    /// Those of a customer's own resource, over both.
+    DualStackResource,
+}
+
+/// What host names of AWS end with.
+#[derive(Debug)]
+struct Suffix {
+    name: &'static str,
+    kind: Kind,
+    /// Whether it is of the partition aws-cn.
+    china: bool,
+}
+
+/// The suffixes of botocore's partitions.json, and those of registries that are reached over IPv6.
+const SUFFIXES: &[Suffix] = &[
+    Suffix {
+        name: ".amazonaws.com",
+        kind: Kind::Ipv4,
+        china: false,
+    },
+    Suffix {
+        name: ".api.aws",
+        kind: Kind::DualStack,
+        china: false,
+    },
+    Suffix {
+        name: ".on.aws",
+        kind: Kind::DualStackResource,
+        china: false,
+    },
+    Suffix {
+        name: ".amazonaws.com.cn",
+        kind: Kind::Ipv4,
+        china: true,
+    },
+    Suffix {
+        name: ".api.amazonwebservices.com.cn",
+        kind: Kind::DualStack,
+        china: true,
+    },
+    Suffix {
+        name: ".on.amazonwebservices.com.cn",
+        kind: Kind::DualStackResource,
+        china: true,
+    },
+];
+
 impl Endpoint {
     /// The endpoint of a host name, in lower case and without a port; `None` where no service of the fake has that name.
     #[must_use]
     pub fn of_host(host: &str) -> Option<Self> {
-        let (labels, china) = match host.strip_suffix(".amazonaws.com.cn") {
-            Some(labels) => (labels, true),
-            None => (
-                host.strip_suffix(".amazonaws.com")
-                    .or_else(|| host.strip_suffix(".api.aws"))?,
-                false,
-            ),
-        };
+        let (labels, suffix) = SUFFIXES
+            .iter()
+            .find_map(|suffix| Some((host.strip_suffix(suffix.name)?, suffix)))?;
         let parts: Vec<&str> = labels.split('.').collect();
-        let (service, region, account) = match parts.as_slice() {
-            ["sts"] if !china => (Service::Sts, "us-east-1", None),
-            ["ec2"] if !china => (Service::Ec2, "us-east-1", None),
-            ["api", "ecr", region] => (Service::Ecr, *region, None),
-            [account, "dkr", "ecr", region] if is_account(account) => {
+        let (service, region, account) = match (suffix.kind, parts.as_slice()) {
+            (Kind::Ipv4, ["sts"]) if !suffix.china => (Service::Sts, "us-east-1", None),
+            (Kind::Ipv4, ["ec2"]) if !suffix.china => (Service::Ec2, "us-east-1", None),
+            (Kind::Ipv4, ["api", "ecr", region]) | (Kind::DualStack, ["ecr", region]) => {
+                (Service::Ecr, *region, None)
+            }
+            (Kind::Ipv4, [account, "dkr", "ecr", region])
+            | (Kind::DualStackResource, [account, "dkr-ecr", region])
+                if is_account(account) =>
+            {
                 (Service::Registry, *region, Some((*account).to_owned()))
             }
-            [name, region] => (
+            (Kind::Ipv4 | Kind::DualStack, [name, region]) => (
                 service(name.strip_suffix("-fips").unwrap_or(name))?,
                 *region,
                 None,
             ),
             _ => return None,
         };
-        let exists = REGIONS.contains(&region) && region.starts_with("cn-") == china;
+        let exists = REGIONS.contains(&region) && region.starts_with("cn-") == suffix.china;
         exists.then(|| Self {
             service,
             region: region.to_owned(),
@@ -315,6 +369,26 @@ mod tests {
                 Some((Service::Registry, "eu-west-1")),
             ),
             ("x.dkr.ecr.eu-west-1.amazonaws.com", None),
+            ("sts.eu-west-1.api.aws", Some((Service::Sts, "eu-west-1"))),
+            ("sts.api.aws", None),
+            (
+                "sts.cn-north-1.api.amazonwebservices.com.cn",
+                Some((Service::Sts, "cn-north-1")),
+            ),
+            ("sts.eu-west-1.api.amazonwebservices.com.cn", None),
+            ("sts.cn-north-1.api.aws", None),
+            ("ecr.eu-west-1.api.aws", Some((Service::Ecr, "eu-west-1"))),
+            ("ecr.eu-west-1.amazonaws.com", None),
+            ("api.ecr.eu-west-1.api.aws", None),
+            (
+                "602401143452.dkr-ecr.eu-west-1.on.aws",
+                Some((Service::Registry, "eu-west-1")),
+            ),
+            ("602401143452.dkr-ecr.eu-west-1.amazonaws.com", None),
+            (
+                "602401143452.dkr-ecr.cn-north-1.on.amazonwebservices.com.cn",
+                Some((Service::Registry, "cn-north-1")),
+            ),
             (
                 "cloudformation.us-gov-west-1.amazonaws.com",
                 Some((Service::Cloudformation, "us-gov-west-1")),

@@ -213,6 +213,36 @@ async fn caller_identity_by_every_way_there_is() {
     fakes.end().await;
 }
 
+/// Hosts that are reached over IPv6, too, have other names (botocore's endpoints.json), in each partition.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cli_asks_by_dual_stack_host_names() {
+    for (region, suffix) in [
+        ("eu-west-1", "api.aws"),
+        ("cn-north-1", "api.amazonwebservices.com.cn"),
+    ] {
+        let mut fakes = Fakes::start(|world| world.region = region.parse().unwrap());
+        let aws = Aws::of(&fakes).await;
+        for asked in [
+            &["sts", "get-caller-identity"][..],
+            &["eks", "describe-cluster", "--name", "demo"],
+            &["ecr", "get-authorization-token"],
+        ] {
+            let asked = [asked, &["--region", region]].concat();
+            json_of(
+                &aws.cli_with(&asked, &[("AWS_USE_DUALSTACK_ENDPOINT", "true")])
+                    .await,
+            );
+        }
+        let calls = fakes.calls();
+        let hosts: Vec<_> = calls.iter().map(|call| call.host.as_str()).collect();
+        for service in ["sts", "eks", "ecr"] {
+            let host = format!("{service}.{region}.{suffix}");
+            assert!(hosts.contains(&host.as_str()), "no {host} in {hosts:?}");
+        }
+        fakes.end().await;
+    }
+}
+
 /// `aws eks get-token` makes the token that an AL2023 kubelet presents; the authenticator's question is answered for the
 /// cluster that was signed, and for no other.
 #[tokio::test(flavor = "multi_thread")]

@@ -206,6 +206,13 @@ impl Served {
 
     /// What the webhook answers to a TokenReview.
     pub fn review(&self, token: &str) -> (u16, Value) {
+        let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
+        let (status, body) = self.ask_webhook(&["--json", &review.to_string()]);
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    /// What the webhook answers to a request by curl.
+    pub fn ask_webhook(&self, arguments: &[&str]) -> (u16, String) {
         let kubeconfig = file(&self.folder().join("webhook.kubeconfig"));
         let server = kubeconfig
             .split("server: ")
@@ -214,9 +221,7 @@ impl Served {
             .lines()
             .next()
             .unwrap();
-        let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
-        let (status, body) = self.curl(&["--json", &review.to_string(), server]);
-        (status, serde_json::from_str(&body).unwrap())
+        self.curl(&[arguments, &[server]].concat())
     }
 
     /// Sends a signal and waits for the end: its exit code.

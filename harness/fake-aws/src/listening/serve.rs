@@ -4,9 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::{Bytes, BytesMut};
 use http::{Request as HttpRequest, Response, StatusCode};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use nodejoin_core::fault::Effect;
 use nodejoin_core::observation::AwsCall;
@@ -18,13 +16,12 @@ use super::line::Line;
 use super::worlds::{Shared, Worlds, moment};
 use crate::exchange::{Answer, Request, ServiceError};
 use crate::faults::Asked;
+use crate::read_body::read_body;
 use crate::router::Route;
 use crate::world::{AwsEventKind, Target};
 
 /// No AWS request that a node makes is larger.
 const LARGEST_BODY: usize = 1024 * 1024;
-/// A client that sends more than this is cut off.
-const MOST_READ: usize = 64 * LARGEST_BODY;
 /// A body that does not arrive within this time is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection that never gets an answer is closed after this time: no client of a node waits longer.
@@ -229,7 +226,7 @@ impl Call {
 /// Reads a request with its body, unless that is too large.
 async fn read(incoming: HttpRequest<Incoming>, patience: Duration) -> Result<(Request, bool), Dropped> {
     let (parts, body) = incoming.into_parts();
-    let body = tokio::time::timeout(patience, whole(body)).await;
+    let body = tokio::time::timeout(patience, read_body(body, LARGEST_BODY)).await;
     let body = body
         .map_err(|_| Dropped::TooSlow)?
         .map_err(|error| Dropped::Unread(error.into()))?;
@@ -252,22 +249,6 @@ async fn read(incoming: HttpRequest<Incoming>, patience: Duration) -> Result<(Re
         body: body.unwrap_or_default(),
     };
     Ok((request, too_large))
-}
-
-/// A body, or nothing where it is too large. What is past the limit is thrown away and yet read: the end of a connection on which
-/// a client still sends takes the refusal along that it was to read.
-async fn whole(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
-    let (mut kept, mut length) = (BytesMut::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        length += data.len();
-        if length <= LARGEST_BODY {
-            kept.extend_from_slice(&data);
-        } else if length > MOST_READ {
-            break;
-        }
-    }
-    Ok((length <= LARGEST_BODY).then(|| kept.freeze()))
 }
 
 fn respond(answer: &Answer, body: AnswerBody) -> Response<AnswerBody> {

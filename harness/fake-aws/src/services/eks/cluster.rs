@@ -97,6 +97,7 @@ fn described(world: &World, cluster: &Sketch<'_>, launched: OffsetDateTime) -> V
             "endpointPublicAccess": true,
             "endpointPrivateAccess": true,
             "publicAccessCidrs": ["0.0.0.0/0"],
+            "controlPlaneEgressMode": "AWS_MANAGED",
         },
         "kubernetesNetworkConfig": {
             "serviceIpv4Cidr": world.cluster.service_ipv4_cidr,
@@ -125,6 +126,7 @@ fn described(world: &World, cluster: &Sketch<'_>, launched: OffsetDateTime) -> V
         "computeConfig": null,
         "storageConfig": null,
         "deletionProtection": false,
+        "controlPlaneScalingConfig": { "tier": "standard" },
     });
     if made {
         described["endpoint"] = json!(format!("https://{}", cluster.endpoint));
