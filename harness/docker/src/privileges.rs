@@ -15,12 +15,15 @@ use crate::probe::Probe;
 pub struct Privileges {
     /// Whether `--privileged` works.
     pub privileged: bool,
-    /// Where it does not: the capabilities that the host itself lacks, to be dropped from `ALL`.
+    /// The capabilities that the host itself lacks, so that no container has them.
+    pub lacking: Vec<String>,
+    /// Those of them that must be dropped from `ALL`: some engines refuse to start a container with what they lack, newer ones
+    /// start it without, say nothing, and refuse to drop it.
     pub dropped: Vec<String>,
 }
 
 impl Engine {
-    /// What containers may do here, probed by a throw-away container of `image`, which needs the program `true`.
+    /// What containers may do here, probed by a throw-away container of `image`, which needs the program `cat`.
     /// The answer is kept in memory and in the cache folder: it belongs to the engine and the boot of its machine.
     ///
     /// # Errors
@@ -46,9 +49,10 @@ impl Engine {
             privileged: Some(true),
             ..HostConfig::default()
         };
-        if self.attempt(image, everything).await? == Attempt::Starts {
+        if let Attempt::Starts(lacking) = self.attempt(image, everything).await? {
             return Ok(Privileges {
                 privileged: true,
+                lacking,
                 dropped: Vec::new(),
             });
         }
@@ -57,9 +61,10 @@ impl Engine {
             lacking_here(&CAPABILITIES),
         );
         for dropped in [Vec::new(), old, all] {
-            if self.attempt(image, with_all_but(&dropped)).await? == Attempt::Starts {
+            if let Attempt::Starts(lacking) = self.attempt(image, with_all_but(&dropped)).await? {
                 return Ok(Privileges {
                     privileged: false,
+                    lacking,
                     dropped,
                 });
             }
@@ -67,6 +72,7 @@ impl Engine {
         let dropped = self.lacking_one_by_one(image).await?;
         Ok(Privileges {
             privileged: false,
+            lacking: dropped.clone(),
             dropped,
         })
     }
@@ -91,8 +97,9 @@ impl Engine {
     }
 
     async fn attempt(&self, image: &str, host: HostConfig) -> Result<Attempt, DockerError> {
-        match Probe::of(image).with_host(host).run(self).await {
-            Ok(_) => Ok(Attempt::Starts),
+        let probe = Probe::of(image).with_host(host).with_command(&LOOK);
+        match probe.run(self).await {
+            Ok((_, seen)) => Ok(Attempt::Starts(lacking_of(&seen))),
             Err(DockerError::Engine {
                 operation: Probe::START,
                 ..
@@ -114,7 +121,7 @@ impl Engine {
             safe(&self.facts().server_version),
             safe(&Owner::current().boot)
         );
-        self.cache().join("privileges").join(name)
+        self.cache().join("capabilities").join(name)
     }
 }
 
@@ -127,23 +134,37 @@ fn with_all_but(dropped: &[String]) -> HostConfig {
 }
 
 /// What became of a container that asked for something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Attempt {
-    Starts,
+    /// It runs, without these.
+    Starts(Vec<String>),
     Refused,
     /// The engine does not know what was asked for: an older one and a newer capability.
     Unknown,
 }
 
+/// Shows the capabilities that the kernel knows and those that a process can have.
+const LOOK: [&str; 3] = ["cat", "/proc/sys/kernel/cap_last_cap", "/proc/self/status"];
+
+/// What a container lacks, by what `LOOK` shows in it. An image without the program shows nothing, and lacks nothing then.
+fn lacking_of(seen: &str) -> Vec<String> {
+    let last = seen.lines().next().and_then(|line| line.trim().parse().ok());
+    let known = last.map_or(0, |last: usize| (last + 1).min(CAPABILITIES.len()));
+    lacking(seen, &CAPABILITIES[..known])
+}
+
 /// What this process cannot have either: an engine beside it most often lacks the same.
 fn lacking_here(capabilities: &[&str]) -> Vec<String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let bounding = status.lines().find_map(|line| line.strip_prefix("CapBnd:"));
-    let bounding = bounding.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    bounding.map_or_else(Vec::new, |bounding| lacking(bounding, capabilities))
+    lacking(&status, capabilities)
 }
 
-fn lacking(bounding: u64, capabilities: &[&str]) -> Vec<String> {
+/// Those of the capabilities that the bounding set in a process' status has not.
+fn lacking(status: &str, capabilities: &[&str]) -> Vec<String> {
+    let bounding = status.lines().find_map(|line| line.strip_prefix("CapBnd:"));
+    let Some(bounding) = bounding.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()) else {
+        return Vec::new();
+    };
     let missing = capabilities
         .iter()
         .enumerate()
@@ -219,7 +240,21 @@ mod tests {
 
     #[test]
     fn a_bounding_set_is_read_by_number() {
-        assert_eq!(lacking(0x0000_01ff_feff_ffff, &CAPABILITIES), ["SYS_RESOURCE"]);
-        assert!(lacking(u64::MAX, &CAPABILITIES).is_empty());
+        let status = |set: &str| format!("Name:\tcat\nCapEff:\t0000000000000000\nCapBnd:\t{set}\n");
+        assert_eq!(
+            lacking(&status("000001fffeffffff"), &CAPABILITIES),
+            ["SYS_RESOURCE"]
+        );
+        assert!(lacking(&status("ffffffffffffffff"), &CAPABILITIES).is_empty());
+    }
+
+    #[test]
+    fn a_container_lacks_what_its_kernel_knows_and_it_has_not() {
+        let seen = |last: &str, set: &str| lacking_of(&format!("{last}\nName:\tcat\nCapBnd:\t{set}\n"));
+        assert_eq!(seen("40", "000001fffeffffff"), ["SYS_RESOURCE"]);
+        assert!(seen("40", "000001ffffffffff").is_empty());
+        // A kernel before 5.8 has no CAP_PERFMON and what came after it.
+        assert!(seen("37", "0000003fffffffff").is_empty());
+        assert!(lacking_of("").is_empty());
     }
 }

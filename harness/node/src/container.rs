@@ -83,7 +83,7 @@ fn dropped(privileges: &Privileges) -> Vec<String> {
     all.extend(
         OF_THE_HOST
             .iter()
-            .filter(|name| !privileges.dropped.iter().any(|d| d == *name))
+            .filter(|name| !privileges.lacking.iter().any(|lacking| lacking == *name))
             .map(|name| (*name).to_owned()),
     );
     all
@@ -98,6 +98,7 @@ mod tests {
         let mut host = HostConfig::default();
         let privileges = Privileges {
             privileged: false,
+            lacking: vec!["SYS_RESOURCE".to_owned()],
             dropped: vec!["SYS_RESOURCE".to_owned()],
         };
         allow(&mut host, &privileges);
@@ -105,11 +106,25 @@ mod tests {
         assert_eq!(host.privileged, Some(false));
     }
 
+    /// Docker 28 answers 400 to the drop of a capability that it has not itself.
+    #[test]
+    fn what_the_engine_lacks_is_not_dropped_where_it_starts_containers_without() {
+        let mut host = HostConfig::default();
+        let privileges = Privileges {
+            privileged: true,
+            lacking: ["SYS_RESOURCE", "SYS_TIME"].map(str::to_owned).to_vec(),
+            dropped: Vec::new(),
+        };
+        allow(&mut host, &privileges);
+        assert_eq!(host.cap_drop.unwrap(), ["SYS_MODULE"]);
+    }
+
     #[test]
     fn an_engine_that_allows_everything_gives_no_device_clock_or_module_of_the_host() {
         let mut host = HostConfig::default();
         let privileges = Privileges {
             privileged: true,
+            lacking: Vec::new(),
             dropped: Vec::new(),
         };
         allow(&mut host, &privileges);

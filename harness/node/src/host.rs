@@ -15,9 +15,9 @@ pub(crate) struct Host {
 impl Host {
     /// Of an engine with control groups of this version, for a kubelet such as `v1.36.3`.
     pub(crate) fn of(cgroup_version: u8, privileges: &Privileges, kubelet: &str) -> Self {
-        let lacks_resource = privileges.dropped.iter().any(|name| name == "SYS_RESOURCE");
+        let lacks_resource = privileges.lacking.iter().any(|name| name == "SYS_RESOURCE");
         Self {
-            clamps_limits: !privileges.privileged && lacks_resource,
+            clamps_limits: lacks_resource,
             is_refused: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(kubelet)),
         }
     }
@@ -31,6 +31,7 @@ mod tests {
     fn only_a_newer_kubelet_on_the_first_control_groups_is_told_that_they_will_do() {
         let privileges = Privileges {
             privileged: true,
+            lacking: Vec::new(),
             dropped: Vec::new(),
         };
         let is_refused = |version, kubelet| Host::of(version, &privileges, kubelet).is_refused;
@@ -43,13 +44,16 @@ mod tests {
 
     #[test]
     fn limits_are_clamped_where_they_cannot_be_set() {
-        let privileges = |privileged, dropped: &[&str]| Privileges {
+        let privileges = |privileged, lacking: &[&str]| Privileges {
             privileged,
-            dropped: dropped.iter().map(|name| (*name).to_owned()).collect(),
+            lacking: lacking.iter().map(|name| (*name).to_owned()).collect(),
+            dropped: Vec::new(),
         };
         let clamps = |privileges: &Privileges| Host::of(2, privileges, "v1.20.2").clamps_limits;
         assert!(clamps(&privileges(false, &["SYS_RESOURCE"])));
-        assert!(!clamps(&privileges(true, &["SYS_RESOURCE"])));
+        // Newer engines start a privileged container without what they lack.
+        assert!(clamps(&privileges(true, &["SYS_RESOURCE"])));
+        assert!(!clamps(&privileges(true, &[])));
         assert!(!clamps(&privileges(false, &["SYS_TIME"])));
     }
 }

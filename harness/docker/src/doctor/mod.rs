@@ -191,23 +191,29 @@ async fn privileges(engine: &Engine, image: Option<&str>) -> CheckResult {
 }
 
 fn allowance(name: &'static str, allowed: &Privileges) -> CheckResult {
-    if allowed.privileged {
-        let seen = "--privileged works; nodes get its capabilities but for the clock and the modules, and none of the host's devices";
-        return CheckResult::ok(name, seen);
-    }
-    match &allowed.dropped[..] {
-        [] => CheckResult::ok(
+    let works = if allowed.privileged {
+        "--privileged works"
+    } else {
+        "--privileged is refused"
+    };
+    match &allowed.lacking[..] {
+        [] if allowed.privileged => CheckResult::ok(
             name,
-            "--privileged is refused; nodes get every capability all the same",
+            format!(
+                "{works}; nodes get its capabilities but for the clock and the modules, and none of the host's devices"
+            ),
         ),
+        [] => CheckResult::ok(name, format!("{works}; nodes get every capability all the same")),
         [only] if only == "SYS_RESOURCE" => CheckResult::warn(
             name,
-            "--privileged is refused: the host lacks CAP_SYS_RESOURCE; nodes get everything else, and a `runc` that clamps the limits of pods",
+            format!(
+                "{works}, and the host lacks CAP_SYS_RESOURCE; nodes get everything else, and a `runc` that clamps the limits of pods"
+            ),
             "nothing must be set; reports name the deviation",
         ),
-        dropped => CheckResult::warn(
+        lacking => CheckResult::warn(
             name,
-            format!("--privileged is refused: the host lacks {}", dropped.join(", ")),
+            format!("{works}, and the host lacks {}", lacking.join(", ")),
             "a node may not work without them: use a host that has them",
         ),
     }
@@ -326,10 +332,16 @@ mod tests {
 
     #[test]
     fn what_an_engine_allows_is_told_and_judged() {
-        let table: [(bool, &[&str], State, &str); 4] = [
+        let table: [(bool, &[&str], State, &str); 5] = [
             (true, &[], State::Ok, "--privileged works"),
             (false, &[], State::Ok, "every capability all the same"),
             (false, &["SYS_RESOURCE"], State::Warn, "clamps the limits of pods"),
+            (
+                true,
+                &["SYS_RESOURCE"],
+                State::Warn,
+                "works, and the host lacks CAP_SYS_RESOURCE",
+            ),
             (
                 false,
                 &["NET_ADMIN", "SYS_ADMIN"],
@@ -337,10 +349,11 @@ mod tests {
                 "lacks NET_ADMIN, SYS_ADMIN",
             ),
         ];
-        for (privileged, dropped, state, seen) in table {
+        for (privileged, lacking, state, seen) in table {
             let allowed = Privileges {
                 privileged,
-                dropped: dropped.iter().map(|&name| name.to_owned()).collect(),
+                lacking: lacking.iter().map(|&name| name.to_owned()).collect(),
+                dropped: Vec::new(),
             };
             let result = allowance("privileges", &allowed);
             assert_eq!(

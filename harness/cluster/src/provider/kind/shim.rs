@@ -139,6 +139,7 @@ mod tests {
     fn refused() -> Privileges {
         Privileges {
             privileged: false,
+            lacking: vec!["SYS_RESOURCE".to_owned()],
             dropped: vec!["SYS_RESOURCE".to_owned()],
         }
     }
@@ -146,6 +147,7 @@ mod tests {
     fn allowed() -> Privileges {
         Privileges {
             privileged: true,
+            lacking: Vec::new(),
             dropped: Vec::new(),
         }
     }
