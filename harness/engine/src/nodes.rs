@@ -161,7 +161,7 @@ async fn take_steps(
         if let (Some(again), Some(collected)) = (begun.user_data, &mut judged.observation.collected) {
             collected.user_data = Some(again);
         }
-        let verdict = judge::judge(&plan, &judged.observation);
+        let verdict = judge::judge_step(&plan, &judged.observation);
         is_well = verdict.outcome == Outcome::Passed;
         verdicts.push((step.action.word(), verdict));
     }

@@ -24,7 +24,7 @@ mod whole;
 
 pub(crate) use join::role_of;
 pub use progress::{Progress, progress};
-pub use verdict::judge;
+pub use verdict::{judge, judge_step};
 pub use whole::{Joined, of_nodes, of_steps};
 
 use crate::verdict::Check;

@@ -69,6 +69,17 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     }
 }
 
+/// What the harness says of a step that came to its end. A step that asks for no phase asks nothing of the join: that what it does
+/// need not show every phase again is no cause of what else is wrong with it.
+#[must_use]
+pub fn judge_step(plan: &Plan, observation: &Observation) -> Verdict {
+    let mut verdict = judge(plan, observation);
+    if plan.expect.phase.is_none() && plan.expect.diagnosis.is_none() {
+        verdict.diagnosis = verdict.diagnosis.filter(|found| found.cause != Cause::Unknown);
+    }
+    verdict
+}
+
 /// What a join is measured by where it failed: what the scenario wants, or all there is.
 fn goal(plan: &Plan) -> Option<crate::phase::Phase> {
     plan.expect.phase.or(Some(crate::phase::Phase::Ready))

@@ -85,7 +85,10 @@ pub fn phases(phases: &BTreeMap<Phase, Millis>) -> String {
 fn parts(text: &mut String, verdict: &Verdict) {
     for part in &verdict.parts {
         push(text, &format!("{}: {}", part.name, phases(&part.phases)));
-        if let Some(diagnosis) = &part.diagnosis {
+        // That of the step which failed is told below, with its evidence.
+        if let Some(diagnosis) = &part.diagnosis
+            && part.diagnosis != verdict.diagnosis
+        {
             line(text, "because", &diagnosis.because);
         }
     }
@@ -211,6 +214,8 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::verdict::Part;
+
     use super::*;
 
     fn verdict(outcome: Outcome) -> Verdict {
@@ -264,6 +269,15 @@ mod tests {
             summary(&failed),
             "stopped after `configured`: role a is in no row"
         );
+
+        // Of a step that failed the cause is told once.
+        failed.parts.push(Part {
+            name: "then reboot".to_owned(),
+            phases: BTreeMap::new(),
+            diagnosis: failed.diagnosis.clone(),
+        });
+        let text = scenario("a node joins", &failed, 14.0, None);
+        assert_eq!(text.matches("role a is in no row").count(), 1, "{text}");
     }
 
     #[test]

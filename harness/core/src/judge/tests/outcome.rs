@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::{broken, plan, stopped, whole};
 use crate::fault::Service;
-use crate::judge::judge;
+use crate::judge::{judge, judge_step};
 use crate::observation::{AwsCall, Observation, Seen, What};
 use crate::phase::Phase;
-use crate::phases::tests::{aws, observed};
+use crate::phases::tests::{aws, join, observed};
 use crate::verdict::{Cause, Outcome};
 
 #[test]
@@ -137,6 +137,22 @@ fn a_diagnosis_stands_in_verdicts_of_joins_that_stopped() {
     );
     assert_eq!(cause("phase: kubelet-started", &stopped()), None);
     assert_eq!(cause("node: { name: x }", &whole()), None);
+}
+
+/// A kubelet that was restarted does not register again: that it got no further than `kubelet-started` is no cause of a file's absence.
+#[test]
+fn a_step_that_asks_for_no_phase_is_not_said_to_have_stopped_for_no_known_reason() {
+    let restarted = observed(join().into_iter().take(5).chain([What::Isolated]));
+    let cause = |expect: &str, observation: &Observation| {
+        let verdict = judge_step(&plan(expect), observation);
+        assert_eq!(verdict.outcome, Outcome::Failed, "{expect}");
+        verdict.diagnosis.map(|found| found.cause)
+    };
+    let file = "files: { /etc/nope: { mode: '0644' } }";
+    assert_eq!(cause(file, &restarted), None);
+    // What is known stays told.
+    assert_eq!(cause(file, &stopped()), Some(Cause::RoleNotMapped));
+    assert_eq!(cause("phase: ready", &restarted), Some(Cause::Unknown));
 }
 
 #[test]
