@@ -27,7 +27,7 @@ use crate::calls::Calls;
 use crate::certificates::Certificates;
 use crate::container::Container;
 use crate::controllers::aws_auth::AwsAuthOwner;
-use crate::controllers::{cloud_node, mapping, node_manager, pod_cidr, rbac, serving, tagging};
+use crate::controllers::{cloud_node, mapping, node_manager, pod_cidr, rbac, serving, tagging, windows};
 use crate::foreign::{self, Foreign};
 use crate::kubeadm::Bootstrap;
 use crate::mapping::AwsAuth;
@@ -168,7 +168,11 @@ impl Prepared {
             .map_err(ClusterError::api("read the API server's version"))?;
         match &foreign {
             Some(foreign) => foreign.lay_down().await?,
-            None => rbac::apply(&client).await?,
+            None => {
+                rbac::apply(&client).await?;
+                // Not on a cluster of somebody else's, whose add-on may have made it.
+                rbac::apply_one(&client, windows::config_map()).await?;
+            }
         }
         let aws_auth = AwsAuthOwner::new(
             access.user(rbac::NODE_MANAGER).await?,

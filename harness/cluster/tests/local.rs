@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Taint};
 use kube::api::PostParams;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
@@ -71,6 +71,7 @@ async fn nodes_are_known_by_their_tokens_and_served_by_the_controllers_of_eks() 
     let mut mapped = Watched::admit(&plane, MAPPED, true).await;
     let mut unmapped = Watched::admit(&plane, UNMAPPED, false).await;
 
+    the_cluster_takes_windows_nodes(&plane).await;
     a_role_that_is_not_mapped_is_unauthorized(&plane, &mut unmapped).await;
     a_node_registers_and_is_initialized(&plane, &mut mapped).await;
     a_serving_certificate_is_approved_and_issued(&plane, &mut mapped).await;
@@ -96,6 +97,12 @@ async fn start() -> (Run, ControlPlane) {
         .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());
     (run, plane)
+}
+
+async fn the_cluster_takes_windows_nodes(plane: &ControlPlane) {
+    let maps = Api::<ConfigMap>::namespaced(plane.client(), "kube-system");
+    let data = maps.get("amazon-vpc-cni").await.unwrap().data.unwrap();
+    assert_eq!(data["enable-windows-ipam"], "true");
 }
 
 async fn a_role_that_is_not_mapped_is_unauthorized(plane: &ControlPlane, node: &mut Watched) {

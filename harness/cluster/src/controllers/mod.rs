@@ -10,7 +10,7 @@
 //! | [`mapping`] | eks:authenticator | watches `aws-auth` for the authenticator | |
 //! | [`pod_cidr`] | the admin | spares old kubelets a wait; not of EKS, and named as a deviation | `cni: none` |
 //!
-//! All of them wait on watches. A write that meets a conflict is left to the event which that conflict announces.
+//! [`windows`] is an object without a controller. All others wait on watches. A write that meets a conflict is left to the event which that conflict announces.
 
 pub(crate) mod aws_auth;
 pub(crate) mod cloud_node;
@@ -20,6 +20,7 @@ pub(crate) mod pod_cidr;
 pub(crate) mod rbac;
 pub(crate) mod serving;
 pub(crate) mod tagging;
+pub(crate) mod windows;
 
 use std::time::Duration;
 
