@@ -59,7 +59,7 @@ pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -
                 let names = (1..5).map(|number| format!("nodejoin-{id}-control-plane-{number}"));
                 let mut killed = 0;
                 for name in names {
-                    // By the engine: a `kill` that runs inside ends with its container, most often before it has said how it went.
+                    // By the engine: a `kill` that runs inside may end with its container before it has said how it went.
                     let options = KillContainerOptionsBuilder::new().signal("TERM").build();
                     let ended = engine.docker().kill_container(&name, Some(options)).await;
                     killed += usize::from(ended.is_ok());

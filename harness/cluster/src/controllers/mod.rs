@@ -10,7 +10,8 @@
 //! | [`mapping`] | eks:authenticator | watches `aws-auth` for the authenticator | |
 //! | [`pod_cidr`] | the admin | spares old kubelets a wait; not of EKS, and named as a deviation | `cni: none` |
 //!
-//! [`windows`] is an object without a controller. All others wait on watches. A write that meets a conflict is left to the event which that conflict announces.
+//! All of them wait on watches. A write that meets a conflict is left to the event which that conflict announces. Beside them,
+//! [`windows`] is an object that nobody here reads.
 
 pub(crate) mod aws_auth;
 pub(crate) mod cloud_node;

@@ -1,6 +1,6 @@
-//! What makes a cluster of EKS one that takes Windows nodes: a ConfigMap that whoever runs it creates (EKS' user guide, "Deploy Windows
-//! nodes on EKS clusters"). Its reader, the VPC resource controller, gives Windows pods their addresses. It is no part of this control
-//! plane, as no Windows kubelet runs here: the object is there for those who look whether a cluster takes Windows nodes.
+//! What makes a cluster of EKS one that takes Windows nodes: a ConfigMap that whoever runs it creates, as eksctl does
+//! (its `pkg/windows`). Its reader, the VPC resource controller, gives Windows pods their addresses. It is no part of this
+//! control plane, as no Windows kubelet runs here: the object is there for those who look whether a cluster takes Windows nodes.
 
 use serde_json::{Value, json};
 
