@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use nodejoin_core::files::{Disk, Files};
+use nodejoin_core::diagnosis::Cause;
+use nodejoin_core::input::files::{Disk, Files};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::kubernetes::Matrix;
-use nodejoin_core::overlay;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::verdict::{Cause, Outcome, Verdict};
+use nodejoin_core::scenario::overlay;
 use serde::Deserialize;
 
 /// A scenario that must fail, because a broken script is laid over its node.

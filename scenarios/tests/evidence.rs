@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::{Plan, UserDataPlan};
-use nodejoin_core::verdict::{Outcome, Verdict};
 
 /// Files that a reader looks for.
 const WANTED: &[&str] = &[

@@ -8,9 +8,9 @@
 mod external;
 mod support;
 
-use nodejoin_core::event::RunEvent;
+use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::ProviderName;
-use nodejoin_core::verdict::Outcome;
+use nodejoin_core::run::event::RunEvent;
 
 use support::{Ran, plan, run, run_without_control_plane, settings};
 

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use nodejoin_core::architecture::Architecture;
+use nodejoin_core::plan::architecture::Architecture;
 use nodejoin_core::image_archive::ImageArchive;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use nodejoin_core::change::Rows;
-use nodejoin_core::files::{Files, Seekable};
+use nodejoin_core::plan::change::Rows;
+use nodejoin_core::input::files::{Files, Seekable};
 use nodejoin_core::scenario::{aws_auth_rows, load_account};
 
 /// The one file there is.

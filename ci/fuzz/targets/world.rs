@@ -1,6 +1,6 @@
 //! The world that requests are answered by.
 
-use nodejoin_core::files::Disk;
+use nodejoin_core::input::files::Disk;
 use nodejoin_core::scenario::default_account;
 use nodejoin_fake_aws::World;
 use tokio::sync::mpsc;

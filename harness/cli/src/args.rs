@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nodejoin_core::plan::ProviderName;
-use nodejoin_core::require::Require;
-use nodejoin_core::shard::Shard;
-use nodejoin_core::time_factor::{NoTimeFactor, TimeFactor};
+use nodejoin_core::run::require::Require;
+use nodejoin_core::run::shard::Shard;
+use nodejoin_core::run::time_factor::{NoTimeFactor, TimeFactor};
 
 use crate::aws_args;
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use nodejoin_core::aws::AuthenticationMode;
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::plan::aws::AuthenticationMode;
 
 /// What stands below `nodejoin aws --help`.
 pub const HELP: &str = "\
@@ -70,12 +70,12 @@ pub enum AwsCommand {
 pub struct Set {
     /// What is to change.
     #[command(subcommand)]
-    pub what: Setting,
+    pub what: SetCommand,
 }
 
 /// What can change. Each takes `default`, too, which is what the file said.
 #[derive(Debug, Subcommand)]
-pub enum Setting {
+pub enum SetCommand {
     /// Whether requests to the metadata service need a token
     Tokens {
         /// `HttpTokens`

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use nodejoin_core::exit_code::ExitCode;
-use nodejoin_core::files::Disk;
+use nodejoin_core::input::files::Disk;
 use nodejoin_core::kubernetes::Matrix;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{Engine, ImageSettings};
 use tokio_util::sync::CancellationToken;
 

@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::run::event::RunEvent;
+use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_engine::report::console::Console;
 use nodejoin_engine::report::github::{self, Checkout};
 use nodejoin_engine::report::junit::Junit;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use nodejoin_core::shard::Shard;
+use nodejoin_core::run::shard::Shard;
 use support::github::{Came, Runner, definitions, repository, runs, yaml};
 use support::{both, nodejoin};
 use tempfile::TempDir;

@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
 
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListNetworksOptionsBuilder};
-use nodejoin_core::observation::{Seen, What};
-use nodejoin_core::phase::Phase;
+use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::observation::{ObservedEvent, TimelineEntry};
 use support::{END, REGISTERS, Running, folder, of_run, on_engine};
 
 #[test]
@@ -301,8 +301,8 @@ fn a_node_reaches_neither_the_world_nor_the_host_and_its_tries_stand_in_the_evid
     }
     let timeline = fs::read_to_string(evidence.join("timeline.ndjson")).unwrap();
     let asked = timeline.lines().any(|line| {
-        let seen: Seen = serde_json::from_str(line).unwrap();
-        matches!(seen.what, What::Dns(query) if query.name == "example.org" && !query.answered)
+        let seen: TimelineEntry = serde_json::from_str(line).unwrap();
+        matches!(seen.what, ObservedEvent::Dns(query) if query.name == "example.org" && !query.answered)
     });
     assert!(asked, "{timeline}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use bollard::query_parameters::KillContainerOptions;
-use nodejoin_core::phase::Phase;
+use nodejoin_core::observation::phase::Phase;
 use support::{
     END, REGISTERS, Running, alone, both, containers, folder, nodejoin, of_run, on_engine, sweep, wait_for,
 };

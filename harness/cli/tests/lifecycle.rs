@@ -8,8 +8,8 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::phase::Phase;
+use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::run::event::RunEvent;
 use support::{
     END, Ended, REGISTERS, Running, alone, both, containers, exit, folder, nodejoin, objects, of_run,
     on_engine, signal, sweep, wait_for,

@@ -6,8 +6,9 @@ mod support;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::verdict::{Cause, Outcome};
+use nodejoin_core::diagnosis::Cause;
+use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::run::event::RunEvent;
 use support::{FAILS, Running, both, folder, nodejoin, of_run};
 
 const FAILS_AS_WANTED: &str = r##"name: a node that does nothing has no kubelet

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::ClusterError;
 use crate::pki::{Authority, Identity};

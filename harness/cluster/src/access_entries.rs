@@ -1,7 +1,7 @@
 //! Access entries of EKS, as the authenticator asks them: by the principal's ARN without its path, and by its unique id.
 
-use nodejoin_core::access_entry::AccessEntry;
 use nodejoin_core::observation::OTHER_PRINCIPAL;
+use nodejoin_core::plan::access_entry::AccessEntry;
 
 use crate::identity::IamIdentity;
 use crate::mapping::Mapped;

@@ -3,8 +3,8 @@
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
-use nodejoin_core::expect::AccessExpect;
 use nodejoin_core::observation::AccessResult;
+use nodejoin_core::plan::expect::AccessExpect;
 
 use crate::ClusterError;
 use crate::plane::ControlPlane;

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::{Authentication, Refusal, UNREADABLE};
 use nodejoin_core::plan::ClusterPlan;
+use nodejoin_core::plan::ids::InstanceId;
 use serde::Serialize;
 use time::OffsetDateTime;
 use tokio::sync::watch;
@@ -397,8 +397,8 @@ mod tests {
     /// Which of the two sources counts, by the mode: who the role is in the entry, who in the row, and who it becomes.
     #[tokio::test]
     async fn access_entries_go_before_aws_auth_where_the_mode_lets_them_count() {
-        use nodejoin_core::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType as Type};
-        use nodejoin_core::aws::AuthenticationMode as Mode;
+        use nodejoin_core::plan::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType as Type};
+        use nodejoin_core::plan::aws::AuthenticationMode as Mode;
         let node = "system:node:ip-192-168-40-16.eu-west-1.compute.internal";
         let session = "arn:aws:sts::111111111111:assumed-role/ng1-NodeInstanceRole/i-0b22a22eec53b9321";
         let id = "system:node:i-0b22a22eec53b9321";

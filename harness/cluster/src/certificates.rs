@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestStatus,
 };
-use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::Certificate;
+use nodejoin_core::plan::ids::InstanceId;
 use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::parse_x509_pem;
 

@@ -1,6 +1,6 @@
 //! Flags of programs as data. Which versions know each, the one table of differences says.
 
-use nodejoin_core::kubernetes::{Minor, What, is_known};
+use nodejoin_core::kubernetes::{DifferenceKind, Minor, is_known};
 
 /// A program that is told by flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,11 +14,11 @@ pub(crate) enum Program {
 
 impl Program {
     /// The kind of its flags in the table of differences.
-    fn flags(self) -> Option<What> {
+    fn flags(self) -> Option<DifferenceKind> {
         match self {
-            Self::ApiServer => Some(What::ApiServerFlag),
-            Self::ControllerManager => Some(What::ControllerManagerFlag),
-            Self::K3s => Some(What::K3sFlag),
+            Self::ApiServer => Some(DifferenceKind::ApiServerFlag),
+            Self::ControllerManager => Some(DifferenceKind::ControllerManagerFlag),
+            Self::K3s => Some(DifferenceKind::K3sFlag),
             Self::Etcd => None,
         }
     }

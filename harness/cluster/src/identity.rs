@@ -1,6 +1,6 @@
 //! From STS' answer to a Kubernetes user: canonical ARN, session name and the templates of `aws-auth`.
 
-use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::ids::InstanceId;
 
 use crate::sts::Caller;
 

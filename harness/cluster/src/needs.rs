@@ -93,7 +93,7 @@ pub fn needs(plan: &Plan) -> Vec<Need> {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::files::Disk;
+    use nodejoin_core::input::files::Disk;
     use nodejoin_core::scenario;
 
     use super::*;

@@ -13,7 +13,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use nodejoin_core::ids::Region;
+use nodejoin_core::plan::ids::Region;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::PodResult;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{Plan, PodPlan};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

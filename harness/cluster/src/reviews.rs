@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{ClusterPlan, RoleMapping};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};

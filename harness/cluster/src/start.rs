@@ -12,7 +12,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{Run, RunNetwork};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;

@@ -1,7 +1,7 @@
 //! What the authenticator asks of AWS, as a trait: the fake AWS answers it, and tests stand in for it.
 
 use futures::future::BoxFuture;
-use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::ids::InstanceId;
 use url::Url;
 
 /// The AWS side of the IAM authenticator: STS, and EC2 for private DNS names.

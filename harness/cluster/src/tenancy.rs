@@ -8,8 +8,8 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
-use nodejoin_core::bootstrap_token::BootstrapToken;
-use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::bootstrap_token::BootstrapToken;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{ClusterPlan, RoleMapping};
 
 use crate::ClusterError;

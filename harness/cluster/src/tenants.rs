@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
-use nodejoin_core::ids::{AccountId, InstanceId, Region};
+use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{Audit, Authentication, Certificate, MappingWrite, NodeChange};
-use nodejoin_core::phase::Phase;
+use nodejoin_core::plan::ids::{AccountId, InstanceId, Region};
 use nodejoin_core::plan::{ClusterPlan, InstancePlan};
 use tokio::sync::mpsc;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
-use nodejoin_core::aws::{AuthenticationMode, EksPlan, NetworkPlan};
-use nodejoin_core::ids::InstanceId;
-use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use nodejoin_core::plan::aws::{AuthenticationMode, EksPlan, NetworkPlan};
+use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
 use time::OffsetDateTime;
 use time::macros::format_description;
 use tokio::sync::mpsc;
@@ -48,7 +48,7 @@ pub(crate) fn cluster() -> ClusterPlan {
         endpoint_id: "0123456789ABCDEF0123456789ABCDEF".to_owned(),
         status: Vec::new(),
         service_ipv4_cidr: Some("10.100.0.0/16".to_owned()),
-        certificate_authority: Authority::Own,
+        certificate_authority: CaChoice::Own,
         aws_auth: vec![RoleMapping {
             rolearn: ROLE_ARN.to_owned(),
             username: "system:node:{{EC2PrivateDNSName}}".to_owned(),

@@ -7,8 +7,8 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nodejoin_core::ids::Region;
 use nodejoin_core::observation::Refusal;
+use nodejoin_core::plan::ids::Region;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Duration, OffsetDateTime, PrimitiveDateTime};

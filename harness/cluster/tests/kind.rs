@@ -12,7 +12,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::ListParams;
 use nodejoin_cluster::{Caller, ControlPlane, Kind, KindProgram, SecurityTokens, StsRefused};
-use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_docker::{Engine, ImageSettings, Images, Run, RunNetwork, debian_program, on_path};
 use testcontainers::{GenericImage, ImageExt as _};
 use url::Url;

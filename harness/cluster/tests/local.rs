@@ -18,10 +18,10 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use nodejoin_cluster::{
     Caller, ClusterEvent, ClusterFact, ControlPlane, Local, SecurityTokens, StsRefused, Tenant,
 };
-use nodejoin_core::aws::{AuthenticationMode, EksPlan, NetworkPlan};
-use nodejoin_core::ids::InstanceId;
 use nodejoin_core::observation::{Certificate, Refusal};
-use nodejoin_core::plan::{Authority, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use nodejoin_core::plan::aws::{AuthenticationMode, EksPlan, NetworkPlan};
+use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
 use nodejoin_docker::{Engine, ImageSettings, Images, Run};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use time::OffsetDateTime;
@@ -420,7 +420,7 @@ fn cluster(role: Option<String>) -> ClusterPlan {
         endpoint_id: "0123456789ABCDEF0123456789ABCDEF".to_owned(),
         status: Vec::new(),
         service_ipv4_cidr: None,
-        certificate_authority: Authority::Own,
+        certificate_authority: CaChoice::Own,
         aws_auth: role.into_iter().map(row).collect(),
         aws_auth_text: None,
         authentication_mode: AuthenticationMode::default(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
-use nodejoin_core::architecture::Architecture;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::plan::architecture::Architecture;
+use nodejoin_core::run::time_factor::TimeFactor;
 use testcontainers::core::client::docker_client_instance;
 use tokio::sync::Mutex;
 use tokio::time::timeout;

@@ -33,7 +33,7 @@ pub enum DockerError {
     },
     /// The environment's factor of time is none.
     #[error("the variable NODEJOIN_TIME_FACTOR cannot be used")]
-    TimeFactor(#[source] nodejoin_core::time_factor::NoTimeFactor),
+    TimeFactor(#[source] nodejoin_core::run::time_factor::NoTimeFactor),
     /// The engine refused, or the connection broke.
     #[error("could not {operation} `{object}`")]
     Engine {
@@ -177,7 +177,7 @@ pub enum DockerError {
         instead: &'static str,
         /// The processor.
         #[source]
-        source: nodejoin_core::architecture::UnknownArchitecture,
+        source: nodejoin_core::plan::architecture::UnknownArchitecture,
     },
     /// A version that is none.
     #[error(transparent)]

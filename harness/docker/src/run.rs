@@ -12,7 +12,7 @@ use bollard::models::{
 };
 use bollard::query_parameters::{InspectNetworkOptions, LogsOptionsBuilder, RenameContainerOptionsBuilder};
 use futures::StreamExt as _;
-use nodejoin_core::ids::RunId;
+use nodejoin_core::plan::ids::RunId;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use common::{engine, objects, run_id, shell_image};
 use futures::StreamExt as _;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, Engine, ImageSettings, Run};
 use testcontainers::core::WaitFor;
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};

@@ -24,7 +24,7 @@ pub enum EngineError {
     Fakes(#[source] nodejoin_fake_aws::FakeAwsError),
     /// An image that the scenario lists cannot be had.
     #[error(transparent)]
-    Image(nodejoin_core::problem::ScenarioError),
+    Image(nodejoin_core::input::problem::ScenarioError),
     /// The scenario's user data could not be filled in.
     #[error("the user data of `{scenario}` could not be filled in")]
     UserData {

@@ -1,6 +1,6 @@
 //! The sending end of a run's event stream.
 
-use nodejoin_core::event::RunEvent;
+use nodejoin_core::run::event::RunEvent;
 use tokio::sync::mpsc;
 
 /// Clones send into the same stream. The stream ends when the last clone is gone.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::observation::{Observation, What};
+use nodejoin_core::judge::verdict::Verdict;
+use nodejoin_core::observation::{Observation, ObservedEvent};
 use nodejoin_core::plan::Plan;
-use nodejoin_core::redact::redact;
-use nodejoin_core::verdict::Verdict;
+use nodejoin_core::run::redact::redact;
 use nodejoin_node::Node;
 use serde::Serialize;
 
@@ -70,12 +70,14 @@ impl Evidence {
         self.json("deviations.json", &observation.deviations)?;
         self.json("collected.json", &observation.collected)?;
         self.lines("aws.ndjson", observation, |what| {
-            matches!(what, What::Aws(_) | What::Dns(_))
+            matches!(what, ObservedEvent::Aws(_) | ObservedEvent::Dns(_))
         })?;
         self.lines("authentication.ndjson", observation, |what| {
-            matches!(what, What::Authentication(_))
+            matches!(what, ObservedEvent::Authentication(_))
         })?;
-        self.lines("audit.ndjson", observation, |what| matches!(what, What::Audit(_)))?;
+        self.lines("audit.ndjson", observation, |what| {
+            matches!(what, ObservedEvent::Audit(_))
+        })?;
         // Best effort, part by part: a node that is half gone still has something to tell.
         if let Err(error) = node.evidence(&self.folder.join("node"), &redact).await {
             self.text("node-evidence-error.txt", &error.to_string())?;
@@ -89,7 +91,12 @@ impl Evidence {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 
-    fn lines(&self, name: &str, seen: &Observation, wanted: fn(&What) -> bool) -> Result<(), EngineError> {
+    fn lines(
+        &self,
+        name: &str,
+        seen: &Observation,
+        wanted: fn(&ObservedEvent) -> bool,
+    ) -> Result<(), EngineError> {
         let lines = seen.timeline.iter().filter(|seen| wanted(&seen.what));
         let text: Vec<String> = lines
             .filter_map(|seen| serde_json::to_string(seen).ok())

@@ -1,8 +1,8 @@
 //! A network with everything a node meets on it: the fakes at its gateway address, and a control plane.
 
 use nodejoin_cluster::{ControlPlane, Provider};
-use nodejoin_core::event::RunEvent;
 use nodejoin_core::plan::{Network, ProviderName};
+use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Run, RunNetwork};
 use nodejoin_fake_aws::{FakeAws, Listening, RegistryImage};
 

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use nodejoin_cluster::{Kind, KindProgram, Local, Provider};
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::ids::RunId;
+use nodejoin_core::judge::blame;
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::kubernetes::VersionAsk;
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
-use nodejoin_core::source;
-use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
 use nodejoin_node::Node;
 use rand::Rng as _;
@@ -192,7 +192,7 @@ impl Harness {
             scenario: plan.id.clone(),
             name: plan.name.clone(),
             file: plan.file.clone(),
-            source: source::locate(plan, &verdict),
+            source: blame::locate(plan, &verdict),
             verdict: Box::new(verdict.clone()),
             seconds: begun.elapsed().as_secs_f64(),
             evidence: evidence.map(|evidence| evidence.folder.display().to_string()),

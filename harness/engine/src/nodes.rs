@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures::stream::{self, BoxStream, StreamExt as _};
-use nodejoin_core::event::RunEvent;
 use nodejoin_core::judge;
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::kubernetes::{Minor, looks_again};
+use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{Deviation, Observation, UserDataResult};
-use nodejoin_core::phase::Phase;
+use nodejoin_core::plan::step::{Action, StepPlan};
 use nodejoin_core::plan::{Cni, Plan};
-use nodejoin_core::step::{Action, StepPlan};
-use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::ImageRef;
 use nodejoin_node::Node;
 use tokio::sync::watch;
@@ -269,7 +269,7 @@ impl<'a> Reach<'a> {
     }
 
     fn report(&self, plan: &Plan, observation: &Observation, reached: &mut BTreeSet<Phase>) {
-        for (phase, at) in nodejoin_core::phases::phases(plan, observation) {
+        for (phase, at) in nodejoin_core::observation::phases::phases(plan, observation) {
             if !reached.insert(phase) {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-use nodejoin_core::observation::{Audit, Certificate, Millis, Observation, Seen, What};
+use nodejoin_core::observation::{Audit, Certificate, Millis, Observation, ObservedEvent, TimelineEntry};
 
 /// Something that happened, before its time is counted from the start of the node.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Incoming {
     /// When it happened at its source.
     pub(crate) at: SystemTime,
     /// What happened.
-    pub(crate) what: What,
+    pub(crate) what: ObservedEvent,
     /// The Node object, where `what` is a change of it.
     pub(crate) node: Option<serde_json::Value>,
 }
@@ -65,8 +65,8 @@ impl Observer {
 
     /// Takes for granted what only a boot shows.
     pub(crate) fn without_boot(mut self) -> Self {
-        let what = What::Isolated;
-        self.observation.timeline.push(Seen { at: 0, what });
+        let what = ObservedEvent::Isolated;
+        self.observation.timeline.push(TimelineEntry { at: 0, what });
         self
     }
 
@@ -81,13 +81,13 @@ impl Observer {
         let at = self.now(incoming.at);
         if self.is_step && incoming.at < self.started {
             // The Node as it is counts whenever it was told; the rest is of the time before.
-            if matches!(incoming.what, What::Node(_)) {
+            if matches!(incoming.what, ObservedEvent::Node(_)) {
                 self.update_objects(&incoming);
             }
             return;
         }
         self.update_objects(&incoming);
-        let seen = Seen {
+        let seen = TimelineEntry {
             at,
             what: incoming.what,
         };
@@ -97,23 +97,27 @@ impl Observer {
 
     fn update_objects(&mut self, incoming: &Incoming) {
         match &incoming.what {
-            What::Node(change) if change.exists => self.observation.node.clone_from(&incoming.node),
-            What::Node(_) => self.observation.node = None,
-            What::Certificate(certificate) => upsert(&mut self.observation.certificates, certificate),
-            What::Audit(audit) if self.observation.node_at_creation.is_none() && is_node_creation(audit) => {
+            ObservedEvent::Node(change) if change.exists => self.observation.node.clone_from(&incoming.node),
+            ObservedEvent::Node(_) => self.observation.node = None,
+            ObservedEvent::Certificate(certificate) => {
+                upsert(&mut self.observation.certificates, certificate)
+            }
+            ObservedEvent::Audit(audit)
+                if self.observation.node_at_creation.is_none() && is_node_creation(audit) =>
+            {
                 self.observation.node_at_creation.clone_from(&audit.object);
             }
             _ => {}
         }
     }
 
-    fn write(&mut self, seen: &Seen) {
+    fn write(&mut self, seen: &TimelineEntry) {
         let Some(file) = &mut self.transcript else { return };
         let Ok(line) = serde_json::to_string(seen) else {
             return;
         };
         // A full disk must not fail a join that is otherwise observed; the evidence folder says what is missing.
-        if writeln!(file, "{}", nodejoin_core::redact::redact(&line)).is_err() {
+        if writeln!(file, "{}", nodejoin_core::run::redact::redact(&line)).is_err() {
             self.transcript = None;
         }
     }
@@ -152,7 +156,7 @@ mod tests {
         let at = UNIX_EPOCH + Duration::from_millis(1500);
         Incoming {
             at,
-            what: What::Certificate(certificate),
+            what: ObservedEvent::Certificate(certificate),
             node: None,
         }
     }

@@ -4,11 +4,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use nodejoin_core::architecture::Architecture;
-use nodejoin_core::aws::StoredImage;
 use nodejoin_core::image_archive::{ImageArchive, NotAnImage};
+use nodejoin_core::input::problem::{Problem, ScenarioError};
 use nodejoin_core::plan::Plan;
-use nodejoin_core::problem::{Problem, ScenarioError};
+use nodejoin_core::plan::architecture::Architecture;
+use nodejoin_core::plan::aws::StoredImage;
 use nodejoin_docker::{Engine, ImageRef, Run};
 use nodejoin_fake_aws::{RegistryImage, busybox_images};
 

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
-use nodejoin_core::at_once;
-use nodejoin_core::event::{RunEvent, Summary};
+use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::verdict::Outcome;
+use nodejoin_core::run::concurrency;
+use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_docker::doctor::inotify_instances;
 use tokio_util::sync::CancellationToken;
 
@@ -44,9 +44,9 @@ pub async fn run_all(harness: Harness, plans: &[Plan], cancel: &CancellationToke
 
 /// What the host lacks for the nodes that will run at once, where it lacks something.
 async fn too_many_nodes(harness: &Harness, plans: &[Plan], jobs: usize) -> Option<String> {
-    let nodes = at_once::nodes_at_once(plans, jobs);
+    let nodes = concurrency::nodes_at_once(plans, jobs);
     let instances = inotify_instances(harness.run.engine(), &harness.images).await?;
-    at_once::too_many(nodes, instances)
+    concurrency::too_many(nodes, instances)
 }
 
 /// Adds one outcome to a summary.

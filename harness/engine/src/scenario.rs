@@ -4,11 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
-use nodejoin_core::event::RunEvent;
+use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
 use nodejoin_core::judge::{self, Joined};
 use nodejoin_core::kubernetes::{Minor, check_skew, not_for, not_for_asked};
 use nodejoin_core::plan::{Plan, ProviderName};
-use nodejoin_core::verdict::{Check, Outcome, Verdict};
+use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::ImageRef;
 use nodejoin_fake_aws::RegistryImage;
 use nodejoin_fake_aws::faults::Rates;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use nodejoin_cluster::ExternalSettings;
 use nodejoin_core::plan::ProviderName;
-use nodejoin_core::require::Require;
-use nodejoin_core::shard::Shard;
+use nodejoin_core::run::require::Require;
+use nodejoin_core::run::shard::Shard;
 use nodejoin_docker::ImageSettings;
 
 /// Settings of one run, resolved from flags and environment at the edge.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant, SystemTime};
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt};
 use nodejoin_cluster::{ClusterEvent, ClusterFact, Tenant};
-use nodejoin_core::expect::Expect;
 use nodejoin_core::kubernetes::Minor;
-use nodejoin_core::observation::{AccessResult, Collected, Observation, PodResult, What};
-use nodejoin_core::phases::KUBELET_SERVING;
-use nodejoin_core::plan::{Authority, Cni, Plan, PodPlan, RoleMapping, UserDataEngine};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::observation::phases::KUBELET_SERVING;
+use nodejoin_core::observation::{AccessResult, Collected, Observation, ObservedEvent, PodResult};
+use nodejoin_core::plan::expect::Expect;
+use nodejoin_core::plan::{CaChoice, Cni, Plan, PodPlan, RoleMapping, UserDataEngine};
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::user_data::{self, Values};
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::faults::Rates;
@@ -51,8 +51,8 @@ impl<'a> Tenancy<'a> {
         time_factor: TimeFactor,
     ) -> Result<(Self, BoxStream<'static, Incoming>), EngineError> {
         let authority = match plan.cluster.certificate_authority {
-            Authority::Own => &ground.control_plane.ca_pem,
-            Authority::Other => &ground.control_plane.other_ca_pem,
+            CaChoice::Own => &ground.control_plane.ca_pem,
+            CaChoice::Other => &ground.control_plane.other_ca_pem,
         };
         let user_data = render(plan, authority)?;
         let (to_aws, aws) = mpsc::unbounded_channel();
@@ -155,8 +155,8 @@ impl<'a> Tenancy<'a> {
     /// The CA that the plan's cluster gives to its nodes.
     fn authority(&self) -> &str {
         match self.plan.cluster.certificate_authority {
-            Authority::Own => &self.ground.control_plane.ca_pem,
-            Authority::Other => &self.ground.control_plane.other_ca_pem,
+            CaChoice::Own => &self.ground.control_plane.ca_pem,
+            CaChoice::Other => &self.ground.control_plane.other_ca_pem,
         }
     }
 
@@ -169,13 +169,13 @@ impl<'a> Tenancy<'a> {
     pub(crate) fn of_node(node: &Node) -> BoxStream<'static, Incoming> {
         let journal = node.journal().map(|(at, line)| Incoming {
             at,
-            what: What::Journal(line),
+            what: ObservedEvent::Journal(line),
             node: None,
         });
         let ended = node.clone();
         let exit = stream::once(async move { ended.exited().await }).filter_map(async |exit| {
             let exit = exit.ok()?;
-            let what = What::ContainerExited {
+            let what = ObservedEvent::ContainerExited {
                 code: exit.code,
                 lines: exit.lines,
             };
@@ -222,7 +222,7 @@ impl<'a> Tenancy<'a> {
         let has_ended = seen
             .timeline
             .iter()
-            .any(|seen| matches!(seen.what, What::ContainerExited { .. }));
+            .any(|seen| matches!(seen.what, ObservedEvent::ContainerExited { .. }));
         let mut collected = if has_ended {
             Collected::default()
         } else {
@@ -352,7 +352,7 @@ fn files_of(plan: &Plan) -> Vec<String> {
 /// The user name and the groups of the last token that was accepted.
 fn identity(seen: &Observation) -> Option<(&str, &[String])> {
     seen.timeline.iter().rev().find_map(|seen| match &seen.what {
-        What::Authentication(token) if token.accepted => {
+        ObservedEvent::Authentication(token) if token.accepted => {
             Some((token.username.as_deref()?, token.groups.as_slice()))
         }
         _ => None,
@@ -369,9 +369,9 @@ pub(crate) fn node_name(seen: &Observation) -> Option<String> {
 
 fn from_aws(event: AwsEvent) -> Incoming {
     let what = match event.what {
-        AwsEventKind::Aws(call) => What::Aws(call),
-        AwsEventKind::Dns(query) => What::Dns(query),
-        AwsEventKind::Isolated => What::Isolated,
+        AwsEventKind::Aws(call) => ObservedEvent::Aws(call),
+        AwsEventKind::Dns(query) => ObservedEvent::Dns(query),
+        AwsEventKind::Isolated => ObservedEvent::Isolated,
     };
     Incoming {
         at: event.at,
@@ -382,11 +382,11 @@ fn from_aws(event: AwsEvent) -> Incoming {
 
 fn from_cluster(event: ClusterEvent) -> Incoming {
     let (what, node) = match event.what {
-        ClusterFact::Authentication(seen) => (What::Authentication(seen), None),
-        ClusterFact::Audit(seen) => (What::Audit(seen), None),
-        ClusterFact::Certificate(seen) => (What::Certificate(seen), None),
-        ClusterFact::Mapping(seen) => (What::Mapping(seen), None),
-        ClusterFact::Node { change, object } => (What::Node(change), object),
+        ClusterFact::Authentication(seen) => (ObservedEvent::Authentication(seen), None),
+        ClusterFact::Audit(seen) => (ObservedEvent::Audit(seen), None),
+        ClusterFact::Certificate(seen) => (ObservedEvent::Certificate(seen), None),
+        ClusterFact::Mapping(seen) => (ObservedEvent::Mapping(seen), None),
+        ClusterFact::Node { change, object } => (ObservedEvent::Node(change), object),
     };
     Incoming {
         at: event.at,

@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
-use nodejoin_core::change::{Change, CredentialsCode, Refused, Throttle, To};
-use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::input::problem::nearest;
+use nodejoin_core::plan::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
+use nodejoin_core::plan::change::{Change, CredentialsCode, Refused, Setting, Throttle};
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{CLUSTER_STATUSES, RoleMapping, StatusStep};
-use nodejoin_core::problem::nearest;
 use nodejoin_core::user_data::LIMIT;
 
 use crate::router::operations;
@@ -59,16 +59,16 @@ pub fn apply(
 fn everything(world: &mut World, default: &World, seconds: f64) -> Said {
     let mut said = Vec::new();
     for change in [
-        Change::Tokens(To::Default),
-        Change::Endpoint(To::Default),
-        Change::InstanceTags(To::Default),
-        Change::UserData(To::Default),
-        Change::SpotNotice(To::Default),
-        Change::Credentials(To::Default),
-        Change::ClusterStatus(To::Default),
-        Change::Throttle(To::Default),
-        Change::AwsAuth(To::Default),
-        Change::AuthenticationMode(To::Default),
+        Change::Tokens(Setting::Default),
+        Change::Endpoint(Setting::Default),
+        Change::InstanceTags(Setting::Default),
+        Change::UserData(Setting::Default),
+        Change::SpotNotice(Setting::Default),
+        Change::Credentials(Setting::Default),
+        Change::ClusterStatus(Setting::Default),
+        Change::Throttle(Setting::Default),
+        Change::AwsAuth(Setting::Default),
+        Change::AuthenticationMode(Setting::Default),
     ] {
         let lines = apply(world, default, &change, None, seconds)?;
         said.extend(lines.into_iter().filter(|line| !line.ends_with(AS_BEFORE)));
@@ -85,13 +85,13 @@ const AS_BEFORE: &str = ", as before";
 fn one<T: Clone + PartialEq>(
     name: &str,
     place: &mut T,
-    to: &To<T>,
+    to: &Setting<T>,
     default: &T,
     word: impl Fn(&T) -> String,
 ) -> Vec<String> {
     let new = match to {
-        To::Default => default.clone(),
-        To::Value(new) => new.clone(),
+        Setting::Default => default.clone(),
+        Setting::Value(new) => new.clone(),
     };
     let old = std::mem::replace(place, new);
     vec![said(name, &word(&old), &word(place), old == *place)]
@@ -121,9 +121,9 @@ fn on(on: &bool) -> String {
 }
 
 /// EC2 takes no key with a slash or a blank while tags are on in the metadata.
-fn instance_tags(world: &mut World, default: &World, to: &To<bool>) -> Said {
+fn instance_tags(world: &mut World, default: &World, to: &Setting<bool>) -> Said {
     let slashed = world.instance.tags.keys().find(|key| key.contains(['/', ' ']));
-    if let (To::Value(true), Some(tag)) = (to, slashed) {
+    if let (Setting::Value(true), Some(tag)) = (to, slashed) {
         return Err(Refused::new(
             format!("EC2 lets no instance with the tag `{tag}` have tags in its metadata"),
             "rename the tag, or start with `instance: { metadata: { instance_tags: true } }`, which leaves the cluster's tag out",
@@ -134,11 +134,11 @@ fn instance_tags(world: &mut World, default: &World, to: &To<bool>) -> Said {
     Ok(one("instance-tags", place, to, was, on))
 }
 
-fn user_data(world: &mut World, default: &World, to: &To<Option<String>>) -> Said {
+fn user_data(world: &mut World, default: &World, to: &Setting<Option<String>>) -> Said {
     let new = match to {
-        To::Default => default.user_data.clone(),
-        To::Value(None) => None,
-        To::Value(Some(text)) => {
+        Setting::Default => default.user_data.clone(),
+        Setting::Value(None) => None,
+        Setting::Value(Some(text)) => {
             let bytes = BASE64_STANDARD.decode(text).map_err(|error| Refused {
                 what: format!("the user data did not arrive: {error}"),
                 hint: None,
@@ -170,16 +170,16 @@ fn user_data(world: &mut World, default: &World, to: &To<Option<String>>) -> Sai
     )])
 }
 
-fn spot_notice(world: &mut World, default: &World, to: &To<Option<SpotAction>>, seconds: f64) -> Said {
-    if matches!(to, To::Value(Some(_))) && world.instance.life_cycle != "spot" {
+fn spot_notice(world: &mut World, default: &World, to: &Setting<Option<SpotAction>>, seconds: f64) -> Said {
+    if matches!(to, Setting::Value(Some(_))) && world.instance.life_cycle != "spot" {
         return Err(Refused::new(
             "only a spot instance is taken back, and this one is on-demand",
             "start with `instance: { life_cycle: spot }` in the file",
         ));
     }
     let notice = match to {
-        To::Default => To::Default,
-        To::Value(action) => To::Value(action.map(|action| SpotNotice {
+        Setting::Default => Setting::Default,
+        Setting::Value(action) => Setting::Value(action.map(|action| SpotNotice {
             action,
             after_seconds: seconds,
         })),
@@ -193,11 +193,11 @@ fn spot_notice(world: &mut World, default: &World, to: &To<Option<SpotAction>>, 
     Ok(one("spot-notice", place, &notice, was, word))
 }
 
-fn credentials(world: &mut World, default: &World, to: &To<CredentialsCode>) -> Said {
+fn credentials(world: &mut World, default: &World, to: &Setting<CredentialsCode>) -> Said {
     let was = &default.instance.metadata.credentials;
     let (code, message) = match to {
-        To::Default => (was.code.clone(), was.message.clone()),
-        To::Value(new) => (new.code.clone(), new.message.clone()),
+        Setting::Default => (was.code.clone(), was.message.clone()),
+        Setting::Value(new) => (new.code.clone(), new.message.clone()),
     };
     if code.is_empty() || code.contains(char::is_whitespace) {
         return Err(Refused::new(
@@ -212,16 +212,16 @@ fn credentials(world: &mut World, default: &World, to: &To<CredentialsCode>) -> 
     Ok(vec![said("credentials", &old, &place.code, is_same)])
 }
 
-fn cluster_status(world: &mut World, default: &World, to: &To<String>) -> Said {
+fn cluster_status(world: &mut World, default: &World, to: &Setting<String>) -> Said {
     let steps = match to {
-        To::Default => To::Default,
-        To::Value(status) => {
+        Setting::Default => Setting::Default,
+        Setting::Value(status) => {
             if !CLUSTER_STATUSES.contains(&status.as_str()) {
                 let hint = nearest(status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
                 let hint = hint.unwrap_or_else(|| format!("one of {}", CLUSTER_STATUSES.join(", ")));
                 return Err(Refused::new(format!("`{status}` is not a status of EKS"), hint));
             }
-            To::Value(vec![StatusStep {
+            Setting::Value(vec![StatusStep {
                 status: status.clone(),
                 until_seconds: None,
             }])
@@ -236,8 +236,8 @@ fn cluster_status(world: &mut World, default: &World, to: &To<String>) -> Said {
 }
 
 /// A throttle stands before every other fault, so that it counts at once.
-fn throttle(world: &mut World, default: &World, to: &To<Throttle>) -> Said {
-    let To::Value(throttle) = to else {
+fn throttle(world: &mut World, default: &World, to: &Setting<Throttle>) -> Said {
+    let Setting::Value(throttle) = to else {
         let is_same = world.faults == default.faults;
         world.faults.clone_from(&default.faults);
         return Ok(vec![said("throttle", "as set", "as in the file", is_same)]);
@@ -364,34 +364,34 @@ mod tests {
         let mut world = testing::world().0;
         let table = [
             (
-                Change::Tokens(To::Value(Tokens::Optional)),
+                Change::Tokens(Setting::Value(Tokens::Optional)),
                 "tokens: required -> optional",
             ),
             (
-                Change::Tokens(To::Value(Tokens::Optional)),
+                Change::Tokens(Setting::Value(Tokens::Optional)),
                 "tokens: optional, as before",
             ),
             (
-                Change::Endpoint(To::Value(false)),
+                Change::Endpoint(Setting::Value(false)),
                 "endpoint: enabled -> disabled",
             ),
             (
-                Change::UserData(To::Value(Some("aGk=".into()))),
+                Change::UserData(Setting::Value(Some("aGk=".into()))),
                 "user-data: 11 bytes -> 2 bytes",
             ),
             (
-                Change::ClusterStatus(To::Value("FAILED".into())),
+                Change::ClusterStatus(Setting::Value("FAILED".into())),
                 "cluster-status: ACTIVE -> FAILED",
             ),
             (
-                Change::Credentials(To::Value(CredentialsCode {
+                Change::Credentials(Setting::Value(CredentialsCode {
                     code: "Failed".into(),
                     message: None,
                 })),
                 "credentials: Success -> Failed",
             ),
             (
-                Change::Throttle(To::Value(Throttle {
+                Change::Throttle(Setting::Value(Throttle {
                     service: Service::Eks,
                     operation: Some("DescribeCluster".into()),
                     times: Some(2),
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_and_nothing_changes() {
         let throttle = |operation: &str, service| {
-            Change::Throttle(To::Value(Throttle {
+            Change::Throttle(Setting::Value(Throttle {
                 service,
                 operation: Some(operation.into()),
                 times: None,
@@ -430,12 +430,12 @@ mod tests {
         };
         let table = [
             (
-                Change::SpotNotice(To::Value(Some(SpotAction::Stop))),
+                Change::SpotNotice(Setting::Value(Some(SpotAction::Stop))),
                 "on-demand",
                 "life_cycle: spot",
             ),
             (
-                Change::ClusterStatus(To::Value("ACTVE".into())),
+                Change::ClusterStatus(Setting::Value("ACTVE".into())),
                 "`ACTVE`",
                 "did you mean `ACTIVE`?",
             ),
@@ -446,12 +446,12 @@ mod tests {
             ),
             (throttle("token", Service::Imds), "paths", "imds./latest"),
             (
-                Change::UserData(To::Value(Some(BASE64_STANDARD.encode(vec![0; LIMIT + 1])))),
+                Change::UserData(Setting::Value(Some(BASE64_STANDARD.encode(vec![0; LIMIT + 1])))),
                 "and it has 16385",
                 "gzip",
             ),
             (
-                Change::Credentials(To::Value(CredentialsCode {
+                Change::Credentials(Setting::Value(CredentialsCode {
                     code: "a b".into(),
                     message: None,
                 })),
@@ -481,7 +481,7 @@ mod tests {
                 operation: None,
                 times: Some(times),
             };
-            set(&mut world, &Change::Throttle(To::Value(throttle))).unwrap();
+            set(&mut world, &Change::Throttle(Setting::Value(throttle))).unwrap();
         }
         assert_eq!(world.faults.len(), 1);
         assert_eq!(world.faults[0].times, Some(2));

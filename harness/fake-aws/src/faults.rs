@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 
 /// The faults of a scenario and how far each has got.
 #[derive(Debug)]

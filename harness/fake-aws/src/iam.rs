@@ -3,8 +3,8 @@
 //! Sources of the sentences: IAM user guide, "Troubleshoot access denied error messages"; for EKS, which gives no reason,
 //! eksctl-io/eksctl#5831 and linz/topo-workflows#279; for CloudFormation ruby-no-kai/rubykaigi-net#61.
 
-use nodejoin_core::aws::OtherRole;
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::aws::OtherRole;
+use nodejoin_core::plan::fault::Service;
 
 use crate::credentials::{Principal, unique_id};
 use crate::exchange::ServiceError;

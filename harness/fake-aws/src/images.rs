@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use nodejoin_core::architecture::Architecture;
 use nodejoin_core::image_archive::{Extent, ImageArchive, Manifest};
+use nodejoin_core::plan::architecture::Architecture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

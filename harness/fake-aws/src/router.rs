@@ -1,6 +1,6 @@
 //! From a host name to a service, and from a request to its answer.
 
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::fault::Service;
 
 use crate::clock::Moment;
 use crate::exchange::{Answer, Request, ServiceError};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
-use nodejoin_core::fault::{Effect, Service};
-use nodejoin_core::ids::InstanceId;
+use nodejoin_core::plan::fault::{Effect, Service};
+use nodejoin_core::plan::ids::InstanceId;
 use url::Url;
 
 use crate::exchange::{Request, ServiceError};

@@ -1,6 +1,6 @@
 //! A world for the unit tests of this crate.
 
-use nodejoin_core::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
+use nodejoin_core::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::plan::{
     Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
 };

@@ -3,10 +3,10 @@
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
 
-use nodejoin_core::aws::{AwsPlan, OtherRole};
-use nodejoin_core::fault::{Fault, Service};
-use nodejoin_core::ids::{AccountId, Region};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
+use nodejoin_core::plan::aws::{AwsPlan, OtherRole};
+use nodejoin_core::plan::fault::{Fault, Service};
+use nodejoin_core::plan::ids::{AccountId, Region};
 use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
 

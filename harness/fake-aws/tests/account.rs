@@ -5,8 +5,8 @@ mod support;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use nodejoin_core::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
-use nodejoin_core::aws::{
+use nodejoin_core::plan::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
+use nodejoin_core::plan::aws::{
     AuthenticationMode, IpFamily, NodegroupPlan, OtherCluster, OtherRole, OutpostPlan, StackPlan, Trust,
 };
 use nodejoin_fake_aws::World;

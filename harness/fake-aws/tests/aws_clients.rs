@@ -4,8 +4,8 @@
 
 mod support;
 
-use nodejoin_core::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::StatusStep;
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_fake_aws::World;
 use serde_json::{Value, json};
 use support::Fakes;

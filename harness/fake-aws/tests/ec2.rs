@@ -3,7 +3,7 @@
 
 mod support;
 
-use nodejoin_core::aws::{InstanceState, InterfacePlan, OtherInstance};
+use nodejoin_core::plan::aws::{InstanceState, InterfacePlan, OtherInstance};
 use serde_json::{Value, json};
 use support::Fakes;
 use support::clients::{Aws, error, json_of};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{StatusStep, Tokens};
 use nodejoin_fake_aws::clock::StoppedClock;
 use nodejoin_fake_aws::{FakeAws, World};

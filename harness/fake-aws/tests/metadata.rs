@@ -8,8 +8,8 @@ mod support;
 
 use std::net::Ipv4Addr;
 
-use nodejoin_core::fault::Service;
 use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::fault::Service;
 use nodejoin_fake_aws::World;
 use serde_json::Value;
 use support::clients::{Curled, curl, metadata, token};

@@ -10,8 +10,8 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nodejoin_core::aws::{InterfacePlan, SpotAction, SpotNotice};
 use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::aws::{InterfacePlan, SpotAction, SpotNotice};
 use nodejoin_fake_aws::clock::StoppedClock;
 use nodejoin_fake_aws::{FakeAws, Listening, World};
 use serde_json::Value;

@@ -9,9 +9,9 @@ use std::process::Output;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::aws::StackPlan;
-use nodejoin_core::fault::Service;
 use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::aws::StackPlan;
+use nodejoin_core::plan::fault::Service;
 use nodejoin_fake_aws::World;
 use serde_json::{Value, json};
 use support::clients::{curl, curl_host, metadata, token};

@@ -4,10 +4,10 @@
 
 mod support;
 
-use nodejoin_core::architecture::Architecture;
-use nodejoin_core::aws::RepositoryPlan;
-use nodejoin_core::fault::{Effect, Fault, Service};
 use nodejoin_core::image_archive::ImageArchive;
+use nodejoin_core::plan::architecture::Architecture;
+use nodejoin_core::plan::aws::RepositoryPlan;
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_fake_aws::{RegistryImage, World, busybox_images};
 use serde_json::{Value, json};
 use support::Fakes;

@@ -21,7 +21,7 @@ use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
-use nodejoin_core::fault::{Effect, Fault, Service};
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_fake_aws::World;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};

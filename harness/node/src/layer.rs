@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
-use nodejoin_core::aws::InterfacePlan;
-use nodejoin_core::ids::RunId;
-use nodejoin_core::instance_type::has_nvidia_gpu;
+use nodejoin_core::plan::aws::InterfacePlan;
+use nodejoin_core::plan::ids::RunId;
+use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::{Cni, InstancePlan, Network, UserDataEngine};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::ask::{DirectUserData, LaidFile, NodeAsk};
 use crate::error::NodeError;

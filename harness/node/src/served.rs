@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nodejoin_core::observation::Served;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::str::FromStr as _;
 
-use nodejoin_core::architecture::Architecture;
+use nodejoin_core::plan::architecture::Architecture;
 
 /// Serves `released\n` for the program and the given sum in its list, to as many requests as come.
 fn serve(sum: String) -> String {

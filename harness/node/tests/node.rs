@@ -114,7 +114,7 @@ fn plan(scenario: &str) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("scenario.yaml");
     std::fs::write(&path, scenario).unwrap();
-    let files = nodejoin_core::files::Disk::default();
+    let files = nodejoin_core::input::files::Disk::default();
     nodejoin_core::scenario::load(&path, folder.path(), &files).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -297,8 +297,9 @@ async fn the_script_of_amazon_starts_a_kubelet_unmodified() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../fixtures/overlays/amazon-eks-ami-2022/overlay.yaml"
     );
-    let files = nodejoin_core::files::Disk::with_variables(std::env::vars());
-    plan.image.overlay = nodejoin_core::overlay::load(std::path::Path::new(manifest), &files).unwrap();
+    let files = nodejoin_core::input::files::Disk::with_variables(std::env::vars());
+    plan.image.overlay =
+        nodejoin_core::scenario::overlay::load(std::path::Path::new(manifest), &files).unwrap();
     let (node, mut events) = bench.boot(&plan, None).await;
     until(&node, user_data_is_over).await;
     let files = ["/etc/eks/bootstrap.sh", "/var/lib/kubelet/kubeconfig"];
@@ -431,8 +432,8 @@ async fn a_kubelet_that_refuses_cgroup_v1_is_told_that_it_will_do() {
     let manifest = folder.path().join("overlay.yaml");
     let lays = "files:\n  - { from: kubelet, to: /usr/bin/kubelet, mode: \"0755\" }\n";
     std::fs::write(&manifest, lays).unwrap();
-    let files = nodejoin_core::files::Disk::default();
-    plan.image.overlay = nodejoin_core::overlay::load(&manifest, &files).unwrap();
+    let files = nodejoin_core::input::files::Disk::default();
+    plan.image.overlay = nodejoin_core::scenario::overlay::load(&manifest, &files).unwrap();
     let (node, _events) = bench.boot(&plan, None).await;
     until(&node, user_data_is_over).await;
     let collected = node

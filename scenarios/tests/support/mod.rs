@@ -4,11 +4,11 @@ use std::path::Path;
 
 use bollard::query_parameters::KillContainerOptionsBuilder;
 use futures::future::join_all;
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::files::Disk;
+use nodejoin_core::input::files::Disk;
+use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::scenario;
-use nodejoin_core::verdict::Verdict;
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::{Events, Harness, Keep, Settings, new_run_id};
 use tokio_util::sync::CancellationToken;

@@ -16,9 +16,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use client::{Line, Seen};
-use nodejoin_core::files::Disk;
+use nodejoin_core::input::files::Disk;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::default_account;
-use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_fake_aws::{Account, AccountDoors, FakeAws, World};
 use tokio::sync::mpsc;
 

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::aws::{SpotAction, Tokens};
-use nodejoin_core::change::{self, Change, CredentialsCode, Refused, Rows, Throttle, To};
-use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::aws::{SpotAction, Tokens};
+use nodejoin_core::plan::change::{self, Change, CredentialsCode, Refused, Rows, Setting, Throttle};
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario;
-use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_engine::account::{self, AccountAsk, AccountError, LogTo, Served};
 
-use crate::aws_args::{Aws, AwsCommand, EndpointTo, Setting, SpotTo, SwitchTo, TokensTo};
+use crate::aws_args::{Aws, AwsCommand, EndpointTo, SetCommand, SpotTo, SwitchTo, TokensTo};
 use crate::commands::inspect;
 use crate::edge;
 
@@ -100,7 +100,7 @@ fn tell(served: &Served, plan: &Plan) {
 }
 
 /// `nodejoin aws set`
-fn set(folder: &Path, setting: &Setting) -> Result<ExitCode, ExitCode> {
+fn set(folder: &Path, setting: &SetCommand) -> Result<ExitCode, ExitCode> {
     let change = change(setting).map_err(|refused| {
         edge::complain("nothing was changed", &refused, refused.hint.clone());
         ExitCode::Usage
@@ -121,59 +121,59 @@ fn set(folder: &Path, setting: &Setting) -> Result<ExitCode, ExitCode> {
     }
 }
 
-fn change(setting: &Setting) -> Result<Change, Refused> {
+fn change(setting: &SetCommand) -> Result<Change, Refused> {
     Ok(match setting {
-        Setting::Tokens { to } => Change::Tokens(match to {
-            TokensTo::Required => To::Value(Tokens::Required),
-            TokensTo::Optional => To::Value(Tokens::Optional),
-            TokensTo::Default => To::Default,
+        SetCommand::Tokens { to } => Change::Tokens(match to {
+            TokensTo::Required => Setting::Value(Tokens::Required),
+            TokensTo::Optional => Setting::Value(Tokens::Optional),
+            TokensTo::Default => Setting::Default,
         }),
-        Setting::Endpoint { to } => Change::Endpoint(match to {
-            EndpointTo::Enabled => To::Value(true),
-            EndpointTo::Disabled => To::Value(false),
-            EndpointTo::Default => To::Default,
+        SetCommand::Endpoint { to } => Change::Endpoint(match to {
+            EndpointTo::Enabled => Setting::Value(true),
+            EndpointTo::Disabled => Setting::Value(false),
+            EndpointTo::Default => Setting::Default,
         }),
-        Setting::InstanceTags { to } => Change::InstanceTags(match to {
-            SwitchTo::On => To::Value(true),
-            SwitchTo::Off => To::Value(false),
-            SwitchTo::Default => To::Default,
+        SetCommand::InstanceTags { to } => Change::InstanceTags(match to {
+            SwitchTo::On => Setting::Value(true),
+            SwitchTo::Off => Setting::Value(false),
+            SwitchTo::Default => Setting::Default,
         }),
-        Setting::UserData { to } => Change::UserData(match to.as_str() {
-            "default" => To::Default,
-            "none" => To::Value(None),
-            file => To::Value(Some(BASE64_STANDARD.encode(read(file)?))),
+        SetCommand::UserData { to } => Change::UserData(match to.as_str() {
+            "default" => Setting::Default,
+            "none" => Setting::Value(None),
+            file => Setting::Value(Some(BASE64_STANDARD.encode(read(file)?))),
         }),
-        Setting::SpotNotice { to } => Change::SpotNotice(match to {
-            SpotTo::Terminate => To::Value(Some(SpotAction::Terminate)),
-            SpotTo::Stop => To::Value(Some(SpotAction::Stop)),
-            SpotTo::Hibernate => To::Value(Some(SpotAction::Hibernate)),
-            SpotTo::None => To::Value(None),
-            SpotTo::Default => To::Default,
+        SetCommand::SpotNotice { to } => Change::SpotNotice(match to {
+            SpotTo::Terminate => Setting::Value(Some(SpotAction::Terminate)),
+            SpotTo::Stop => Setting::Value(Some(SpotAction::Stop)),
+            SpotTo::Hibernate => Setting::Value(Some(SpotAction::Hibernate)),
+            SpotTo::None => Setting::Value(None),
+            SpotTo::Default => Setting::Default,
         }),
-        Setting::Credentials { to, message } => Change::Credentials(match to.as_str() {
-            "default" => To::Default,
-            code => To::Value(CredentialsCode {
+        SetCommand::Credentials { to, message } => Change::Credentials(match to.as_str() {
+            "default" => Setting::Default,
+            code => Setting::Value(CredentialsCode {
                 code: code.to_owned(),
                 message: message.clone(),
             }),
         }),
-        Setting::ClusterStatus { to } => Change::ClusterStatus(match to.as_str() {
-            "default" => To::Default,
-            status => To::Value(status.to_owned()),
+        SetCommand::ClusterStatus { to } => Change::ClusterStatus(match to.as_str() {
+            "default" => Setting::Default,
+            status => Setting::Value(status.to_owned()),
         }),
-        Setting::Throttle { to, times } => Change::Throttle(match to.as_str() {
-            "default" => To::Default,
-            call => To::Value(throttle(call, *times)?),
+        SetCommand::Throttle { to, times } => Change::Throttle(match to.as_str() {
+            "default" => Setting::Default,
+            call => Setting::Value(throttle(call, *times)?),
         }),
-        Setting::AwsAuth { to } => Change::AwsAuth(match to.as_str() {
-            "default" => To::Default,
-            "none" => To::Value(rows("none", b"[]".to_vec())?),
-            file => To::Value(rows(file, read(file)?)?),
+        SetCommand::AwsAuth { to } => Change::AwsAuth(match to.as_str() {
+            "default" => Setting::Default,
+            "none" => Setting::Value(rows("none", b"[]".to_vec())?),
+            file => Setting::Value(rows(file, read(file)?)?),
         }),
-        Setting::AuthenticationMode { to } => {
-            Change::AuthenticationMode(to.mode().map_or(To::Default, To::Value))
+        SetCommand::AuthenticationMode { to } => {
+            Change::AuthenticationMode(to.mode().map_or(Setting::Default, Setting::Value))
         }
-        Setting::Default => Change::Everything,
+        SetCommand::Default => Change::Everything,
     })
 }
 

@@ -1,7 +1,7 @@
 //! `nodejoin doctor`
 
-use nodejoin_core::exit_code::ExitCode;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::doctor::{self, State};
 
 use crate::edge;

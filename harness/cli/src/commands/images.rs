@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::kubernetes::{Matrix, VersionAsk};
 use nodejoin_core::plan::ProviderName;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, ImageEvent, ImageRef, Images};
 
 use crate::args::{Images as Args, ImagesCommand};

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::coverage;
-use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::kubernetes::not_for_asked;
-use nodejoin_core::overlay;
 use nodejoin_core::plan::Plan as Resolved;
-use nodejoin_core::problem::ScenarioError;
+use nodejoin_core::plan::sources::Sources;
+use nodejoin_core::run::coverage;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::scenario;
-use nodejoin_core::settings_file::{self, SettingsFile};
-use nodejoin_core::source::Sources;
+use nodejoin_core::scenario::overlay;
 
 use crate::args::{List, Plan};
 use crate::edge;
@@ -61,12 +61,12 @@ fn print_listed(plan: &Resolved) {
 
 /// `nodejoin schema`
 pub(crate) fn schema() -> ExitCode {
-    print_json(&nodejoin_core::schema::scenario_schema())
+    print_json(&nodejoin_core::input::schema::scenario_schema())
 }
 
 /// The settings file that counts in the current folder.
 pub(crate) fn settings_file() -> Result<SettingsFile, ScenarioError> {
-    settings_file::find(Path::new("."), &edge::disk())
+    settings::find(Path::new("."), &edge::disk())
 }
 
 /// Reads the scenarios below some paths, and lays over the image of each the overlays of the settings file, then those of the

@@ -8,7 +8,7 @@ mod run;
 mod sweep;
 mod wiring;
 
-use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::run::exit_code::ExitCode;
 
 use crate::args::{Args, Command};
 

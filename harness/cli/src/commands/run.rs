@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::event::{RunEvent, Summary};
-use nodejoin_core::exit_code::ExitCode;
+use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::problem::ScenarioError;
-use nodejoin_core::settings_file::{KeepWhen, SettingsFile};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::event::{RunEvent, Summary};
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::settings::{KeepWhen, SettingsFile};
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
 use nodejoin_engine::{Events, ExternalSettings, Harness, Settings, new_run_id, run_all};
 use tokio::task::JoinHandle;

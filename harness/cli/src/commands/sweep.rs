@@ -1,14 +1,14 @@
 //! `nodejoin sweep`
 
-use nodejoin_core::exit_code::ExitCode;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::Sweep;
 
-use crate::args::Sweep as Asked;
+use crate::args::Sweep as RequestedVersions;
 use crate::edge;
 
 /// Removes what dead runs left behind, or says what that would be.
-pub(crate) async fn sweep(args: &Asked, factor: TimeFactor) -> ExitCode {
+pub(crate) async fn sweep(args: &RequestedVersions, factor: TimeFactor) -> ExitCode {
     let engine = match edge::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,

@@ -1,7 +1,7 @@
 //! `nodejoin wiring`
 
-use nodejoin_core::exit_code::ExitCode;
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_engine::{ClusterError, WiringFolder};
 
 use crate::args::Wiring;

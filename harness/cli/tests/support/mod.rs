@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
 };
-use nodejoin_core::event::{RunEvent, Summary};
-use nodejoin_core::phase::Phase;
+use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_docker::Engine;
 use nodejoin_engine::report::text;
 use tempfile::TempDir;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use nodejoin_core::ids::InstanceId;
-use nodejoin_core::plan::{Mapper, RoleMapping};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::plan::{AwsAuthWriter, RoleMapping};
+use nodejoin_core::run::time_factor::TimeFactor;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
@@ -90,7 +90,7 @@ impl AwsAuthOwner {
         let mut rows = self.rows.lock().await;
         let until = Instant::now() + RIGHTS_LIMIT;
         loop {
-            match self.write(&mut rows, Mapper::Eks).await {
+            match self.write(&mut rows, AwsAuthWriter::Eks).await {
                 // Rights that were laid down a moment ago do not count at once everywhere.
                 Err(ClusterError::Api { source, .. }) if is_forbidden(&source) && Instant::now() < until => {
                     tokio::time::sleep(RETRY).await;
@@ -117,7 +117,7 @@ impl AwsAuthOwner {
     pub(crate) async fn replace(&self, instance: &InstanceId, text: &str) -> Result<(), ClusterError> {
         let mut rows = self.rows.lock().await;
         rows.text = Some((instance.clone(), text.to_owned()));
-        self.write(&mut rows, Mapper::Eksctl).await
+        self.write(&mut rows, AwsAuthWriter::Eksctl).await
     }
 
     /// Removes a tenant's rows.
@@ -125,17 +125,17 @@ impl AwsAuthOwner {
         let mut rows = self.rows.lock().await;
         rows.of.retain(|(owner, _)| owner != instance);
         rows.text.take_if(|(owner, _)| owner == instance);
-        self.write(&mut rows, Mapper::Eks).await
+        self.write(&mut rows, AwsAuthWriter::Eks).await
     }
 
-    async fn write(&self, rows: &mut Rows, by: Mapper) -> Result<(), ClusterError> {
+    async fn write(&self, rows: &mut Rows, by: AwsAuthWriter) -> Result<(), ClusterError> {
         let data = rows.data();
         if rows.written.as_ref() == Some(&data) {
             return Ok(());
         }
         let written = match by {
-            Mapper::Eks => self.patch(&data).await,
-            Mapper::Eksctl => self.update(&data).await,
+            AwsAuthWriter::Eks => self.patch(&data).await,
+            AwsAuthWriter::Eksctl => self.update(&data).await,
         };
         written.map_err(ClusterError::api("write ConfigMap `kube-system/aws-auth`"))?;
         self.await_read(&AwsAuth::parse(&data)).await?;

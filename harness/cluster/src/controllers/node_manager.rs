@@ -71,7 +71,7 @@ fn taints(node: &Node) -> &[Taint] {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::aws::NodegroupPlan;
+    use nodejoin_core::plan::aws::NodegroupPlan;
 
     use super::*;
     use crate::testing;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use nodejoin_core::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use nodejoin_core::kubernetes::{Minor, kubeadm_api, kubelet_config_map};
+use nodejoin_core::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

@@ -1,9 +1,9 @@
 //! What of a join hangs on access entries, and on which of the two sources the cluster's authentication mode lets count.
 
-use crate::access_entry::{AccessEntry, AccessEntryType};
-use crate::aws::AuthenticationMode;
 use crate::observation::OTHER_PRINCIPAL;
 use crate::plan::ClusterPlan;
+use crate::plan::access_entry::{AccessEntry, AccessEntryType};
+use crate::plan::aws::AuthenticationMode;
 
 /// Why a role is nobody to the cluster, and the way out.
 pub(super) struct Unmapped {
@@ -95,7 +95,7 @@ fn create(cluster: &ClusterPlan, arn: &str) -> String {
 
 fn near(cluster: &ClusterPlan, role: &str) -> String {
     let names = cluster.access_entries.iter().map(AccessEntry::name);
-    crate::problem::nearest(role, names)
+    crate::input::problem::nearest(role, names)
         .map(|name| format!("; there is one of {name}"))
         .unwrap_or_default()
 }

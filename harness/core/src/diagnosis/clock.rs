@@ -1,13 +1,13 @@
 //! A clock that is not AWS': signatures hold for some minutes before and after the time they name.
 
 use super::Finding;
-use super::scene::{Evidence, Scene};
-use crate::observation::{Millis, What};
-use crate::phase::Phase;
-use crate::verdict::Cause;
+use super::facts::{Evidence, Facts};
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
+use crate::observation::{Millis, ObservedEvent};
 
 /// AWS, or the authenticator, refuses a signature for its time.
-pub(super) fn clock_skew(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn clock_skew(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Authenticated) {
         return None;
     }
@@ -33,7 +33,7 @@ fn is_of_time(message: &str) -> bool {
 }
 
 /// EC2 names no times, and says the same of credentials that have expired: there the scenario's own clock decides.
-fn by_aws(scene: &Scene<'_>) -> Option<(Evidence, String)> {
+fn by_aws(scene: &Facts<'_>) -> Option<(Evidence, String)> {
     let is_off = scene.plan.instance.clock_ahead_seconds != 0;
     scene.calls().find_map(|(at, call)| {
         let message = call.message.clone().unwrap_or_default();
@@ -44,13 +44,15 @@ fn by_aws(scene: &Scene<'_>) -> Option<(Evidence, String)> {
 
 /// The last decision counts: a token that was made before the clock was set is followed by a good one. The first of its kind tells
 /// since when.
-fn by_authenticator(scene: &Scene<'_>) -> Option<(Evidence, String)> {
+fn by_authenticator(scene: &Facts<'_>) -> Option<(Evidence, String)> {
     let mut decisions = scene
         .observation
         .timeline
         .iter()
         .filter_map(|seen| match &seen.what {
-            What::Authentication(decision) => Some((seen.at, decision.reason.as_deref().unwrap_or_default())),
+            ObservedEvent::Authentication(decision) => {
+                Some((seen.at, decision.reason.as_deref().unwrap_or_default()))
+            }
             _ => None,
         });
     let (_, last): (Millis, _) = decisions.clone().next_back()?;
@@ -100,8 +102,8 @@ fn distance(seconds: i64) -> String {
 mod tests {
     use super::super::tests::{call, plan, refused, started, told};
     use super::*;
-    use crate::fault::Service;
     use crate::observation::Refusal;
+    use crate::plan::fault::Service;
 
     #[test]
     fn a_clock_that_is_not_aws_is_told_with_how_far_it_is_off() {

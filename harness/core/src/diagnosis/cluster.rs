@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::Finding;
-use super::scene::{Evidence, Scene, between, sentence};
-use crate::observation::{Certificate, Millis, What};
-use crate::phase::Phase;
-use crate::phases::{KUBELET_CLIENT, KUBELET_SERVING};
+use super::facts::{Evidence, Facts, between, sentence};
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
+use crate::observation::phases::{KUBELET_CLIENT, KUBELET_SERVING};
+use crate::observation::{Certificate, Millis, ObservedEvent};
 use crate::plan::Cni;
-use crate::verdict::Cause;
 
 /// The API server refuses the Node object itself.
-pub(super) fn node_invalid(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn node_invalid(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -36,13 +36,13 @@ pub(super) fn node_invalid(scene: &Scene<'_>) -> Option<Finding> {
     scene.final_(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
 }
 
-fn refused_by_audit(scene: &Scene<'_>) -> Option<(Evidence, String)> {
+fn refused_by_audit(scene: &Facts<'_>) -> Option<(Evidence, String)> {
     scene
         .observation
         .timeline
         .iter()
         .find_map(|seen| match &seen.what {
-            What::Audit(audit) if audit.resource == "nodes" && audit.code == 422 => {
+            ObservedEvent::Audit(audit) if audit.resource == "nodes" && audit.code == 422 => {
                 let message = audit
                     .message
                     .clone()
@@ -54,7 +54,7 @@ fn refused_by_audit(scene: &Scene<'_>) -> Option<(Evidence, String)> {
         })
 }
 
-fn serving<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
+fn serving<'a>(scene: &Facts<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
     scene
         .observation
         .certificates
@@ -63,16 +63,16 @@ fn serving<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Certificate> + use
 }
 
 /// When the request came first.
-fn asked_at(scene: &Scene<'_>, name: &str) -> Millis {
+fn asked_at(scene: &Facts<'_>, name: &str) -> Millis {
     let first = scene.observation.timeline.iter().find(|seen| match &seen.what {
-        What::Certificate(certificate) => certificate.name == name,
+        ObservedEvent::Certificate(certificate) => certificate.name == name,
         _ => false,
     });
     first.map_or(0, |seen| seen.at)
 }
 
 /// The kubelet waits for the client certificate with which it is to register.
-pub(super) fn client_certificate_not_approved(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn client_certificate_not_approved(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -99,7 +99,7 @@ pub(super) fn client_certificate_not_approved(scene: &Scene<'_>) -> Option<Findi
 }
 
 /// The approver said no.
-pub(super) fn serving_certificate_denied(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn serving_certificate_denied(scene: &Facts<'_>) -> Option<Finding> {
     if scene.has(Phase::Certified) {
         return None;
     }
@@ -127,7 +127,7 @@ pub(super) fn serving_certificate_denied(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// Nobody decided: the node registers and works, and port 10250 has no certificate.
-pub(super) fn serving_certificate_not_approved(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn serving_certificate_not_approved(scene: &Facts<'_>) -> Option<Finding> {
     if scene.has(Phase::Certified) || !scene.has(Phase::Registered) {
         return None;
     }
@@ -171,7 +171,7 @@ pub(super) fn serving_certificate_not_approved(scene: &Scene<'_>) -> Option<Find
 }
 
 /// The container runtime has no network configuration.
-pub(super) fn cni_not_ready(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn cni_not_ready(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.has(Phase::Registered) {
         return None;
     }
@@ -191,7 +191,7 @@ pub(super) fn cni_not_ready(scene: &Scene<'_>) -> Option<Finding> {
         .observation
         .timeline
         .iter()
-        .find(|seen| matches!(&seen.what, What::Node(change) if change.exists));
+        .find(|seen| matches!(&seen.what, ObservedEvent::Node(change) if change.exists));
     let evidence = Evidence::new(
         "Node",
         at.map_or(0, |seen| seen.at),
@@ -208,13 +208,13 @@ pub(super) fn cni_not_ready(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// Somebody deleted the Node, and a kubelet registers only when it starts.
-pub(super) fn node_deleted(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn node_deleted(scene: &Facts<'_>) -> Option<Finding> {
     let mut changes = scene
         .observation
         .timeline
         .iter()
         .filter_map(|seen| match &seen.what {
-            What::Node(change) => Some((seen.at, change)),
+            ObservedEvent::Node(change) => Some((seen.at, change)),
             _ => None,
         });
     let (at, change) = changes.next_back().filter(|(_, change)| !change.exists)?;
@@ -224,7 +224,7 @@ pub(super) fn node_deleted(scene: &Scene<'_>) -> Option<Finding> {
         .iter()
         .rev()
         .find_map(|seen| match &seen.what {
-            What::Audit(audit) if audit.verb == "delete" && audit.resource == "nodes" => {
+            ObservedEvent::Audit(audit) if audit.verb == "delete" && audit.resource == "nodes" => {
                 Some(&audit.username)
             }
             _ => None,
@@ -241,7 +241,7 @@ pub(super) fn node_deleted(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// A kubelet that finds a Node of its name takes it over as it is: nobody changes the provider id of a Node.
-pub(super) fn of_another_instance(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn of_another_instance(scene: &Facts<'_>) -> Option<Finding> {
     let node = scene.observation.node.as_ref()?;
     let provider_id = node.pointer("/spec/providerID")?.as_str()?;
     let other = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
@@ -260,7 +260,7 @@ pub(super) fn of_another_instance(scene: &Scene<'_>) -> Option<Finding> {
         .observation
         .timeline
         .iter()
-        .find(|seen| matches!(&seen.what, What::Node(_)));
+        .find(|seen| matches!(&seen.what, ObservedEvent::Node(_)));
     let evidence = Evidence::new(
         "Node",
         at.map_or(0, |seen| seen.at),

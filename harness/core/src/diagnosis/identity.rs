@@ -1,23 +1,23 @@
 //! Who the node is to the authenticator, and whether it may be the node that it says it is.
 
-use super::scene::{Evidence, Scene, between, names, sentence};
+use super::facts::{Evidence, Facts, between, names, sentence};
 use super::{Finding, access};
+use crate::diagnosis::Cause;
+use crate::input::problem::nearest;
 use crate::judge::role_of;
-use crate::observation::{Audit, Authentication, JournalLine, Millis, Refusal, UNREADABLE, What};
-use crate::phase::Phase;
+use crate::observation::phase::Phase;
+use crate::observation::{Audit, Authentication, JournalLine, Millis, ObservedEvent, Refusal, UNREADABLE};
 use crate::plan::RoleMapping;
-use crate::problem::nearest;
-use crate::verdict::Cause;
 
 /// The first refusal of this kind, unless a token was accepted after it.
-fn refused<'a>(scene: &Scene<'a>, refusal: Refusal) -> Option<(Millis, &'a Authentication)> {
+fn refused<'a>(scene: &Facts<'a>, refusal: Refusal) -> Option<(Millis, &'a Authentication)> {
     let decisions = || {
         scene
             .observation
             .timeline
             .iter()
             .filter_map(|seen| match &seen.what {
-                What::Authentication(decision) => Some((seen.at, decision)),
+                ObservedEvent::Authentication(decision) => Some((seen.at, decision)),
                 _ => None,
             })
     };
@@ -42,7 +42,7 @@ fn evidence(at: Millis, decision: &Authentication) -> Evidence {
 }
 
 /// STS knows the role, and aws-auth does not.
-pub(super) fn role_not_mapped(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn role_not_mapped(scene: &Facts<'_>) -> Option<Finding> {
     let (at, decision) = refused(scene, Refusal::NotMapped)?;
     let arn = decision.canonical_arn.clone().unwrap_or_default();
     let role = role_of(decision)
@@ -77,7 +77,7 @@ pub(super) fn role_not_mapped(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The role is mapped, and not to a node: the node authorizer knows nodes by the group `system:nodes`.
-pub(super) fn groups_missing(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn groups_missing(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -118,22 +118,22 @@ pub(super) fn groups_missing(scene: &Scene<'_>) -> Option<Finding> {
     scene.found(Cause::GroupsMissing, because, &evidence, remedy)
 }
 
-fn last_decision<'a>(scene: &Scene<'a>) -> Option<(Millis, &'a Authentication)> {
+fn last_decision<'a>(scene: &Facts<'a>) -> Option<(Millis, &'a Authentication)> {
     let mut timeline = scene.observation.timeline.iter().rev();
     timeline.find_map(|seen| match &seen.what {
-        What::Authentication(decision) => Some((seen.at, decision)),
+        ObservedEvent::Authentication(decision) => Some((seen.at, decision)),
         _ => None,
     })
 }
 
 /// The first request of this user that no authorizer allowed.
-fn forbidden(scene: &Scene<'_>, user: &str) -> Option<Evidence> {
+fn forbidden(scene: &Facts<'_>, user: &str) -> Option<Evidence> {
     scene
         .observation
         .timeline
         .iter()
         .find_map(|seen| match &seen.what {
-            What::Audit(audit) if audit.code == 403 && audit.username == user => {
+            ObservedEvent::Audit(audit) if audit.code == 403 && audit.username == user => {
                 let message = audit.message.as_deref().unwrap_or_default();
                 let line = format!("{} {} as {user}: 403 {message}", audit.verb, audit.resource);
                 Some(Evidence::new("audit log", seen.at, line.trim_end()))
@@ -179,7 +179,7 @@ fn has_path(row: &RoleMapping) -> bool {
 }
 
 /// STS refuses the signature: the name of another cluster was signed.
-pub(super) fn token_for_another_cluster(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn token_for_another_cluster(scene: &Facts<'_>) -> Option<Finding> {
     let (at, decision) = refused(scene, Refusal::Signature)?;
     let own = &scene.plan.cluster.name;
     let because = match named_cluster(scene).filter(|name| name != own) {
@@ -200,7 +200,7 @@ pub(super) fn token_for_another_cluster(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The cluster that the user data names to the bootstrap script.
-fn named_cluster(scene: &Scene<'_>) -> Option<String> {
+fn named_cluster(scene: &Facts<'_>) -> Option<String> {
     let text = scene.user_data_text()?.replace("\\\n", " ");
     let own = text.replace("{{ cluster.name }}", &scene.plan.cluster.name);
     let after_script = own
@@ -215,7 +215,7 @@ fn named_cluster(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// The API server answers 401 for another reason.
-pub(super) fn unauthorized(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn unauthorized(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Authenticated) {
         return None;
     }
@@ -280,7 +280,7 @@ fn remedy_of(decision: &Authentication) -> String {
 }
 
 /// The API server knows the node, as another one than it says it is.
-pub(super) fn node_name_refused(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn node_name_refused(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -309,9 +309,9 @@ pub(super) fn node_name_refused(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// A refusal in the audit log: evidence, user, message.
-fn audited(scene: &Scene<'_>) -> Option<(Evidence, Option<String>, String)> {
+fn audited(scene: &Facts<'_>) -> Option<(Evidence, Option<String>, String)> {
     scene.observation.timeline.iter().find_map(|seen| {
-        let What::Audit(audit) = &seen.what else {
+        let ObservedEvent::Audit(audit) = &seen.what else {
             return None;
         };
         is_refused_name(audit).then(|| {
@@ -340,7 +340,7 @@ fn is_refused_name(audit: &Audit) -> bool {
     audit.code == 403 && is_node && words.iter().any(|word| message.contains(word))
 }
 
-fn remedy_for_name(scene: &Scene<'_>, claimed: &str, user: &str) -> String {
+fn remedy_for_name(scene: &Facts<'_>, claimed: &str, user: &str) -> String {
     let instance = &scene.plan.instance;
     let fixed: Vec<&str> = scene
         .plan

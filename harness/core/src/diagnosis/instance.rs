@@ -1,16 +1,16 @@
 //! Before a script runs: the metadata service, and what cloud-init makes of user data.
 
 use super::Finding;
-use super::scene::{Evidence, Scene, between};
-use crate::at_once;
-use crate::fault::Service;
+use super::facts::{Evidence, Facts, between};
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
 use crate::observation::{AwsCall, JournalLine, Millis};
-use crate::phase::Phase;
+use crate::plan::fault::Service;
+use crate::run::concurrency;
 use crate::user_data::{self, FaultKind};
-use crate::verdict::Cause;
 
 /// The kernel counts inotify instances by user, and all nodes are root's on this host.
-pub(super) fn host_limit(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn host_limit(scene: &Facts<'_>) -> Option<Finding> {
     let (at, line) = scene.journal().find(|(_, line)| {
         let message = line.message.to_lowercase();
         // The words of containerd, of kubelets and other programs, and of systemd.
@@ -23,13 +23,13 @@ pub(super) fn host_limit(scene: &Scene<'_>) -> Option<Finding> {
     let nodes = 1 + scene.plan.others.len() as u64;
     let remedy = format!(
         "on the host: {}, or let fewer nodes run at once",
-        at_once::remedy(nodes)
+        concurrency::remedy(nodes)
     );
     scene.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
 
 /// Every request to the metadata service failed.
-pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn metadata_unreachable(scene: &Facts<'_>) -> Option<Finding> {
     if scene.has(Phase::Metadata) || !scene.is_before(Phase::KubeletStarted) {
         return None;
     }
@@ -65,7 +65,7 @@ pub(super) fn metadata_unreachable(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// A script that speaks IMDSv1 to an instance that wants IMDSv2 takes the page of the refusal for the value.
-pub(super) fn metadata_token_missing(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn metadata_token_missing(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -115,7 +115,7 @@ fn requests(count: usize) -> String {
 }
 
 /// cloud-init ended without a data source, and calls that `done`.
-pub(super) fn user_data_never_ran(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn user_data_never_ran(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) || scene.plan.user_data.is_none() {
         return None;
     }
@@ -156,7 +156,7 @@ pub(super) fn user_data_never_ran(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// Where cloud-init says that it ended without a data source.
-fn without_data_source<'a>(scene: &Scene<'a>) -> Option<(Millis, &'a JournalLine)> {
+fn without_data_source<'a>(scene: &Facts<'a>) -> Option<(Millis, &'a JournalLine)> {
     scene
         .user_data_lines()
         .find(|(_, line)| line.message.contains("DataSourceNone"))
@@ -167,7 +167,7 @@ fn is_over(status: Option<&str>) -> bool {
 }
 
 /// A script part that the kernel cannot start, because it does not say by what.
-pub(super) fn missing_shebang(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn missing_shebang(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::KubeletStarted) {
         return None;
     }
@@ -197,7 +197,7 @@ fn is_format_error(line: &JournalLine) -> bool {
 }
 
 /// A part with a fault of such a kind, from the user data itself, and what is wrong with it.
-fn faulty_part(scene: &Scene<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
+fn faulty_part(scene: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
     let parsed = user_data::parse(&scene.user_data()?);
     let fault = parsed
         .faults
@@ -207,7 +207,7 @@ fn faulty_part(scene: &Scene<'_>, kinds: &[FaultKind]) -> Option<(String, String
 }
 
 /// cloud-init does not decode user data as a whole: it warns about what it does not know, and goes on.
-pub(super) fn user_data_is_base64(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn user_data_is_base64(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }

@@ -1,15 +1,15 @@
 //! What `kubeadm join` is given: the hash of the cluster's CA, and a bootstrap token.
 
 use super::Finding;
-use super::scene::{Evidence, Scene, between};
-use crate::bootstrap_token::{BootstrapToken, TokenUsage};
-use crate::observation::{Audit, Millis, What};
-use crate::phase::Phase;
-use crate::redact::{Kind, find_secrets};
-use crate::verdict::Cause;
+use super::facts::{Evidence, Facts, between};
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
+use crate::observation::{Audit, Millis, ObservedEvent};
+use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
+use crate::run::redact::{Kind, find_secrets};
 
 /// kubeadm pins the public key of the CA.
-pub(super) fn ca_cert_hash_mismatch(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn ca_cert_hash_mismatch(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
@@ -32,7 +32,7 @@ pub(super) fn ca_cert_hash_mismatch(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The API server answers 401 to whoever shows the token.
-pub(super) fn token_refused(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn token_refused(scene: &Facts<'_>) -> Option<Finding> {
     let id = token_id(scene).filter(|_| scene.is_before(Phase::Authenticated))?;
     let (at, audit) = audits(scene).find(|(_, audit)| audit.code == 401)?;
     let evidence = Evidence::new("audit log", at, format!("{} {}: 401", audit.verb, audit.resource));
@@ -57,7 +57,7 @@ pub(super) fn token_refused(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// kubeadm waits for a signature that never comes; it says so after five minutes.
-pub(super) fn token_unknown(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn token_unknown(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
@@ -90,7 +90,7 @@ pub(super) fn token_unknown(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn expired(scene: &Scene<'_>, id: &str, evidence: &Evidence) -> Option<Finding> {
+fn expired(scene: &Facts<'_>, id: &str, evidence: &Evidence) -> Option<Finding> {
     let because = format!("the bootstrap token {id} has expired, and tokencleaner has removed it");
     scene.found(
         Cause::BootstrapTokenExpired,
@@ -114,18 +114,18 @@ fn line(audit: &Audit) -> String {
 }
 
 /// Requests that stand in the audit log.
-fn audits<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + use<'a> {
+fn audits<'a>(scene: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + use<'a> {
     scene
         .observation
         .timeline
         .iter()
         .filter_map(|seen| match &seen.what {
-            What::Audit(audit) => Some((seen.at, audit)),
+            ObservedEvent::Audit(audit) => Some((seen.at, audit)),
             _ => None,
         })
 }
 
-fn known<'a>(scene: &Scene<'a>, id: &str) -> Option<&'a BootstrapToken> {
+fn known<'a>(scene: &Facts<'a>, id: &str) -> Option<&'a BootstrapToken> {
     scene
         .plan
         .cluster
@@ -135,7 +135,7 @@ fn known<'a>(scene: &Scene<'a>, id: &str) -> Option<&'a BootstrapToken> {
 }
 
 /// The id of the token in user data that calls kubeadm: as it stands there, or the scenario's own.
-fn token_id(scene: &Scene<'_>) -> Option<String> {
+fn token_id(scene: &Facts<'_>) -> Option<String> {
     let text = scene.user_data_text().filter(|text| text.contains("kubeadm"))?;
     let written = find_secrets(&text)
         .into_iter()

@@ -1,21 +1,21 @@
 //! What the kubelet says: flags it refuses, an API server it does not trust or reach, and its own end.
 
 use super::Finding;
-use super::scene::{Evidence, Scene, between, names, sentence};
+use super::facts::{Evidence, Facts, between, names, sentence};
 use super::versions;
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
 use crate::observation::{JournalLine, Millis};
-use crate::phase::Phase;
-use crate::plan::Authority;
-use crate::verdict::Cause;
+use crate::plan::CaChoice;
 
-fn said<'a>(scene: &Scene<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
+fn said<'a>(scene: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
     scene
         .kubelet()
         .find(|(_, line)| words.iter().any(|word| line.message.contains(word)))
 }
 
 /// A label that a kubelet may not give itself, or that is none.
-pub(super) fn label_refused(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn label_refused(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Authenticated) {
         return None;
     }
@@ -35,7 +35,7 @@ pub(super) fn label_refused(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// A taint that the kubelet cannot read.
-pub(super) fn taint_invalid(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn taint_invalid(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Authenticated) {
         return None;
     }
@@ -63,7 +63,7 @@ pub(super) fn taint_invalid(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The kubelet was given the CA of something else.
-pub(super) fn wrong_certificate_authority(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn wrong_certificate_authority(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Authenticated) {
         return None;
     }
@@ -85,11 +85,11 @@ pub(super) fn wrong_certificate_authority(scene: &Scene<'_>) -> Option<Finding> 
         "the kubelet does not trust the API server at {host}: the CA it was given did not sign its certificate"
     );
     let remedy = match scene.plan.cluster.certificate_authority {
-        Authority::Other => {
+        CaChoice::Other => {
             "give the script the CA of this cluster: `cluster.certificate_authority: own` in the scenario"
                 .to_owned()
         }
-        Authority::Own => format!(
+        CaChoice::Own => format!(
             "give the script the CA that DescribeCluster tells for `{}`",
             scene.plan.cluster.name
         ),
@@ -103,7 +103,7 @@ pub(super) fn wrong_certificate_authority(scene: &Scene<'_>) -> Option<Finding> 
 }
 
 /// The API server of the harness gives up on what the kubelet asks: a host that is too slow for it says nothing of the node.
-pub(super) fn api_server_gives_up(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn api_server_gives_up(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -121,7 +121,7 @@ pub(super) fn api_server_gives_up(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The kubelet does not get through to the API server.
-pub(super) fn endpoint_unreachable(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn endpoint_unreachable(scene: &Facts<'_>) -> Option<Finding> {
     const WORDS: [&str; 5] = [
         "connection refused",
         "no such host",
@@ -165,7 +165,7 @@ pub(super) fn endpoint_unreachable(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// The kubelet ends by itself, and nothing more specific was found.
-pub(super) fn exits(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn exits(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
@@ -200,7 +200,7 @@ pub(super) fn exits(scene: &Scene<'_>) -> Option<Finding> {
 
 /// The first fatal line, else the last complaint before the kubelet's end. The journal may have systemd's line about the end
 /// before the kubelet's own last one.
-fn last_words<'a>(scene: &Scene<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
+fn last_words<'a>(scene: &Facts<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
     let fatal = scene.kubelet().find(|(_, line)| is_klog(line, &['F']));
     fatal.or_else(|| {
         scene
@@ -229,7 +229,7 @@ fn is_complaint(line: &JournalLine) -> bool {
     is_klog(line, &['E']) || WORDS.iter().any(|word| line.message.contains(word))
 }
 
-fn remedy_of(scene: &Scene<'_>, message: &str) -> String {
+fn remedy_of(scene: &Facts<'_>, message: &str) -> String {
     let tags: Vec<&String> = scene
         .plan
         .instance

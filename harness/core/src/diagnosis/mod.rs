@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `instance.rs` | metadata service, user data that never ran, script parts |
 //! | `script.rs` | AWS calls of the script, the script's own end, a kubelet that was never started |
-//! | `ending.rs` | user data whose error is hidden, or that does not end |
+//! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
 //! | `kubelet.rs` | what the kubelet refuses, or ends of |
 //! | `kubeadm.rs` | what `kubeadm join` is given |
 //! | `nodeadm.rs` | what nodeadm makes of a NodeConfig |
@@ -12,29 +12,33 @@
 //! | `cluster.rs` | what comes after registration |
 //! | `clock.rs` | a clock that is not AWS' |
 //!
-//! `place.rs` finds the line of the script that a cause belongs to.
+//! `script_location.rs` finds the line of the script that a cause belongs to.
 
 mod access;
+mod cause;
 mod clock;
 mod cluster;
-mod ending;
+mod facts;
 mod identity;
 mod instance;
 mod kubeadm;
 mod kubelet;
 mod nodeadm;
-mod place;
-mod scene;
 mod script;
+mod script_location;
 #[cfg(test)]
 mod tests;
+mod types;
+mod user_data_end;
 mod versions;
 
+use crate::observation::phase::Phase;
 use crate::observation::{Millis, Observation};
-use crate::phase::Phase;
 use crate::plan::Plan;
-use crate::verdict::{Cause, Diagnosis};
-use scene::Scene;
+pub use cause::Cause;
+pub use types::{Diagnosis, ScriptLocation};
+
+use facts::Facts;
 
 /// A cause that was found, and since when it holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +51,7 @@ pub(crate) struct Finding {
     pub(crate) is_final: bool,
 }
 
-type Rule = fn(&Scene<'_>) -> Option<Finding>;
+type Rule = fn(&Facts<'_>) -> Option<Finding>;
 
 /// In order: a rule may rely on those before it having found nothing. Each says itself until which phase it holds.
 const RULES: &[Rule] = &[
@@ -81,16 +85,16 @@ const RULES: &[Rule] = &[
     kubelet::exits,
     kubelet::endpoint_unreachable,
     kubelet::api_server_gives_up,
-    ending::unit_is_refused,
+    user_data_end::unit_is_refused,
     nodeadm::failed,
     script::failed,
-    ending::error_is_hidden,
+    user_data_end::error_is_hidden,
     script::kubelet_never_started,
 ];
 
 /// The cause that is known so far.
 pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
-    let scene = Scene::of(plan, observation);
+    let scene = Facts::of(plan, observation);
     if scene.reached == Some(Phase::Ready) {
         return cluster::of_another_instance(&scene);
     }
@@ -100,18 +104,18 @@ pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
 /// Why a join stopped; `None` for one that reached everything as the right node.
 #[must_use]
 pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
-    let scene = Scene::of(plan, observation);
+    let scene = Facts::of(plan, observation);
     if scene.reached == Some(Phase::Ready) {
         return cluster::of_another_instance(&scene).map(|finding| finding.diagnosis);
     }
     // Until the end it is no cause that user data still runs.
-    let found = find(plan, observation).or_else(|| ending::is_not_done(&scene));
+    let found = find(plan, observation).or_else(|| user_data_end::is_not_done(&scene));
     let mut diagnosis = found.map_or_else(|| unknown(&scene), |finding| finding.diagnosis);
-    diagnosis.script = place::of(&scene, diagnosis.cause);
+    diagnosis.script = script_location::of(&scene, diagnosis.cause);
     Some(diagnosis)
 }
 
-fn unknown(scene: &Scene<'_>) -> Diagnosis {
+fn unknown(scene: &Facts<'_>) -> Diagnosis {
     let at = scene
         .reached
         .map_or("before systemd ran".to_owned(), |phase| format!("at {phase}"));

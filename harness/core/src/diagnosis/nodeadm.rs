@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::Finding;
-use super::scene::{Evidence, Scene};
+use super::facts::{Evidence, Facts};
+use crate::diagnosis::Cause;
+use crate::input::problem::nearest;
+use crate::observation::phase::Phase;
+use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
-use crate::phase::Phase;
-use crate::phases::is_of_nodeadm;
-use crate::problem::nearest;
 use crate::user_data;
-use crate::verdict::Cause;
 
 /// nodeadm ends with an error about its configuration. What is wrong with one document of several it only warns of.
-pub(super) fn node_config_invalid(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn node_config_invalid(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
@@ -36,7 +36,7 @@ pub(super) fn node_config_invalid(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// nodeadm ends with another error than those that rules before this one know.
-pub(super) fn failed(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
@@ -54,7 +54,7 @@ fn is_about_config(error: &str) -> bool {
     CONFIG.iter().any(|word| error.contains(word)) && (!error.contains("ec2imds") || error.contains("404"))
 }
 
-fn remedy(scene: &Scene<'_>, error: &str) -> String {
+fn remedy(scene: &Facts<'_>, error: &str) -> String {
     if let Some((wrong, right)) = misnamed(scene) {
         return format!("write `{right}` for `{wrong}`: nodeadm passes over fields that it does not know");
     }
@@ -74,7 +74,7 @@ fn remedy(scene: &Scene<'_>, error: &str) -> String {
 
 /// Lines of nodeadm's log with this message, and the error that each has in its JSON.
 fn told<'a>(
-    scene: &Scene<'a>,
+    scene: &Facts<'a>,
     message: &'static str,
 ) -> impl Iterator<Item = (Millis, &'a JournalLine, String)> {
     let lines = scene
@@ -88,7 +88,7 @@ fn told<'a>(
 }
 
 /// A key of the user data's NodeConfig that is none, and the one that is most like it.
-fn misnamed(scene: &Scene<'_>) -> Option<(String, &'static str)> {
+fn misnamed(scene: &Facts<'_>) -> Option<(String, &'static str)> {
     node_configs(scene).iter().find_map(|config| {
         let spec = &config["spec"];
         let at = [
@@ -105,19 +105,19 @@ fn misnamed(scene: &Scene<'_>) -> Option<(String, &'static str)> {
 }
 
 /// Whether the user data has what means to be a NodeConfig.
-fn has_node_config(scene: &Scene<'_>) -> bool {
+fn has_node_config(scene: &Facts<'_>) -> bool {
     texts(scene).iter().any(|text| text.contains("node.eks.aws/"))
 }
 
 /// The NodeConfigs of the user data that can be read at all.
-fn node_configs(scene: &Scene<'_>) -> Vec<Value> {
+fn node_configs(scene: &Facts<'_>) -> Vec<Value> {
     let texts = texts(scene);
     let found = texts.iter().filter(|text| text.contains("NodeConfig"));
     found.filter_map(|text| serde_yaml::from_str(text).ok()).collect()
 }
 
 /// The parts of the user data as texts.
-fn texts(scene: &Scene<'_>) -> Vec<String> {
+fn texts(scene: &Facts<'_>) -> Vec<String> {
     let parts = scene
         .user_data()
         .map_or(Vec::new(), |bytes| user_data::parse(&bytes).parts);

@@ -1,14 +1,14 @@
 //! While the script runs: its AWS calls, its own end, and a kubelet that it never started.
 
 use super::Finding;
-use super::scene::{Evidence, Scene, between, complains, names};
-use crate::fault::Service;
+use super::facts::{Evidence, Facts, between, complains, names};
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
 use crate::observation::{AwsCall, JournalLine, Millis};
-use crate::phase::Phase;
-use crate::verdict::Cause;
+use crate::plan::fault::Service;
 
 /// AWS refused a call for want of permission, and never allowed it.
-pub(super) fn access_denied(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn access_denied(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Authenticated) {
         return None;
     }
@@ -47,7 +47,7 @@ fn is_denied(call: &AwsCall) -> bool {
     call.error.as_deref().is_some_and(|error| CODES.contains(&error))
 }
 
-fn was_allowed_later(scene: &Scene<'_>, denied: &AwsCall) -> bool {
+fn was_allowed_later(scene: &Facts<'_>, denied: &AwsCall) -> bool {
     scene.calls().any(|(_, call)| {
         call.service == denied.service
             && call.operation == denied.operation
@@ -56,7 +56,7 @@ fn was_allowed_later(scene: &Scene<'_>, denied: &AwsCall) -> bool {
 }
 
 /// EKS described no cluster, for another reason than permission; or one that is not active.
-pub(super) fn describe_failed(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn describe_failed(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
@@ -91,7 +91,7 @@ pub(super) fn describe_failed(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// What DescribeCluster says at a time.
-fn status_at<'a>(scene: &Scene<'a>, at: Millis) -> Option<&'a str> {
+fn status_at<'a>(scene: &Facts<'a>, at: Millis) -> Option<&'a str> {
     let holds = |until: Option<f64>| until.is_none_or(|until| (at as f64) < until * 1000.0);
     scene
         .plan
@@ -103,7 +103,7 @@ fn status_at<'a>(scene: &Scene<'a>, at: Millis) -> Option<&'a str> {
 }
 
 /// User data, or a script in it, ended with an error before the kubelet was started.
-pub(super) fn failed(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Configured) {
         return None;
     }
@@ -211,7 +211,7 @@ fn is_trap(line: &JournalLine) -> bool {
 }
 
 /// The last lines that a script printed before `at`: neither systemd's nor cloud-init's own.
-fn last_words<'a>(scene: &Scene<'a>, at: Millis) -> Option<LastWords<'a>> {
+fn last_words<'a>(scene: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
     /// How far before a trap its reason may stand.
     const BEFORE: usize = 4;
     let is_own = |line: &JournalLine| {
@@ -251,7 +251,7 @@ fn last_words<'a>(scene: &Scene<'a>, at: Millis) -> Option<LastWords<'a>> {
 }
 
 /// User data is done, and systemd never came to start the kubelet.
-pub(super) fn kubelet_never_started(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn kubelet_never_started(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::KubeletStarted) {
         return None;
     }
@@ -260,7 +260,7 @@ pub(super) fn kubelet_never_started(scene: &Scene<'_>) -> Option<Finding> {
         .or_else(|| nothing_started_it(scene))
 }
 
-fn dependency_failed(scene: &Scene<'_>) -> Option<Finding> {
+fn dependency_failed(scene: &Facts<'_>) -> Option<Finding> {
     let (at, line) = scene
         .systemd_of_kubelet()
         .find(|(_, line)| line.message.starts_with("Dependency failed for"))?;
@@ -282,7 +282,7 @@ fn dependency_failed(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn pre_command_failed(scene: &Scene<'_>) -> Option<Finding> {
+fn pre_command_failed(scene: &Facts<'_>) -> Option<Finding> {
     let (at, line) = scene
         .systemd_of_kubelet()
         .find(|(_, line)| line.message.contains("Control process exited"))?;
@@ -296,7 +296,7 @@ fn pre_command_failed(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn nothing_started_it(scene: &Scene<'_>) -> Option<Finding> {
+fn nothing_started_it(scene: &Facts<'_>) -> Option<Finding> {
     let done = scene.user_data_done.filter(|_| !scene.has(Phase::Configured))?;
     let (at, line) = scene.user_data_lines().find(|(at, _)| *at == done)?;
     let because = "the user data is done, and nothing told systemd to start the kubelet".to_owned();

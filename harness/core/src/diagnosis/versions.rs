@@ -1,17 +1,17 @@
 //! What a kubelet ends of because of its version, and what its version has instead.
 
-use super::scene::between;
-use crate::kubernetes::{Minor, What, difference, exec_credential_versions};
+use super::facts::between;
+use crate::kubernetes::{DifferenceKind, Minor, difference, exec_credential_versions};
 
 /// The way out, where the last words of a kubelet such as `v1.36.3` are about something that other versions have.
 pub(super) fn remedy(kubelet: &str, message: &str) -> Option<String> {
     let minor = Minor::of(kubelet);
     if let Some(flag) = between(message, "unknown flag: ", &['"', ' ', '\n']) {
-        let range = range(What::KubeletFlag, flag, kubelet);
+        let range = range(DifferenceKind::KubeletFlag, flag, kubelet);
         return Some(format!("take the flag out: {range}"));
     }
     if let Some(gate) = between(message, "unrecognized feature gate: ", &['"', ' ', '\n']) {
-        let range = range(What::KubeletGate, gate, kubelet);
+        let range = range(DifferenceKind::KubeletGate, gate, kubelet);
         return Some(format!(
             "take the gate out of the kubelet's configuration: {range}"
         ));
@@ -41,7 +41,7 @@ fn newest_common(minor: Minor) -> &'static str {
         .unwrap_or("v1beta1")
 }
 
-fn range(what: What, name: &str, kubelet: &str) -> String {
+fn range(what: DifferenceKind, name: &str, kubelet: &str) -> String {
     match difference(what, name) {
         Some(row) => format!(
             "kubelets have it {}, and this is {}",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::pack::Pack;
 use super::{Extent, ImageArchive, Manifest, NotAnImage, digest, pack, platform};
-use crate::architecture::Architecture;
+use crate::plan::architecture::Architecture;
 
 const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const CONFIG_TYPE: &str = "application/vnd.docker.container.image.v1+json";

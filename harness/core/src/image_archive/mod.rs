@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::architecture::Architecture;
+use crate::plan::architecture::Architecture;
 use pack::Pack;
 
 /// An image as a registry serves it.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::pack::{self, Pack};
 use super::{Extent, ImageArchive, Manifest, NotAnImage, digest, platform};
-use crate::architecture::Architecture;
+use crate::plan::architecture::Architecture;
 
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 /// Lists of lists are allowed, and nobody writes them deep.

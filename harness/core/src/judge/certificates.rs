@@ -1,9 +1,9 @@
 //! Checks of certificate signing requests, and of what port 10250 serves.
 
 use super::{check, list, same};
-use crate::expect::CertificateExpect;
+use crate::judge::verdict::Check;
 use crate::observation::{Certificate, Observation, Served};
-use crate::verdict::Check;
+use crate::plan::expect::CertificateExpect;
 
 /// Whether what the node serves is known yet.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! Checks of the join itself: phase, cause, authentication, AWS calls, faults.
 
 use super::{check, list, same};
-use crate::expect::{AuthenticationExpect, CallsExpect, Expect, MappingExpect};
-use crate::observation::{Audit, Authentication, AwsCall, MappingWrite, Observation, What};
-use crate::phase::Phase;
+use crate::diagnosis::{Cause, Diagnosis};
+use crate::judge::verdict::Check;
+use crate::observation::phase::Phase;
+use crate::observation::{Audit, Authentication, AwsCall, MappingWrite, Observation, ObservedEvent};
 use crate::plan::Plan;
-use crate::verdict::{Cause, Check, Diagnosis};
+use crate::plan::expect::{AuthenticationExpect, CountExpect, Expect, MappingExpect};
 
 /// The phase and, for a scenario that must fail, its cause.
 pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option<&Diagnosis>) -> Vec<Check> {
@@ -144,21 +145,21 @@ pub(crate) fn role_of(decision: &Authentication) -> Option<&str> {
 
 pub(crate) fn decisions(observation: &Observation) -> impl Iterator<Item = &Authentication> {
     observation.timeline.iter().filter_map(|seen| match &seen.what {
-        What::Authentication(decision) => Some(decision),
+        ObservedEvent::Authentication(decision) => Some(decision),
         _ => None,
     })
 }
 
 pub(crate) fn audits(observation: &Observation) -> impl Iterator<Item = &Audit> {
     observation.timeline.iter().filter_map(|seen| match &seen.what {
-        What::Audit(audit) => Some(audit),
+        ObservedEvent::Audit(audit) => Some(audit),
         _ => None,
     })
 }
 
 pub(crate) fn calls(observation: &Observation) -> impl Iterator<Item = &AwsCall> {
     observation.timeline.iter().filter_map(|seen| match &seen.what {
-        What::Aws(call) => Some(call),
+        ObservedEvent::Aws(call) => Some(call),
         _ => None,
     })
 }
@@ -192,10 +193,10 @@ pub(crate) fn name_of(call: &AwsCall) -> String {
     format!("{}.{}", call.service.word(), call.operation)
 }
 
-fn count(name: &str, wanted: &CallsExpect, observation: &Observation) -> Check {
+fn count(name: &str, wanted: &CountExpect, observation: &Observation) -> Check {
     let (min, max, subject) = match wanted {
-        CallsExpect::Count(count) => (*count, *count, None),
-        CallsExpect::Range(range) => (
+        CountExpect::Count(count) => (*count, *count, None),
+        CountExpect::Range(range) => (
             range.min.unwrap_or(0),
             range.max.unwrap_or(u32::MAX),
             range.subject.as_deref(),
@@ -257,10 +258,10 @@ fn order(wanted: &[String], made: &[String]) -> Check {
 }
 
 /// Whether a count is as it is wanted, and what is wanted in words.
-pub(super) fn is_within(wanted: &CallsExpect, seen: usize, of: &str) -> (bool, String) {
+pub(super) fn is_within(wanted: &CountExpect, seen: usize, of: &str) -> (bool, String) {
     let (min, max) = match wanted {
-        CallsExpect::Count(count) => (*count, *count),
-        CallsExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
+        CountExpect::Count(count) => (*count, *count),
+        CountExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
     };
     let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
     let expected = match (min, max) {
@@ -281,7 +282,7 @@ pub(super) fn mappings(plan: &Plan, observation: &Observation) -> Vec<Check> {
         .timeline
         .iter()
         .filter_map(|seen| match &seen.what {
-            What::Mapping(write) => Some(write),
+            ObservedEvent::Mapping(write) => Some(write),
             _ => None,
         })
         .collect();

@@ -3,31 +3,35 @@
 //! | file | question |
 //! | --- | --- |
 //! | `progress.rs` | while the join runs: is there anything left to wait for? |
-//! | `verdict.rs` | at its end: passed or failed, and which checks decided |
+//! | `decide.rs` | at its end: passed or failed, and which checks decided |
 //! | `join.rs` | phase, cause, authentication, AWS calls, faults |
 //! | `certificates.rs` | certificate signing requests, and what port 10250 serves |
 //! | `node.rs` | the Node object |
-//! | `origin.rs` | who set its labels and taints, and what else the audit log has |
-//! | `whole.rs` | one verdict of many: of all nodes, of a join and the steps after it |
-//! | `machine.rs` | files, units, kubelet, user data, pod: what is collected at the end |
+//! | `ownership.rs` | who set its labels and taints, and what else the audit log has |
+//! | `verdict.rs` | the result, as data |
+//! | `blame.rs` | which line of the user's own files a verdict belongs to |
+//! | `aggregate.rs` | one verdict of many: of all nodes, of a join and the steps after it |
+//! | `node_state.rs` | files, units, kubelet, user data, pod: what is collected at the end |
 
+mod aggregate;
+pub mod blame;
 mod certificates;
+mod decide;
 pub(crate) mod join;
-mod machine;
 mod node;
-mod origin;
+mod node_state;
+mod ownership;
 mod progress;
 #[cfg(test)]
 mod tests;
-mod verdict;
-mod whole;
+pub mod verdict;
 
+pub use aggregate::{Joined, of_nodes, of_steps};
+pub use decide::{judge, judge_step};
 pub(crate) use join::role_of;
 pub use progress::{Progress, progress};
-pub use verdict::{judge, judge_step};
-pub use whole::{Joined, of_nodes, of_steps};
 
-use crate::verdict::Check;
+use crate::judge::verdict::Check;
 
 /// A check of `key`.
 fn check(key: impl Into<String>, held: bool, expected: impl Into<String>, seen: impl Into<String>) -> Check {

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{check, list, same};
-use crate::expect::{NodeExpect, Quantity};
+use crate::judge::verdict::Check;
 use crate::observation::Observation;
-use crate::verdict::Check;
+use crate::plan::expect::{NodeExpect, Quantity};
 
 /// Everything a scenario wants of the Node, now and at its creation.
 pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
-    let now = Seen {
+    let now = ObservedNode {
         node: observation.node.as_ref(),
         missing: "there is no Node",
     };
-    let then = Seen {
+    let then = ObservedNode {
         node: observation.node_at_creation.as_ref(),
         missing: "its creation was not seen",
     };
@@ -123,12 +123,12 @@ fn since(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
 }
 
 /// A Node as it was at some time.
-struct Seen<'a> {
+struct ObservedNode<'a> {
     node: Option<&'a Value>,
     missing: &'static str,
 }
 
-impl Seen<'_> {
+impl ObservedNode<'_> {
     fn at(&self, pointer: &str) -> Option<&Value> {
         self.node?.pointer(pointer)
     }

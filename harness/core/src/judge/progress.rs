@@ -1,13 +1,14 @@
 //! While a join runs: is there anything left to wait for?
 
 use super::certificates::{When, certificates};
-use super::{join, node, origin};
+use super::{join, node, ownership};
+use crate::diagnosis::Cause;
 use crate::diagnosis::{Finding, find};
-use crate::observation::{Millis, Observation, What};
-use crate::phase::Phase;
-use crate::phases::{KUBELET_SERVING, phases, reached, user_data_done};
+use crate::judge::verdict::Check;
+use crate::observation::phase::Phase;
+use crate::observation::phases::{KUBELET_SERVING, phases, reached, user_data_done};
+use crate::observation::{Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
-use crate::verdict::{Cause, Check};
 
 /// Whether a join has come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub fn progress(plan: &Plan, observation: &Observation, now: Millis) -> Progress
     let exited = observation
         .timeline
         .iter()
-        .any(|seen| matches!(seen.what, What::ContainerExited { .. }));
+        .any(|seen| matches!(seen.what, ObservedEvent::ContainerExited { .. }));
     if exited || now >= limit {
         return Progress::Settled;
     }
@@ -163,7 +164,7 @@ impl<'a> Join<'a> {
         let (expect, observation) = (&self.plan.expect, self.observation);
         let mut checks = join::aws(expect, observation);
         checks.extend(join::mappings(self.plan, observation));
-        checks.extend(origin::requests(&expect.audit, observation));
+        checks.extend(ownership::requests(&expect.audit, observation));
         checks.extend(
             expect
                 .authentication

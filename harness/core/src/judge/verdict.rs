@@ -1,122 +1,79 @@
-//! At the end of a join: passed or failed, and which checks decided.
+//! What the harness says of a join.
 
-use super::certificates::{When, certificates};
-use super::{join, machine, node, origin};
-use crate::diagnosis::diagnose;
-use crate::observation::{Observation, What};
-use crate::phases::{phases, reached};
-use crate::plan::Plan;
-use crate::verdict::{Cause, Check, Diagnosis, Outcome, RanOn, Verdict};
+use std::collections::BTreeMap;
 
-/// What the harness says of a join that came to its end.
-#[must_use]
-pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
-    let phases = phases(plan, observation);
-    let reached = reached(&phases, observation);
-    let diagnosis = diagnose(plan, observation);
-    let expect = &plan.expect;
-    let mut checks = join::outcome(expect, reached, diagnosis.as_ref());
-    checks.extend(
-        expect
-            .authentication
-            .iter()
-            .flat_map(|wanted| join::authentication(wanted, observation)),
-    );
-    checks.extend(
-        expect
-            .certificates
-            .iter()
-            .flat_map(|wanted| certificates(wanted, observation, When::End)),
-    );
-    checks.extend(
-        expect
-            .node
-            .iter()
-            .flat_map(|wanted| node::node(wanted, observation)),
-    );
-    checks.extend(
-        expect
-            .node
-            .iter()
-            .flat_map(|wanted| origin::origins(wanted, observation)),
-    );
-    checks.extend(origin::requests(&expect.audit, observation));
-    checks.extend(join::mappings(plan, observation));
-    checks.extend(join::aws(expect, observation));
-    checks.extend(machine::machine(expect, observation));
-    checks.extend(machine::golden(plan, observation));
-    checks.extend(join::hygiene(plan, observation));
-    let outcome = match diagnosis.as_ref().and_then(|found| of_host(plan, found)) {
-        Some(reason) => Outcome::Errored(reason),
-        None => outcome(observation, &checks),
-    };
-    let is_stale = diagnosis
-        .as_ref()
-        .is_some_and(|found| found.cause == Cause::ProviderIdOfAnotherInstance);
-    let is_short = is_stale || reached < goal(plan);
-    let is_wanted = expect.diagnosis.is_some() || (outcome == Outcome::Failed && is_short);
-    Verdict {
-        versions: Some(RanOn {
-            kubernetes: observation.kubernetes.clone(),
-            kubelet: observation.kubelet.clone(),
-        }),
-        outcome,
-        phases,
-        diagnosis: diagnosis.filter(|_| is_wanted),
-        checks,
-        deviations: observation.deviations.clone(),
-        parts: Vec::new(),
-    }
+use serde::{Deserialize, Serialize};
+
+use crate::diagnosis::Diagnosis;
+use crate::observation::phase::Phase;
+use crate::observation::{Deviation, Millis};
+
+/// What the harness says of one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The word.
+    pub outcome: Outcome,
+    /// The versions that were seen to run; `None` where nothing ran.
+    #[serde(default)]
+    pub versions: Option<Versions>,
+    /// When each phase was reached.
+    pub phases: BTreeMap<Phase, Millis>,
+    /// Why the join stopped, where it did.
+    pub diagnosis: Option<Diagnosis>,
+    /// Every check, held or not.
+    pub checks: Vec<Check>,
+    /// Changes that the harness made to what the AMI would have.
+    pub deviations: Vec<Deviation>,
+    /// What it was put together from: steps after the join.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
-/// What the harness says of a step that came to its end. A step that asks for no phase asks nothing of the join: that what it does
-/// need not show every phase again is no cause of what else is wrong with it.
-#[must_use]
-pub fn judge_step(plan: &Plan, observation: &Observation) -> Verdict {
-    let mut verdict = judge(plan, observation);
-    if plan.expect.phase.is_none() && plan.expect.diagnosis.is_none() {
-        verdict.diagnosis = verdict.diagnosis.filter(|found| found.cause != Cause::Unknown);
-    }
-    verdict
+/// A part of a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name, such as `then reboot`.
+    pub name: String,
+    /// When each phase was reached, from the part's own start.
+    pub phases: BTreeMap<Phase, Millis>,
+    /// Why it stopped, where it did.
+    pub diagnosis: Option<Diagnosis>,
 }
 
-/// What a join is measured by where it failed: what the scenario wants, or all there is.
-fn goal(plan: &Plan) -> Option<crate::phase::Phase> {
-    plan.expect.phase.or(Some(crate::phase::Phase::Ready))
+/// The versions of Kubernetes that a join was seen with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// The control plane's, such as `v1.36.3`.
+    pub kubernetes: String,
+    /// The kubelet's.
+    pub kubelet: String,
 }
 
-fn outcome(observation: &Observation, checks: &[Check]) -> Outcome {
-    if let Some(reason) = not_isolated(observation) {
-        return Outcome::Errored(reason);
-    }
-    if checks.iter().all(|check| check.held) {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    }
+/// The word of a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "outcome", content = "reason")]
+pub enum Outcome {
+    /// Everything that must be seen was seen.
+    Passed,
+    /// Something that must be seen was not, or something that must not be seen was.
+    Failed,
+    /// The harness could not tell.
+    Errored(String),
+    /// The scenario is not for this control plane or this host.
+    Skipped(String),
+    /// The user ended the run.
+    Cancelled,
 }
 
-/// A node that stopped for want of something that the host has not says nothing of its script.
-fn of_host(plan: &Plan, found: &Diagnosis) -> Option<String> {
-    let is_it = found.cause == Cause::HostLimit && plan.expect.diagnosis != Some(Cause::HostLimit);
-    is_it.then(|| format!("{}: {}; {}", found.because, found.seen, found.remedy))
-}
-
-/// A node that never proved that its metadata address is the harness's proves nothing else either.
-fn not_isolated(observation: &Observation) -> Option<String> {
-    let mut timeline = observation.timeline.iter();
-    if timeline.clone().any(|seen| matches!(seen.what, What::Isolated)) {
-        return None;
-    }
-    let exit = timeline.find_map(|seen| match &seen.what {
-        What::ContainerExited { code, lines } => Some((code, lines)),
-        _ => None,
-    });
-    Some(match exit {
-        Some((code, lines)) => format!(
-            "the node's container ended with {code} before it reached the harness: {}",
-            lines.join("; ")
-        ),
-        None => "the node never reached the harness at 169.254.169.254".to_owned(),
-    })
+/// One thing that was checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Key of the scenario's `expect`, such as `node.labels.app`.
+    pub key: String,
+    /// Whether it held.
+    pub held: bool,
+    /// What was wanted.
+    pub expected: String,
+    /// What was seen.
+    pub seen: String,
 }

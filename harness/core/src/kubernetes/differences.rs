@@ -4,7 +4,7 @@ use super::version::Minor;
 
 /// What a row of the table is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum DifferenceKind {
     /// A flag of the kubelet.
     KubeletFlag,
     /// A field of the kubelet's configuration file, `kubelet.config.k8s.io/v1beta1`.
@@ -37,7 +37,7 @@ pub enum What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
     /// What it is.
-    pub what: What,
+    pub what: DifferenceKind,
     /// Its name, as a user writes it.
     pub name: &'static str,
     /// The first version that has it; `None` where all old ones do.
@@ -78,13 +78,13 @@ pub fn differences() -> &'static [Difference] {
 
 /// The row of something, where versions differ in it.
 #[must_use]
-pub fn difference(what: What, name: &str) -> Option<&'static Difference> {
+pub fn difference(what: DifferenceKind, name: &str) -> Option<&'static Difference> {
     TABLE.iter().find(|row| row.what == what && row.name == name)
 }
 
 /// Whether a version has something. What is not in the table is in every version that the table is for.
 #[must_use]
-pub fn is_known(what: What, name: &str, minor: Minor) -> bool {
+pub fn is_known(what: DifferenceKind, name: &str, minor: Minor) -> bool {
     difference(what, name).is_none_or(|row| row.is_in(minor))
 }
 
@@ -92,55 +92,55 @@ pub fn is_known(what: What, name: &str, minor: Minor) -> bool {
 #[must_use]
 pub fn kubelet_knows_flag(flag: &str, minor: Minor) -> bool {
     let name = flag.split('=').next().unwrap_or(flag);
-    is_known(What::KubeletFlag, name, minor)
+    is_known(DifferenceKind::KubeletFlag, name, minor)
 }
 
 /// Whether a kubelet reads a field of its configuration file.
 #[must_use]
 pub fn kubelet_reads(field: &str, minor: Minor) -> bool {
-    is_known(What::KubeletField, field, minor)
+    is_known(DifferenceKind::KubeletField, field, minor)
 }
 
 /// The versions of `client.authentication.k8s.io` that a kubelet takes from a kubeconfig, oldest first.
 #[must_use]
 pub fn exec_credential_versions(minor: Minor) -> Vec<&'static str> {
-    names(What::ExecCredential, minor)
+    names(DifferenceKind::ExecCredential, minor)
 }
 
 /// The versions in which a kubelet reads the configuration of credential providers, oldest first.
 #[must_use]
 pub fn credential_provider_versions(minor: Minor) -> Vec<&'static str> {
-    names(What::CredentialProvider, minor)
+    names(DifferenceKind::CredentialProvider, minor)
 }
 
 /// The versions of `certificates.k8s.io` that an API server serves by default, oldest first.
 #[must_use]
 pub fn certificates_api(minor: Minor) -> Vec<&'static str> {
-    names(What::CertificatesApi, minor)
+    names(DifferenceKind::CertificatesApi, minor)
 }
 
 /// The versions in which an API server serves TokenReview by default, oldest first.
 #[must_use]
 pub fn token_review_api(minor: Minor) -> Vec<&'static str> {
-    names(What::TokenReviewApi, minor)
+    names(DifferenceKind::TokenReviewApi, minor)
 }
 
 /// The newest version of `kubeadm.k8s.io` that kubeadm reads.
 #[must_use]
 pub fn kubeadm_api(minor: Minor) -> &'static str {
-    newest(What::KubeadmApi, minor)
+    newest(DifferenceKind::KubeadmApi, minor)
 }
 
 /// The minor version of etcd that a release is made and tested with.
 #[must_use]
 pub fn etcd_of(minor: Minor) -> &'static str {
-    newest(What::Etcd, minor)
+    newest(DifferenceKind::Etcd, minor)
 }
 
 /// The ConfigMap in `kube-system` from which kubeadm takes the configuration of kubelets.
 #[must_use]
 pub fn kubelet_config_map(minor: Minor) -> String {
-    match is_known(What::KubeletBehaviour, CONFIG_MAP_WITH_VERSION, minor) {
+    match is_known(DifferenceKind::KubeletBehaviour, CONFIG_MAP_WITH_VERSION, minor) {
         true => format!("kubelet-config-{minor}"),
         false => "kubelet-config".to_owned(),
     }
@@ -149,39 +149,39 @@ pub fn kubelet_config_map(minor: Minor) -> String {
 /// Whether a kubelet ends at once on a host with cgroup v1, unless its configuration has `failCgroupV1: false`.
 #[must_use]
 pub fn refuses_cgroup_v1(minor: Minor) -> bool {
-    is_known(What::KubeletBehaviour, REFUSES_CGROUP_V1, minor)
+    is_known(DifferenceKind::KubeletBehaviour, REFUSES_CGROUP_V1, minor)
 }
 
 /// Whether a kubelet can run pods over Docker by itself.
 #[must_use]
 pub fn has_dockershim(minor: Minor) -> bool {
-    is_known(What::KubeletBehaviour, DOCKERSHIM, minor)
+    is_known(DifferenceKind::KubeletBehaviour, DOCKERSHIM, minor)
 }
 
 /// Whether `--cloud-provider=aws` means something to a kubelet.
 #[must_use]
 pub fn has_in_tree_aws(minor: Minor) -> bool {
-    is_known(What::KubeletBehaviour, IN_TREE_AWS, minor)
+    is_known(DifferenceKind::KubeletBehaviour, IN_TREE_AWS, minor)
 }
 
 /// Whether a kubelet looks again by itself when what it waits for has come, and does not wait for its next status.
 #[must_use]
 pub fn looks_again(minor: Minor) -> bool {
-    is_known(What::KubeletBehaviour, LOOKS_AGAIN, minor)
+    is_known(DifferenceKind::KubeletBehaviour, LOOKS_AGAIN, minor)
 }
 
 /// Whether a kubelet takes `--config-dir` without `KUBELET_CONFIG_DROPIN_DIR_ALPHA` in its environment.
 #[must_use]
 pub fn takes_config_dir(minor: Minor) -> bool {
-    is_known(What::KubeletBehaviour, TAKES_CONFIG_DIR, minor)
+    is_known(DifferenceKind::KubeletBehaviour, TAKES_CONFIG_DIR, minor)
 }
 
-fn names(what: What, minor: Minor) -> Vec<&'static str> {
+fn names(what: DifferenceKind, minor: Minor) -> Vec<&'static str> {
     let rows = TABLE.iter().filter(|row| row.what == what && row.is_in(minor));
     rows.map(|row| row.name).collect()
 }
 
-fn newest(what: What, minor: Minor) -> &'static str {
+fn newest(what: DifferenceKind, minor: Minor) -> &'static str {
     names(what, minor).last().copied().unwrap_or_default()
 }
 
@@ -192,7 +192,7 @@ const LOOKS_AGAIN: &str = "looks again when what it waits for has come";
 const TAKES_CONFIG_DIR: &str = "takes --config-dir without an environment variable";
 const CONFIG_MAP_WITH_VERSION: &str = "takes its version's own ConfigMap from kubeadm";
 
-const fn row(what: What, name: &'static str, source: &'static str) -> Difference {
+const fn row(what: DifferenceKind, name: &'static str, source: &'static str) -> Difference {
     Difference {
         what,
         name,
@@ -220,7 +220,7 @@ impl Difference {
 
 /// Within one kind, older names come first.
 const TABLE: &[Difference] = &{
-    use What::*;
+    use DifferenceKind::*;
     const OPTIONS: &str = "the options of cmd/kubelet, compared from release to release";
     const DOCKER: &str = "kubernetes#106907: dockershim and its flags removed in 1.24";
     const LOGGING: &str = "KEP-2845: flags of klog's files removed in 1.26";

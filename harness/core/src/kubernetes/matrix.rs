@@ -37,7 +37,7 @@ impl MatrixError {
 
 /// The versions that one plan is asked to run on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RequestedVersions {
     /// Of the control plane; what can be had without asking where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<VersionAsk>,
@@ -46,7 +46,7 @@ pub struct Asked {
     pub kubelet: Option<VersionAsk>,
 }
 
-impl Asked {
+impl RequestedVersions {
     /// Whether nothing is asked for.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -97,8 +97,8 @@ impl Matrix {
 
     /// What each plan is asked to run on, one for each version of the control plane.
     #[must_use]
-    pub fn each(&self) -> Vec<Asked> {
-        let asked = |kubernetes: Option<&VersionAsk>| Asked {
+    pub fn each(&self) -> Vec<RequestedVersions> {
+        let asked = |kubernetes: Option<&VersionAsk>| RequestedVersions {
             kubernetes: kubernetes.cloned(),
             kubelet: self.kubelet.clone(),
         };
@@ -117,7 +117,7 @@ impl Matrix {
     pub fn spread(&self, plans: &[Plan]) -> Vec<Plan> {
         let each = self.each();
         let is_one = each.len() == 1;
-        let on = |asked: Asked| {
+        let on = |asked: RequestedVersions| {
             let plans = plans.iter().cloned();
             plans.map(move |plan| on_version(plan, is_one, &asked))
         };
@@ -125,7 +125,7 @@ impl Matrix {
     }
 }
 
-fn on_version(plan: Plan, is_one: bool, asked: &Asked) -> Plan {
+fn on_version(plan: Plan, is_one: bool, asked: &RequestedVersions) -> Plan {
     let named = asked.kubernetes.as_ref().filter(|_| !is_one);
     let id = named.and_then(|version| format!("{}@{version}", plan.id).parse().ok());
     Plan {

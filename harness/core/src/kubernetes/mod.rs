@@ -16,11 +16,11 @@ mod skew;
 mod version;
 
 pub use differences::{
-    CGROUP_V1_REFUSED_SINCE, Difference, What, certificates_api, credential_provider_versions, difference,
-    differences, etcd_of, exec_credential_versions, has_dockershim, has_in_tree_aws, is_known, kubeadm_api,
-    kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, refuses_cgroup_v1, takes_config_dir,
-    token_review_api,
+    CGROUP_V1_REFUSED_SINCE, Difference, DifferenceKind, certificates_api, credential_provider_versions,
+    difference, differences, etcd_of, exec_credential_versions, has_dockershim, has_in_tree_aws, is_known,
+    kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, refuses_cgroup_v1,
+    takes_config_dir, token_review_api,
 };
-pub use matrix::{Asked, Matrix, MatrixError, not_for, not_for_asked};
+pub use matrix::{Matrix, MatrixError, RequestedVersions, not_for, not_for_asked};
 pub use skew::{SkewError, check_skew, oldest_kubelet};
 pub use version::{InvalidVersion, Minor, Version, VersionAsk};

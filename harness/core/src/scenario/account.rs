@@ -8,18 +8,18 @@ use serde::Deserialize;
 use super::file::{ClusterFile, IamFile, InstanceFile, RoleMappingFile, Scenario, UserDataFile};
 use super::load::{self, load};
 use super::{resolve, rules};
-use crate::aws::AwsPlan;
-use crate::change::Rows;
-use crate::document;
-use crate::expect::Expect;
-use crate::fault::Fault;
-use crate::files::Files;
-use crate::ids::{AccountId, Region};
+use crate::input::document;
+use crate::input::files::Files;
+use crate::input::problem::{Position, Problem, ScenarioError};
+use crate::input::problems::Problems;
+use crate::input::schema::schema_of;
+use crate::input::yaml;
+use crate::plan::aws::AwsPlan;
+use crate::plan::change::Rows;
+use crate::plan::expect::Expect;
+use crate::plan::fault::Fault;
+use crate::plan::ids::{AccountId, Region};
 use crate::plan::{Cni, Limits, Network, Plan, RoleMapping};
-use crate::problem::{Place, Problem, ScenarioError};
-use crate::report::Report;
-use crate::schema::schema_of;
-use crate::yaml;
 
 /// An account of AWS: one instance, its role, a cluster, and what else it holds. Whatever is absent has a scenario's default.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -56,11 +56,11 @@ pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioErro
     }
     let read = document::read_by(path, "an account file", &schema_of::<AccountFile>(), files)?;
     let scenario = scenario(read.value);
-    let mut report = Report::of(&read.name, &read.tree);
+    let mut problems = Problems::of(&read.name, &read.tree);
     let id = load::id_of(path, path.parent().unwrap_or(Path::new("")), files);
-    let plan = resolve::resolve(&scenario, id, path, &read.text, files, &mut report);
-    rules::check_account(&scenario, &plan, &mut report);
-    finished(report.into_problems(), plan)
+    let plan = resolve::resolve(&scenario, id, path, &read.text, files, &mut problems);
+    rules::check_account(&scenario, &plan, &mut problems);
+    finished(problems.into_problems(), plan)
 }
 
 /// The plan of an account of which nothing is said.
@@ -70,7 +70,7 @@ pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioErro
 #[must_use]
 pub fn default_account(files: &dyn Files) -> Plan {
     let tree = yaml::parse("{}").expect("an empty mapping is YAML");
-    let mut report = Report::of("", &tree);
+    let mut problems = Problems::of("", &tree);
     let id = "account".parse().expect("the word is a scenario id");
     resolve::resolve(
         &scenario(AccountFile::default()),
@@ -78,7 +78,7 @@ pub fn default_account(files: &dyn Files) -> Plan {
         Path::new(""),
         "",
         files,
-        &mut report,
+        &mut problems,
     )
 }
 
@@ -152,7 +152,7 @@ fn scenario(file: AccountFile) -> Scenario {
 }
 
 fn finished<T>(mut problems: Vec<Problem>, value: T) -> Result<T, ScenarioError> {
-    problems.sort_by_key(|problem: &Problem| -> Place { problem.place });
+    problems.sort_by_key(|problem: &Problem| -> Position { problem.place });
     if problems.is_empty() {
         Ok(value)
     } else {
@@ -163,7 +163,7 @@ fn finished<T>(mut problems: Vec<Problem>, value: T) -> Result<T, ScenarioError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Memory;
+    use crate::input::files::Memory;
 
     fn account(text: &str) -> Result<Plan, String> {
         let files = Memory::default().with("/a.yaml", text);

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::Files;
-use crate::problem::{Place, Problem, ScenarioError, nearest};
-use crate::schema::scenario_schema;
-use crate::yaml;
+use crate::input::files::Files;
+use crate::input::problem::{Position, Problem, ScenarioError, nearest};
+use crate::input::schema::scenario_schema;
+use crate::input::yaml;
 
 /// A scenario file, and the folder that its id is relative to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,7 +128,7 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Problem {
         file: path.display().to_string(),
-        place: Place::default(),
+        place: Position::default(),
         key: String::new(),
         what: "it cannot be read".to_owned(),
         why: error.to_string(),
@@ -140,7 +140,7 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Memory;
+    use crate::input::files::Memory;
 
     #[test]
     fn folders_are_searched_for_what_looks_like_a_scenario() {

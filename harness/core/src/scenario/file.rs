@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use crate::access_entry::AccessEntryFile;
-use crate::aws::{AuthenticationMode, AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
-use crate::bootstrap_token::TokenUsage;
-use crate::expect::Expect;
-use crate::fault::Fault;
-use crate::golden::GoldenFile;
-use crate::phase::Phase;
-use crate::plan::{Authority, Cni, Limits, Mapper, Network, ProviderName, StatusStep, UserDataEngine};
-use crate::step::Action;
+use crate::observation::phase::Phase;
+use crate::plan::access_entry::AccessEntryFile;
+use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
+use crate::plan::bootstrap_token::TokenUsage;
+use crate::plan::expect::Expect;
+use crate::plan::fault::Fault;
+use crate::plan::golden::GoldenFile;
+use crate::plan::step::Action;
+use crate::plan::{AwsAuthWriter, CaChoice, Cni, Limits, Network, ProviderName, StatusStep, UserDataEngine};
 
 /// A scenario: one node that boots, what AWS answers it, and what must be seen of its join.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -197,7 +197,7 @@ pub struct ClusterFile {
     #[schemars(schema_with = "text_or_null")]
     pub service_ipv4_cidr: Option<Option<String>>,
     /// Which CA DescribeCluster and `{{ cluster.certificate_authority }}` give: the cluster's own, or one of another cluster.
-    pub certificate_authority: Authority,
+    pub certificate_authority: CaChoice,
     /// `mapRoles` in `kube-system/aws-auth`: rows, or its text as somebody left it there. Where absent, the instance's own role is mapped
     /// as EKS does it; `[]` maps none.
     pub aws_auth: Option<AwsAuthFile>,
@@ -229,7 +229,7 @@ impl Default for ClusterFile {
             name: None,
             status: None,
             service_ipv4_cidr: None,
-            certificate_authority: Authority::default(),
+            certificate_authority: CaChoice::default(),
             aws_auth: None,
             authentication_mode: None,
             access_entries: Vec::new(),
@@ -304,7 +304,7 @@ pub struct RoleMappingFile {
     /// Groups; `system:bootstrappers` and `system:nodes` where absent.
     pub groups: Option<Vec<String>>,
     /// Who adds it: `eks` where absent.
-    pub added_by: Mapper,
+    pub added_by: AwsAuthWriter,
     /// Seconds after the node's start at which it is added; before that start where absent.
     pub after_seconds: Option<f64>,
 }

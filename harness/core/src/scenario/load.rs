@@ -7,14 +7,14 @@ use super::discover::Found;
 use super::file::Scenario;
 use super::resolve::resolve;
 use super::{rules, sources};
-use crate::document;
-use crate::files::Files;
-use crate::ids::ScenarioId;
+use crate::input::document;
+use crate::input::files::Files;
+use crate::input::problem::{Problem, ScenarioError};
+use crate::input::problems::{Problems, steps};
+use crate::input::schema::scenario_schema;
+use crate::input::yaml::Tree;
 use crate::plan::Plan;
-use crate::problem::{Problem, ScenarioError};
-use crate::report::{Report, steps};
-use crate::schema::scenario_schema;
-use crate::yaml::Tree;
+use crate::plan::ids::ScenarioId;
 
 /// Reads one scenario. Its id is its path below `root`.
 ///
@@ -53,12 +53,12 @@ struct Loaded {
 fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioError> {
     let read = document::read_by::<Scenario>(path, "a scenario", &scenario_schema(), files)?;
     let (scenario, tree) = (read.value, read.tree);
-    let mut report = Report::of(&read.name, &tree);
+    let mut problems = Problems::of(&read.name, &tree);
     let id = id_of(path, root, files);
-    let mut plan = resolve(&scenario, id, path, &read.text, files, &mut report);
+    let mut plan = resolve(&scenario, id, path, &read.text, files, &mut problems);
     plan.sources.expect = sources::expectations(&tree);
-    rules::check(&scenario, &plan, &mut report);
-    let mut problems = report.into_problems();
+    rules::check(&scenario, &plan, &mut problems);
+    let mut problems = problems.into_problems();
     problems.sort_by_key(|problem| problem.place);
     if problems.is_empty() {
         Ok(Loaded { plan, tree })
@@ -134,8 +134,8 @@ fn is_pinned(tree: &Tree, key: &str) -> bool {
     steps(key)
         .iter()
         .try_fold(tree, |tree, step| match step {
-            crate::yaml::Step::Key(key) => tree.get(key),
-            crate::yaml::Step::Index(_) => None,
+            crate::input::yaml::Step::Key(key) => tree.get(key),
+            crate::input::yaml::Step::Index(_) => None,
         })
         .is_some()
 }
@@ -143,11 +143,11 @@ fn is_pinned(tree: &Tree, key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::architecture::Architecture;
-    use crate::files::Memory;
     use crate::image_archive::tests::saved;
-    use crate::phase::Phase;
+    use crate::input::files::Memory;
+    use crate::observation::phase::Phase;
     use crate::plan::RoleMapping;
+    use crate::plan::architecture::Architecture;
 
     fn other_processor() -> Architecture {
         match std::env::consts::ARCH {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn an_address_is_made_to_fit_the_networks_that_are_given() {
         let plan = plan("user_data: '#!'\ninstance: { subnet_cidr: 10.1.2.0/28 }\n");
-        let subnet: crate::cidr::Cidr = "10.1.2.0/28".parse().unwrap();
+        let subnet: crate::plan::cidr::Cidr = "10.1.2.0/28".parse().unwrap();
         assert!(subnet.contains(plan.instance.private_ip) && !subnet.is_reserved(plan.instance.private_ip));
         assert_eq!(plan.instance.vpc_cidrs, ["10.1.0.0/16"]);
     }

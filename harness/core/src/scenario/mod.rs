@@ -1,15 +1,16 @@
 //! Scenario files: their types, how they are read, and how defaults make a plan of them.
 
 mod account;
+mod derived_defaults;
 mod discover;
 mod file;
 mod load;
+pub mod overlay;
+mod replicas;
 mod repositories;
 mod resolve;
 mod rules;
-mod siblings;
 mod sources;
-mod unique;
 mod user_data;
 
 pub use account::{AccountFile, aws_auth_rows, default_account, load_account};

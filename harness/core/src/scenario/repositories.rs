@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::architecture::Architecture;
-use crate::aws::{AwsPlan, RepositoryPlan, StoredImage};
-use crate::files::Files;
 use crate::image_archive::ImageArchive;
-use crate::problem::Place;
-use crate::report::{Report, steps};
+use crate::input::files::Files;
+use crate::input::problem::Position;
+use crate::input::problems::{Problems, steps};
+use crate::plan::architecture::Architecture;
+use crate::plan::aws::{AwsPlan, RepositoryPlan, StoredImage};
 
 /// What the account holds, with the archives of its images where they are, and where each image is named. `path` is the file that
 /// lists them.
@@ -16,14 +16,14 @@ pub(super) fn found(
     aws: &AwsPlan,
     path: &Path,
     files: &dyn Files,
-    report: &mut Report<'_>,
-) -> (AwsPlan, BTreeMap<String, Place>) {
+    problems: &mut Problems<'_>,
+) -> (AwsPlan, BTreeMap<String, Position>) {
     let mut aws = aws.clone();
     let mut names = BTreeSet::new();
     let mut reader = Reader {
         path,
         files,
-        report,
+        problems,
         places: BTreeMap::new(),
     };
     for (index, repository) in aws.repositories.iter_mut().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn found(
         if !names.insert(repository.name.clone()) {
             let what = format!("`{}` is listed twice", repository.name);
             let hint = "list all of its images in one place";
-            reader.report.add(&format!("{key}.name"), what, "", hint);
+            reader.problems.add(&format!("{key}.name"), what, "", hint);
         }
         reader.repository(repository, &key);
     }
@@ -41,8 +41,8 @@ pub(super) fn found(
 struct Reader<'a, 'r, 't> {
     path: &'a Path,
     files: &'a dyn Files,
-    report: &'r mut Report<'t>,
-    places: BTreeMap<String, Place>,
+    problems: &'r mut Problems<'t>,
+    places: BTreeMap<String, Position>,
 }
 
 impl Reader<'_, '_, '_> {
@@ -51,7 +51,7 @@ impl Reader<'_, '_, '_> {
             let what = format!("`{}` is not a repository's name", repository.name);
             let why =
                 "ECR takes 2 to 256 lower-case letters and digits, with single `.`, `_`, `-` and `/` between";
-            self.report
+            self.problems
                 .add(&format!("{key}.name"), what, why, "write it like `team/web`");
         }
         let mut tags = BTreeSet::new();
@@ -68,11 +68,11 @@ impl Reader<'_, '_, '_> {
         if !is_tag(tag) {
             let why =
                 "a tag has up to 128 letters, digits, `_`, `.` and `-`, and begins with none of the last two";
-            self.report
+            self.problems
                 .add(key, format!("`{tag}` is not a tag"), why, "write it like `v1.2`");
         } else if !is_new {
             let hint = "a tag leads to one image: leave it out at one of them";
-            self.report
+            self.problems
                 .add(key, format!("the tag `{tag}` is another image's"), "", hint);
         }
     }
@@ -88,7 +88,7 @@ impl Reader<'_, '_, '_> {
             }
             // Only the engine knows what it has, and it is asked when something is started.
             (None, Some(_)) => self.remember(format!("{key}.engine")),
-            _ => self.report.add(
+            _ => self.problems.add(
                 key,
                 "it needs one of `archive` and `engine`",
                 "and not the other",
@@ -98,7 +98,7 @@ impl Reader<'_, '_, '_> {
     }
 
     fn remember(&mut self, key: String) {
-        let place = self.report.place_of(&steps(&key));
+        let place = self.problems.place_of(&steps(&key));
         self.places.insert(key, place);
     }
 
@@ -108,12 +108,12 @@ impl Reader<'_, '_, '_> {
             Ok(_) => {
                 let hint = "pack an OCI image layout, such as by `tar --create --file image.tar --directory FOLDER .`";
                 let what = format!("`{}` is a folder", path.display());
-                return self.report.add(key, what, "", hint);
+                return self.problems.add(key, what, "", hint);
             }
             Err(error) => {
                 let what = format!("there is no file `{}`", path.display());
                 let hint = "the path is relative to this file's own folder; `docker save --output FILE IMAGE` writes one";
-                return self.report.add(key, what, error.to_string(), hint);
+                return self.problems.add(key, what, error.to_string(), hint);
             }
         };
         // Nodes run on this machine, whatever their instance type says.
@@ -122,7 +122,7 @@ impl Reader<'_, '_, '_> {
         };
         if let Err(error) = ImageArchive::read(archive, here) {
             let what = format!("`{}` holds no image that could be served", path.display());
-            self.report.add(key, what, error.to_string(), error.hint());
+            self.problems.add(key, what, error.to_string(), error.hint());
         }
     }
 }

@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use super::derived_defaults::DerivedDefaults;
 use super::file::{
     AwsAuthFile, BootstrapTokenFile, ClusterFile, InstanceFile, LifeCycle, ProvidersFile, RoleMappingFile,
     Scenario, StatusFile,
 };
-use super::unique::Unique;
-use super::{repositories, siblings, user_data};
-use crate::access_entry::AccessEntry;
-use crate::aws::AuthenticationMode;
-use crate::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
-use crate::cidr::Cidr;
-use crate::expect::{Expect, PodExpect};
-use crate::files::Files;
-use crate::golden::{GoldenFile, GoldenPlan};
-use crate::ids::{AccountId, InstanceId, Region, ScenarioId};
-use crate::kubernetes::Asked;
-use crate::overlay;
-use crate::phase::Phase;
+use super::{replicas, repositories, user_data};
+use crate::input::files::Files;
+use crate::input::problems::Problems;
+use crate::kubernetes::RequestedVersions;
+use crate::observation::phase::Phase;
+use crate::plan::access_entry::AccessEntry;
+use crate::plan::aws::AuthenticationMode;
+use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
+use crate::plan::cidr::Cidr;
+use crate::plan::expect::{Expect, PodExpect};
+use crate::plan::golden::{GoldenFile, GoldenPlan};
+use crate::plan::ids::{AccountId, InstanceId, Region, ScenarioId};
+use crate::plan::sources::Sources;
 use crate::plan::{
     ClusterPlan, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName, RoleMapping,
     RolePlan, StatusStep,
 };
-use crate::report::Report;
-use crate::source::Sources;
+use crate::scenario::overlay;
 
 /// The plan of a scenario. Where something is wrong it is reported, and a stand-in lets the rest be checked too.
 pub(super) fn resolve(
@@ -35,11 +35,11 @@ pub(super) fn resolve(
     path: &Path,
     text: &str,
     files: &dyn Files,
-    report: &mut Report<'_>,
+    problems: &mut Problems<'_>,
 ) -> Plan {
-    let unique = Unique::of(&id);
-    let account = account(scenario, report);
-    let region = region(scenario, report);
+    let unique = DerivedDefaults::of(&id);
+    let account = account(scenario, problems);
+    let region = region(scenario, problems);
     let role = role(scenario, &unique);
     let cluster = cluster(
         &scenario.cluster,
@@ -47,30 +47,30 @@ pub(super) fn resolve(
         &account,
         &region,
         &unique,
-        report,
+        problems,
     );
-    let instance = instance(&scenario.instance, &region, &cluster.name, &unique, report);
-    let others = siblings::of(&instance, scenario.count.unwrap_or(1), &id, &region);
-    let then = siblings::steps(&scenario.then, &instance, &id);
+    let instance = instance(&scenario.instance, &region, &cluster.name, &unique, problems);
+    let others = replicas::of(&instance, scenario.count.unwrap_or(1), &id, &region);
+    let then = replicas::steps(&scenario.then, &instance, &id);
     let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());
     let unset: Vec<String> = scenario.variables.iter().filter(is_unset).cloned().collect();
     let image = ImagePlan {
         name: scenario.image.clone().unwrap_or_else(|| "al2".to_owned()),
         // What an unset variable names cannot be looked for, and the scenario is skipped.
         overlay: match unset.as_slice() {
-            [] => overlays(scenario, path, files, report),
+            [] => overlays(scenario, path, files, problems),
             _ => Vec::new(),
         },
     };
-    let (aws, images) = repositories::found(&scenario.aws, path, files, report);
+    let (aws, images) = repositories::found(&scenario.aws, path, files, problems);
     let mut plan = Plan {
         name: scenario.name.clone(),
         file: path.display().to_string(),
         control_plane: control_planes(scenario.control_plane.as_ref()),
-        kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), report),
-        kubelet: version_range("kubelet", scenario.kubelet.as_deref(), report),
+        kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), problems),
+        kubelet: version_range("kubelet", scenario.kubelet.as_deref(), problems),
         unset,
-        asked: Asked::default(),
+        asked: RequestedVersions::default(),
         network: scenario.network,
         image,
         account,
@@ -100,7 +100,7 @@ pub(super) fn resolve(
         id,
     };
     if let Some((user_data, scripts)) =
-        user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, report)
+        user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, problems)
     {
         plan.user_data = Some(user_data);
         plan.sources.scripts = scripts;
@@ -148,29 +148,29 @@ fn snapshot(file: &GoldenFile, scenario: &Path, files: &dyn Files) -> GoldenPlan
     }
 }
 
-fn account(scenario: &Scenario, report: &mut Report<'_>) -> AccountId {
+fn account(scenario: &Scenario, problems: &mut Problems<'_>) -> AccountId {
     let given = scenario
         .account
         .as_deref()
-        .and_then(|account| report.parse("account", account, ""));
+        .and_then(|account| problems.parse("account", account, ""));
     given.unwrap_or_else(|| "111122223333".parse().expect("the default is an account id"))
 }
 
-fn region(scenario: &Scenario, report: &mut Report<'_>) -> Region {
+fn region(scenario: &Scenario, problems: &mut Problems<'_>) -> Region {
     let given = scenario
         .region
         .as_deref()
-        .and_then(|region| report.parse("region", region, ""));
+        .and_then(|region| problems.parse("region", region, ""));
     given.unwrap_or_else(|| "eu-west-1".parse().expect("the default is a region"))
 }
 
-fn version_range(key: &str, range: Option<&str>, report: &mut Report<'_>) -> Option<semver::VersionReq> {
+fn version_range(key: &str, range: Option<&str>, problems: &mut Problems<'_>) -> Option<semver::VersionReq> {
     let range = range?;
     match range.parse() {
         Ok(parsed) => Some(parsed),
         Err(error) => {
             let hint = "ranges are written like `>=1.20`, `1.20.2` or `>=1.20, <1.27`";
-            report.add(
+            problems.add(
                 key,
                 format!("`{range}` is not a range of versions"),
                 error.to_string(),
@@ -185,7 +185,7 @@ fn overlays(
     scenario: &Scenario,
     path: &Path,
     files: &dyn Files,
-    report: &mut Report<'_>,
+    problems: &mut Problems<'_>,
 ) -> Vec<OverlayFile> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut all = Vec::new();
@@ -198,7 +198,7 @@ fn overlays(
         let manifest = folder.join(name);
         if let Err(error) = files.read(&manifest) {
             let what = format!("there is no overlay manifest `{}`", manifest.display());
-            report.add(
+            problems.add(
                 "overlay",
                 what,
                 error.to_string(),
@@ -208,13 +208,13 @@ fn overlays(
         }
         match overlay::load(&manifest, files) {
             Ok(found) => all.extend(found),
-            Err(error) => report.extend(error),
+            Err(error) => problems.extend(error),
         }
     }
     all
 }
 
-fn role(scenario: &Scenario, unique: &Unique<'_>) -> Option<RolePlan> {
+fn role(scenario: &Scenario, unique: &DerivedDefaults<'_>) -> Option<RolePlan> {
     let full = match &scenario.instance.role {
         None => unique.role(),
         Some(given) => given.clone()?,
@@ -239,8 +239,8 @@ fn cluster(
     role: Option<&RolePlan>,
     account: &AccountId,
     region: &Region,
-    unique: &Unique<'_>,
-    report: &mut Report<'_>,
+    unique: &DerivedDefaults<'_>,
+    problems: &mut Problems<'_>,
 ) -> ClusterPlan {
     let own = || {
         role.map(|role| RoleMappingFile {
@@ -293,7 +293,7 @@ fn cluster(
         cloud_node_controller: file.cloud_node_controller,
         approve_clients: file.approve_clients,
         authenticator_until: file.authenticator_until,
-        bootstrap_tokens: bootstrap_tokens(&file.bootstrap_tokens, unique, report),
+        bootstrap_tokens: bootstrap_tokens(&file.bootstrap_tokens, unique, problems),
         restart_api_server_after: file.restart_api_server_after,
         eks: file.eks.clone(),
     }
@@ -302,8 +302,8 @@ fn cluster(
 /// Tokens as `kubeadm token create` makes them, where the scenario does not say otherwise.
 fn bootstrap_tokens(
     given: &[BootstrapTokenFile],
-    unique: &Unique<'_>,
-    report: &mut Report<'_>,
+    unique: &DerivedDefaults<'_>,
+    problems: &mut Problems<'_>,
 ) -> Vec<BootstrapToken> {
     let mut tokens = Vec::new();
     for (place, file) in given.iter().enumerate() {
@@ -312,7 +312,7 @@ fn bootstrap_tokens(
             .clone()
             .unwrap_or_else(|| unique.bootstrap_token(place));
         let key = format!("cluster.bootstrap_tokens[{place}].token");
-        tokens.extend(report.parse(&key, &text, "").map(|token| {
+        tokens.extend(problems.parse(&key, &text, "").map(|token| {
             BootstrapToken {
                 token,
                 expires_seconds: file.expires_seconds,
@@ -348,14 +348,14 @@ fn instance(
     file: &InstanceFile,
     region: &Region,
     cluster: &str,
-    unique: &Unique<'_>,
-    report: &mut Report<'_>,
+    unique: &DerivedDefaults<'_>,
+    problems: &mut Problems<'_>,
 ) -> InstancePlan {
     let id: Option<InstanceId> = file
         .id
         .as_deref()
-        .and_then(|id| report.parse("instance.id", id, ""));
-    let addresses = addresses(file, unique, report);
+        .and_then(|id| problems.parse("instance.id", id, ""));
+    let addresses = addresses(file, unique, problems);
     let private_dns_name = file
         .private_dns_name
         .clone()
@@ -421,12 +421,12 @@ struct Addresses {
 }
 
 /// Address, subnet and VPC, of which each may be given; the others are made to fit.
-fn addresses(file: &InstanceFile, unique: &Unique<'_>, report: &mut Report<'_>) -> Addresses {
+fn addresses(file: &InstanceFile, unique: &DerivedDefaults<'_>, problems: &mut Problems<'_>) -> Addresses {
     const HINT: &str = "addresses are written like `192.168.40.16`, networks like `192.168.32.0/19`";
     let given: Option<Ipv4Addr> = file.private_ip.as_deref().and_then(|text| {
         let address = text.parse().ok();
         if address.is_none() {
-            report.add(
+            problems.add(
                 "instance.private_ip",
                 format!("`{text}` is not an IPv4 address"),
                 "",
@@ -438,10 +438,10 @@ fn addresses(file: &InstanceFile, unique: &Unique<'_>, report: &mut Report<'_>) 
     let subnet: Option<Cidr> = file
         .subnet_cidr
         .as_deref()
-        .and_then(|text| report.parse("instance.subnet_cidr", text, HINT));
+        .and_then(|text| problems.parse("instance.subnet_cidr", text, HINT));
     let texts = file.vpc_cidrs.as_deref().unwrap_or_default().iter().enumerate();
     let vpc: Vec<Cidr> = texts
-        .filter_map(|(index, text)| report.parse(&format!("instance.vpc_cidrs[{index}]"), text, HINT))
+        .filter_map(|(index, text)| problems.parse(&format!("instance.vpc_cidrs[{index}]"), text, HINT))
         .collect();
     let around = subnet
         .or(vpc.first().copied())

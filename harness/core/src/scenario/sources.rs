@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::source::ScriptSource;
+use crate::input::yaml::{Tree, Value};
+use crate::plan::sources::ScriptSource;
 use crate::user_data::parse;
-use crate::yaml::{Tree, Value};
 
 /// The lines of all keys below `expect`, by their paths.
 pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
@@ -106,7 +106,7 @@ fn starts_in<'t>(text: &'t Text, wanted: &[&str]) -> Vec<(&'t str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml;
+    use crate::input::yaml;
 
     #[test]
     fn every_expectation_knows_its_line() {

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::file::{UserDataFile, UserDataPart, UserDataSource};
 use super::sources::{self, Text};
-use crate::files::Files;
+use crate::input::files::Files;
+use crate::input::problem::Position;
+use crate::input::problems::{Problems, steps};
+use crate::plan::sources::ScriptSource;
 use crate::plan::{Plan, UserDataPlan};
-use crate::problem::Place;
-use crate::report::{Report, steps};
-use crate::source::ScriptSource;
 use crate::user_data::{LIMIT, MimePart, UnknownTemplate, UserDataError, Values, fill, message, render};
 
 /// The user data of a scenario, and where its scripts stand. `text` is the scenario's own file, to find the line of a slip in inline user data.
@@ -21,14 +21,14 @@ pub(super) fn read(
     path: &Path,
     text: &str,
     files: &dyn Files,
-    report: &mut Report<'_>,
+    problems: &mut Problems<'_>,
 ) -> Option<(UserDataPlan, Vec<ScriptSource>)> {
     let mut reader = Reader {
         plan,
         path,
         text,
         files,
-        report,
+        problems,
         texts: Vec::new(),
     };
     let (plan, bytes) = reader.any(file?)?;
@@ -40,7 +40,7 @@ struct Reader<'a, 'r, 't> {
     path: &'a Path,
     text: &'a str,
     files: &'a dyn Files,
-    report: &'r mut Report<'t>,
+    problems: &'r mut Problems<'t>,
     /// The texts that the user data comes from.
     texts: Vec<Text>,
 }
@@ -70,7 +70,7 @@ impl Reader<'_, '_, '_> {
             }
         };
         if bytes.is_empty() {
-            self.report.add(
+            self.problems.add(
                 "user_data",
                 "the user data is empty",
                 "",
@@ -95,7 +95,7 @@ impl Reader<'_, '_, '_> {
             } else {
                 error.hint()
             };
-            self.report
+            self.problems
                 .add("user_data", "the user data is too large", why, hint);
         }
     }
@@ -115,7 +115,7 @@ impl Reader<'_, '_, '_> {
             Ok(bytes) => bytes,
             Err(error) => {
                 let what = format!("there is no file `{}`", path.display());
-                self.report.add(
+                self.problems.add(
                     key,
                     what,
                     error.to_string(),
@@ -125,7 +125,7 @@ impl Reader<'_, '_, '_> {
             }
         };
         if let Err(unknown) = fill(&bytes, &Values::of(self.plan, "")) {
-            let place = self.report.place_of(&steps(key));
+            let place = self.problems.place_of(&steps(key));
             self.unknown_template(
                 &unknown,
                 place,
@@ -146,7 +146,7 @@ impl Reader<'_, '_, '_> {
 
     fn parts(&mut self, parts: &[UserDataPart]) -> Option<Vec<u8>> {
         if parts.is_empty() {
-            self.report.add(
+            self.problems.add(
                 "user_data.parts",
                 "there is no part",
                 "a MIME message needs one",
@@ -179,24 +179,25 @@ impl Reader<'_, '_, '_> {
     }
 
     fn one_of(&mut self, key: &str, keys: &str) {
-        self.report
+        self.problems
             .add(key, format!("it needs one of {keys}"), "and no other of them", "");
     }
 
-    fn unknown_template(&mut self, unknown: &UnknownTemplate, place: Place, key: &str, why: String) {
+    fn unknown_template(&mut self, unknown: &UnknownTemplate, place: Position, key: &str, why: String) {
         let what = format!("there is no `{{{{ {} }}}}`", unknown.name);
-        self.report.push(place, key.to_owned(), what, why, unknown.hint());
+        self.problems
+            .push(place, key.to_owned(), what, why, unknown.hint());
     }
 
     /// The line of the scenario file where the name stands: the first after the key that has it.
-    fn place_in_scenario(&self, unknown: &UnknownTemplate, key: &str) -> Place {
-        let start = self.report.place_of(&steps(key));
+    fn place_in_scenario(&self, unknown: &UnknownTemplate, key: &str) -> Position {
+        let start = self.problems.place_of(&steps(key));
         let lines = (1..)
             .zip(self.text.lines())
             .skip(usize::try_from(start.line).unwrap_or(1).saturating_sub(1));
         for (number, line) in lines {
             if let Some(before) = line.find(&unknown.name).map(|at| &line[..at]) {
-                return Place {
+                return Position {
                     line: number,
                     column: before.chars().count() as u64 + 1,
                 };

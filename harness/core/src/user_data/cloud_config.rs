@@ -3,9 +3,9 @@
 use std::io::Read as _;
 
 use super::mime::decode_base64;
-use crate::overlay::octal;
-use crate::problem::Place;
-use crate::yaml::{self, Tree, Value};
+use crate::input::problem::Position;
+use crate::input::yaml::{self, Tree, Value};
+use crate::scenario::overlay::octal;
 
 /// The files and commands of a cloud-config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct WriteFile {
 #[error("line {}: {message}", place.line)]
 pub struct CloudConfigError {
     /// Where.
-    pub place: Place,
+    pub place: Position,
     /// What is wrong.
     pub message: String,
 }

@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ca_cert_hash::ca_cert_hash;
-use crate::cidr::Cidr;
+use crate::input::problem::nearest;
 use crate::plan::Plan;
-use crate::problem::nearest;
+use crate::plan::cidr::Cidr;
 
 /// The values that user data can name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::process::Stdio;
 
-use nodejoin_core::at_once;
+use nodejoin_core::run::concurrency;
 use tokio::process::Command;
 
 use crate::doctor::{CheckResult, not_checked};
@@ -108,13 +108,13 @@ impl Host {
         };
         let seen = format!(
             "{has}: enough for about {} nodes at once",
-            at_once::nodes_carried(has)
+            concurrency::nodes_carried(has)
         );
-        match has < at_once::instances_for(MANY_NODES) {
+        match has < concurrency::instances_for(MANY_NODES) {
             true => CheckResult::warn(
                 NAME,
                 format!("{seen}; too few look like `too many open files`"),
-                at_once::remedy(MANY_NODES),
+                concurrency::remedy(MANY_NODES),
             ),
             false => CheckResult::ok(NAME, seen),
         }

@@ -3,9 +3,9 @@
 mod host;
 mod reach;
 
-use nodejoin_core::architecture::Architecture;
 use nodejoin_core::kubernetes::CGROUP_V1_REFUSED_SINCE;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::plan::architecture::Architecture;
+use nodejoin_core::run::time_factor::TimeFactor;
 use serde::Serialize;
 
 use crate::engine::{Engine, Facts, ImageStore};

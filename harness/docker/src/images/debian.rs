@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use bytes::Bytes;
 use futures::Stream;
-use nodejoin_core::architecture::Architecture;
+use nodejoin_core::plan::architecture::Architecture;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio_util::io::ReaderStream;

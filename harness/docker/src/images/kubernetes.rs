@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use nodejoin_core::architecture::Architecture;
 use nodejoin_core::kubernetes::{Version, VersionAsk};
+use nodejoin_core::plan::architecture::Architecture;
 
 use crate::error::DockerError;
 use crate::images::ImageRef;

@@ -18,7 +18,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use nodejoin_core::kubernetes::{Minor, Version};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::run::time_factor::TimeFactor;
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
@@ -258,7 +258,7 @@ fn make_executable(_: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::architecture::Architecture;
+    use nodejoin_core::plan::architecture::Architecture;
 
     use super::*;
 

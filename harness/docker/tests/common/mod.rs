@@ -10,7 +10,7 @@ use bollard::query_parameters::{
 };
 use bollard::{Docker, body_full};
 use futures::StreamExt as _;
-use nodejoin_core::ids::RunId;
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_docker::Engine;
 
 /// Connects, or says what a person must do: a test that passes without an engine proves nothing.

@@ -12,8 +12,8 @@ use std::os::unix::net::{SocketAddr, UnixListener as StdListener, UnixStream as 
 use std::path::Path;
 use std::time::Duration;
 
-use nodejoin_core::change::{Answer, Change, Refused};
-use nodejoin_core::ids::RunId;
+use nodejoin_core::plan::change::{Change, ChangeResult, Refused};
+use nodejoin_core::plan::ids::RunId;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
@@ -75,12 +75,12 @@ pub fn ask(folder: &Path, change: &Change) -> Result<Vec<String>, AccountError> 
         source,
     })?;
     match answer {
-        Answer::Changed(lines) => Ok(lines),
-        Answer::Refused(refused) => Err(AccountError::Refused(refused)),
+        ChangeResult::Changed(lines) => Ok(lines),
+        ChangeResult::Refused(refused) => Err(AccountError::Refused(refused)),
     }
 }
 
-fn exchange(mut stream: StdStream, change: &Change) -> io::Result<Answer> {
+fn exchange(mut stream: StdStream, change: &Change) -> io::Result<ChangeResult> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all((serde_json::to_string(change)? + "\n").as_bytes())?;
     let mut line = String::new();
@@ -154,7 +154,7 @@ async fn answer(
             "use the `nodejoin` of the version that serves the account",
         )),
     };
-    let answer = answered.map_or_else(Answer::Refused, Answer::Changed);
+    let answer = answered.map_or_else(ChangeResult::Refused, ChangeResult::Changed);
     write
         .write_all((serde_json::to_string(&answer)? + "\n").as_bytes())
         .await

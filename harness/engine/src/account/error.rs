@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use nodejoin_cluster::ClusterError;
-use nodejoin_core::change::Refused;
+use nodejoin_core::plan::change::Refused;
 use nodejoin_core::user_data::UserDataError;
 use nodejoin_fake_aws::FakeAwsError;
 

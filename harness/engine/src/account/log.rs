@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use nodejoin_cluster::{ClusterEvent, ClusterFact};
-use nodejoin_core::observation::{Authentication, AwsCall, What};
+use nodejoin_core::observation::{Authentication, AwsCall, ObservedEvent};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind};
 use serde_json::json;
 use time::OffsetDateTime;
@@ -40,24 +40,24 @@ pub(super) async fn write(
     }
 }
 
-fn from_aws(what: AwsEventKind) -> Option<What> {
+fn from_aws(what: AwsEventKind) -> Option<ObservedEvent> {
     match what {
-        AwsEventKind::Aws(call) => Some(What::Aws(call)),
-        AwsEventKind::Dns(query) => Some(What::Dns(query)),
+        AwsEventKind::Aws(call) => Some(ObservedEvent::Aws(call)),
+        AwsEventKind::Dns(query) => Some(ObservedEvent::Dns(query)),
         AwsEventKind::Isolated => None,
     }
 }
 
 /// There is no control plane that could have anything else to tell.
-fn from_cluster(what: ClusterFact) -> Option<What> {
+fn from_cluster(what: ClusterFact) -> Option<ObservedEvent> {
     match what {
-        ClusterFact::Authentication(seen) => Some(What::Authentication(seen)),
+        ClusterFact::Authentication(seen) => Some(ObservedEvent::Authentication(seen)),
         _ => None,
     }
 }
 
 impl LogTo {
-    fn line(&mut self, at: SystemTime, what: &What) -> std::io::Result<()> {
+    fn line(&mut self, at: SystemTime, what: &ObservedEvent) -> std::io::Result<()> {
         let at = OffsetDateTime::from(at).replace_nanosecond(0);
         let at = at
             .ok()
@@ -72,10 +72,10 @@ impl LogTo {
     }
 }
 
-fn text(what: &What) -> String {
+fn text(what: &ObservedEvent) -> String {
     match what {
-        What::Aws(call) => request(call),
-        What::Authentication(seen) => review(seen),
+        ObservedEvent::Aws(call) => request(call),
+        ObservedEvent::Authentication(seen) => review(seen),
         other => format!("{other:?}"),
     }
 }
@@ -133,7 +133,7 @@ mod tests {
             reason: Some("ARN is not mapped: x".to_owned()),
         };
         let line = "token of arn:aws:sts::1:assumed-role/r/i-1: refused: ARN is not mapped: x";
-        assert_eq!(text(&What::Authentication(refused.clone())), line);
+        assert_eq!(text(&ObservedEvent::Authentication(refused.clone())), line);
         let accepted = Authentication {
             accepted: true,
             username: Some("system:node:n".to_owned()),
@@ -141,6 +141,6 @@ mod tests {
             ..refused
         };
         let line = "token of arn:aws:sts::1:assumed-role/r/i-1: accepted as system:node:n, groups a, b";
-        assert_eq!(text(&What::Authentication(accepted)), line);
+        assert_eq!(text(&ObservedEvent::Authentication(accepted)), line);
     }
 }

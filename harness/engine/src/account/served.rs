@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodejoin_cluster::{ClusterEvent, Tenant, TokenReviews, TokenReviewsAsk, pki};
-use nodejoin_core::change::{Change, Refused, To};
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::plan::change::{Change, Refused, Setting};
 use nodejoin_core::plan::{Plan, RoleMapping};
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::aws_auth_rows;
-use nodejoin_core::time_factor::TimeFactor;
 use nodejoin_core::user_data;
 use nodejoin_docker::Engine;
 use nodejoin_fake_aws::{Account, AccountDoors, AwsEvent, FakeAws, RegistryImage, World};
@@ -144,7 +144,7 @@ impl Shared {
     }
 
     fn rows(&self, change: &Change) -> Result<Option<Vec<RoleMapping>>, Refused> {
-        let Change::AwsAuth(To::Value(rows)) = change else {
+        let Change::AwsAuth(Setting::Value(rows)) = change else {
             return Ok(None);
         };
         let world = self.account.world();

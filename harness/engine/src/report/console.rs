@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
-use nodejoin_core::event::{RunEvent, Summary};
+use nodejoin_core::run::event::{RunEvent, Summary};
 
 use crate::report::text;
 

@@ -5,11 +5,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::problem::{Problem, ScenarioError};
-use nodejoin_core::redact::redact;
-use nodejoin_core::source::SourceLine;
-use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_core::input::problem::{Problem, ScenarioError};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::plan::sources::SourceLine;
+use nodejoin_core::run::event::RunEvent;
+use nodejoin_core::run::redact::redact;
 
 use crate::report::text;
 
@@ -198,9 +198,10 @@ fn without_dots(path: &Path) -> PathBuf {
 pub(crate) mod tests {
     use std::collections::BTreeMap;
 
-    use nodejoin_core::phase::Phase;
-    use nodejoin_core::problem::Place;
-    use nodejoin_core::verdict::{Cause, Check, Diagnosis};
+    use nodejoin_core::diagnosis::{Cause, Diagnosis};
+    use nodejoin_core::input::problem::Position;
+    use nodejoin_core::judge::verdict::Check;
+    use nodejoin_core::observation::phase::Phase;
 
     use super::*;
 
@@ -346,7 +347,7 @@ pub(crate) mod tests {
         let error = ScenarioError {
             problems: vec![Problem {
                 file: "scenarios/a.yaml".to_owned(),
-                place: Place { line: 3, column: 7 },
+                place: Position { line: 3, column: 7 },
                 key: "cni".to_owned(),
                 what: "unknown value `brige`".to_owned(),
                 why: String::new(),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nodejoin_core::event::RunEvent;
-use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::run::event::RunEvent;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::text;
@@ -92,7 +92,7 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
 mod tests {
     use std::collections::BTreeMap;
 
-    use nodejoin_core::source::SourceLine;
+    use nodejoin_core::plan::sources::SourceLine;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The counts of a run as `name=value` lines, which GitHub Actions takes as outputs of a step.
 
-use nodejoin_core::event::{RunEvent, Summary};
+use nodejoin_core::run::event::{RunEvent, Summary};
 
 /// The lines for an event; `None` for all but the last.
 #[must_use]

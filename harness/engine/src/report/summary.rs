@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use nodejoin_core::event::{RunEvent, Summary};
-use nodejoin_core::redact::redact;
-use nodejoin_core::shard::Shard;
-use nodejoin_core::verdict::{Outcome, Verdict};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::run::event::{RunEvent, Summary};
+use nodejoin_core::run::redact::redact;
+use nodejoin_core::run::shard::Shard;
 
 use crate::report::text;
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use nodejoin_core::diagnosis::{Cause, Diagnosis};
+use nodejoin_core::judge::verdict::{Check, Outcome, Verdict, Versions};
 use nodejoin_core::observation::Millis;
-use nodejoin_core::phase::Phase;
-use nodejoin_core::verdict::{Cause, Check, Diagnosis, Outcome, RanOn, Verdict};
+use nodejoin_core::observation::phase::Phase;
 
 /// A line of details that is longer than this is broken up.
 const WIDTH: usize = 110;
@@ -175,7 +176,7 @@ fn differs(text: &mut String, verdict: &Verdict) {
         line(text, "differs", &format!("from the AMI by {}", names.join(", ")));
     }
     if let Some(ran) = &verdict.versions {
-        let RanOn { kubernetes, kubelet } = ran;
+        let Versions { kubernetes, kubelet } = ran;
         line(
             text,
             "with",
@@ -214,7 +215,7 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::verdict::Part;
+    use nodejoin_core::judge::verdict::Part;
 
     use super::*;
 

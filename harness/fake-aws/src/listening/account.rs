@@ -11,10 +11,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use nodejoin_core::change::{Change, Refused, To};
-use nodejoin_core::ids::{InstanceId, RunId};
 use nodejoin_core::plan::RoleMapping;
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::plan::change::{Change, Refused, Setting};
+use nodejoin_core::plan::ids::{InstanceId, RunId};
+use nodejoin_core::run::time_factor::TimeFactor;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -105,7 +105,7 @@ impl Account {
         self.with_instance(|instance| {
             let seconds = moment(instance, now).seconds();
             let said = changes::apply(&mut instance.world, &self.default, change, rows, seconds)?;
-            if let Change::Throttle(To::Value(_)) = change {
+            if let Change::Throttle(Setting::Value(_)) = change {
                 // It stands first. The same one once more counts from the start.
                 let fault = instance.world.faults[0].clone();
                 instance.faults.forget(&fault);

@@ -1,7 +1,7 @@
 //! What a fault's effect does: before a service is asked, to its answer, and instead of one.
 
 use bytes::Bytes;
-use nodejoin_core::fault::{Effect, Service};
+use nodejoin_core::plan::fault::{Effect, Service};
 
 use crate::clock::{Moment, Twist};
 use crate::exchange::{Answer, ServiceError};

@@ -29,8 +29,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use nodejoin_core::ids::{InstanceId, RunId};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::plan::ids::{InstanceId, RunId};
+use nodejoin_core::run::time_factor::TimeFactor;
 use tokio::net::{TcpSocket, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use http::{Request as HttpRequest, Response, StatusCode};
 use hyper::body::Incoming;
-use nodejoin_core::fault::Effect;
 use nodejoin_core::observation::AwsCall;
+use nodejoin_core::plan::fault::Effect;
 use tokio::time::Instant;
 
 use super::body::AnswerBody;

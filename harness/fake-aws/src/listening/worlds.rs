@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::SystemTime;
 
-use nodejoin_core::ids::{InstanceId, RunId};
-use nodejoin_core::time_factor::TimeFactor;
+use nodejoin_core::plan::ids::{InstanceId, RunId};
+use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::clock::{Clock, Moment, Twist};
 use crate::world::{Instance, World};

@@ -1,6 +1,6 @@
 //! What every signed service does first: check the signature, then ask IAM.
 
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::fault::Service;
 use time::Duration;
 
 use crate::clock::{Moment, Twist};

@@ -1,6 +1,6 @@
 //! The code and message of an error of which a scenario gives the status alone: what the service is seen to answer with it.
 
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::fault::Service;
 
 use crate::exchange::ServiceError;
 

@@ -9,11 +9,9 @@ pub mod venv;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use nodejoin_core::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::observation::{AwsCall, DnsQuery};
-use nodejoin_core::plan::{
-    Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
-};
+use nodejoin_core::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
+use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, FakeAws, Listening, World};
 use tokio::sync::mpsc;
 
@@ -117,7 +115,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
                 until_seconds: None,
             }],
             service_ipv4_cidr: Some("10.100.0.0/16".into()),
-            certificate_authority: Authority::Own,
+            certificate_authority: CaChoice::Own,
             aws_auth: Vec::new(),
             aws_auth_text: None,
             authentication_mode: AuthenticationMode::default(),

@@ -2,7 +2,7 @@
 //!
 //! `kind-config/` has what comes out, one file an API, for people to read; a test holds both equal.
 
-use nodejoin_core::kubernetes::{Minor, What, is_known, refuses_cgroup_v1};
+use nodejoin_core::kubernetes::{DifferenceKind, Minor, is_known, refuses_cgroup_v1};
 
 /// Everything in which two clusters differ.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Definition {
     fn patches(&self) -> Vec<String> {
         let apis = APIS
             .into_iter()
-            .filter(|api| is_known(What::KubeadmApi, api, self.minor));
+            .filter(|api| is_known(DifferenceKind::KubeadmApi, api, self.minor));
         let kubelet = self.cgroup_v1 && refuses_cgroup_v1(self.minor);
         apis.map(|api| self.cluster_configuration(api))
             .chain(kubelet.then(|| KUBELET_ON_CGROUP_V1.to_owned()))

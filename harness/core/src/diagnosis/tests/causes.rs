@@ -4,13 +4,13 @@ use super::*;
 
 #[test]
 fn each_cause_is_told_from_its_evidence() {
-    let after = |mut whats: Vec<What>, more: Vec<What>| {
+    let after = |mut whats: Vec<ObservedEvent>, more: Vec<ObservedEvent>| {
         whats.extend(more);
         whats
     };
-    let imds = || What::Aws(aws(Service::Imds, "meta-data/instance-id", 200));
+    let imds = || ObservedEvent::Aws(aws(Service::Imds, "meta-data/instance-id", 200));
     let boot = || systemd("init.scope", "systemd 252 running in system mode");
-    let cases: Vec<(Vec<What>, Cause, Phase, Vec<&str>)> = vec![
+    let cases: Vec<(Vec<ObservedEvent>, Cause, Phase, Vec<&str>)> = vec![
         (
             vec![
                 boot(),
@@ -313,7 +313,7 @@ fn each_cause_is_told_from_its_evidence() {
                 vec![
                     accepted(),
                     node(false),
-                    What::Certificate(serving(None, false)),
+                    ObservedEvent::Certificate(serving(None, false)),
                     node(true),
                 ],
             ),
@@ -331,7 +331,7 @@ fn each_cause_is_told_from_its_evidence() {
                 vec![
                     accepted(),
                     node(false),
-                    What::Certificate(serving(Some(false), false)),
+                    ObservedEvent::Certificate(serving(Some(false), false)),
                     node(true),
                 ],
             ),

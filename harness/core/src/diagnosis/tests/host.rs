@@ -1,7 +1,7 @@
 //! What the host lacks is told as the host's, in the words of whoever met it first.
 
 use super::*;
-use crate::verdict::Outcome;
+use crate::judge::verdict::Outcome;
 
 #[test]
 fn inotify_instances_that_are_used_up_are_told_with_the_line_that_sets_more() {
@@ -14,7 +14,7 @@ fn inotify_instances_that_are_used_up_are_told_with_the_line_that_sets_more() {
         ),
     ] {
         let mut whats = started();
-        whats.push(What::Isolated);
+        whats.push(ObservedEvent::Isolated);
         whats.push(journal(unit, program, said));
         let seen = observed(whats);
         let diagnosis = diagnose(&plan(), &seen).unwrap();
@@ -34,7 +34,7 @@ fn inotify_instances_that_are_used_up_are_told_with_the_line_that_sets_more() {
 fn a_limit_of_the_host_is_no_fault_of_the_node() {
     let mut whats = started();
     let said = "failed to create CRI service: failed to create fsnotify watcher: too many open files";
-    whats.push(What::Isolated);
+    whats.push(ObservedEvent::Isolated);
     whats.push(journal("containerd.service", "containerd", said));
     let seen = observed(whats);
     let diagnosis = diagnose(&plan(), &seen).unwrap();
@@ -45,7 +45,7 @@ fn a_limit_of_the_host_is_no_fault_of_the_node() {
         words(&diagnosis)
     );
     let verdict = crate::judge::judge(&plan(), &seen);
-    let crate::verdict::Outcome::Errored(reason) = verdict.outcome else {
+    let crate::judge::verdict::Outcome::Errored(reason) = verdict.outcome else {
         panic!("{:?}", verdict.outcome)
     };
     assert!(reason.contains("too many open files"), "{reason}");
@@ -54,7 +54,7 @@ fn a_limit_of_the_host_is_no_fault_of_the_node() {
 #[test]
 fn an_api_server_that_gives_up_is_the_hosts_until_the_node_is_there() {
     let mut whats = started();
-    whats.push(What::Isolated);
+    whats.push(ObservedEvent::Isolated);
     whats.push(kubelet(
         "E1121 23:27:37.010037     408 kubelet_node_status.go:93] Unable to register node \"ip-192-168-40-16\" with API server: the \
          server was unable to return a response in the time allotted, but may still be processing the request (post nodes)",
@@ -69,7 +69,7 @@ fn an_api_server_that_gives_up_is_the_hosts_until_the_node_is_there() {
     );
     let verdict = crate::judge::judge(&plan(), &seen);
     assert!(
-        matches!(&verdict.outcome, crate::verdict::Outcome::Errored(reason) if reason.contains("--jobs 1")),
+        matches!(&verdict.outcome, crate::judge::verdict::Outcome::Errored(reason) if reason.contains("--jobs 1")),
         "{:?}",
         verdict.outcome
     );

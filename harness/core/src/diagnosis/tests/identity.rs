@@ -32,8 +32,8 @@ fn a_role_that_is_almost_mapped_is_named_first() {
 /// The mode, whether the role has an entry, what the authenticator says, and what is told.
 #[test]
 fn access_entries_that_do_not_help_are_named() {
-    use crate::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
-    use crate::aws::AuthenticationMode as Mode;
+    use crate::plan::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
+    use crate::plan::aws::AuthenticationMode as Mode;
     let former = format!("{}: x", crate::observation::OTHER_PRINCIPAL);
     let table = [
         (
@@ -117,7 +117,7 @@ fn an_aws_auth_that_cannot_be_read_is_told_with_what_is_wrong_in_it() {
 fn a_row_that_makes_no_node_is_told_with_how_many_there_are() {
     let mut plan = plan();
     let accepted = |groups: &[&str]| {
-        What::Authentication(Authentication {
+        ObservedEvent::Authentication(Authentication {
             accepted: true,
             arn: None,
             canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
@@ -203,10 +203,10 @@ fn a_call_that_aws_denies_is_no_401_of_the_api_server() {
 #[test]
 fn a_refused_node_is_told_by_the_kubelet_where_the_audit_log_has_no_reason() {
     let mut whats = started();
-    let What::Audit(audit) = audit("create", "nodes", 422, "system:node:x", "") else {
+    let ObservedEvent::Audit(audit) = audit("create", "nodes", 422, "system:node:x", "") else {
         unreachable!("it is an audit event")
     };
-    let bare = What::Audit(Audit {
+    let bare = ObservedEvent::Audit(Audit {
         message: None,
         ..audit
     });

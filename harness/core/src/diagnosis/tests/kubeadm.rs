@@ -1,7 +1,7 @@
 //! Joins by kubeadm that stopped.
 
 use super::*;
-use crate::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
+use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 
 fn token() -> BootstrapToken {
     BootstrapToken {
@@ -19,11 +19,11 @@ fn plan_of(token: BootstrapToken) -> Plan {
     plan
 }
 
-fn seen(name: &str, code: u16) -> What {
-    let What::Audit(audit) = audit("get", "configmaps", code, "system:anonymous", "") else {
+fn seen(name: &str, code: u16) -> ObservedEvent {
+    let ObservedEvent::Audit(audit) = audit("get", "configmaps", code, "system:anonymous", "") else {
         unreachable!("that is what it makes");
     };
-    What::Audit(Audit {
+    ObservedEvent::Audit(Audit {
         name: Some(name.to_owned()),
         groups: vec!["system:unauthenticated".to_owned()],
         message: None,
@@ -32,8 +32,8 @@ fn seen(name: &str, code: u16) -> What {
 }
 
 /// Booted, metadata, and these.
-fn after_boot(whats: Vec<What>) -> Vec<What> {
-    let mut all: Vec<What> = join().into_iter().take(2).collect();
+fn after_boot(whats: Vec<ObservedEvent>) -> Vec<ObservedEvent> {
+    let mut all: Vec<ObservedEvent> = join().into_iter().take(2).collect();
     all.extend(whats);
     all
 }

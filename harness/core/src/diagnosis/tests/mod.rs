@@ -12,14 +12,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::{diagnose, find};
-use crate::fault::Service;
+use crate::diagnosis::{Cause, Diagnosis};
+use crate::observation::phase::Phase;
+use crate::observation::phases::tests::{accepted, aws, join, journal, node, observed, serving};
 use crate::observation::{
-    Audit, Authentication, AwsCall, Collected, Observation, Refusal, UserDataResult, What,
+    Audit, Authentication, AwsCall, Collected, Observation, ObservedEvent, Refusal, UserDataResult,
 };
-use crate::phase::Phase;
-use crate::phases::tests::{accepted, aws, join, journal, node, observed, serving};
+use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan, tests};
-use crate::verdict::{Cause, Diagnosis};
 
 pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
 pub(super) const ID: &str = "i-0b22a22eec53b9321";
@@ -41,35 +41,35 @@ pub(super) fn plan() -> Plan {
     plan_with("#!/bin/bash\n/etc/eks/bootstrap.sh {{ cluster.name }}\n")
 }
 
-pub(super) fn kubelet(message: &str) -> What {
+pub(super) fn kubelet(message: &str) -> ObservedEvent {
     journal("kubelet.service", "kubelet", message)
 }
 
-pub(super) fn systemd(unit: &str, message: &str) -> What {
+pub(super) fn systemd(unit: &str, message: &str) -> ObservedEvent {
     journal(unit, "systemd", message)
 }
 
-pub(super) fn cloud(message: &str) -> What {
+pub(super) fn cloud(message: &str) -> ObservedEvent {
     journal("cloud-final.service", "cloud-init", message)
 }
 
-pub(super) fn done(source: &str) -> What {
+pub(super) fn done(source: &str) -> ObservedEvent {
     cloud(&format!(
         "Cloud-init v. 22.4.2 finished at Sat, 21 Nov 2026 10:00:00 +0000. Datasource {source}.  Up 4.20 seconds"
     ))
 }
 
-pub(super) fn call(service: Service, operation: &str, status: u16, error: &str) -> What {
+pub(super) fn call(service: Service, operation: &str, status: u16, error: &str) -> ObservedEvent {
     let error = Some(error.to_owned()).filter(|error| !error.is_empty());
-    What::Aws(AwsCall {
+    ObservedEvent::Aws(AwsCall {
         error,
         subject: Some("demo".into()),
         ..aws(service, operation, status)
     })
 }
 
-pub(super) fn refused(refusal: Refusal, reason: &str) -> What {
-    What::Authentication(Authentication {
+pub(super) fn refused(refusal: Refusal, reason: &str) -> ObservedEvent {
+    ObservedEvent::Authentication(Authentication {
         accepted: false,
         arn: Some("arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321".into()),
         canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
@@ -80,8 +80,8 @@ pub(super) fn refused(refusal: Refusal, reason: &str) -> What {
     })
 }
 
-pub(super) fn audit(verb: &str, resource: &str, code: u16, username: &str, message: &str) -> What {
-    What::Audit(Audit {
+pub(super) fn audit(verb: &str, resource: &str, code: u16, username: &str, message: &str) -> ObservedEvent {
+    ObservedEvent::Audit(Audit {
         verb: verb.into(),
         resource: resource.into(),
         namespace: None,
@@ -95,11 +95,11 @@ pub(super) fn audit(verb: &str, resource: &str, code: u16, username: &str, messa
 }
 
 /// A join as far as the kubelet's first line.
-pub(super) fn started() -> Vec<What> {
+pub(super) fn started() -> Vec<ObservedEvent> {
     join().into_iter().take(5).collect()
 }
 
-pub(super) fn told(plan: &Plan, whats: Vec<What>) -> Diagnosis {
+pub(super) fn told(plan: &Plan, whats: Vec<ObservedEvent>) -> Diagnosis {
     diagnose(plan, &observed(whats)).expect("a diagnosis")
 }
 

@@ -1,7 +1,7 @@
 //! Joins by nodeadm that stopped.
 
 use super::*;
-use crate::phases::user_data_done;
+use crate::observation::phases::user_data_done;
 
 const MISSPELT: &str = "apiVersion: node.eks.aws/v1alpha1
 kind: NodeConfig
@@ -12,14 +12,14 @@ spec:
     cidr: 10.100.0.0/16
 ";
 
-fn nodeadm(level: &str, message: &str, error: &str) -> What {
+fn nodeadm(level: &str, message: &str, error: &str) -> ObservedEvent {
     let fields = json!({ "error": error });
     let line = format!("{level} cli/main.go:35 {message} {fields}");
     journal("nodeadm-config.service", "nodeadm", &line)
 }
 
-fn after_boot(whats: Vec<What>) -> Vec<What> {
-    let mut all: Vec<What> = join().into_iter().take(2).collect();
+fn after_boot(whats: Vec<ObservedEvent>) -> Vec<ObservedEvent> {
+    let mut all: Vec<ObservedEvent> = join().into_iter().take(2).collect();
     all.extend(whats);
     all
 }
@@ -130,12 +130,17 @@ fn user_data_of_nodeadm_is_done_with_its_last_unit() {
 #[test]
 fn a_client_certificate_that_nobody_approves_is_told() {
     let pending = crate::observation::Certificate {
-        signer: crate::phases::KUBELET_CLIENT.into(),
+        signer: crate::observation::phases::KUBELET_CLIENT.into(),
         requestor: format!("system:node:{NAME}"),
         ..serving(None, false)
     };
     let whats = || started().into_iter().chain([accepted()]);
-    let told_of = |certificate| told(&plan(), whats().chain([What::Certificate(certificate)]).collect());
+    let told_of = |certificate| {
+        told(
+            &plan(),
+            whats().chain([ObservedEvent::Certificate(certificate)]).collect(),
+        )
+    };
     let told = told_of(pending.clone());
     assert_eq!(
         (told.cause, told.phase),

@@ -29,7 +29,7 @@ fn a_node_that_was_deleted_is_told_with_who_did_it() {
     let mut whats = started();
     whats.push(node(true));
     whats.push(audit("delete", "nodes", 200, "kubernetes-admin", ""));
-    whats.push(What::Node(crate::observation::NodeChange {
+    whats.push(ObservedEvent::Node(crate::observation::NodeChange {
         name: NAME.into(),
         exists: false,
         ready: false,
@@ -116,14 +116,14 @@ fn user_data_tells_what_the_journal_does_not() {
 #[test]
 fn a_script_that_speaks_imdsv1_is_told_by_the_401_and_not_by_what_it_makes_of_it() {
     let refused = |path: &str| {
-        What::Aws(AwsCall {
+        ObservedEvent::Aws(AwsCall {
             authorization: Some("v1".into()),
             ..aws(Service::Imds, path, 401)
         })
     };
     let whats = vec![
         systemd("init.scope", "x"),
-        What::Aws(aws(Service::Imds, "user-data", 200)),
+        ObservedEvent::Aws(aws(Service::Imds, "user-data", 200)),
         refused("meta-data/placement/availability-zone"),
         cloud("Provided region_name '<?xml version=\"1.0\"' doesn't match a supported format."),
         cloud("Exited with error on line 147"),
@@ -144,7 +144,7 @@ fn a_script_that_speaks_imdsv1_is_told_by_the_401_and_not_by_what_it_makes_of_it
     let mut mended = whats;
     mended.insert(
         3,
-        What::Aws(aws(Service::Imds, "meta-data/placement/availability-zone", 200)),
+        ObservedEvent::Aws(aws(Service::Imds, "meta-data/placement/availability-zone", 200)),
     );
     let diagnosis = told(&plan(), mended);
     assert_eq!(diagnosis.cause, Cause::ScriptFailed);
@@ -165,7 +165,7 @@ fn a_script_that_speaks_imdsv1_is_told_by_the_401_and_not_by_what_it_makes_of_it
 #[test]
 fn a_kubelet_that_was_started_without_metadata_may_yet_join() {
     let mut whats = started();
-    whats.push(What::Aws(AwsCall {
+    whats.push(ObservedEvent::Aws(AwsCall {
         authorization: Some("v1".into()),
         ..aws(Service::Imds, "meta-data/local-ipv4", 401)
     }));
@@ -185,7 +185,7 @@ fn what_was_collected_tells_what_the_journal_does_not() {
         }),
         ..observed([
             systemd("init.scope", "x"),
-            What::Aws(aws(Service::Imds, "user-data", 200)),
+            ObservedEvent::Aws(aws(Service::Imds, "user-data", 200)),
         ])
     };
     let failed = UserDataResult {
@@ -271,7 +271,7 @@ fn what_a_kubelet_ends_of_has_its_own_way_out() {
 fn a_metadata_service_that_came_too_late_for_cloud_init_is_final() {
     let boot = systemd("init.scope", "systemd 252 running in system mode");
     let refused = call(Service::Imds, "api/token", 503, "InternalFailure");
-    let finding = |whats: Vec<What>| find(&plan(), &observed(whats)).unwrap();
+    let finding = |whats: Vec<ObservedEvent>| find(&plan(), &observed(whats)).unwrap();
     let waiting = finding(vec![boot.clone(), refused.clone()]);
     assert_eq!(
         (waiting.diagnosis.because.as_str(), waiting.is_final),

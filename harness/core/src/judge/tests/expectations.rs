@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::{broken, plan, whole};
 use crate::judge::judge;
-use crate::observation::{Certificate, What};
-use crate::phases::tests::observed;
-use crate::verdict::Outcome;
+use crate::judge::verdict::Outcome;
+use crate::observation::phases::tests::observed;
+use crate::observation::{Certificate, ObservedEvent};
 
 /// Each: an expectation that the whole join meets, and one beside it that it does not, with the key that tells.
 const PAIRS: &[(&str, &str, &str)] = &[
@@ -253,7 +253,7 @@ fn every_expectation_can_hold_and_can_fail() {
 
 #[test]
 fn nothing_holds_of_what_was_never_seen() {
-    let nothing = observed([What::Isolated]);
+    let nothing = observed([ObservedEvent::Isolated]);
     // What asks for the absence of calls holds where nothing called.
     let absent = ["aws: { imds.meta-data/*: { max: 1 } }"];
     for (met, ..) in PAIRS.iter().filter(|(met, ..)| !absent.contains(met)) {

@@ -7,19 +7,20 @@ mod progress;
 use serde_json::json;
 
 use super::judge;
-use crate::expect::Expect;
+use crate::judge::verdict::Check;
+use crate::observation::phases::tests::{accepted, join, journal, observed, serving};
 use crate::observation::{
-    AccessResult, Audit, Certificate, Collected, CollectedFile, MappingWrite, Observation, PodResult,
-    Refusal, Served, UserDataResult, What,
+    AccessResult, Audit, Certificate, Collected, CollectedFile, MappingWrite, Observation, ObservedEvent,
+    PodResult, Refusal, Served, UserDataResult,
 };
-use crate::phases::tests::{accepted, join, journal, observed, serving};
+use crate::plan::expect::Expect;
 use crate::plan::{Plan, tests};
-use crate::verdict::Check;
 
 pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
 
 pub(super) fn plan(expect: &str) -> Plan {
-    let expect: Expect = serde_json::from_value(crate::yaml::parse(expect).unwrap().to_json()).unwrap();
+    let expect: Expect =
+        serde_json::from_value(crate::input::yaml::parse(expect).unwrap().to_json()).unwrap();
     Plan {
         expect,
         ..tests::plan()
@@ -28,7 +29,7 @@ pub(super) fn plan(expect: &str) -> Plan {
 
 /// A whole join with everything that a scenario can ask for.
 pub(super) fn whole() -> Observation {
-    let audit = What::Audit(Audit {
+    let audit = ObservedEvent::Audit(Audit {
         verb: "create".into(),
         resource: "nodes".into(),
         namespace: None,
@@ -43,10 +44,10 @@ pub(super) fn whole() -> Observation {
     });
     let mut whats = join();
     whats.extend([
-        What::Isolated,
+        ObservedEvent::Isolated,
         audit,
         journal("kubelet.service", "systemd", "Started Kubernetes Kubelet."),
-        What::Mapping(MappingWrite {
+        ObservedEvent::Mapping(MappingWrite {
             verb: "patch".into(),
             username: "eks:node-manager".into(),
             added: vec!["arn:aws:iam::111122223333:role/demo-role".into()],
@@ -137,16 +138,21 @@ pub(super) fn broken(plan: &Plan, observation: &Observation) -> Vec<Check> {
         .collect()
 }
 
-pub(super) fn unmapped() -> What {
-    let What::Authentication(mut decision) = accepted() else {
+pub(super) fn unmapped() -> ObservedEvent {
+    let ObservedEvent::Authentication(mut decision) = accepted() else {
         unreachable!("it is a decision")
     };
     decision.accepted = false;
     decision.refusal = Some(Refusal::NotMapped);
-    What::Authentication(decision)
+    ObservedEvent::Authentication(decision)
 }
 
 /// A join that stops because its role is not mapped: refused at 5 s.
 pub(super) fn stopped() -> Observation {
-    observed(join().into_iter().take(5).chain([unmapped(), What::Isolated]))
+    observed(
+        join()
+            .into_iter()
+            .take(5)
+            .chain([unmapped(), ObservedEvent::Isolated]),
+    )
 }

@@ -3,22 +3,25 @@
 use serde_json::json;
 
 use super::{broken, plan, stopped, whole};
-use crate::fault::Service;
+use crate::diagnosis::Cause;
+use crate::judge::verdict::Outcome;
 use crate::judge::{judge, judge_step};
-use crate::observation::{AwsCall, Observation, Seen, What};
-use crate::phase::Phase;
-use crate::phases::tests::{aws, join, observed};
-use crate::verdict::{Cause, Outcome};
+use crate::observation::phase::Phase;
+use crate::observation::phases::tests::{aws, join, observed};
+use crate::observation::{AwsCall, Observation, ObservedEvent, TimelineEntry};
+use crate::plan::fault::Service;
 
 #[test]
 fn a_join_with_no_proof_of_isolation_is_errored() {
     let mut observation = whole();
-    observation.timeline.retain(|seen| seen.what != What::Isolated);
+    observation
+        .timeline
+        .retain(|seen| seen.what != ObservedEvent::Isolated);
     assert!(matches!(
         judge(&plan("phase: ready"), &observation).outcome,
         Outcome::Errored(_)
     ));
-    let exit = What::ContainerExited {
+    let exit = ObservedEvent::ContainerExited {
         code: 97,
         lines: vec!["no harness".into()],
     };
@@ -40,7 +43,7 @@ fn a_node_that_is_not_its_snapshot_fails_with_the_difference() {
         (None, "`nodejoin run --bless` writes it"),
         (Some("==> kubelet\n--v=3\n"), "- --v=3\n+ --v=2"),
     ] {
-        wanted.golden = Some(crate::golden::GoldenPlan {
+        wanted.golden = Some(crate::plan::golden::GoldenPlan {
             path: "a.snapshot".into(),
             files: vec![],
             argv: true,
@@ -65,9 +68,9 @@ fn a_call_that_the_fake_does_not_know_fails_any_verdict() {
         path: "/x".into(),
         ..aws(Service::Ec2, "RunInstances", 400)
     };
-    observation.timeline.push(Seen {
+    observation.timeline.push(TimelineEntry {
         at: 0,
-        what: What::Aws(call),
+        what: ObservedEvent::Aws(call),
     });
     let told = broken(&plan("phase: ready"), &observation);
     assert_eq!(
@@ -142,7 +145,7 @@ fn a_diagnosis_stands_in_verdicts_of_joins_that_stopped() {
 /// A kubelet that was restarted does not register again: that it got no further than `kubelet-started` is no cause of a file's absence.
 #[test]
 fn a_step_that_asks_for_no_phase_is_not_said_to_have_stopped_for_no_known_reason() {
-    let restarted = observed(join().into_iter().take(5).chain([What::Isolated]));
+    let restarted = observed(join().into_iter().take(5).chain([ObservedEvent::Isolated]));
     let cause = |expect: &str, observation: &Observation| {
         let verdict = judge_step(&plan(expect), observation);
         assert_eq!(verdict.outcome, Outcome::Failed, "{expect}");

@@ -2,8 +2,8 @@
 
 use super::{plan, stopped, unmapped, whole};
 use crate::judge::{Progress, progress};
-use crate::observation::{Observation, What};
-use crate::phases::tests::{join, journal, observed, serving};
+use crate::observation::phases::tests::{join, journal, observed, serving};
+use crate::observation::{Observation, ObservedEvent};
 use crate::plan::{Plan, UserDataEngine, UserDataPlan};
 
 fn is_settled(plan: &Plan, observation: &Observation, now: u64) -> bool {
@@ -40,7 +40,7 @@ fn a_row_that_comes_late_is_waited_for() {
         observed([journal("cloud-final.service", "systemd", "Finished cloud-final.")])
             .timeline
             .into_iter()
-            .map(|seen| crate::observation::Seen { at: 6000, ..seen }),
+            .map(|seen| crate::observation::TimelineEntry { at: 6000, ..seen }),
     );
     assert!(is_settled(&wanted, &unmapped, 60_000));
     wanted.cluster.aws_auth[0].after_seconds = Some(50.0);
@@ -59,7 +59,7 @@ fn a_ready_node_gets_time_to_ask_for_its_certificate() {
         assert!(is_settled(wanted, &observation, 10_000), "it never asked");
     }
     let mut whats = join();
-    whats[7] = What::Certificate(serving(None, false));
+    whats[7] = ObservedEvent::Certificate(serving(None, false));
     assert!(
         !is_settled(&ready, &observed(whats), 20_000),
         "it asked, and waits for an answer"
@@ -104,7 +104,7 @@ fn a_final_cause_ends_a_join_before_its_limit() {
         is_settled(&ready, &started_nothing, 6000),
         "3 s after user data was done"
     );
-    let exited = observed([What::ContainerExited {
+    let exited = observed([ObservedEvent::ContainerExited {
         code: 1,
         lines: vec![],
     }]);
@@ -123,7 +123,7 @@ fn without_a_phase_the_end_of_user_data_is_waited_for() {
         base64: String::new(),
         gzip: false,
     });
-    let mut whats: Vec<What> = join().into_iter().take(3).collect();
+    let mut whats: Vec<ObservedEvent> = join().into_iter().take(3).collect();
     assert!(!is_settled(&wanted, &observed(whats.clone()), 60_000));
     whats.push(journal(
         "cloud-final.service",

@@ -263,7 +263,7 @@ fn every_row_says_where_it_is_known_from_and_stands_once() {
             row.name
         );
     }
-    let range = |name| difference(What::KubeletFlag, name).unwrap().range();
+    let range = |name| difference(DifferenceKind::KubeletFlag, name).unwrap().range();
     assert_eq!(range("--container-runtime"), "up to 1.26");
     assert_eq!(range("--config-dir"), "from 1.28 on");
 }

@@ -1,24 +1,24 @@
 //! Whether access entries can be as EKS takes them.
 
-use crate::access_entry::{AccessEntryFile, AccessEntryType};
+use crate::input::problems::Problems;
 use crate::plan::Plan;
-use crate::report::Report;
+use crate::plan::access_entry::{AccessEntryFile, AccessEntryType};
 use crate::scenario::Scenario;
 
 /// What user names of `STANDARD` entries may not begin with.
 const RESERVED: [&str; 5] = ["system:", "eks:", "aws:", "amazon:", "iam:"];
 
-pub(super) fn entries(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn entries(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     for (index, entry) in scenario.cluster.access_entries.iter().enumerate() {
         let key = format!("cluster.access_entries[{index}]");
-        principal(&key, entry, plan, report);
-        user(&key, entry, report);
+        principal(&key, entry, plan, problems);
+        user(&key, entry, problems);
     }
 }
 
-fn principal(key: &str, entry: &AccessEntryFile, plan: &Plan, report: &mut Report<'_>) {
+fn principal(key: &str, entry: &AccessEntryFile, plan: &Plan, problems: &mut Problems<'_>) {
     if entry.role.is_some() == entry.principal_arn.is_some() {
-        report.add(
+        problems.add(
             key,
             "it needs one of `role` and `principal_arn`",
             "and not the other",
@@ -31,7 +31,7 @@ fn principal(key: &str, entry: &AccessEntryFile, plan: &Plan, report: &mut Repor
         .as_ref()
         .is_some_and(|arn| !arn.contains(&account));
     if is_elsewhere && entry.entry_type != AccessEntryType::Standard {
-        report.add(
+        problems.add(
             &format!("{key}.principal_arn"),
             format!("nodes of {} are of another account", entry.entry_type.word()),
             "EKS takes a role of the cluster's own account only",
@@ -40,7 +40,7 @@ fn principal(key: &str, entry: &AccessEntryFile, plan: &Plan, report: &mut Repor
     }
 }
 
-fn user(key: &str, entry: &AccessEntryFile, report: &mut Report<'_>) {
+fn user(key: &str, entry: &AccessEntryFile, problems: &mut Problems<'_>) {
     let word = entry.entry_type.word();
     if entry.entry_type != AccessEntryType::Standard {
         for (name, is_given) in [
@@ -48,7 +48,7 @@ fn user(key: &str, entry: &AccessEntryFile, report: &mut Report<'_>) {
             ("groups", !entry.groups.is_empty()),
         ] {
             if is_given {
-                report.add(
+                problems.add(
                     &format!("{key}.{name}"),
                     format!("an entry of the type {word} has none of its own"),
                     "EKS sets user name and groups itself",
@@ -60,7 +60,7 @@ fn user(key: &str, entry: &AccessEntryFile, report: &mut Report<'_>) {
     }
     let username = entry.username.as_deref().unwrap_or_default();
     if let Some(prefix) = RESERVED.iter().find(|prefix| username.starts_with(**prefix)) {
-        report.add(
+        problems.add(
             &format!("{key}.username"),
             format!("`{username}` begins with `{prefix}`"),
             "EKS takes no such user name",

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use crate::aws::IpFamily;
-use crate::cidr::Cidr;
-use crate::fault::{Effect, Fault};
-use crate::ids::InstanceId;
-use crate::phase::Phase;
+use crate::input::problems::Problems;
+use crate::observation::phase::Phase;
 use crate::plan::Plan;
-use crate::report::Report;
+use crate::plan::aws::IpFamily;
+use crate::plan::cidr::Cidr;
+use crate::plan::fault::{Effect, Fault};
+use crate::plan::ids::InstanceId;
 
-pub(super) fn faults(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
     for (index, fault) in plan.faults.iter().enumerate() {
-        when(index, fault, report);
+        when(index, fault, problems);
         if let Effect::Error { status, .. } = &fault.effect
             && !(400..=599).contains(status)
         {
-            report.add(
+            problems.add(
                 &format!("faults[{index}].effect"),
                 format!("{status} is not the status of an error"),
                 "",
@@ -24,7 +24,7 @@ pub(super) fn faults(plan: &Plan, report: &mut Report<'_>) {
             );
         }
         if fault.path.as_deref().is_some_and(|path| !path.starts_with('/')) {
-            report.add(
+            problems.add(
                 &format!("faults[{index}].path"),
                 "a path starts with `/`",
                 "",
@@ -34,9 +34,9 @@ pub(super) fn faults(plan: &Plan, report: &mut Report<'_>) {
     }
 }
 
-fn when(index: usize, fault: &Fault, report: &mut Report<'_>) {
+fn when(index: usize, fault: &Fault, problems: &mut Problems<'_>) {
     if fault.above_per_second == Some(0) {
-        report.add(
+        problems.add(
             &format!("faults[{index}].above_per_second"),
             "it lets no request pass",
             "",
@@ -44,7 +44,7 @@ fn when(index: usize, fault: &Fault, report: &mut Report<'_>) {
         );
     }
     if fault.times == Some(0) {
-        report.add(
+        problems.add(
             &format!("faults[{index}].times"),
             "a fault that meets no request",
             "",
@@ -53,7 +53,7 @@ fn when(index: usize, fault: &Fault, report: &mut Report<'_>) {
     }
     let begins = fault.from_seconds.unwrap_or(0.0);
     if fault.until_seconds.is_some_and(|until| until <= begins) {
-        report.add(
+        problems.add(
             &format!("faults[{index}].until_seconds"),
             "a fault that is over before it begins",
             "",
@@ -62,28 +62,28 @@ fn when(index: usize, fault: &Fault, report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn iam(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn iam(plan: &Plan, problems: &mut Problems<'_>) {
     let Some(role) = &plan.role else { return };
-    actions("iam.allow", role.allow.as_deref().unwrap_or_default(), report);
-    actions("iam.deny", &role.deny, report);
+    actions("iam.allow", role.allow.as_deref().unwrap_or_default(), problems);
+    actions("iam.deny", &role.deny, problems);
     for (index, role) in plan.aws.roles.iter().enumerate() {
         let key = format!("aws.roles[{index}]");
         actions(
             &format!("{key}.allow"),
             role.allow.as_deref().unwrap_or_default(),
-            report,
+            problems,
         );
-        actions(&format!("{key}.deny"), &role.deny, report);
+        actions(&format!("{key}.deny"), &role.deny, problems);
     }
 }
 
-fn actions(key: &str, actions: &[String], report: &mut Report<'_>) {
+fn actions(key: &str, actions: &[String], problems: &mut Problems<'_>) {
     for (index, action) in actions.iter().enumerate() {
         let named = action
             .split_once(':')
             .is_some_and(|(service, name)| !service.is_empty() && !name.is_empty());
         if !named && action != "*" {
-            report.add(
+            problems.add(
                 &format!("{key}[{index}]"),
                 format!("`{action}` is not an action"),
                 "",
@@ -93,10 +93,10 @@ fn actions(key: &str, actions: &[String], report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn metadata(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn metadata(plan: &Plan, problems: &mut Problems<'_>) {
     let metadata = &plan.instance.metadata;
     if !(1..=64).contains(&metadata.hop_limit) {
-        report.add(
+        problems.add(
             "instance.metadata.hop_limit",
             format!("{} hops cannot be", metadata.hop_limit),
             "EC2 takes 1 to 64",
@@ -104,7 +104,7 @@ pub(super) fn metadata(plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if metadata.credentials.lifetime_seconds == 0 {
-        report.add(
+        problems.add(
             "instance.metadata.credentials.lifetime_seconds",
             "credentials cannot live for no time",
             "",
@@ -112,7 +112,7 @@ pub(super) fn metadata(plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if metadata.spot_notice.is_some() && plan.instance.life_cycle != "spot" {
-        report.add(
+        problems.add(
             "instance.metadata.spot_notice",
             "only a spot instance is taken back",
             "",
@@ -121,12 +121,12 @@ pub(super) fn metadata(plan: &Plan, report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
     let network = &plan.instance.network;
     let subnet: Option<Cidr> = plan.instance.subnet_cidr.parse().ok();
     for (index, address) in network.secondary_ips.iter().enumerate() {
         if subnet.is_some_and(|subnet| !subnet.contains(*address)) {
-            report.add(
+            problems.add(
                 &format!("instance.network.secondary_ips[{index}]"),
                 format!("{address} is not in the subnet {}", plan.instance.subnet_cidr),
                 "",
@@ -138,7 +138,7 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
     for (index, interface) in network.interfaces.iter().enumerate() {
         let key = format!("instance.network.interfaces[{index}]");
         if !super::shape::is_mac(&interface.mac) || interface.mac != interface.mac.to_lowercase() {
-            report.add(
+            problems.add(
                 &format!("{key}.mac"),
                 format!("`{}` is not a MAC address", interface.mac),
                 "",
@@ -146,7 +146,7 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
             );
         }
         if !macs.insert(&interface.mac) {
-            report.add(
+            problems.add(
                 &format!("{key}.mac"),
                 format!("`{}` is another interface's", interface.mac),
                 "",
@@ -154,7 +154,7 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
             );
         }
         if interface.private_ips.is_empty() {
-            report.add(
+            problems.add(
                 &format!("{key}.private_ips"),
                 "an interface has an address at least",
                 "",
@@ -164,10 +164,10 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn account(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
     let eks = &plan.cluster.eks;
     if eks.ip_family == IpFamily::Ipv6 && eks.service_ipv6_cidr.is_none() {
-        report.add(
+        problems.add(
             "cluster.eks.ip_family",
             "an IPv6 cluster has IPv6 service addresses",
             "",
@@ -179,7 +179,7 @@ pub(super) fn account(plan: &Plan, report: &mut Report<'_>) {
         .authenticator_until
         .is_some_and(|phase| phase != Phase::Registered && phase != Phase::Ready)
     {
-        report.add(
+        problems.add(
             "cluster.authenticator_until",
             "the control plane does not see that phase",
             "",
@@ -192,7 +192,7 @@ pub(super) fn account(plan: &Plan, report: &mut Report<'_>) {
             .as_deref()
             .is_none_or(|region| region == plan.region.as_str());
         if is_here && cluster.name == plan.cluster.name {
-            report.add(
+            problems.add(
                 &format!("aws.clusters[{index}].name"),
                 format!("`{}` is the scenario's own cluster", cluster.name),
                 "",
@@ -202,11 +202,11 @@ pub(super) fn account(plan: &Plan, report: &mut Report<'_>) {
     }
     for (index, instance) in plan.aws.instances.iter().enumerate() {
         let key = format!("aws.instances[{index}].id");
-        if report
+        if problems
             .parse::<InstanceId>(&key, &instance.id, "")
             .is_some_and(|id| id == plan.instance.id)
         {
-            report.add(
+            problems.add(
                 &key,
                 format!("`{}` is the scenario's own instance", instance.id),
                 "",

@@ -1,13 +1,13 @@
 //! Whether what must be seen is written as it can be seen.
 
-use crate::expect::Expect;
-use crate::fault::Service;
-use crate::overlay::octal;
+use crate::input::problem::nearest;
+use crate::input::problems::Problems;
+use crate::input::yaml::Step;
 use crate::plan::Plan;
-use crate::problem::nearest;
-use crate::report::Report;
+use crate::plan::expect::Expect;
+use crate::plan::fault::Service;
+use crate::scenario::overlay::octal;
 use crate::user_data::Values;
-use crate::yaml::Step;
 
 const STATES: [&str; 6] = [
     "active",
@@ -19,30 +19,30 @@ const STATES: [&str; 6] = [
 ];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     expect.unknown_names(&Values::of(plan, ""), &mut |keys, unknown| {
         let what = format!("there is no `{{{{ {} }}}}`", unknown.name);
-        report.add_at(keys, what, "", unknown.hint());
+        problems.add_at(keys, what, "", unknown.hint());
     });
     for name in expect.aws.keys() {
         call(
             name,
             &[Step::Key("expect"), Step::Key("aws"), Step::Key(name)],
-            report,
+            problems,
         );
     }
     for (index, name) in expect.aws_order.iter().enumerate() {
         call(
             name,
             &[Step::Key("expect"), Step::Key("aws_order"), Step::Index(index)],
-            report,
+            problems,
         );
     }
     for (path, file) in &expect.files {
         let at = [Step::Key("expect"), Step::Key("files"), Step::Key(path)];
         if !path.starts_with('/') {
-            report.add_at(
+            problems.add_at(
                 &at,
                 format!("`{path}` is not an absolute path"),
                 "",
@@ -50,7 +50,7 @@ pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
             );
         }
         if file.mode.as_deref().is_some_and(|mode| octal(mode).is_none()) {
-            report.add_at(
+            problems.add_at(
                 &at,
                 "`mode` is not permission bits",
                 "",
@@ -60,7 +60,7 @@ pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
         if file.exists == Some(false)
             && (file.mode.is_some() || !file.contains.is_empty() || !file.lacks.is_empty())
         {
-            report.add_at(
+            problems.add_at(
                 &at,
                 "a file that is not there has no content and no mode",
                 "",
@@ -75,13 +75,13 @@ pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
                 || format!("one of {}", STATES.join(", ")),
                 |right| format!("did you mean `{right}`?"),
             );
-            report.add_at(&at, format!("`{state}` is not a state of a unit"), "", hint);
+            problems.add_at(&at, format!("`{state}` is not a state of a unit"), "", hint);
         }
     }
     for (index, certificate) in expect.certificates.iter().flatten().enumerate() {
         if certificate.signer.is_empty() {
             let hint = "add `signer: kubernetes.io/kubelet-serving`";
-            report.add(
+            problems.add(
                 &format!("expect.certificates[{index}]"),
                 "the key `signer` is missing",
                 "",
@@ -89,14 +89,14 @@ pub(super) fn expectations(plan: &Plan, report: &mut Report<'_>) {
             );
         }
     }
-    taints(expect, report);
+    taints(expect, problems);
 }
 
 /// `service.Operation`, of a service that the fake has.
-fn call(name: &str, at: &[Step<'_>], report: &mut Report<'_>) {
+fn call(name: &str, at: &[Step<'_>], problems: &mut Problems<'_>) {
     let words: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
     let Some((service, _)) = name.split_once('.') else {
-        return report.add_at(
+        return problems.add_at(
             at,
             format!("`{name}` is not a call"),
             "",
@@ -108,11 +108,11 @@ fn call(name: &str, at: &[Step<'_>], report: &mut Report<'_>) {
             || format!("services: {}", words.join(", ")),
             |right| format!("did you mean `{right}`?"),
         );
-        report.add_at(at, format!("there is no service `{service}`"), "", hint);
+        problems.add_at(at, format!("there is no service `{service}`"), "", hint);
     }
 }
 
-fn taints(expect: &Expect, report: &mut Report<'_>) {
+fn taints(expect: &Expect, problems: &mut Problems<'_>) {
     let Some(node) = &expect.node else { return };
     let exact = node.taints.as_deref().unwrap_or_default();
     for (key, taints) in [
@@ -127,7 +127,7 @@ fn taints(expect: &Expect, report: &mut Report<'_>) {
                 .is_some_and(|(name, effect)| !name.is_empty() && EFFECTS.contains(&effect))
             {
                 let hint = "write it like `key=value:NoSchedule`; effects are NoSchedule, PreferNoSchedule and NoExecute";
-                report.add(
+                problems.add(
                     &format!("expect.node.{key}[{index}]"),
                     format!("`{taint}` is not a taint"),
                     "",

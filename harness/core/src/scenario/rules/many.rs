@@ -1,22 +1,22 @@
 //! Whether many nodes can be what they are asked to be, and whether there is anything to keep of one.
 
+use crate::input::problems::Problems;
 use crate::plan::Plan;
-use crate::report::Report;
 use crate::scenario::Scenario;
-use crate::scenario::siblings::MOST;
+use crate::scenario::replicas::MOST;
 
-pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn many(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     let count = scenario.count.unwrap_or(1);
     if !(1..=MOST).contains(&count) {
         let what = format!("{count} nodes cannot be");
-        report.add("count", what, "", format!("give it 1 to {MOST}"));
+        problems.add("count", what, "", format!("give it 1 to {MOST}"));
     }
     if count <= 1 {
         return;
     }
     let found = plan.others.len() + 1;
     if found < count.min(MOST) as usize {
-        report.add(
+        problems.add(
             "count",
             format!(
                 "the subnet {} has no addresses for {count} nodes",
@@ -35,7 +35,7 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
         ("mac", instance.mac.is_some()),
     ] {
         if is_given {
-            report.add(
+            problems.add(
                 &format!("instance.{key}"),
                 format!("{count} instances cannot share it"),
                 "",
@@ -44,7 +44,7 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
         }
     }
     if !scenario.then.is_empty() {
-        report.add(
+        problems.add(
             "then",
             "steps are for a scenario with one node",
             "",
@@ -52,7 +52,7 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if scenario.golden.is_some() {
-        report.add(
+        problems.add(
             "golden",
             "a snapshot is of a scenario with one node",
             "",
@@ -60,7 +60,7 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if scenario.pod.is_some() {
-        report.add(
+        problems.add(
             "pod",
             "a pod is for a scenario with one node",
             "",
@@ -69,7 +69,7 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     }
     let after = scenario.cluster.restart_api_server_after;
     if after.is_some_and(|after| after > count) {
-        report.add(
+        problems.add(
             "cluster.restart_api_server_after",
             "the API server is never restarted",
             format!("there are {count} nodes"),
@@ -78,10 +78,10 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn golden(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn golden(plan: &Plan, problems: &mut Problems<'_>) {
     let Some(golden) = &plan.golden else { return };
     if golden.files.is_empty() && !golden.argv {
-        report.add(
+        problems.add(
             "golden",
             "there is nothing to keep",
             "",
@@ -90,7 +90,7 @@ pub(super) fn golden(plan: &Plan, report: &mut Report<'_>) {
     }
     for (index, path) in golden.files.iter().enumerate() {
         if !path.starts_with('/') {
-            report.add(
+            problems.add(
                 &format!("golden.files[{index}]"),
                 format!("`{path}` is not an absolute path"),
                 "",

@@ -11,37 +11,37 @@ mod steps;
 mod tests;
 
 use super::file::Scenario;
+use crate::input::problems::Problems;
 use crate::plan::Plan;
-use crate::report::Report;
 
 /// Reports everything about a plan that cannot be.
-pub(super) fn check(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
-    name(scenario, report);
-    check_account(scenario, plan, report);
-    limits(plan, report);
-    many::many(scenario, plan, report);
-    many::golden(plan, report);
-    outcome::outcome(plan, report);
-    expectations::expectations(plan, report);
-    steps::steps(plan, report);
+pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
+    name(scenario, problems);
+    check_account(scenario, plan, problems);
+    limits(plan, problems);
+    many::many(scenario, plan, problems);
+    many::golden(plan, problems);
+    outcome::outcome(plan, problems);
+    expectations::expectations(plan, problems);
+    steps::steps(plan, problems);
 }
 
 /// Reports everything about a plan's AWS that cannot be.
-pub(super) fn check_account(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
-    shape::network(plan, report);
-    shape::instance(plan, report);
-    shape::cluster(scenario, plan, report);
-    access::entries(scenario, plan, report);
-    aws::iam(plan, report);
-    aws::metadata(plan, report);
-    aws::network(plan, report);
-    aws::account(plan, report);
-    aws::faults(plan, report);
+pub(super) fn check_account(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
+    shape::network(plan, problems);
+    shape::instance(plan, problems);
+    shape::cluster(scenario, plan, problems);
+    access::entries(scenario, plan, problems);
+    aws::iam(plan, problems);
+    aws::metadata(plan, problems);
+    aws::network(plan, problems);
+    aws::account(plan, problems);
+    aws::faults(plan, problems);
 }
 
-fn name(scenario: &Scenario, report: &mut Report<'_>) {
+fn name(scenario: &Scenario, problems: &mut Problems<'_>) {
     if scenario.name.trim().is_empty() {
-        report.add(
+        problems.add(
             "name",
             "the name is empty",
             "reports have nothing else to call it by",
@@ -53,10 +53,10 @@ fn name(scenario: &Scenario, report: &mut Report<'_>) {
 /// The longest that a join may take: whoever needs more has a scenario that never ends.
 const LONGEST: f64 = 3600.0;
 
-fn limits(plan: &Plan, report: &mut Report<'_>) {
+fn limits(plan: &Plan, problems: &mut Problems<'_>) {
     let limits = &plan.limits;
     if limits.join_seconds <= 0.0 {
-        report.add(
+        problems.add(
             "limits.join_seconds",
             "a join cannot take no time",
             "",
@@ -64,7 +64,7 @@ fn limits(plan: &Plan, report: &mut Report<'_>) {
         );
     } else if limits.join_seconds > LONGEST {
         let why = format!("{} s is more than an hour", limits.join_seconds);
-        report.add(
+        problems.add(
             "limits.join_seconds",
             "the scenario would hardly ever end",
             why,
@@ -72,13 +72,13 @@ fn limits(plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if limits.settle_seconds < 0.0 {
-        report.add("limits.settle_seconds", "it cannot be negative", "", "");
+        problems.add("limits.settle_seconds", "it cannot be negative", "", "");
     } else if limits.settle_seconds >= limits.join_seconds {
         let why = format!(
             "it would have to hold for {} s within {} s",
             limits.settle_seconds, limits.join_seconds
         );
-        report.add(
+        problems.add(
             "limits.settle_seconds",
             "nothing could ever settle",
             why,

@@ -1,44 +1,44 @@
 //! Whether the join that is asked for can be.
 
-use crate::fault::Service;
+use crate::diagnosis::Cause;
+use crate::input::problems::Problems;
 use crate::judge::join::word;
-use crate::phase::Phase;
+use crate::observation::phase::Phase;
+use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine};
-use crate::report::Report;
-use crate::verdict::Cause;
 
 /// Whether the join that is asked for can be.
-pub(super) fn outcome(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn outcome(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
-    ending(plan, report);
+    ending(plan, problems);
     if let (Some(phase), None) = (expect.phase, expect.diagnosis) {
-        startable(phase, plan, report);
+        startable(phase, plan, problems);
     }
-    pods(plan, report);
+    pods(plan, problems);
 }
 
 /// Whether a join, or what is left of it after a step, can end as it is asked to.
-pub(super) fn ending(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn ending(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     match (expect.phase, expect.diagnosis) {
         (Some(Phase::Ready), Some(cause)) if cause != Cause::ProviderIdOfAnotherInstance => {
             let hint = "leave `diagnosis` out, or name the phase at which the join stops";
-            report.add(
+            problems.add(
                 "expect.diagnosis",
                 "a join that reaches ready has no cause of failure",
                 "",
                 hint,
             );
         }
-        (Some(phase), Some(cause)) => stage(phase, cause, report),
-        (Some(phase), None) => reachable(phase, plan, report),
+        (Some(phase), Some(cause)) => stage(phase, cause, problems),
+        (Some(phase), None) => reachable(phase, plan, problems),
         (None, _) => {}
     }
     if expect.node.as_ref().is_none_or(|node| node.ready != Some(true)) {
         return;
     }
     if expect.diagnosis.is_some() && expect.phase < Some(Phase::Registered) {
-        report.add(
+        problems.add(
             "expect.node.ready",
             "a join that fails has no ready node",
             "",
@@ -46,7 +46,7 @@ pub(super) fn ending(plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if plan.cni == Cni::None {
-        report.add(
+        problems.add(
             "expect.node.ready",
             "the node cannot become ready",
             "`cni` is `none`",
@@ -56,11 +56,11 @@ pub(super) fn ending(plan: &Plan, report: &mut Report<'_>) {
 }
 
 /// Whether the scenario's pod can run, and answer as it is asked to.
-fn pods(plan: &Plan, report: &mut Report<'_>) {
+fn pods(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     let is_to_answer = expect.pod.as_ref().is_some_and(|pod| pod.answers == Some(true));
     if expect.diagnosis.is_some() && is_to_answer {
-        report.add(
+        problems.add(
             "expect.pod.answers",
             "a join that fails runs no pod",
             "",
@@ -68,7 +68,7 @@ fn pods(plan: &Plan, report: &mut Report<'_>) {
         );
     }
     if expect.pod.is_some() && plan.pod.is_none() {
-        report.add(
+        problems.add(
             "expect.pod",
             "there is no pod",
             "the scenario has no `pod`",
@@ -77,39 +77,39 @@ fn pods(plan: &Plan, report: &mut Report<'_>) {
     }
     if plan.pod.is_some() && expect.phase.is_some_and(|phase| phase < Phase::Ready) {
         let why = "a pod runs on a node that is ready";
-        report.add("pod", "no pod can run", why, "expect `ready`, or leave `pod` out");
+        problems.add("pod", "no pod can run", why, "expect `ready`, or leave `pod` out");
     }
     if plan.pod.is_some() && plan.cni == Cni::None {
-        report.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");
+        problems.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");
     }
 }
 
 /// Whether a join that should succeed can get as far as it is asked to.
-fn reachable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
+fn reachable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
     if phase == Phase::Ready && plan.cni == Cni::None {
         let hint = "set `cni: bridge`, or expect `registered`";
-        refuse(phase, "`cni` is `none`", hint, report);
+        refuse(phase, "`cni` is `none`", hint, problems);
     }
     if phase >= Phase::Certified && !plan.cluster.approve_serving {
         let why = "`cluster.approve_serving` is off, so that nobody approves the serving certificate";
-        refuse(phase, why, "expect `registered`", report);
+        refuse(phase, why, "expect `registered`", problems);
     }
 }
 
-fn refuse(phase: Phase, why: &str, hint: &str, report: &mut Report<'_>) {
+fn refuse(phase: Phase, why: &str, hint: &str, problems: &mut Problems<'_>) {
     let what = format!("the join cannot come to {phase}");
-    report.add("expect.phase", what, why, hint);
+    problems.add("expect.phase", what, why, hint);
 }
 
 /// Whether anything lets a node that boots for the first time begin to join.
-fn startable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
+fn startable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
     if plan.user_data.is_none()
         && plan.image.overlay.is_empty()
         && plan.image.name == "al2"
         && phase > Phase::Metadata
     {
         let why = "there is no `user_data`, and nothing else starts the kubelet";
-        refuse(phase, why, "add `user_data`", report);
+        refuse(phase, why, "add `user_data`", problems);
     }
     let by_metadata = plan
         .user_data
@@ -131,12 +131,12 @@ fn startable(phase: Phase, plan: &Plan, report: &mut Report<'_>) {
     if by_metadata && is_down && phase >= Phase::Metadata {
         let why = "the metadata service never answers, and cloud-init gets the user data from it";
         let hint = "set `user_data.engine: direct`, or let the fault end";
-        refuse(phase, why, hint, report);
+        refuse(phase, why, hint, problems);
     }
 }
 
 /// Whether a join can stop at this phase for this cause.
-fn stage(phase: Phase, cause: Cause, report: &mut Report<'_>) {
+fn stage(phase: Phase, cause: Cause, problems: &mut Problems<'_>) {
     let (first, last) = stages(cause);
     if (first..=last).contains(&phase) {
         return;
@@ -148,7 +148,7 @@ fn stage(phase: Phase, cause: Cause, report: &mut Report<'_>) {
         format!("between {first} and {last}")
     };
     let hint = if phase < first { first } else { last };
-    report.add(
+    problems.add(
         "expect.phase",
         format!("a join does not stop at {phase} for {word}"),
         format!("it stops {range}"),

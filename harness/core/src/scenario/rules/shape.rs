@@ -1,14 +1,14 @@
 //! Whether network, instance and cluster have the form that AWS gives them.
 
-use crate::cidr::Cidr;
+use crate::input::problem::nearest;
+use crate::input::problems::Problems;
+use crate::input::yaml::Step;
+use crate::plan::cidr::Cidr;
 use crate::plan::{CLUSTER_STATUSES, Plan};
-use crate::problem::nearest;
-use crate::report::Report;
 use crate::scenario::Scenario;
 use crate::scenario::file::{AwsAuthFile, RoleMappingFile};
-use crate::yaml::Step;
 
-pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
     let instance = &plan.instance;
     let Ok(subnet) = instance.subnet_cidr.parse::<Cidr>() else {
         return;
@@ -20,7 +20,7 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
         .collect();
     if !subnet.contains(instance.private_ip) {
         let what = format!("{} is not in the subnet {subnet}", instance.private_ip);
-        report.add(
+        problems.add(
             "instance.private_ip",
             what,
             "",
@@ -28,7 +28,7 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
         );
     } else if subnet.is_reserved(instance.private_ip) {
         let why = "AWS keeps the first four addresses of a subnet and its last for itself";
-        report.add(
+        problems.add(
             "instance.private_ip",
             format!("{} cannot be an instance's", instance.private_ip),
             why,
@@ -40,7 +40,7 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
             "the subnet {subnet} is not in the VPC {}",
             instance.vpc_cidrs.join(", ")
         );
-        report.add(
+        problems.add(
             "instance.subnet_cidr",
             what,
             "",
@@ -49,10 +49,10 @@ pub(super) fn network(plan: &Plan, report: &mut Report<'_>) {
     }
 }
 
-pub(super) fn instance(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
     let instance = &plan.instance;
     if !is_mac(&instance.mac) {
-        report.add(
+        problems.add(
             "instance.mac",
             format!("`{}` is not a MAC address", instance.mac),
             "",
@@ -61,7 +61,7 @@ pub(super) fn instance(plan: &Plan, report: &mut Report<'_>) {
     }
     if !instance.availability_zone.starts_with(plan.region.as_str()) {
         let what = format!("`{}` is no zone of {}", instance.availability_zone, plan.region);
-        report.add(
+        problems.add(
             "instance.availability_zone",
             what,
             "",
@@ -73,7 +73,7 @@ pub(super) fn instance(plan: &Plan, report: &mut Report<'_>) {
         ("host_name", &instance.host_name),
     ] {
         if !is_host_name(name) {
-            report.add(
+            problems.add(
                 &format!("instance.{key}"),
                 format!("`{name}` is not a host name"),
                 "",
@@ -85,7 +85,7 @@ pub(super) fn instance(plan: &Plan, report: &mut Report<'_>) {
     if let (true, Some(tag)) = (instance.metadata.instance_tags, slashed) {
         let path = [Step::Key("instance"), Step::Key("tags"), Step::Key(tag)];
         let why = "EC2 takes no key with `/` or a blank while tags are on in the metadata";
-        report.add_at(
+        problems.add_at(
             &path,
             format!("the tag `{tag}` cannot be"),
             why,
@@ -113,11 +113,11 @@ fn is_host_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_label)
 }
 
-pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn cluster(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     let cluster = &plan.cluster;
     if !is_cluster_name(&cluster.name) {
         let why = "EKS takes letters, digits, `-` and `_`, a letter or digit first, at most 100";
-        report.add(
+        problems.add(
             "cluster.name",
             format!("`{}` is not a cluster's name", cluster.name),
             why,
@@ -129,7 +129,7 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
         .as_deref()
         .is_some_and(|cidr| cidr.parse::<Cidr>().is_err())
     {
-        report.add(
+        problems.add(
             "cluster.service_ipv4_cidr",
             "it is not an IPv4 network",
             "",
@@ -148,7 +148,7 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
             let hint =
                 nearest(&step.status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
             let hint = hint.unwrap_or_else(|| format!("one of {}", CLUSTER_STATUSES.join(", ")));
-            report.add(
+            problems.add(
                 &key,
                 format!("`{}` is not a status of EKS", step.status),
                 "",
@@ -156,19 +156,19 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
             );
         }
         match step.until_seconds {
-            None if !is_last => report.add(
+            None if !is_last => problems.add(
                 &key,
                 "this status never ends",
                 "other steps stand after it",
                 "give it `until_seconds`",
             ),
-            Some(_) if is_last => report.add(
+            Some(_) if is_last => problems.add(
                 &key,
                 "the last status cannot end",
                 "no step stands after it",
                 "leave its `until_seconds` out",
             ),
-            Some(until) if until <= begun => report.add(
+            Some(until) if until <= begun => problems.add(
                 &key,
                 "this status ends before it begins",
                 "",
@@ -179,7 +179,7 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
         }
     }
     if cluster.status.is_empty() {
-        report.add(
+        problems.add(
             "cluster.status",
             "there is no status",
             "",
@@ -188,14 +188,14 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, report: &mut Report<'_>)
     }
     let rows = scenario.cluster.aws_auth.as_ref().map(AwsAuthFile::rows);
     for (index, row) in rows.unwrap_or_default().iter().enumerate() {
-        mapping(index, row, plan, report);
+        mapping(index, row, plan, problems);
     }
 }
 
-fn mapping(index: usize, row: &RoleMappingFile, plan: &Plan, report: &mut Report<'_>) {
+fn mapping(index: usize, row: &RoleMappingFile, plan: &Plan, problems: &mut Problems<'_>) {
     let key = format!("cluster.aws_auth[{index}]");
     if row.role.is_some() == row.rolearn.is_some() {
-        report.add(
+        problems.add(
             &key,
             "it needs one of `role` and `rolearn`",
             "and not the other",
@@ -207,7 +207,7 @@ fn mapping(index: usize, row: &RoleMappingFile, plan: &Plan, report: &mut Report
         .after_seconds
         .is_some_and(|after| !(0.0..limit).contains(&after))
     {
-        report.add(
+        problems.add(
             &format!("{key}.after_seconds"),
             "the row never comes",
             format!("the join ends after {limit} s"),

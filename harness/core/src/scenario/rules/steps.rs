@@ -1,42 +1,42 @@
 //! Whether what is done to a node after its join can be, and can be seen as it is asked for.
 
 use super::{expectations, outcome};
-use crate::phase::Phase;
+use crate::input::problems::Problems;
+use crate::input::yaml::Step;
+use crate::observation::phase::Phase;
 use crate::plan::Plan;
-use crate::report::Report;
-use crate::step::{Action, StepPlan};
-use crate::yaml::Step;
+use crate::plan::step::{Action, StepPlan};
 
 /// Everything that `then` asks for, and what only a step can show.
-pub(super) fn steps(plan: &Plan, report: &mut Report<'_>) {
+pub(super) fn steps(plan: &Plan, problems: &mut Problems<'_>) {
     if !plan.then.is_empty() && plan.expect.diagnosis.is_some() {
-        report.add(
+        problems.add(
             "then",
             "a join that fails has no steps after it",
             "`expect.diagnosis` wants a failure",
             "leave one of the two out",
         );
     }
-    nothing_before(plan, report);
+    nothing_before(plan, problems);
     for (index, step) in plan.then.iter().enumerate() {
-        report.below(&[Step::Key("then"), Step::Index(index)], |report| {
-            possible(plan, step, report);
+        problems.below(&[Step::Key("then"), Step::Index(index)], |problems| {
+            possible(plan, step, problems);
             let after = plan.after(step);
-            outcome::ending(&after, report);
-            expectations::expectations(&after, report);
+            outcome::ending(&after, problems);
+            expectations::expectations(&after, problems);
         });
     }
 }
 
 /// The first join has no Node and no boot to be compared with.
-fn nothing_before(plan: &Plan, report: &mut Report<'_>) {
+fn nothing_before(plan: &Plan, problems: &mut Problems<'_>) {
     let Some(node) = &plan.expect.node else { return };
     for (key, is_given) in [
         ("same", node.same.is_some()),
         ("booted_again", node.booted_again.is_some()),
     ] {
         if is_given {
-            report.add(
+            problems.add(
                 &format!("expect.node.{key}"),
                 "there is nothing to compare the node with",
                 "no step came before",
@@ -47,20 +47,20 @@ fn nothing_before(plan: &Plan, report: &mut Report<'_>) {
 }
 
 /// Whether a step can be taken, and can show what is asked for.
-fn possible(plan: &Plan, step: &StepPlan, report: &mut Report<'_>) {
+fn possible(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
     let (action, expect) = (step.action, &step.expect);
     if action == Action::RunUserDataAgain && plan.user_data.is_none() {
-        report.add("do", "there is no `user_data` to run again", "", "");
+        problems.add("do", "there is no `user_data` to run again", "", "");
     }
     if expect.pod.is_some() {
-        report.add("expect.pod", "a step runs no pod", "", "leave it out");
+        problems.add("expect.pod", "a step runs no pod", "", "leave it out");
     }
     if expect.user_data.is_some() && !action.minds_user_data() {
         let what = format!("`{}` runs no user data", action.word());
-        report.add("expect.user_data", what, "", "leave it out");
+        problems.add("expect.user_data", what, "", "leave it out");
     }
     if action == Action::DeleteNode {
-        return gone(step, report);
+        return gone(step, problems);
     }
     let again = expect.node.as_ref().and_then(|node| node.booted_again);
     if again.is_some_and(|again| again != action.boots()) {
@@ -68,7 +68,7 @@ fn possible(plan: &Plan, step: &StepPlan, report: &mut Report<'_>) {
             true => format!("`{}` is another boot", action.word()),
             false => format!("`{}` boots nothing", action.word()),
         };
-        report.add(
+        problems.add(
             "expect.node.booted_again",
             what,
             "",
@@ -78,10 +78,10 @@ fn possible(plan: &Plan, step: &StepPlan, report: &mut Report<'_>) {
 }
 
 /// A kubelet that has registered once does not do so again by itself.
-fn gone(step: &StepPlan, report: &mut Report<'_>) {
+fn gone(step: &StepPlan, problems: &mut Problems<'_>) {
     let why = "a kubelet registers when it starts, and not again while it runs";
     if step.expect.node.is_some() {
-        report.add(
+        problems.add(
             "expect.node",
             "the Node is deleted",
             why,
@@ -90,6 +90,6 @@ fn gone(step: &StepPlan, report: &mut Report<'_>) {
     }
     if step.expect.phase >= Some(Phase::Registered) {
         let hint = "expect `diagnosis: node-deleted`, or restart the kubelet first";
-        report.add("expect.phase", "the Node is deleted", why, hint);
+        problems.add("expect.phase", "the Node is deleted", why, hint);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::files::Memory;
+use crate::input::files::Memory;
 use crate::scenario::load;
 
 fn report(text: &str) -> Result<(), String> {

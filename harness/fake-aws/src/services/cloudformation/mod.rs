@@ -13,7 +13,7 @@ mod stacks;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodejoin_core::aws::StackPlan;
+use nodejoin_core::plan::aws::StackPlan;
 use sha2::{Digest, Sha256};
 
 use crate::exchange::ServiceError;

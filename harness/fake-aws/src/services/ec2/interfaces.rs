@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use nodejoin_core::aws::{InterfacePlan, NetworkPlan};
 use nodejoin_core::plan::InstancePlan;
+use nodejoin_core::plan::aws::{InterfacePlan, NetworkPlan};
 use sha2::{Digest, Sha256};
 
 use super::instances::group;

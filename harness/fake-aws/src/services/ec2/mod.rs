@@ -22,7 +22,7 @@ pub mod topology;
 pub mod types;
 pub mod zones;
 
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::fault::Service;
 
 use super::authorize;
 use crate::clock::Moment;

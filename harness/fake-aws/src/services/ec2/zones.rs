@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use nodejoin_core::ids::Region;
 use nodejoin_core::plan::InstancePlan;
+use nodejoin_core::plan::ids::Region;
 use sha2::{Digest, Sha256};
 
 /// Name of the instance's security group.

@@ -1,6 +1,6 @@
 //! What ListAccessEntries and DescribeAccessEntry answer.
 
-use nodejoin_core::access_entry::AccessEntry;
+use nodejoin_core::plan::access_entry::AccessEntry;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::aws::{IpFamily, OtherCluster};
+use nodejoin_core::plan::aws::{IpFamily, OtherCluster};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};

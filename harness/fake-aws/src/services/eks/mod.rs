@@ -19,8 +19,8 @@ mod list;
 mod nodegroup;
 
 use http::Method;
-use nodejoin_core::access_entry::AccessEntry;
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::access_entry::AccessEntry;
+use nodejoin_core::plan::fault::Service;
 use serde_json::json;
 use url::form_urlencoded;
 

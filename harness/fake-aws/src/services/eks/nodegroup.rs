@@ -1,6 +1,6 @@
 //! What DescribeNodegroup answers.
 
-use nodejoin_core::aws::NodegroupPlan;
+use nodejoin_core::plan::aws::NodegroupPlan;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;

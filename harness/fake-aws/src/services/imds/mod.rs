@@ -20,8 +20,8 @@ pub mod path;
 pub mod tree;
 
 use http::Method;
-use nodejoin_core::fault::Service;
 use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::fault::Service;
 use time::OffsetDateTime;
 
 use self::path::MetadataPath;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use nodejoin_core::aws::SpotAction;
+use nodejoin_core::plan::aws::SpotAction;
 
 use super::network;
 use crate::services::ec2::zones;

@@ -1,7 +1,7 @@
 //! AssumeRole, and what it shares with AssumeRoleWithWebIdentity.
 
-use nodejoin_core::aws::Trust;
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::aws::Trust;
+use nodejoin_core::plan::fault::Service;
 use time::Duration;
 
 use super::{Member, Members, text};

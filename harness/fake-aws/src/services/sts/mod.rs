@@ -14,7 +14,7 @@
 pub mod assume;
 mod web_identity;
 
-use nodejoin_core::fault::Service;
+use nodejoin_core::plan::fault::Service;
 use serde_json::{Map, Value, json};
 
 use super::authorize;

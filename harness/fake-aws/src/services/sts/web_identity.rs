@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use nodejoin_core::aws::Trust;
+use nodejoin_core::plan::aws::Trust;
 use serde_json::Value;
 
 use super::{Members, assume, text};

@@ -1,0 +1,263 @@
+//! What the rules look at.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::Finding;
+use crate::diagnosis::{Cause, Diagnosis};
+use crate::observation::phase::Phase;
+use crate::observation::phases::{is_by_kubelet, is_of_kubelet, phases, reached, user_data_done};
+use crate::observation::{AwsCall, JournalLine, Millis, Observation, ObservedEvent};
+use crate::plan::Plan;
+
+/// A join, with what all rules need of it.
+pub(super) struct Facts<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) observation: &'a Observation,
+    pub(super) reached: Option<Phase>,
+    pub(super) user_data_done: Option<Millis>,
+    phases: BTreeMap<Phase, Millis>,
+}
+
+/// A line of evidence.
+pub(super) struct Evidence {
+    pub(super) source: String,
+    pub(super) at: Millis,
+    pub(super) line: String,
+}
+
+impl Evidence {
+    pub(super) fn new(source: impl Into<String>, at: Millis, line: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            at,
+            line: line.into(),
+        }
+    }
+
+    /// A line of the journal, with whoever wrote it as its source.
+    pub(super) fn journal(at: Millis, line: &JournalLine) -> Self {
+        let source = if line.by_systemd {
+            "systemd"
+        } else {
+            line.command.as_deref().unwrap_or("journal")
+        };
+        Self::new(source, at, line.message.trim())
+    }
+
+    /// A request to AWS and its answer.
+    pub(super) fn call(at: Millis, call: &AwsCall) -> Self {
+        let answer = match (call.status, &call.error) {
+            (0, _) => "closed without an answer".to_owned(),
+            (status, Some(error)) if *error != status.to_string() => format!("{status} {error}"),
+            (status, _) => status.to_string(),
+        };
+        let message = call
+            .message
+            .as_deref()
+            .map(|message| format!(": {message}"))
+            .unwrap_or_default();
+        let line = format!(
+            "{} {}: {answer}{message}",
+            call.method,
+            if call.path.is_empty() {
+                &call.operation
+            } else {
+                &call.path
+            }
+        );
+        Self::new(call.service.word(), at, line)
+    }
+
+    fn text(&self) -> String {
+        format!("{}, {} s: {}", self.source, seconds(self.at), self.line)
+    }
+}
+
+fn seconds(at: Millis) -> String {
+    format!("{}.{}", at / 1000, at % 1000 / 100)
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(plan: &'a Plan, observation: &'a Observation) -> Self {
+        let phases = phases(plan, observation);
+        let reached = reached(&phases, observation);
+        Self {
+            plan,
+            observation,
+            reached,
+            user_data_done: user_data_done(observation),
+            phases,
+        }
+    }
+
+    /// Whether the join has not come to a phase.
+    pub(super) fn is_before(&self, phase: Phase) -> bool {
+        self.reached < Some(phase)
+    }
+
+    pub(super) fn has(&self, phase: Phase) -> bool {
+        self.phases.contains_key(&phase)
+    }
+
+    pub(super) fn journal(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
+        self.observation
+            .timeline
+            .iter()
+            .filter_map(|seen| match &seen.what {
+                ObservedEvent::Journal(line) => Some((seen.at, line)),
+                _ => None,
+            })
+    }
+
+    /// Lines that the kubelet itself wrote.
+    pub(super) fn kubelet(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
+        self.journal().filter(|(_, line)| is_by_kubelet(line))
+    }
+
+    /// Lines that systemd wrote about the kubelet.
+    pub(super) fn systemd_of_kubelet(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
+        self.journal()
+            .filter(|(_, line)| line.by_systemd && is_of_kubelet(line))
+    }
+
+    /// Lines of whatever runs user data, and of what it runs.
+    pub(super) fn user_data_lines(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
+        self.journal().filter(|(_, line)| {
+            line.unit
+                .as_deref()
+                .is_some_and(|unit| unit.starts_with("cloud-") || unit.contains("user-data"))
+        })
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = (Millis, &'a AwsCall)> + use<'a> {
+        self.observation
+            .timeline
+            .iter()
+            .filter_map(|seen| match &seen.what {
+                ObservedEvent::Aws(call) => Some((seen.at, call)),
+                _ => None,
+            })
+    }
+
+    /// The user data, before its values are filled in.
+    pub(super) fn user_data(&self) -> Option<Vec<u8>> {
+        STANDARD.decode(&self.plan.user_data.as_ref()?.base64).ok()
+    }
+
+    /// The user data as text, where it is text.
+    pub(super) fn user_data_text(&self) -> Option<String> {
+        String::from_utf8(self.user_data()?).ok()
+    }
+
+    /// A finding that something may still mend.
+    pub(super) fn found(
+        &self,
+        cause: Cause,
+        because: String,
+        evidence: &Evidence,
+        remedy: String,
+    ) -> Option<Finding> {
+        let diagnosis = Diagnosis {
+            phase: self.reached,
+            cause,
+            because,
+            seen: evidence.text(),
+            remedy,
+            script: None,
+        };
+        Some(Finding {
+            diagnosis,
+            at: evidence.at,
+            is_final: false,
+        })
+    }
+
+    /// A finding that stands once user data is done.
+    pub(super) fn final_(
+        &self,
+        cause: Cause,
+        because: String,
+        evidence: &Evidence,
+        remedy: String,
+    ) -> Option<Finding> {
+        self.found(cause, because, evidence, remedy)
+            .map(|finding| Finding {
+                is_final: true,
+                ..finding
+            })
+    }
+
+    /// How the node's container ended, where it did.
+    pub(super) fn exit(&self) -> Option<(i64, String)> {
+        self.observation
+            .timeline
+            .iter()
+            .find_map(|seen| match &seen.what {
+                ObservedEvent::ContainerExited { code, lines } => {
+                    let last = lines.last().map_or("it wrote nothing", String::as_str);
+                    Some((*code, Evidence::new("container", seen.at, last).text()))
+                }
+                _ => None,
+            })
+    }
+
+    /// The last line that sounds like a failure, for joins of which the cause is not known.
+    pub(super) fn last_complaint(&self) -> String {
+        let lines: Vec<(Millis, &JournalLine)> = self.journal().collect();
+        let found = lines
+            .iter()
+            .rev()
+            .find(|(_, line)| complains(line))
+            .or(lines.last());
+        found.map_or("no line of the node's journal".to_owned(), |(at, line)| {
+            Evidence::journal(*at, line).text()
+        })
+    }
+}
+
+/// Whether a line sounds like a failure.
+pub(super) fn complains(line: &JournalLine) -> bool {
+    const WORDS: [&str; 8] = [
+        "error",
+        "fail",
+        "refused",
+        "denied",
+        "unable",
+        "invalid",
+        "not found",
+        "doesn't",
+    ];
+    let message = line.message.to_lowercase();
+    WORDS.iter().any(|word| message.contains(word))
+}
+
+/// The sentence in a line of klog: without severity, time, process and place in the source.
+pub(super) fn sentence(message: &str) -> &str {
+    let is_klog =
+        message.starts_with(['I', 'W', 'E', 'F']) && message[1..].starts_with(|c: char| c.is_ascii_digit());
+    let sentence = if is_klog {
+        message.split_once("] ").map_or(message, |(_, sentence)| sentence)
+    } else {
+        message
+    };
+    sentence.lines().next().unwrap_or_default().trim()
+}
+
+/// Names for a sentence: `a`, `b` and `c`.
+pub(super) fn names<T: AsRef<str>>(names: &[T]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
+    match quoted.split_last() {
+        None => "none".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// What stands in `text` after `start`, up to any of `ends`.
+pub(super) fn between<'t>(text: &'t str, start: &str, ends: &[char]) -> Option<&'t str> {
+    let rest = text.split_once(start)?.1;
+    Some(rest.split(ends).next().unwrap_or(rest)).filter(|found| !found.is_empty())
+}

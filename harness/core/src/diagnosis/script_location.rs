@@ -1,0 +1,327 @@
+//! Where a script was when it ended: the lines of bash, dash, Python, traps and `set -x` that name a place.
+
+use super::facts::Facts;
+use crate::diagnosis::{Cause, ScriptLocation};
+use crate::observation::phase::Phase;
+use crate::user_data::{Parsed, parse};
+
+/// How many lines from the last one back a place is looked for: what stands further up was survived.
+const BACK: usize = 6;
+
+/// The place that belongs to a cause; none where no script is to blame, or it did not say where it was.
+pub(super) fn of(scene: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
+    match cause {
+        Cause::LabelRefused => flag(scene, "--node-labels"),
+        Cause::TaintInvalid => flag(scene, "--register-with-taints"),
+        Cause::MissingShebang => guilty_part(scene),
+        // A script that ended well has no line at which it failed.
+        Cause::KubeletNeverStarted => None,
+        _ if scene.is_before(Phase::Configured) => last_place(scene)
+            .or_else(|| last_speaker(scene))
+            .or_else(|| failed_part(scene)),
+        _ => None,
+    }
+}
+
+/// The last place that user data, or what it called, named.
+fn last_place(scene: &Facts<'_>) -> Option<ScriptLocation> {
+    let lines = last_lines(scene);
+    let scripts = scripts(scene);
+    let mut placed: Vec<(usize, Named<'_>)> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(index, line)| Some((index, Named::read(line).or_else(|| traced(line, &scripts))?)))
+        .collect();
+    // Of traps in a row the first stands where the error was; the others tell who called it.
+    while let [
+        ..,
+        (before, Named { is_trap: true, .. }),
+        (index, Named { is_trap: true, .. }),
+    ] = placed.as_slice()
+        && before + 1 == *index
+    {
+        placed.pop();
+    }
+    placed.pop().map(|(_, named)| ScriptLocation {
+        script: named.script.map(str::to_owned),
+        line: Some(named.line),
+    })
+}
+
+/// The script whose word was the last, where it puts its name before it: `bootstrap.sh: the name of the cluster is missing`.
+fn last_speaker(scene: &Facts<'_>) -> Option<ScriptLocation> {
+    let lines = last_lines(scene);
+    let (script, _) = lines.last()?.trim().split_once(": ")?;
+    (is_script(script) && script.ends_with(".sh")).then(|| ScriptLocation {
+        script: Some(script.to_owned()),
+        line: None,
+    })
+}
+
+/// The last lines of user data that no one but scripts wrote; from the journal, or from what was collected where a node's user
+/// data does not write to the journal.
+fn last_lines(scene: &Facts<'_>) -> Vec<String> {
+    let journal = scene.user_data_lines().filter(|(_, line)| !line.by_systemd);
+    let mut lines: Vec<String> = journal
+        .flat_map(|(_, line)| line.message.lines())
+        .map(str::to_owned)
+        .collect();
+    let collected = scene.observation.collected.as_ref();
+    if let Some(result) = collected.and_then(|collected| collected.user_data.as_ref())
+        && !lines.iter().any(|line| Named::read(line).is_some())
+    {
+        lines.extend(result.output.lines().map(str::to_owned));
+    }
+    lines.retain(|line| !line.trim().is_empty() && !is_by_cloud_init(line));
+    lines.split_off(lines.len().saturating_sub(BACK))
+}
+
+fn is_by_cloud_init(line: &str) -> bool {
+    const MARKS: [&str; 4] = [".py[", "Cloud-init v.", "Failed to run module", "Runparts: "];
+    MARKS.iter().any(|mark| line.contains(mark))
+}
+
+/// A line of output that names a place.
+struct Named<'l> {
+    script: Option<&'l str>,
+    line: u64,
+    /// It was written by a trap of the script, when the error was over.
+    is_trap: bool,
+}
+
+impl<'l> Named<'l> {
+    fn read(text: &'l str) -> Option<Self> {
+        let text = text.trim();
+        own_trap(text)
+            .or_else(|| bare_trap(text))
+            .or_else(|| trace(text))
+            .or_else(|| python(text))
+            .or_else(|| bash(text))
+            .or_else(|| dash(text))
+    }
+
+    fn in_script(script: &'l str, line: &str) -> Option<Self> {
+        Some(Self {
+            script: Some(script).filter(|script| is_script(script)),
+            line: number(line)?,
+            is_trap: false,
+        })
+        .filter(|named| named.script.is_some())
+    }
+}
+
+/// `bootstrap.sh: line 12 ended with status 1`
+fn own_trap(text: &str) -> Option<Named<'_>> {
+    let (script, rest) = text.split_once(": line ")?;
+    let (line, _) = rest.split_once(" ended with status")?;
+    Some(Named {
+        is_trap: true,
+        ..Named::in_script(script, line)?
+    })
+}
+
+/// `Exited with error on line 12`, as the scripts of EKS' AMIs say it: of which script, nobody knows.
+fn bare_trap(text: &str) -> Option<Named<'_>> {
+    let (_, line) = text.split_once("Exited with error on line ")?;
+    Some(Named {
+        script: None,
+        line: number(line)?,
+        is_trap: true,
+    })
+}
+
+/// `+ /etc/eks/bootstrap.sh:12: command`, of a script that sets `PS4` to its source and line.
+fn trace(text: &str) -> Option<Named<'_>> {
+    let traced = text.strip_prefix('+')?.trim_start_matches('+').trim_start();
+    let (script, rest) = traced.split_once(':')?;
+    Named::in_script(script, rest)
+}
+
+/// `File "/usr/bin/tool", line 12, in main`
+fn python(text: &str) -> Option<Named<'_>> {
+    let (script, rest) = text.strip_prefix("File \"")?.split_once("\", line ")?;
+    Named::in_script(script, rest)
+}
+
+/// `/etc/eks/bootstrap.sh: line 12: jq: command not found`
+fn bash(text: &str) -> Option<Named<'_>> {
+    let (script, rest) = text.split_once(": line ")?;
+    Named::in_script(script, rest)
+}
+
+/// `/etc/eks/bootstrap.sh: 12: jq: not found`
+fn dash(text: &str) -> Option<Named<'_>> {
+    let (script, rest) = text.split_once(": ")?;
+    let (line, _) = rest.split_once(": ")?;
+    let is_number = line.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && script.starts_with('/')).then(|| Named::in_script(script, line))?
+}
+
+/// The digits that a text begins with.
+fn number(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok().filter(|line| *line > 0)
+}
+
+/// A path or a file name; `bash` and `sh` stand for a script that came from elsewhere than a file.
+fn is_script(text: &str) -> bool {
+    let is_shell = matches!(text, "bash" | "sh" | "-bash" | "main" | "environment");
+    !text.is_empty() && !is_shell && !text.contains(char::is_whitespace)
+}
+
+/// `+ command` of `set -x`, which tells no line: the only line of the user data that reads like it.
+fn traced<'s>(text: &str, scripts: &'s [(String, String)]) -> Option<Named<'s>> {
+    let command = text.trim().strip_prefix('+')?.trim_start_matches('+').trim();
+    let mut alike = scripts.iter().flat_map(|(name, script)| {
+        let lines = (1..).zip(script.lines());
+        let alike = lines.filter(|(_, line)| !command.is_empty() && line.trim() == command);
+        alike.map(move |(number, _)| (name, number))
+    });
+    let (name, line) = alike.next()?;
+    alike.next().is_none().then_some(Named {
+        script: Some(name),
+        line,
+        is_trap: false,
+    })
+}
+
+/// The line of the user data in which a flag of the kubelet stands.
+fn flag(scene: &Facts<'_>, flag: &str) -> Option<ScriptLocation> {
+    scripts(scene).into_iter().find_map(|(name, script)| {
+        let (line, _) = (1..).zip(script.lines()).find(|(_, line)| line.contains(flag))?;
+        Some(ScriptLocation {
+            script: Some(name),
+            line: Some(line),
+        })
+    })
+}
+
+/// The part without `#!`, in its first line.
+fn guilty_part(scene: &Facts<'_>) -> Option<ScriptLocation> {
+    let fault = parsed(scene)?.faults.into_iter().find_map(|fault| fault.part)?;
+    Some(ScriptLocation {
+        script: Some(fault),
+        line: Some(1),
+    })
+}
+
+/// The part that ended with an error, where none of its lines is known.
+fn failed_part(scene: &Facts<'_>) -> Option<ScriptLocation> {
+    let result = scene.observation.collected.as_ref()?.user_data.as_ref()?;
+    let (part, _) = result.exit_codes.iter().find(|(_, code)| **code != 0)?;
+    Some(ScriptLocation {
+        script: Some(part.clone()),
+        line: None,
+    })
+}
+
+/// The scripts of the user data by their names.
+fn scripts(scene: &Facts<'_>) -> Vec<(String, String)> {
+    let scripts = parsed(scene).map_or(Vec::new(), |parsed| parsed.scripts());
+    let texts = scripts
+        .into_iter()
+        .map(|script| (script.name, String::from_utf8_lossy(&script.content).into_owned()));
+    texts.collect()
+}
+
+fn parsed(scene: &Facts<'_>) -> Option<Parsed> {
+    Some(parse(&scene.user_data()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{cloud, plan_with, told};
+    use crate::observation::phases::tests::join;
+
+    /// The place that is told when the user data ended with an error after these lines.
+    fn place(user_data: &str, lines: &[&str]) -> Option<(Option<String>, Option<u64>)> {
+        let mut whats: Vec<_> = join().into_iter().take(2).collect();
+        whats.extend(lines.iter().map(|line| cloud(line)));
+        whats.push(cloud("2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"));
+        let script = told(&plan_with(user_data), whats).script?;
+        Some((script.script, script.line))
+    }
+
+    #[test]
+    fn a_line_that_names_a_place_is_understood() {
+        for (line, script, number) in [
+            (
+                "/etc/eks/bootstrap.sh: line 12: jq: command not found",
+                Some("/etc/eks/bootstrap.sh"),
+                12,
+            ),
+            (
+                "/var/lib/cloud/instance/scripts/part-001: line 3: nope: command not found",
+                Some("/var/lib/cloud/instance/scripts/part-001"),
+                3,
+            ),
+            ("/opt/setup: 7: nope: not found", Some("/opt/setup"), 7),
+            (
+                "bootstrap.sh: line 99 ended with status 1",
+                Some("bootstrap.sh"),
+                99,
+            ),
+            ("Exited with error on line 350", None, 350),
+            (
+                "  File \"/usr/bin/tool\", line 4, in <module>",
+                Some("/usr/bin/tool"),
+                4,
+            ),
+            (
+                "++ /etc/eks/bootstrap.sh:41: aws eks",
+                Some("/etc/eks/bootstrap.sh"),
+                41,
+            ),
+        ] {
+            let expected = Some((script.map(str::to_owned), Some(number)));
+            assert_eq!(place("#!/bin/bash\n", &[line]), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_names_none_is_not_misread() {
+        for line in [
+            "bash: line 1: nope: command not found",
+            "in the third line: 4 errors",
+            "sh: 1: nope: not found",
+            "curl: (7) Failed to connect",
+            "Error on line: 0: x",
+        ] {
+            assert_eq!(place("#!/bin/bash\n", &[line]), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn of_traps_in_a_row_the_first_is_where_it_was() {
+        let lines = [
+            "/a.sh: line 1: warning: something is odd",
+            "bootstrap.sh: line 12 ended with status 3",
+            "bootstrap.sh: line 40 ended with status 3",
+            "Exited with error on line 2",
+        ];
+        let innermost = Some((Some("bootstrap.sh".to_owned()), Some(12)));
+        assert_eq!(place("#!/bin/bash\n", &lines), innermost);
+        // What was survived long before the end is no place of the end.
+        let lines = ["/a.sh: line 1: x", "1", "2", "3", "4", "5", "6", "7"];
+        assert_eq!(place("#!/bin/bash\n", &lines), None);
+    }
+
+    #[test]
+    fn a_script_that_says_only_its_name_is_named() {
+        let lines = ["something", "bootstrap.sh: the name of the cluster is missing"];
+        let named = Some((Some("bootstrap.sh".to_owned()), None));
+        assert_eq!(place("#!/bin/bash\n", &lines), named);
+        assert_eq!(
+            place("#!/bin/bash\n", &["bootstrap.sh: asking", "curl: (7) no"]),
+            None
+        );
+    }
+
+    #[test]
+    fn a_traced_command_is_found_in_the_user_data_where_it_stands_once() {
+        let user_data = "#!/bin/bash -xe\ntrue\nfalse\nfalse || true\n";
+        let found = Some((Some("part-001".to_owned()), Some(3)));
+        assert_eq!(place(user_data, &["+ true", "+ false"]), found);
+        assert_eq!(place("#!/bin/bash -xe\nfalse\nfalse\n", &["+ false"]), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! Reads users' files: YAML with the position of every value, and problems that point at it.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `files.rs` | access to files through a trait, so that tests need none |
+//! | `yaml` | a YAML tree that knows line and column of each value |
+//! | `schema.rs` | the JSON schema of a type, and of the scenario file |
+//! | `document.rs` | reads a file into a type |
+//! | `problem.rs`, `problems.rs` | one problem with its position; the collector |
+
+pub(crate) mod document;
+pub mod files;
+pub mod problem;
+pub(crate) mod problems;
+pub mod schema;
+pub mod yaml;

@@ -1,0 +1,155 @@
+//! Collects the problems of one file while it is read, each at the place of its key.
+
+use crate::input::problem::{Position, Problem, ScenarioError};
+use crate::input::yaml::{Step, Tree};
+
+/// The problems of one file so far.
+pub(crate) struct Problems<'a> {
+    file: &'a str,
+    tree: &'a Tree,
+    /// What stands before the keys that are told.
+    base: Vec<Step<'static>>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Problems<'a> {
+    pub(crate) fn of(file: &'a str, tree: &'a Tree) -> Self {
+        Self {
+            file,
+            tree,
+            base: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// The same report for what stands below a key: its keys are told with that one before them.
+    pub(crate) fn below(&mut self, base: &[Step<'static>], look: impl FnOnce(&mut Self)) {
+        let before = self.base.len();
+        self.base.extend_from_slice(base);
+        look(self);
+        self.base.truncate(before);
+    }
+
+    /// A problem with a key that is written like `instance.id` or `faults[0].effect`.
+    pub(crate) fn add(
+        &mut self,
+        key: &str,
+        what: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.add_at(&steps(key), what, why, hint);
+    }
+
+    /// A problem with a key whose parts may hold dots.
+    pub(crate) fn add_at(
+        &mut self,
+        path: &[Step<'_>],
+        what: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let path = [&self.base, path].concat();
+        self.push(
+            self.tree.place_of(&path),
+            text(&path),
+            what.into(),
+            why.into(),
+            hint.into(),
+        );
+    }
+
+    /// A problem at a place that is known better than by its key.
+    pub(crate) fn push(&mut self, place: Position, key: String, what: String, why: String, hint: String) {
+        let hint = Some(hint).filter(|hint| !hint.is_empty());
+        self.problems.push(Problem {
+            file: self.file.to_owned(),
+            place,
+            key,
+            what,
+            why,
+            hint,
+        });
+    }
+
+    /// Problems of another file that this one names.
+    pub(crate) fn extend(&mut self, error: ScenarioError) {
+        self.problems.extend(error.problems);
+    }
+
+    /// A value that must parse; a refusal is a problem with its key.
+    pub(crate) fn parse<T>(&mut self, key: &str, value: &str, hint: &str) -> Option<T>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        value
+            .parse()
+            .map_err(|error: T::Err| self.add(key, error.to_string(), "", hint))
+            .ok()
+    }
+
+    /// Where a key stands, or the nearest of its parents.
+    pub(crate) fn place_of(&self, path: &[Step<'_>]) -> Position {
+        self.tree.place_of(path)
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}
+
+/// Takes a key path apart.
+pub(crate) fn steps(key: &str) -> Vec<Step<'_>> {
+    key.split('.')
+        .flat_map(|part| {
+            let (name, indexes) = part.split_once('[').unwrap_or((part, ""));
+            let indexes = indexes
+                .split(['[', ']'])
+                .filter_map(|index| index.parse().ok())
+                .map(Step::Index);
+            std::iter::once(Step::Key(name)).chain(indexes)
+        })
+        .collect()
+}
+
+fn text(path: &[Step<'_>]) -> String {
+    path.iter().fold(String::new(), |text, step| match step {
+        Step::Key(key) if text.is_empty() => (*key).to_owned(),
+        Step::Key(key) => format!("{text}.{key}"),
+        Step::Index(index) => format!("{text}[{index}]"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_paths_are_taken_apart() {
+        assert_eq!(
+            steps("a.b[1].c"),
+            [Step::Key("a"), Step::Key("b"), Step::Index(1), Step::Key("c")]
+        );
+        assert_eq!(text(&steps("a.b[1].c")), "a.b[1].c");
+    }
+
+    #[test]
+    fn what_stands_below_a_key_is_told_with_it_and_only_that() {
+        let tree = crate::input::yaml::parse("then:\n  - expect:\n      phase: ready\n").unwrap();
+        let mut problems = Problems::of("a.yaml", &tree);
+        problems.below(&[Step::Key("then"), Step::Index(0)], |problems| {
+            problems.add("expect.phase", "x", "", "");
+        });
+        problems.add("then", "y", "", "");
+        let told: Vec<_> = problems
+            .into_problems()
+            .into_iter()
+            .map(|one| (one.key, one.place.line))
+            .collect();
+        assert_eq!(
+            told,
+            [("then[0].expect.phase".to_owned(), 3), ("then".to_owned(), 2)]
+        );
+    }
+}

@@ -1,0 +1,308 @@
+//! The check of a YAML tree against a JSON schema, for messages that a general validator cannot give:
+//! every fault at its own place, with the key or value that was most likely meant.
+//!
+//! Only what `schemars` writes for our own types is understood: `$ref`, `type`, `properties`, `additionalProperties`,
+//! `required`, `items`, `const`, `minimum`, `maximum`, `anyOf` and `oneOf`.
+
+use serde_json::Value as Json;
+
+use super::tree::{Entry, Tree, Value};
+use crate::input::problem::{Position, Problem, nearest};
+
+/// Everything in `tree` that `schema` does not allow, in the order of the file.
+#[must_use]
+pub fn check(file: &str, schema: &Json, tree: &Tree) -> Vec<Problem> {
+    let mut checker = Checker {
+        file,
+        root: schema,
+        problems: Vec::new(),
+    };
+    checker.value(schema, tree, "");
+    checker.problems.sort_by_key(|problem| problem.place);
+    checker.problems
+}
+
+struct Checker<'a> {
+    file: &'a str,
+    root: &'a Json,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    fn value(&mut self, schema: &'a Json, tree: &Tree, key: &str) {
+        let schema = self.resolve(schema);
+        if let Some(choices) = choices(schema) {
+            return self.choice(choices, tree, key);
+        }
+        if let Some(wanted) = schema.get("const") {
+            return self.constants(&[wanted], &[], tree, key);
+        }
+        let Some(wanted) = schema.get("type").and_then(Json::as_str) else {
+            return;
+        };
+        if !is_of_type(wanted, tree) {
+            return self.wrong_type(&[schema], tree, key);
+        }
+        match &tree.value {
+            Value::Map(entries) => self.mapping(schema, entries, tree.place, key),
+            Value::List(items) => self.list(schema, items, key),
+            Value::Number(number) => self.number(schema, number, tree.place, key),
+            _ => {}
+        }
+    }
+
+    fn resolve(&self, schema: &'a Json) -> &'a Json {
+        let Some(reference) = schema.get("$ref").and_then(Json::as_str) else {
+            return schema;
+        };
+        let pointer = reference.trim_start_matches('#');
+        self.root
+            .pointer(pointer)
+            .map_or(schema, |found| self.resolve(found))
+    }
+
+    fn mapping(&mut self, schema: &'a Json, entries: &[Entry], place: Position, key: &str) {
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let known: Vec<&str> = properties
+            .map(|map| map.keys().map(String::as_str).collect())
+            .unwrap_or_default();
+        let others = schema.get("additionalProperties");
+        for entry in entries {
+            let path = join(key, &entry.key);
+            match (properties.and_then(|map| map.get(&entry.key)), others) {
+                (Some(property), _) => self.value(property, &entry.tree, &path),
+                (None, Some(Json::Bool(false))) => self.unknown_key(entry, &known, &path, key),
+                (None, Some(other @ Json::Object(_))) => self.value(other, &entry.tree, &path),
+                (None, _) => {}
+            }
+        }
+        for required in schema
+            .get("required")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let Some(required) = required.as_str() else {
+                continue;
+            };
+            if !entries.iter().any(|entry| entry.key == required) {
+                let hint = Some(format!("add `{required}:`"));
+                self.add(
+                    place,
+                    key,
+                    format!("the key `{required}` is missing"),
+                    String::new(),
+                    hint,
+                );
+            }
+        }
+    }
+
+    fn unknown_key(&mut self, entry: &Entry, known: &[&str], path: &str, parent: &str) {
+        let owner = if parent.is_empty() {
+            "the file".to_owned()
+        } else {
+            format!("`{parent}`")
+        };
+        let why = format!("{owner} has no key `{}`", entry.key);
+        let hint = meant(&entry.key, known, "keys");
+        self.add(entry.place, path, "unknown key".to_owned(), why, Some(hint));
+    }
+
+    fn list(&mut self, schema: &'a Json, items: &[Tree], key: &str) {
+        let Some(wanted) = schema.get("items") else { return };
+        for (index, item) in items.iter().enumerate() {
+            self.value(wanted, item, &format!("{key}[{index}]"));
+        }
+    }
+
+    fn number(&mut self, schema: &Json, number: &serde_json::Number, place: Position, key: &str) {
+        let value = number.as_f64().unwrap_or_default();
+        let highest = schema.get("maximum").and_then(Json::as_f64).or_else(|| {
+            (schema.get("format").and_then(Json::as_str) == Some("uint32")).then_some(f64::from(u32::MAX))
+        });
+        let lowest = schema.get("minimum").and_then(Json::as_f64);
+        if lowest.is_some_and(|lowest| value < lowest) {
+            let why = format!("it must be {} or more", lowest.unwrap_or_default());
+            self.add(place, key, format!("{number} is too small"), why, None);
+        } else if highest.is_some_and(|highest| value > highest) {
+            let why = format!("it must be {} or less", highest.unwrap_or_default());
+            self.add(place, key, format!("{number} is too large"), why, None);
+        }
+    }
+
+    /// One of several shapes: the one that fits the value's type is checked on, so that its faults are told and not only
+    /// that no shape fits.
+    fn choice(&mut self, choices: &'a [Json], tree: &Tree, key: &str) {
+        let choices: Vec<&'a Json> = choices.iter().map(|choice| self.resolve(choice)).collect();
+        let constants: Vec<&Json> = choices.iter().filter_map(|choice| choice.get("const")).collect();
+        let shapes: Vec<&'a Json> = choices
+            .iter()
+            .copied()
+            .filter(|choice| choice.get("const").is_none() && fits(choice, tree))
+            .collect();
+        if matches!(tree.value, Value::Null) && constants.contains(&&Json::Null) {
+            return;
+        }
+        match shapes.as_slice() {
+            [only] => self.value(only, tree, key),
+            [] if matches!(tree.value, Value::Text(_)) && constants.iter().any(|c| c.is_string()) => {
+                self.constants(&constants, &variant_keys(&choices), tree, key);
+            }
+            [] => self.wrong_type(&choices, tree, key),
+            several => self.variant(several, tree, key),
+        }
+    }
+
+    /// Several mappings, each with one key that names it.
+    fn variant(&mut self, shapes: &[&'a Json], tree: &Tree, key: &str) {
+        let chosen = shapes.iter().find(|shape| {
+            shape
+                .get("required")
+                .and_then(Json::as_array)
+                .is_some_and(|required| {
+                    required
+                        .iter()
+                        .filter_map(Json::as_str)
+                        .all(|key| tree.get(key).is_some())
+                })
+        });
+        if let Some(chosen) = chosen {
+            return self.value(chosen, tree, key);
+        }
+        let known = variant_keys(shapes);
+        match tree.entries().first() {
+            Some(entry) => self.unknown_key(entry, &known, &join(key, &entry.key), key),
+            None => self.add(
+                tree.place,
+                key,
+                "it is empty".to_owned(),
+                list_of("keys", &known),
+                None,
+            ),
+        }
+    }
+
+    fn constants(&mut self, constants: &[&Json], variants: &[&str], tree: &Tree, key: &str) {
+        let words: Vec<&str> = constants
+            .iter()
+            .filter_map(|constant| constant.as_str())
+            .collect();
+        match &tree.value {
+            Value::Text(text) if words.contains(&text.as_str()) => {}
+            Value::Text(text) => {
+                let hint = match variants.iter().find(|variant| *variant == text) {
+                    Some(variant) => format!("`{variant}` takes a value: `{{ {variant}: ... }}`"),
+                    None => meant(text, &words, "values"),
+                };
+                self.add(
+                    tree.place,
+                    key,
+                    format!("unknown value `{text}`"),
+                    String::new(),
+                    Some(hint),
+                );
+            }
+            _ => {
+                let why = format!("it must be {}, not {}", list_of("one of", &words), tree.kind());
+                self.add(tree.place, key, "wrong type".to_owned(), why, None);
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, wanted: &[&Json], tree: &Tree, key: &str) {
+        let mut kinds: Vec<&str> = Vec::new();
+        for schema in wanted {
+            let kind = kind_of(schema);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let why = format!("it must be {}, not {}", kinds.join(" or "), tree.kind());
+        let hint = match (&tree.value, kinds.contains(&"text")) {
+            (Value::Number(_) | Value::Bool(_), true) => Some("write it in quotes".to_owned()),
+            (Value::Null, _) => Some("give it a value, or remove the key".to_owned()),
+            _ => None,
+        };
+        self.add(tree.place, key, "wrong type".to_owned(), why, hint);
+    }
+
+    fn add(&mut self, place: Position, key: &str, what: String, why: String, hint: Option<String>) {
+        let file = self.file.to_owned();
+        self.problems.push(Problem {
+            file,
+            place,
+            key: key.to_owned(),
+            what,
+            why,
+            hint,
+        });
+    }
+}
+
+fn choices(schema: &Json) -> Option<&[Json]> {
+    ["oneOf", "anyOf"]
+        .iter()
+        .find_map(|word| schema.get(word)?.as_array())
+        .map(Vec::as_slice)
+}
+
+fn fits(schema: &Json, tree: &Tree) -> bool {
+    schema
+        .get("type")
+        .and_then(Json::as_str)
+        .is_some_and(|wanted| is_of_type(wanted, tree))
+}
+
+fn is_of_type(wanted: &str, tree: &Tree) -> bool {
+    match &tree.value {
+        Value::Null => wanted == "null",
+        Value::Bool(_) => wanted == "boolean",
+        Value::Number(number) => wanted == "number" || (wanted == "integer" && !number.is_f64()),
+        Value::Text(_) => wanted == "string",
+        Value::List(_) => wanted == "array",
+        Value::Map(_) => wanted == "object",
+    }
+}
+
+fn kind_of(schema: &Json) -> &'static str {
+    match schema.get("type").and_then(Json::as_str) {
+        Some("string") => "text",
+        Some("integer") => "a whole number",
+        Some("number") => "a number",
+        Some("boolean") => "true or false",
+        Some("array") => "a list",
+        Some("object") => "a mapping",
+        _ if schema.get("const") == Some(&Json::Null) => "null",
+        _ => "something else",
+    }
+}
+
+fn variant_keys<'a>(shapes: &[&'a Json]) -> Vec<&'a str> {
+    shapes
+        .iter()
+        .filter_map(|shape| shape.get("properties")?.as_object())
+        .flat_map(|properties| properties.keys().map(String::as_str))
+        .collect()
+}
+
+/// The word that was meant, else all words there are.
+fn meant(word: &str, known: &[&str], kind: &str) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(right) => format!("did you mean `{right}`?"),
+        None => list_of(kind, known),
+    }
+}
+
+fn list_of(kind: &str, words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    format!("{kind}: {}", quoted.join(", "))
+}
+
+fn join(parent: &str, key: &str) -> String {
+    if parent.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{parent}.{key}")
+    }
+}

@@ -1,0 +1,311 @@
+//! A YAML document as a tree of which every key and value knows its place.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::{Location, Spanned};
+
+use crate::input::problem::Position;
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    /// Where it stands.
+    pub place: Position,
+    /// What it is.
+    pub value: Value,
+}
+
+/// The kinds of values.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing after the colon, `~` or `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number.
+    Number(serde_json::Number),
+    /// Text.
+    Text(String),
+    /// A list.
+    List(Vec<Tree>),
+    /// A mapping, in the order of the file.
+    Map(Vec<Entry>),
+}
+
+/// A key and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Where the key stands.
+    pub place: Position,
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub tree: Tree,
+}
+
+/// A text that is not YAML.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct YamlError {
+    /// Where.
+    pub place: Position,
+    /// What the parser says.
+    pub message: String,
+}
+
+/// Reads one YAML document.
+///
+/// # Errors
+/// Where the text is not YAML, is more than one document, or names a key twice.
+pub fn parse(text: &str) -> Result<Tree, YamlError> {
+    let spanned: Spanned<Raw> = serde_yaml::from_str(text).map_err(|error| YamlError {
+        place: error.location().map(place).unwrap_or_default(),
+        message: message(&error),
+    })?;
+    Ok(tree(spanned))
+}
+
+impl Tree {
+    /// The value of a key of this mapping.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Tree> {
+        self.entry(key).map(|entry| &entry.tree)
+    }
+
+    /// A key of this mapping with its value.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The keys of this mapping; none where it is something else.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The place of a key path such as `faults[0].effect`, or of the nearest of its parents that stands in the file.
+    #[must_use]
+    pub fn place_of(&self, path: &[Step<'_>]) -> Position {
+        let mut here = self;
+        let mut place = self.place;
+        for step in path {
+            let next = match step {
+                Step::Key(key) => here.entry(key).map(|entry| (entry.tree.place, &entry.tree)),
+                Step::Index(index) => match &here.value {
+                    Value::List(items) => items.get(*index).map(|item| (item.place, item)),
+                    _ => None,
+                },
+            };
+            let Some((found, tree)) = next else { return place };
+            place = found;
+            here = tree;
+        }
+        place
+    }
+
+    /// The same value without places.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(value) => value.clone().into(),
+            Value::Text(value) => value.clone().into(),
+            Value::List(items) => items.iter().map(Tree::to_json).collect(),
+            Value::Map(entries) => entries
+                .iter()
+                .map(|entry| (entry.key.clone(), entry.tree.to_json()))
+                .collect(),
+        }
+    }
+
+    /// What kind of value it is, in words.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+}
+
+/// One step of a key path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A key of a mapping.
+    Key(&'a str),
+    /// A place in a list.
+    Index(usize),
+}
+
+fn tree(spanned: Spanned<Raw>) -> Tree {
+    let value = match spanned.value {
+        Raw::Null => Value::Null,
+        Raw::Bool(value) => Value::Bool(value),
+        Raw::Number(value) => Value::Number(value),
+        Raw::Text(value) => Value::Text(value),
+        Raw::List(items) => Value::List(items.into_iter().map(tree).collect()),
+        Raw::Map(entries) => Value::Map(entries.into_iter().map(entry).collect()),
+    };
+    Tree {
+        place: place(spanned.referenced),
+        value,
+    }
+}
+
+fn entry((key, value): (Spanned<String>, Spanned<Raw>)) -> Entry {
+    Entry {
+        place: place(key.referenced),
+        key: key.value,
+        tree: tree(value),
+    }
+}
+
+fn place(location: Location) -> Position {
+    Position {
+        line: location.line(),
+        column: location.column(),
+    }
+}
+
+/// The parser's words, without the place that they repeat.
+fn message(error: &serde_yaml::Error) -> String {
+    if matches!(
+        error.without_snippet(),
+        serde_yaml::Error::MultipleDocuments { .. }
+    ) {
+        return "a second document begins here".to_owned();
+    }
+    let text = error.without_snippet().to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.rsplit_once(" at line ")
+        .map_or(line, |(message, _)| message)
+        .to_owned()
+}
+
+/// A value as the parser hands it over.
+enum Raw {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        Raw::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Raw, E> {
+        serde_json::Number::from_f64(value)
+            .map(Raw::Number)
+            .ok_or_else(|| E::custom("not a finite number"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_knows_its_place() {
+        let tree =
+            parse("a: 1\nb:\n  - x\n  - { c: true, \"1\": ~ }\nd: |\n  text\ne: 0644\nf: .5\n").unwrap();
+        let place = |path: &[Step<'_>]| {
+            let place = tree.place_of(path);
+            (place.line, place.column)
+        };
+        assert_eq!(place(&[Step::Key("a")]), (1, 4));
+        assert_eq!(place(&[Step::Key("b"), Step::Index(0)]), (3, 5));
+        assert_eq!(place(&[Step::Key("b"), Step::Index(1), Step::Key("c")]), (4, 10));
+        assert_eq!(
+            place(&[Step::Key("b"), Step::Index(1), Step::Key("absent")]),
+            (4, 5)
+        );
+        assert_eq!(tree.entry("b").unwrap().place, Position { line: 2, column: 1 });
+        assert_eq!(
+            tree.to_json(),
+            serde_json::json!({"a": 1, "b": ["x", {"c": true, "1": null}], "d": "text\n", "e": 644.0, "f": 0.5})
+        );
+    }
+
+    #[test]
+    fn what_is_not_yaml_is_refused_with_its_place() {
+        for (text, line) in [
+            ("a: [1\nb: 2\n", 2),
+            ("a: 1\na: 2\n", 2),
+            ("a: 1\n---\nb: 2\n", 3),
+            ("a: b: c\n", 1),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.place.line, line, "{text:?}: {error}");
+            assert!(!error.message.contains('\n'));
+        }
+    }
+}

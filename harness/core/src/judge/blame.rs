@@ -1,0 +1,245 @@
+//! Which line of the user's own files a verdict belongs to: the script's where it is known, else the scenario's.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::diagnosis::ScriptLocation;
+use crate::judge::verdict::Verdict;
+use crate::plan::Plan;
+use crate::plan::sources::SourceLine;
+use crate::user_data::{self, Script};
+
+/// The line that a verdict belongs to.
+#[must_use]
+pub fn locate(plan: &Plan, verdict: &Verdict) -> SourceLine {
+    let script = verdict
+        .diagnosis
+        .as_ref()
+        .and_then(|diagnosis| diagnosis.script.as_ref());
+    script
+        .and_then(|place| of_script(plan, place))
+        .unwrap_or_else(|| in_scenario(plan, verdict))
+}
+
+/// The first check that is broken and stands in the file, or the file.
+fn in_scenario(plan: &Plan, verdict: &Verdict) -> SourceLine {
+    let mut broken = verdict.checks.iter().filter(|check| !check.held);
+    SourceLine {
+        file: plan.file.clone(),
+        line: broken.find_map(|check| plan.sources.of_check(&check.key)),
+    }
+}
+
+fn of_script(plan: &Plan, place: &ScriptLocation) -> Option<SourceLine> {
+    let Some(script) = &place.script else {
+        return of_nameless(plan, place.line);
+    };
+    of_user_data(plan, script, place.line)
+        .or_else(|| of_overlay(plan, script, place.line))
+        .or_else(|| caller_of(plan, script))
+}
+
+/// A trap told a line and no script: it is that of the overlay which the user data calls, else the only script there is.
+fn of_nameless(plan: &Plan, line: Option<u64>) -> Option<SourceLine> {
+    let scripts = scripts(plan);
+    let is_called = |path: &str| scripts.iter().any(|script| line_with(script, path).is_some());
+    let called = plan.image.overlay.iter().rev().find(|file| is_called(&file.to));
+    if let Some(file) = called {
+        return of_overlay(plan, &file.to, line);
+    }
+    match (plan.sources.scripts.as_slice(), plan.image.overlay.as_slice()) {
+        ([only], []) => of_user_data(plan, &only.name, line),
+        _ => None,
+    }
+}
+
+/// cloud-init runs a part as `/var/lib/cloud/instance/scripts/part-001`, and where there is none it runs as
+/// `.../scripts/001.part-001`.
+fn of_user_data(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
+    let name = file_name(script);
+    let numbered = |known: &str| {
+        let number = name
+            .strip_suffix(known)
+            .and_then(|number| number.strip_suffix('.'));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_of_user_data = !script.starts_with('/') || script.contains("/scripts/");
+    let known = plan.sources.scripts.iter().find(|known| {
+        let is_named = known.name == name || numbered(&known.name);
+        is_of_user_data && is_named
+    })?;
+    Some(SourceLine {
+        file: known.file.clone(),
+        line: Some(known.line + line.unwrap_or(1) - 1),
+    })
+}
+
+/// The checkout's file that lies where the node names it; by its file name where the node names no path.
+fn of_overlay(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
+    let is_it = |to: &str| to == script || (!script.contains('/') && file_name(to) == script);
+    let file = plan.image.overlay.iter().rev().find(|file| is_it(&file.to))?;
+    Some(SourceLine {
+        file: file.from.clone(),
+        line,
+    })
+}
+
+/// A script of the image itself is not the user's to mend: the line that calls it is.
+fn caller_of(plan: &Plan, script: &str) -> Option<SourceLine> {
+    scripts(plan).iter().find_map(|caller| {
+        let line = line_with(caller, script)?;
+        of_user_data(plan, &caller.name, Some(line))
+    })
+}
+
+fn line_with(script: &Script, text: &str) -> Option<u64> {
+    let content = String::from_utf8_lossy(&script.content).into_owned();
+    let mut lines = (1..).zip(content.lines());
+    lines
+        .find(|(_, line)| line.contains(text) && !line.trim_start().starts_with('#'))
+        .map(|(number, _)| number)
+}
+
+fn scripts(plan: &Plan) -> Vec<Script> {
+    let user_data = plan.user_data.as_ref();
+    let bytes = user_data.and_then(|user_data| STANDARD.decode(&user_data.base64).ok());
+    bytes.map_or(Vec::new(), |bytes| user_data::parse(&bytes).scripts())
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::diagnosis::{Cause, Diagnosis};
+    use crate::judge::verdict::{Check, Outcome};
+    use crate::plan::sources::ScriptSource;
+    use crate::plan::{OverlayFile, UserDataEngine, UserDataPlan, tests};
+
+    /// User data at line 3 of `demo.yaml` that calls the bootstrap script in its second line.
+    fn plan(overlay: &[(&str, &str)]) -> Plan {
+        let overlay = overlay.iter().map(|(from, to)| OverlayFile {
+            from: (*from).to_owned(),
+            to: (*to).to_owned(),
+            mode: 0o755,
+        });
+        let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
+        let mut plan = tests::plan();
+        plan.image.overlay = overlay.collect();
+        plan.user_data = Some(UserDataPlan {
+            engine: UserDataEngine::CloudInit,
+            base64: STANDARD.encode(text),
+            gzip: false,
+        });
+        plan.sources.scripts = vec![ScriptSource {
+            name: "part-001".to_owned(),
+            file: "demo.yaml".to_owned(),
+            line: 3,
+        }];
+        plan.sources.expect = [
+            ("", 10),
+            ("node", 11),
+            ("node.labels", 12),
+            ("node.labels.a.b/c", 13),
+        ]
+        .map(|(key, line)| (key.to_owned(), line))
+        .into();
+        plan
+    }
+
+    fn verdict(script: Option<ScriptLocation>, broken: &[&str]) -> Verdict {
+        let diagnosis = Diagnosis {
+            phase: None,
+            cause: Cause::ScriptFailed,
+            because: String::new(),
+            seen: String::new(),
+            remedy: String::new(),
+            script,
+        };
+        let checks = broken.iter().map(|key| Check {
+            key: (*key).to_owned(),
+            held: false,
+            expected: String::new(),
+            seen: String::new(),
+        });
+        Verdict {
+            outcome: Outcome::Failed,
+            phases: BTreeMap::new(),
+            diagnosis: Some(diagnosis),
+            checks: checks.collect(),
+            deviations: Vec::new(),
+            parts: Vec::new(),
+            versions: None,
+        }
+    }
+
+    fn found(plan: &Plan, script: Option<&str>, line: u64) -> String {
+        let place = ScriptLocation {
+            script: script.map(str::to_owned),
+            line: Some(line),
+        };
+        shown(&locate(plan, &verdict(Some(place), &["node.labels.x"])))
+    }
+
+    fn shown(source: &SourceLine) -> String {
+        format!("{}:{}", source.file, source.line.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_script_of_an_overlay_is_the_checkouts_file() {
+        let plan = plan(&[
+            ("/src/boot.sh", "/etc/eks/bootstrap.sh"),
+            ("/src/lib", "/usr/lib/x"),
+        ]);
+        for (script, source) in [
+            (Some("/etc/eks/bootstrap.sh"), "/src/boot.sh:7"),
+            (Some("bootstrap.sh"), "/src/boot.sh:7"),
+            (Some("/usr/lib/x"), "/src/lib:7"),
+            // Amazon's trap tells no script: it is that which the user data calls.
+            (None, "/src/boot.sh:7"),
+        ] {
+            assert_eq!(found(&plan, script, 7), source, "{script:?}");
+        }
+    }
+
+    #[test]
+    fn a_script_of_the_user_data_is_where_the_scenario_has_it() {
+        let plan = plan(&[]);
+        for script in [
+            "/var/lib/cloud/instance/scripts/part-001",
+            "/opt/nodejoin/user-data/scripts/001.part-001",
+            "part-001",
+        ] {
+            assert_eq!(found(&plan, Some(script), 2), "demo.yaml:4", "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_of_the_image_is_told_where_it_is_called() {
+        assert_eq!(
+            found(&plan(&[]), Some("/etc/eks/bootstrap.sh"), 99),
+            "demo.yaml:4"
+        );
+    }
+
+    #[test]
+    fn a_verdict_without_a_script_is_told_at_the_broken_expectation() {
+        let plan = plan(&[]);
+        for (broken, line) in [
+            (&["node.labels.a.b/c"][..], 13),
+            (&["node.labels.a.b/cc"], 12),
+            (&["node.taints"], 11),
+            (&["aws"], 10),
+            (&[], 0),
+        ] {
+            let source = locate(&plan, &verdict(None, broken));
+            assert_eq!(shown(&source), format!("demo.yaml:{line}"), "{broken:?}");
+        }
+        // Nobody knows where this script comes from.
+        assert_eq!(found(&plan, Some("/usr/bin/other"), 1), "demo.yaml:12");
+    }
+}

@@ -1,0 +1,307 @@
+//! Checks of what is collected from the node at the end: files, units, kubelet, user data, pod.
+
+use serde_json::Value;
+
+use super::{check, list};
+use crate::judge::verdict::Check;
+use crate::observation::phases::is_of_kubelet;
+use crate::observation::{Collected, CollectedFile, Observation, ObservedEvent};
+use crate::plan::Plan;
+use crate::plan::expect::{AccessExpect, Expect, FileExpect, KubeletExpect, PodExpect, UserDataExpect};
+use crate::plan::golden::difference;
+use crate::scenario::overlay::octal;
+
+/// Everything a scenario wants of the machine.
+pub(super) fn machine(expect: &Expect, observation: &Observation) -> Vec<Check> {
+    let nothing = Collected::default();
+    let collected = observation.collected.as_ref().unwrap_or(&nothing);
+    let mut checks = Vec::new();
+    for (path, wanted) in &expect.files {
+        checks.extend(file(path, wanted, collected.files.get(path)));
+    }
+    for (unit, wanted) in &expect.units {
+        let seen = collected.units.get(unit).map_or("unknown", String::as_str);
+        checks.push(check(format!("units.{unit}"), seen == wanted, wanted, seen));
+    }
+    checks.extend(
+        expect
+            .kubelet
+            .iter()
+            .flat_map(|wanted| kubelet(wanted, collected, observation)),
+    );
+    checks.extend(
+        expect
+            .user_data
+            .iter()
+            .flat_map(|wanted| user_data(wanted, collected)),
+    );
+    checks.extend(expect.pod.iter().flat_map(|wanted| pod(wanted, collected)));
+    checks.extend(access(&expect.access, collected));
+    checks
+}
+
+/// The node against its snapshot.
+pub(super) fn golden(plan: &Plan, observation: &Observation) -> Option<Check> {
+    let golden = plan.golden.as_ref()?;
+    let seen = observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.golden.as_deref());
+    let expected = format!("as in {}", golden.path);
+    let (held, told) = match (golden.text.as_deref(), seen) {
+        (_, None) => (false, "it was not collected".to_owned()),
+        (None, Some(_)) => (
+            false,
+            "the snapshot is not there: `nodejoin run --bless` writes it".to_owned(),
+        ),
+        (Some(wanted), Some(seen)) if wanted == seen => (true, "the same".to_owned()),
+        (Some(wanted), Some(seen)) => (false, difference(wanted, seen)),
+    };
+    Some(check("golden", held, expected, told))
+}
+
+/// What the node may do.
+fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
+    let word = |allowed: bool| if allowed { "allowed" } else { "not allowed" };
+    let answers = collected.access.as_deref();
+    let answers = (0..).map(|index| answers.and_then(|answers| answers.get(index)));
+    wanted
+        .iter()
+        .zip(answers)
+        .map(|(wanted, seen)| {
+            let key = format!("access.{}", wanted.question());
+            match seen {
+                Some(seen) => {
+                    let reason = Some(&seen.reason).filter(|reason| !reason.is_empty());
+                    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    check(
+                        key,
+                        seen.allowed == wanted.allowed,
+                        word(wanted.allowed),
+                        format!("{}{reason}", word(seen.allowed)),
+                    )
+                }
+                None => check(
+                    key,
+                    false,
+                    word(wanted.allowed),
+                    "not asked: the node never had an identity",
+                ),
+            }
+        })
+        .collect()
+}
+
+fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Check> {
+    let key = |field: &str| format!("files.{path}.{field}");
+    let Some(seen) = seen else {
+        return vec![check(
+            key("exists"),
+            false,
+            "to be looked at",
+            "it was not collected",
+        )];
+    };
+    let exists = wanted.exists.unwrap_or(true);
+    let word = |exists: bool| if exists { "there" } else { "not there" };
+    let mut checks = vec![check(
+        key("exists"),
+        seen.exists == exists,
+        word(exists),
+        word(seen.exists),
+    )];
+    if !seen.exists {
+        return checks;
+    }
+    for text in &wanted.contains {
+        checks.push(check(
+            key("contains"),
+            seen.text.contains(text),
+            text,
+            excerpt(&seen.text),
+        ));
+    }
+    for text in &wanted.lacks {
+        checks.push(check(
+            key("lacks"),
+            !seen.text.contains(text),
+            format!("no {text}"),
+            line_with(&seen.text, text),
+        ));
+    }
+    if let Some(mode) = &wanted.mode {
+        checks.push(check(
+            key("mode"),
+            octal(mode) == Some(seen.mode),
+            mode,
+            format!("{:04o}", seen.mode),
+        ));
+    }
+    checks
+}
+
+/// The start of a text, for a report.
+fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 200;
+    if text.chars().count() <= LENGTH {
+        text.to_owned()
+    } else {
+        text.chars().take(LENGTH).chain("...".chars()).collect()
+    }
+}
+
+fn line_with(text: &str, part: &str) -> String {
+    text.lines()
+        .find(|line| line.contains(part))
+        .map_or_else(|| excerpt(text), str::to_owned)
+}
+
+fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observation) -> Vec<Check> {
+    let argv = collected.kubelet_argv.as_deref();
+    let text = argv.map_or("no kubelet runs".to_owned(), |argv| argv.join(" "));
+    let mut checks = Vec::new();
+    for argument in &wanted.argv {
+        let held = argv.is_some_and(|argv| has_argument(argv, argument));
+        checks.push(check(
+            format!("kubelet.argv.{argument}"),
+            held,
+            argument,
+            text.clone(),
+        ));
+    }
+    for start in &wanted.argv_absent {
+        let seen = argv.map(|argv| argv.iter().find(|argument| argument.starts_with(start)));
+        let told = seen.flatten().cloned().unwrap_or_else(|| text.clone());
+        checks.push(check(
+            format!("kubelet.argv_absent.{start}"),
+            seen == Some(None),
+            format!("no {start}"),
+            told,
+        ));
+    }
+    for (path, wanted) in &wanted.config {
+        let seen = collected
+            .configz
+            .as_ref()
+            .and_then(|config| config_value(config, path));
+        let told = seen.map_or("nothing".to_owned(), Value::to_string);
+        checks.push(check(
+            format!("kubelet.config.{path}"),
+            seen == Some(wanted),
+            wanted.to_string(),
+            told,
+        ));
+    }
+    if let Some(wanted) = wanted.starts {
+        let starts = starts(observation);
+        checks.push(check(
+            "kubelet.starts",
+            starts == wanted as usize,
+            wanted.to_string(),
+            starts.to_string(),
+        ));
+    }
+    checks
+}
+
+/// To the kubelet `--flag value` and `--flag=value` are the same.
+fn has_argument(argv: &[String], wanted: &str) -> bool {
+    let joined = wanted.replacen(' ', "=", 1);
+    argv.iter()
+        .any(|argument| *argument == wanted || *argument == joined)
+        || argv
+            .windows(2)
+            .any(|pair| format!("{}={}", pair[0], pair[1]) == joined)
+}
+
+fn config_value<'a>(config: &'a Value, path: &str) -> Option<&'a Value> {
+    dotted(config.get("kubeletconfig").unwrap_or(config), path)
+}
+
+/// A key with dots in it, such as `memory.available`, is tried whole before it is taken apart.
+fn dotted<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    if let Some(found) = value.get(path) {
+        return Some(found);
+    }
+    path.match_indices('.')
+        .find_map(|(at, _)| dotted(value.get(&path[..at])?, &path[at + 1..]))
+}
+
+/// How often systemd started the kubelet.
+fn starts(observation: &Observation) -> usize {
+    let started = |what: &ObservedEvent| matches!(what, ObservedEvent::Journal(line) if line.by_systemd && is_of_kubelet(line) && line.message.starts_with("Started "));
+    observation
+        .timeline
+        .iter()
+        .filter(|seen| started(&seen.what))
+        .count()
+}
+
+fn user_data(wanted: &UserDataExpect, collected: &Collected) -> Vec<Check> {
+    let Some(seen) = &collected.user_data else {
+        return vec![check(
+            "user_data",
+            false,
+            "to be looked at",
+            "it was not collected",
+        )];
+    };
+    let mut checks = Vec::new();
+    if let Some(succeeded) = wanted.succeeded {
+        let failed = seen.exit_codes.iter().filter(|(_, code)| **code != 0);
+        let failures: Vec<String> = failed
+            .map(|(part, code)| format!("{part} ended with {code}"))
+            .collect();
+        let held = (seen.ran && failures.is_empty() && seen.errors.is_empty()) == succeeded;
+        let told = match (seen.ran, failures.is_empty()) {
+            (false, _) => "it never ran".to_owned(),
+            (true, true) if seen.errors.is_empty() => "all parts ended with 0".to_owned(),
+            _ => list(failures.iter().chain(&seen.errors)),
+        };
+        checks.push(check("user_data.succeeded", held, succeeded.to_string(), told));
+    }
+    for (part, code) in &wanted.exit_codes {
+        let found = seen.exit_codes.get(part);
+        let told = found.map_or_else(
+            || format!("no {part} among {}", list(seen.exit_codes.keys())),
+            i32::to_string,
+        );
+        checks.push(check(
+            format!("user_data.exit_codes.{part}"),
+            found == Some(code),
+            code.to_string(),
+            told,
+        ));
+    }
+    for text in &wanted.output_contains {
+        let held = seen.output.contains(text);
+        checks.push(check(
+            "user_data.output_contains",
+            held,
+            text,
+            last_lines(&seen.output),
+        ));
+    }
+    checks
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().rev().take(5).collect();
+    if lines.is_empty() {
+        "no output".to_owned()
+    } else {
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn pod(wanted: &PodExpect, collected: &Collected) -> Option<Check> {
+    let answers = wanted.answers?;
+    let seen = collected.pod.as_ref();
+    let told = seen.map_or("it was not run".to_owned(), |pod| pod.detail.clone());
+    Some(check(
+        "pod.answers",
+        seen.is_some_and(|pod| pod.answered) == answers,
+        answers.to_string(),
+        told,
+    ))
+}

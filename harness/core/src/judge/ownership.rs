@@ -1,0 +1,345 @@
+//! Who set the labels and taints of a Node, from the audit log, and what else stands there.
+
+use serde_json::Value;
+
+use super::join::{audits, counted, is_within};
+use super::node::taint_texts;
+use super::{check, list};
+use crate::judge::verdict::Check;
+use crate::observation::{Audit, Observation, ObservedEvent};
+use crate::plan::expect::{AuditExpect, NodeExpect};
+
+/// Who set what: told at the end, when the kubelet's arguments are known.
+pub(super) fn origins(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+    let labels = wanted.labels_set_by.iter().map(|(key, by)| {
+        let seen = label_set_by(key, observation);
+        told(format!("node.labels_set_by.{key}"), by, seen)
+    });
+    let taints = wanted.taints_set_by.iter().map(|(taint, by)| {
+        let seen = taint_set_by(taint, observation);
+        told(format!("node.taints_set_by.{taint}"), by, seen)
+    });
+    labels.chain(taints).collect()
+}
+
+fn told(key: String, wanted: &str, seen: Option<String>) -> Check {
+    let held = seen.as_deref() == Some(wanted);
+    check(
+        key,
+        held,
+        wanted,
+        seen.unwrap_or_else(|| "nobody in the audit log".to_owned()),
+    )
+}
+
+/// The writes of the Node that were let pass, with the Node as each left it, in the order in which they were made.
+///
+/// The API server tells of requests that are answered at the same time in any order, and one that changes nothing may be told of
+/// before the one whose Node it gives back. The versions of the Node have the order.
+fn writes(observation: &Observation) -> Vec<(&Audit, &Value)> {
+    let timeline = observation.timeline.iter();
+    let mut writes: Vec<_> = timeline
+        .filter_map(|seen| match &seen.what {
+            ObservedEvent::Audit(audit) if is_write(audit) => Some((seen.at, audit, audit.object.as_ref()?)),
+            _ => None,
+        })
+        .collect();
+    writes.sort_by_key(|(at, _, node)| (resource_version(node), *at));
+    writes.into_iter().map(|(_, audit, node)| (audit, node)).collect()
+}
+
+fn is_write(audit: &Audit) -> bool {
+    let writes = matches!(audit.verb.as_str(), "create" | "update" | "patch");
+    let is_node = audit.resource == "nodes" || audit.resource.starts_with("nodes/");
+    writes && is_node && (200..300).contains(&audit.code)
+}
+
+fn resource_version(node: &Value) -> Option<u64> {
+    node.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
+}
+
+/// Who made of a Node that lacked something one that has it, the last time that this happened.
+fn last_setter(observation: &Observation, has: impl Fn(&Value) -> bool) -> Option<&Audit> {
+    let mut had = false;
+    let mut setter = None;
+    for (audit, node) in writes(observation) {
+        let has = has(node);
+        if has && !had {
+            setter = Some(audit);
+        }
+        had = has;
+    }
+    setter.filter(|_| had)
+}
+
+fn label_set_by(key: &str, observation: &Observation) -> Option<String> {
+    let value = |node: &Value| Some(node.pointer("/metadata/labels")?.get(key)?.as_str()?.to_owned());
+    let now = value(observation.node.as_ref()?)?;
+    let setter = last_setter(observation, |node| value(node).as_deref() == Some(now.as_str()))?;
+    let is_told = |argument: &str| {
+        let labels = argument.strip_prefix("--node-labels=").unwrap_or_default();
+        labels
+            .split(',')
+            .any(|label| label.split('=').next() == Some(key))
+    };
+    Some(name(setter, observation, "node-labels", is_told))
+}
+
+fn taint_set_by(taint: &str, observation: &Observation) -> Option<String> {
+    let wanted = taint.replacen("=:", ":", 1);
+    let setter = last_setter(observation, |node| taint_texts(node).contains(&wanted))?;
+    let is_told = |argument: &str| {
+        let taints = argument
+            .strip_prefix("--register-with-taints=")
+            .unwrap_or_default();
+        taints
+            .split(',')
+            .any(|told| told.replacen("=:", ":", 1) == wanted)
+    };
+    Some(name(setter, observation, "register-with-taints", is_told))
+}
+
+/// The user of a write; of a kubelet's, whether it was told by a flag.
+fn name(setter: &Audit, observation: &Observation, flag: &str, is_told: impl Fn(&str) -> bool) -> String {
+    if !setter.username.starts_with("system:node:") {
+        return setter.username.clone();
+    }
+    let collected = observation.collected.as_ref();
+    let argv = collected.and_then(|collected| collected.kubelet_argv.as_deref());
+    let words = argv.unwrap_or_default();
+    let joined = words.windows(2).map(|pair| format!("{}={}", pair[0], pair[1]));
+    let mut all = words.iter().cloned().chain(joined);
+    if all.any(|argument| is_told(&argument)) {
+        flag.to_owned()
+    } else {
+        "kubelet".to_owned()
+    }
+}
+
+/// Requests that must stand in the audit log.
+pub(super) fn requests(wanted: &[AuditExpect], observation: &Observation) -> Vec<Check> {
+    let checks = (0..).zip(wanted).map(|(index, wanted): (usize, _)| {
+        let found = audits(observation).filter(|audit| is_like(audit, wanted)).count();
+        if let Some(times) = &wanted.times {
+            let (held, times) = is_within(times, found, "request");
+            let expected = format!("{}, {times}", expected_text(wanted));
+            return check(
+                format!("audit[{index}]"),
+                held,
+                expected,
+                counted(found, "request"),
+            );
+        }
+        let held = found > 0;
+        let close = audits(observation)
+            .filter(|audit| is_close(audit, wanted))
+            .map(audit_text);
+        let mut close: Vec<String> = close.collect();
+        close.dedup();
+        check(
+            format!("audit[{index}]"),
+            held,
+            expected_text(wanted),
+            list(close),
+        )
+    });
+    checks.collect()
+}
+
+fn is_close(audit: &Audit, wanted: &AuditExpect) -> bool {
+    let is = |wanted: &Option<String>, seen: &str| wanted.as_deref().is_none_or(|wanted| wanted == seen);
+    is(&wanted.verb, &audit.verb) && is(&wanted.resource, &audit.resource)
+}
+
+fn is_like(audit: &Audit, wanted: &AuditExpect) -> bool {
+    let is_by = match wanted.username.as_deref() {
+        None => true,
+        Some("node") => audit.username.starts_with("system:node:"),
+        Some(name) => audit.username == name,
+    };
+    let message = audit.message.as_deref().unwrap_or_default();
+    is_close(audit, wanted)
+        && is_by
+        && wanted.code.is_none_or(|code| code == audit.code)
+        && wanted
+            .message
+            .as_deref()
+            .is_none_or(|text| message.contains(text))
+}
+
+fn audit_text(audit: &Audit) -> String {
+    let message = audit.message.as_deref().unwrap_or_default();
+    let text = format!(
+        "{} {} by {}: {} {message}",
+        audit.verb, audit.resource, audit.username, audit.code
+    );
+    text.trim_end().to_owned()
+}
+
+fn expected_text(wanted: &AuditExpect) -> String {
+    let any = |text: &Option<String>| text.clone().unwrap_or_else(|| "any".to_owned());
+    let code = wanted.code.map_or("any code".to_owned(), |code| code.to_string());
+    let message = wanted
+        .message
+        .as_deref()
+        .map(|text| format!(" `{text}`"))
+        .unwrap_or_default();
+    format!(
+        "{} {} by {}: {code}{message}",
+        any(&wanted.verb),
+        any(&wanted.resource),
+        any(&wanted.username)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::observation::Collected;
+    use crate::observation::phases::tests::observed;
+    use crate::plan::expect::CountExpect;
+
+    fn write(user: &str, verb: &str, labels: Value, taints: Value) -> ObservedEvent {
+        ObservedEvent::Audit(Audit {
+            verb: verb.into(),
+            resource: "nodes".into(),
+            namespace: None,
+            name: Some("a".into()),
+            username: user.into(),
+            groups: vec![],
+            code: 200,
+            message: None,
+            object: Some(json!({ "metadata": { "labels": labels }, "spec": { "taints": taints } })),
+        })
+    }
+
+    fn seen() -> Observation {
+        let kubelet = "system:node:a";
+        let mut seen = observed([
+            write(
+                kubelet,
+                "create",
+                json!({ "os": "linux", "team": "x" }),
+                json!([{ "key": "gpu", "effect": "NoSchedule" }]),
+            ),
+            write(
+                "eks:cloud-controller-manager",
+                "patch",
+                json!({ "os": "linux", "team": "x", "zone": "a" }),
+                json!([]),
+            ),
+            write(
+                "ann",
+                "patch",
+                json!({ "os": "linux", "team": "y", "zone": "a" }),
+                json!([{ "key": "gpu", "effect": "NoSchedule" }]),
+            ),
+            write(
+                kubelet,
+                "patch",
+                json!({ "os": "linux", "team": "y", "zone": "a" }),
+                json!([{ "key": "gpu", "effect": "NoSchedule" }]),
+            ),
+        ]);
+        seen.node = Some(
+            json!({ "metadata": { "labels": { "os": "linux", "team": "y", "zone": "a", "lost": "1" } } }),
+        );
+        seen.collected = Some(Collected {
+            kubelet_argv: Some(
+                ["kubelet", "--node-labels", "team=x,os=linux2"]
+                    .map(String::from)
+                    .to_vec(),
+            ),
+            ..Collected::default()
+        });
+        seen
+    }
+
+    #[test]
+    fn who_set_a_label_last_counts_and_a_kubelet_may_have_been_told() {
+        let seen = seen();
+        let by = |key: &str| label_set_by(key, &seen);
+        assert_eq!(by("team").as_deref(), Some("ann"));
+        assert_eq!(by("zone").as_deref(), Some("eks:cloud-controller-manager"));
+        assert_eq!(by("os").as_deref(), Some("node-labels"));
+        assert_eq!(by("lost"), None);
+        let mut silent = seen.clone();
+        silent.collected = None;
+        assert_eq!(label_set_by("os", &silent).as_deref(), Some("kubelet"));
+    }
+
+    #[test]
+    fn writes_that_are_told_of_out_of_order_count_in_that_of_their_versions() {
+        let node = |team: Option<&str>| match team {
+            Some(team) => json!({ "team": team }),
+            None => json!({}),
+        };
+        let write = |user: &str, version: &str, team| {
+            let mut what = write(user, "patch", node(team), json!([]));
+            if let ObservedEvent::Audit(audit) = &mut what {
+                audit.object.as_mut().unwrap()["metadata"]["resourceVersion"] = json!(version);
+            }
+            what
+        };
+        let mut seen = observed([
+            write("ann", "10", Some("x")),
+            write("kubelet", "9", None),
+            // Changes nothing, and comes before the one that did.
+            write("bob", "12", Some("y")),
+            write("carol", "12", Some("y")),
+            write("bob", "11", Some("x")),
+        ]);
+        let last = &mut seen.timeline;
+        let (early, late) = (last[2].at, last[3].at);
+        (last[2].at, last[3].at) = (late, early);
+        seen.node = Some(json!({ "metadata": { "labels": { "team": "y" } } }));
+        assert_eq!(label_set_by("team", &seen).as_deref(), Some("carol"));
+        seen.node = Some(json!({ "metadata": { "labels": { "team": "x" } } }));
+        seen.timeline.drain(2..4);
+        assert_eq!(label_set_by("team", &seen).as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn a_taint_that_went_and_came_back_is_whose_it_is_now() {
+        assert_eq!(taint_set_by("gpu:NoSchedule", &seen()).as_deref(), Some("ann"));
+        assert_eq!(taint_set_by("gpu=:NoSchedule", &seen()).as_deref(), Some("ann"));
+        assert_eq!(taint_set_by("other:NoSchedule", &seen()), None);
+    }
+
+    #[test]
+    fn a_refusal_is_found_by_its_words() {
+        let refused = |text: &str| AuditExpect {
+            verb: Some("patch".into()),
+            username: Some("node".into()),
+            message: Some(text.into()),
+            ..AuditExpect::default()
+        };
+        let mut whats: Vec<ObservedEvent> = seen().timeline.into_iter().map(|seen| seen.what).collect();
+        let ObservedEvent::Audit(last) = &mut whats[3] else {
+            unreachable!("the last is a request")
+        };
+        last.code = 403;
+        last.message = Some("is not allowed to modify labels".into());
+        let seen = observed(whats);
+        let created = |times| AuditExpect {
+            verb: Some("create".into()),
+            times: Some(CountExpect::Count(times)),
+            ..AuditExpect::default()
+        };
+        let counted = requests(&[created(1), created(2)], &seen);
+        assert_eq!((counted[0].held, counted[1].held), (true, false));
+        assert_eq!(
+            (counted[1].expected.as_str(), counted[1].seen.as_str()),
+            ("create any by any: any code, 2 requests", "1 request")
+        );
+        let checks = requests(&[refused("modify labels"), refused("something else")], &seen);
+        assert_eq!((checks[0].held, checks[1].held), (true, false));
+        assert!(
+            checks[1].seen.contains("403 is not allowed"),
+            "{}",
+            checks[1].seen
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! Maps what a plan holds back to lines of the user's files.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::input::problem::Position;
+
+/// A line of a file of the user's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// The file, as the user gave it, or absolute.
+    pub file: String,
+    /// The line, from 1; `None` stands for the file as a whole.
+    pub line: Option<u64>,
+}
+
+/// Where what a plan holds stands in the user's files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sources {
+    /// Lines of the scenario file by the key path below `expect`, such as `node.labels.team`; `expect` itself is the empty path.
+    pub expect: BTreeMap<String, u64>,
+    /// The scripts of the user data.
+    pub scripts: Vec<ScriptSource>,
+    /// Where images of the account's registry come from, by their key paths.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, Position>,
+}
+
+impl Sources {
+    /// Whether nothing is known, as of a plan that was not read from a file.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.expect.is_empty() && self.scripts.is_empty() && self.images.is_empty()
+    }
+
+    /// The line of the deepest key of `expect` that a check's key leads to.
+    pub(crate) fn of_check(&self, key: &str) -> Option<u64> {
+        let leads = |path: &str| {
+            key.strip_prefix(path)
+                .is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[', '=']))
+        };
+        let deepest = self.expect.iter().filter(|(path, _)| leads(path));
+        deepest.max_by_key(|(path, _)| path.len()).map(|(_, line)| *line)
+    }
+}
+
+/// Where a script of the user data stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptSource {
+    /// The name of its part, as cloud-init gives it.
+    pub name: String,
+    /// The file it stands in: the scenario's own, or one that the scenario names.
+    pub file: String,
+    /// The line of that file which is the script's first.
+    pub line: u64,
+}

@@ -1,0 +1,94 @@
+//! What the exit code of `nodejoin` says. Scripts may rely on these.
+
+use crate::run::event::Summary;
+
+/// The exit code of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// Every scenario passed or was skipped with a reason.
+    Passed = 0,
+    /// A scenario failed: the node is to blame, running it again does not help.
+    Failed = 1,
+    /// The command line or a scenario file is wrong; nothing was started.
+    Usage = 2,
+    /// This host cannot run the harness; `nodejoin doctor` says what to set.
+    Host = 3,
+    /// The harness could not tell, or could not remove what it made; running it again may help.
+    Environment = 4,
+    /// The user ended the run.
+    Cancelled = 130,
+}
+
+impl ExitCode {
+    /// The exit code of a run that came to its end. A failed scenario weighs more than one that could not be told.
+    #[must_use]
+    pub fn of(summary: &Summary) -> Self {
+        match summary {
+            Summary { cancelled: 1.., .. } => Self::Cancelled,
+            Summary { failed: 1.., .. } => Self::Failed,
+            Summary { errored: 1.., .. } => Self::Environment,
+            summary if !summary.left_behind.is_empty() => Self::Environment,
+            _ => Self::Passed,
+        }
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_scenario_weighs_more_than_one_that_could_not_be_told() {
+        let cases = [
+            (
+                Summary {
+                    passed: 3,
+                    skipped: 1,
+                    ..Summary::default()
+                },
+                0,
+            ),
+            (
+                Summary {
+                    failed: 1,
+                    errored: 1,
+                    ..Summary::default()
+                },
+                1,
+            ),
+            (
+                Summary {
+                    errored: 1,
+                    ..Summary::default()
+                },
+                4,
+            ),
+            (
+                Summary {
+                    cancelled: 1,
+                    failed: 1,
+                    ..Summary::default()
+                },
+                130,
+            ),
+            (
+                Summary {
+                    passed: 1,
+                    left_behind: vec!["container x".to_owned()],
+                    ..Summary::default()
+                },
+                4,
+            ),
+        ];
+        for (summary, code) in cases {
+            assert_eq!(ExitCode::of(&summary).code(), code, "{summary:?}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What holds for a whole run: its settings, its share of the scenarios, its events and its exit code.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `settings.rs` | the settings file `nodejoin.yaml` |
+//! | `require.rs` | control planes that must be available |
+//! | `shard.rs` | which scenarios belong to one machine's share |
+//! | `concurrency.rs` | how many nodes run at once, and whether the host can carry them |
+//! | `time_factor.rs` | the factor that multiplies all timeouts |
+//! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
+//! | `event.rs`, `exit_code.rs` | what a run reports while it works and at its end |
+//! | `redact.rs` | removes credentials from every report |
+
+pub mod concurrency;
+pub mod coverage;
+pub mod event;
+pub mod exit_code;
+pub mod redact;
+pub mod require;
+pub mod settings;
+pub mod shard;
+pub mod time_factor;

@@ -1,0 +1,325 @@
+//! Overlay manifests: which files of somebody's checkout lie where over the node image.
+//!
+//! ```yaml
+//! root: ${AMAZON_EKS_AMI}        # or a path relative to the manifest; the manifest's own folder where absent
+//! files:
+//!   - { from: files/bootstrap.sh, to: /etc/eks/bootstrap.sh, mode: "0755" }
+//!   - { from: files/bin/, to: /usr/bin/ }                    # a folder, with all that is in it
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::input::document;
+use crate::input::files::Files;
+use crate::input::problem::ScenarioError;
+use crate::input::problems::Problems;
+use crate::input::schema::schema_of;
+use crate::plan::OverlayFile;
+
+/// An overlay manifest.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Folder that `from` is relative to, itself relative to the manifest; `${NAME}` is an environment variable.
+    #[serde(default)]
+    pub root: Option<String>,
+    /// The files, in order; later ones win.
+    pub files: Vec<ManifestEntry>,
+}
+
+/// A file or a folder of an overlay.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestEntry {
+    /// The file or folder, relative to `root`.
+    pub from: String,
+    /// Where it lands in the node: an absolute path; one that ends in `/` keeps the file's name.
+    pub to: String,
+    /// Permission bits in octal, such as `"0755"`; those of the file where absent.
+    #[serde(default)]
+    pub mode: Option<String>,
+}
+
+/// The JSON schema of an overlay manifest.
+#[must_use]
+pub fn manifest_schema() -> serde_json::Value {
+    schema_of::<Manifest>()
+}
+
+/// Reads a manifest and finds its files.
+///
+/// # Errors
+/// Everything that is wrong with it: bad YAML, unknown keys, an environment variable that is not set, files that are not there.
+pub fn load(path: &Path, files: &dyn Files) -> Result<Vec<OverlayFile>, ScenarioError> {
+    let read = document::read::<Manifest>(path, "an overlay manifest", files)?;
+    let mut problems = Problems::of(&read.name, &read.tree);
+    let overlay = resolve(&read.value, path, files, &mut problems);
+    let problems = problems.into_problems();
+    if problems.is_empty() {
+        Ok(overlay)
+    } else {
+        Err(ScenarioError { problems })
+    }
+}
+
+fn resolve(
+    manifest: &Manifest,
+    path: &Path,
+    files: &dyn Files,
+    problems: &mut Problems<'_>,
+) -> Vec<OverlayFile> {
+    // A manifest that is named without a folder stands in this one, and its parent is empty.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let root = match manifest.root.as_deref().map(|root| expand(root, files)) {
+        None => folder.to_owned(),
+        Some(Ok(root)) => folder.join(root),
+        Some(Err(unset)) => {
+            problems.add("root", unset.what(), unset.why(), unset.hint());
+            return Vec::new();
+        }
+    };
+    if !files.is_folder(&root) {
+        problems.add("root", format!("there is no folder `{}`", root.display()), "", "");
+        return Vec::new();
+    }
+    let mut overlay = Vec::new();
+    for (index, entry) in manifest.files.iter().enumerate() {
+        overlay.extend(place_entry(
+            entry,
+            &format!("files[{index}]"),
+            &root,
+            files,
+            problems,
+        ));
+    }
+    overlay
+}
+
+fn place_entry(
+    entry: &ManifestEntry,
+    key: &str,
+    root: &Path,
+    files: &dyn Files,
+    problems: &mut Problems<'_>,
+) -> Vec<OverlayFile> {
+    let mode = match entry.mode.as_deref().map(octal) {
+        None => None,
+        Some(Some(mode)) => Some(mode),
+        Some(None) => {
+            problems.add(
+                &format!("{key}.mode"),
+                "it is not permission bits",
+                "",
+                "write it in octal, such as \"0755\"",
+            );
+            return Vec::new();
+        }
+    };
+    if !entry.to.starts_with('/') {
+        let why = format!("`{}` does not begin with `/`", entry.to);
+        problems.add(
+            &format!("{key}.to"),
+            "it must be an absolute path of the node",
+            why,
+            "",
+        );
+        return Vec::new();
+    }
+    match found(&root.join(&entry.from), &entry.to, files) {
+        Ok(found) => found
+            .into_iter()
+            .map(|(from, to)| overlay_file(&from, to, mode, files))
+            .collect(),
+        Err(error) => {
+            let what = format!("`{}` cannot be read", root.join(&entry.from).display());
+            problems.add(
+                &format!("{key}.from"),
+                what,
+                error.to_string(),
+                format!("paths are relative to `{}`", root.display()),
+            );
+            Vec::new()
+        }
+    }
+}
+
+/// The files of an entry with where they land: one, or all of a folder.
+fn found(from: &Path, to: &str, files: &dyn Files) -> std::io::Result<Vec<(PathBuf, String)>> {
+    if !files.is_folder(from) {
+        files.read(from)?;
+        let name = from.file_name().unwrap_or_default().to_string_lossy();
+        let to = if to.ends_with('/') {
+            format!("{to}{name}")
+        } else {
+            to.to_owned()
+        };
+        return Ok(vec![(from.to_owned(), to)]);
+    }
+    let mut all = Vec::new();
+    for path in files.list(from)? {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        all.extend(found(
+            &path,
+            &format!("{}/{name}", to.trim_end_matches('/')),
+            files,
+        )?);
+    }
+    Ok(all)
+}
+
+fn overlay_file(from: &Path, to: String, mode: Option<u32>, files: &dyn Files) -> OverlayFile {
+    let mode = mode.or_else(|| files.mode(from).ok()).unwrap_or(0o644);
+    OverlayFile {
+        from: files.absolute(from).display().to_string(),
+        to,
+        mode,
+    }
+}
+
+/// Permission bits in octal; four digits at most.
+pub(crate) fn octal(text: &str) -> Option<u32> {
+    u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o7777 && !text.starts_with('+'))
+}
+
+/// A variable that a root names and that is not there.
+struct Unset(String);
+
+impl Unset {
+    fn what(&self) -> String {
+        if self.0.is_empty() {
+            "a `${` has no `}`".to_owned()
+        } else {
+            format!("the environment variable `{}` is not set", self.0)
+        }
+    }
+
+    fn why(&self) -> &'static str {
+        if self.0.is_empty() {
+            ""
+        } else {
+            "the overlay takes its files from the folder that it names"
+        }
+    }
+
+    fn hint(&self) -> String {
+        if self.0.is_empty() {
+            String::new()
+        } else {
+            format!("set it to your checkout: export {}=/path/to/it", self.0)
+        }
+    }
+}
+
+fn expand(text: &str, files: &dyn Files) -> Result<String, Unset> {
+    let Some((before, rest)) = text.split_once("${") else {
+        return Ok(text.to_owned());
+    };
+    let (name, after) = rest.split_once('}').ok_or(Unset(String::new()))?;
+    let value = files
+        .variable(name)
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| Unset(name.to_owned()))?;
+    Ok(format!("{before}{value}{}", expand(after, files)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::files::Memory;
+
+    fn checkout() -> Memory {
+        Memory::default()
+            .with("/src/files/bootstrap.sh", "#!/bin/bash\n")
+            .with_mode("/src/files/bootstrap.sh", 0o755)
+            .with("/src/files/bin/imds", "x")
+            .with("/src/files/bin/lib/helper", "x")
+            .with_variable("CHECKOUT", "/src")
+    }
+
+    fn load_text(text: &str) -> Result<Vec<(String, String, u32)>, String> {
+        let files = checkout().with("/overlays/a.yaml", text);
+        match load(Path::new("/overlays/a.yaml"), &files) {
+            Ok(found) => Ok(found.into_iter().map(|f| (f.from, f.to, f.mode)).collect()),
+            Err(error) => Err(error.with_hints()),
+        }
+    }
+
+    #[test]
+    fn files_and_folders_land_where_the_manifest_says() {
+        let found = load_text(
+            "root: ${CHECKOUT}/files\nfiles:\n  - { from: bootstrap.sh, to: /etc/eks/ }\n  - { from: bin, to: /usr/bin, mode: \"0700\" }\n",
+        )
+        .unwrap();
+        let file = |from: &str, to: &str, mode| (from.to_owned(), to.to_owned(), mode);
+        assert_eq!(
+            found,
+            [
+                file("/src/files/bootstrap.sh", "/etc/eks/bootstrap.sh", 0o755),
+                file("/src/files/bin/imds", "/usr/bin/imds", 0o700),
+                file("/src/files/bin/lib/helper", "/usr/bin/lib/helper", 0o700),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_root_is_relative_to_the_manifest() {
+        let found = load_text("root: ../src/files\nfiles: [{ from: bin/imds, to: /x }]\n").unwrap();
+        assert_eq!(found[0].0, "/src/files/bin/imds");
+    }
+
+    #[test]
+    fn each_fault_says_where_and_what_to_do() {
+        for (text, message) in [
+            (
+                "root: ${NOPE}\nfiles: []\n",
+                "a.yaml:1:7: `root`: the environment variable `NOPE` is not set",
+            ),
+            (
+                "root: ${NOPE}\nfiles: []\n",
+                "hint: set it to your checkout: export NOPE=/path/to/it",
+            ),
+            ("root: ${CHECKOUT\nfiles: []\n", "a `${` has no `}`"),
+            ("root: /none\nfiles: []\n", "`root`: there is no folder `/none`"),
+            (
+                "files: [{ form: a, to: /b }]\n",
+                "a.yaml:1:11: `files[0].form`: unknown key",
+            ),
+            (
+                "root: /src\nfiles: [{ from: nope, to: /b }]\n",
+                "a.yaml:2:17: `files[0].from`: `/src/nope` cannot be read",
+            ),
+            (
+                "root: /src\nfiles: [{ from: files, to: b }]\n",
+                "must be an absolute path",
+            ),
+            (
+                "root: /src\nfiles: [{ from: files, to: /b, mode: \"9\" }]\n",
+                "`files[0].mode`",
+            ),
+            ("files: [\n", "overlay manifest: it is not YAML"),
+            ("root: /src\n", "the key `files` is missing"),
+        ] {
+            let error = load_text(text).unwrap_err();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+        let error = load(Path::new("/nope.yaml"), &checkout()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("/nope.yaml: overlay manifest: it cannot be read"),
+            "{error}"
+        );
+    }
+}

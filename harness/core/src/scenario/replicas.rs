@@ -1,0 +1,146 @@
+//! Instances beside a scenario's first: those that boot with it, and the one that takes its place.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use super::derived_defaults::DerivedDefaults;
+use super::file::StepFile;
+use super::resolve::dns_name;
+use crate::plan::InstancePlan;
+use crate::plan::cidr::Cidr;
+use crate::plan::expect::Expect;
+use crate::plan::ids::{Region, ScenarioId};
+use crate::plan::step::{Action, StepPlan};
+
+/// All but the first of so many instances. They share its subnet and everything that names no single instance.
+pub(super) fn of(first: &InstancePlan, count: u32, id: &ScenarioId, region: &Region) -> Vec<InstancePlan> {
+    let mut taken = BTreeSet::from([first.private_ip]);
+    (1..count.min(MOST))
+        .filter_map(|number| sibling(first, &nth(id, number)?, region, &mut taken))
+        .collect()
+}
+
+/// The most nodes that a scenario may have.
+pub(super) const MOST: u32 = 100;
+
+fn nth(id: &ScenarioId, number: u32) -> Option<ScenarioId> {
+    format!("{id}.{number}").parse().ok()
+}
+
+fn sibling(
+    first: &InstancePlan,
+    id: &ScenarioId,
+    region: &Region,
+    taken: &mut BTreeSet<Ipv4Addr>,
+) -> Option<InstancePlan> {
+    let unique = DerivedDefaults::of(id);
+    let subnet: Cidr = first.subnet_cidr.parse().ok()?;
+    let private_ip = free(&subnet, unique.address(&subnet), taken)?;
+    let name = dns_name(private_ip, region);
+    Some(InstancePlan {
+        id: unique.aws_id("i").parse().ok()?,
+        private_ip,
+        private_dns_name: name.clone(),
+        host_name: name,
+        mac: unique.mac(),
+        network_interface_id: unique.aws_id("eni"),
+        ..first.clone()
+    })
+}
+
+/// The first address from this one on that nobody has; it is taken from then on.
+fn free(subnet: &Cidr, from: Ipv4Addr, taken: &mut BTreeSet<Ipv4Addr>) -> Option<Ipv4Addr> {
+    let all = (0..subnet.size()).map(|offset| u32::from(from).wrapping_add(offset));
+    let found = all.map(Ipv4Addr::from).find(|address| {
+        subnet.contains(*address) && !subnet.is_reserved(*address) && !taken.contains(address)
+    })?;
+    taken.insert(found);
+    Some(found)
+}
+
+/// The steps, each with the instance that there is from then on.
+pub(super) fn steps(steps: &[StepFile], first: &InstancePlan, id: &ScenarioId) -> Vec<StepPlan> {
+    let mut instance = first.clone();
+    let mut plans = Vec::new();
+    for (number, step) in (1..).zip(steps) {
+        if step.action == Action::ReplaceInstance {
+            instance = replacement(&instance, id, number).unwrap_or(instance);
+        }
+        let expect = match step.expect == Expect::default() {
+            true => step.action.expected(),
+            false => step.expect.clone(),
+        };
+        plans.push(StepPlan {
+            action: step.action,
+            instance: instance.clone(),
+            expect,
+        });
+    }
+    plans
+}
+
+/// Another instance with the same private address: EC2 gives it a new id and a new interface.
+fn replacement(before: &InstancePlan, id: &ScenarioId, number: u32) -> Option<InstancePlan> {
+    let id = format!("{id}.replaced-{number}").parse().ok()?;
+    let unique = DerivedDefaults::of(&id);
+    Some(InstancePlan {
+        id: unique.aws_id("i").parse().ok()?,
+        mac: unique.mac(),
+        network_interface_id: unique.aws_id("eni"),
+        ..before.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+
+    #[test]
+    fn no_two_instances_share_what_is_ones_own() {
+        let (first, id) = (plan().instance, "a/b".parse().unwrap());
+        let others = of(&first, 60, &id, &"eu-west-1".parse().unwrap());
+        let all: Vec<&InstancePlan> = std::iter::once(&first).chain(&others).collect();
+        let distinct =
+            |of: fn(&InstancePlan) -> String| all.iter().map(|one| of(one)).collect::<BTreeSet<_>>().len();
+        assert_eq!(all.len(), 60);
+        for of in [
+            (|one| one.id.to_string()) as fn(&InstancePlan) -> String,
+            |one| one.private_ip.to_string(),
+            |one| one.private_dns_name.clone(),
+            |one| one.mac.clone(),
+        ] {
+            assert_eq!(distinct(of), 60);
+        }
+        assert_eq!(distinct(|one| one.vpc_id.clone()), 1);
+        assert!(others.iter().all(|one| one.host_name == one.private_dns_name));
+    }
+
+    #[test]
+    fn a_full_subnet_has_no_more_addresses() {
+        let subnet: Cidr = "10.0.0.0/28".parse().unwrap();
+        let mut taken = BTreeSet::new();
+        let from = subnet.address(4);
+        let found = std::iter::from_fn(|| free(&subnet, from, &mut taken)).count();
+        assert_eq!(found, 11);
+    }
+
+    #[test]
+    fn what_takes_the_place_of_an_instance_has_its_name_and_another_id() {
+        let step = |action| StepFile {
+            action,
+            about: None,
+            expect: Expect::default(),
+        };
+        let (first, id) = (plan().instance, "a/b".parse().unwrap());
+        let steps = steps(
+            &[step(Action::ReplaceInstance), step(Action::Reboot)],
+            &first,
+            &id,
+        );
+        assert_ne!(steps[0].instance.id, first.id);
+        assert_eq!(steps[0].instance.private_dns_name, first.private_dns_name);
+        assert_eq!(steps[1].instance, steps[0].instance);
+        assert_eq!(steps[1].expect, Action::Reboot.expected());
+    }
+}
