@@ -1,9 +1,7 @@
 //! A world for the unit tests of this crate.
 
 use nodejoin_core::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
-use nodejoin_core::plan::{
-    Authority, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep,
-};
+use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep};
 use tokio::sync::mpsc;
 
 use crate::world::{AwsEvent, World};
@@ -30,7 +28,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
                 until_seconds: None,
             }],
             service_ipv4_cidr: Some("10.100.0.0/16".into()),
-            certificate_authority: Authority::Own,
+            certificate_authority: CaChoice::Own,
             aws_auth: Vec::new(),
             aws_auth_text: None,
             authentication_mode: AuthenticationMode::default(),
