@@ -1,0 +1,35 @@
+//! `nodejoin`: does a node that boots with this user data join the cluster as the right node, and if not, why not?
+//!
+//! The command is a library so that the reference pages of the book are generated from its arguments.
+
+mod args;
+mod aws_args;
+#[macro_use]
+mod edge;
+mod commands;
+mod reports;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+/// The arguments of the command line, with their help texts.
+#[must_use]
+pub fn command() -> clap::Command {
+    args::Args::command()
+}
+
+/// Parses the command line of this process and runs it.
+#[must_use]
+pub fn run() -> ExitCode {
+    let args = args::Args::parse();
+    edge::log_to_stderr();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return edge::host_error("could not start the runtime", &error),
+    };
+    let code = runtime.block_on(commands::dispatch(args));
+    // Reading tasks may still wait for containers that are gone; the run's own teardown is over by now.
+    runtime.shutdown_background();
+    ExitCode::from(code.code())
+}
