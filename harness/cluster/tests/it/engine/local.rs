@@ -1,7 +1,5 @@
 //! The `local` control plane for real, in Docker: a token becomes a node's user, and EKS' controllers do their work.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -1,7 +1,5 @@
 //! The control plane `kind` for real: kind knows the nodes under test for its own, and whoever removes the cluster leaves nothing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};

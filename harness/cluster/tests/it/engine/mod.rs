@@ -1,0 +1,4 @@
+//! Tests that start containers.
+
+mod kind;
+mod local;

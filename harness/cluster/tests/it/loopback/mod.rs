@@ -1,0 +1,4 @@
+//! Tests that need no container engine.
+
+mod errors;
+mod wiring;
