@@ -3,13 +3,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
+use nodejoin_net::serve_connections;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::ClusterError;
-use crate::webhook::raise;
 
 /// A relay that is bound and not yet running.
 pub(crate) struct Relay {
@@ -36,20 +35,10 @@ impl Relay {
 
     /// Relays until it is cancelled; connections that are open then are cut.
     pub(crate) async fn run(self, cancel: CancellationToken) {
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                () = cancel.cancelled() => break,
-                Some(ended) = connections.join_next() => raise(ended),
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        connections.spawn(relay(stream, self.to.clone()));
-                    }
-                    Err(error) => tracing::warn!(%error, "cannot accept a connection of a node"),
-                },
-            }
-        }
-        connections.shutdown().await;
+        serve_connections(self.listener, cancel, |(stream, _)| {
+            relay(stream, self.to.clone())
+        })
+        .await;
     }
 }
 

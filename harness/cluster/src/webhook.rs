@@ -21,13 +21,12 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use nodejoin_fake_aws::read_body;
+use nodejoin_net::{read_body, serve_connections};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -91,20 +90,10 @@ impl Bound {
 
     /// Serves until it is cancelled; a panic in a handler is raised here.
     pub(crate) async fn serve(self, handlers: Arc<Handlers>, cancel: CancellationToken) {
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                () = cancel.cancelled() => break,
-                Some(ended) = connections.join_next() => raise(ended),
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        connections.spawn(connection(stream, self.acceptor.clone(), Arc::clone(&handlers)));
-                    }
-                    Err(error) => tracing::warn!(%error, "cannot accept a connection of the API server"),
-                },
-            }
-        }
-        connections.shutdown().await;
+        serve_connections(self.listener, cancel, |(stream, _)| {
+            connection(stream, self.acceptor.clone(), Arc::clone(&handlers))
+        })
+        .await;
     }
 }
 

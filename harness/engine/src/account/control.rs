@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use nodejoin_core::plan::change::{Change, ChangeResult, Refused};
 use nodejoin_core::plan::ids::RunId;
+use nodejoin_net::serve_connections;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::error::AccountError;
@@ -104,35 +104,17 @@ impl Control {
     where
         F: Fn(&Change) -> Result<Vec<String>, Refused> + Clone + Send + 'static,
     {
-        let mut asked = JoinSet::new();
-        loop {
-            tokio::select! {
-                () = cancel.cancelled() => break,
-                Some(ended) = asked.join_next() => raise(ended),
-                accepted = self.0.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        asked.spawn(tokio::time::timeout(PATIENCE, answer(stream, change.clone())));
-                    }
-                    Err(error) => tracing::warn!(%error, "cannot accept a `nodejoin aws set`"),
-                },
+        serve_connections(self.0, cancel, |stream| {
+            let answered = tokio::time::timeout(PATIENCE, answer(stream, change.clone()));
+            async move {
+                match answered.await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::debug!(%error, "a `nodejoin aws set` closed its connection"),
+                    Err(_) => tracing::debug!("a `nodejoin aws set` sent nothing before the timeout"),
+                }
             }
-        }
-        asked.shutdown().await;
-    }
-}
-
-type Ended = Result<Result<io::Result<()>, tokio::time::error::Elapsed>, tokio::task::JoinError>;
-
-fn raise(ended: Ended) {
-    match ended {
-        Ok(Ok(Ok(()))) => {}
-        Ok(Ok(Err(error))) => tracing::debug!(%error, "a `nodejoin aws set` went away"),
-        Ok(Err(_)) => tracing::debug!("a `nodejoin aws set` said nothing"),
-        Err(error) => {
-            if let Ok(panic) = error.try_into_panic() {
-                std::panic::resume_unwind(panic);
-            }
-        }
+        })
+        .await;
     }
 }
 

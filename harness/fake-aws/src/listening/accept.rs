@@ -1,6 +1,5 @@
 //! Connections: accepted, served each by its own task, and all of them ended together.
 
-use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,9 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nodejoin_net::serve_connections;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -20,9 +19,6 @@ use super::{front, resolver, serve};
 
 /// A client that does not finish its handshake or its headers within this time is let go.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause after a failed accept: the one common reason, no free file descriptor, passes only as connections end.
-const BREATH: Duration = Duration::from_millis(20);
-
 /// What is spoken on a port.
 #[derive(Clone)]
 pub(super) enum Door {
@@ -36,42 +32,12 @@ pub(super) enum Door {
     Dns,
 }
 
-/// Serves a port until it is stopped. Connections are tasks of this loop's own: when it ends, they end. The panic of one does
-/// not disturb the others; the first is raised at the end.
+/// Serves a port until `stop` is cancelled.
 pub(super) async fn run(listener: TcpListener, door: Door, worlds: Arc<Worlds>, stop: CancellationToken) {
-    let mut connections = JoinSet::new();
-    let mut panic = None;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    connections.spawn(connection(stream, peer.ip(), door.clone(), Arc::clone(&worlds)));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed");
-                    tokio::time::sleep(BREATH).await;
-                }
-            },
-            // Reaps tasks as they end, so that the set does not grow with the number of connections ever served.
-            Some(ended) = connections.join_next() => keep_panic(&mut panic, ended),
-        }
-    }
-    connections.abort_all();
-    while let Some(ended) = connections.join_next().await {
-        keep_panic(&mut panic, ended);
-    }
-    if let Some(panic) = panic {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn keep_panic(kept: &mut Option<Box<dyn Any + Send>>, ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && error.is_panic()
-    {
-        kept.get_or_insert(error.into_panic());
-    }
+    serve_connections(listener, stop, |(stream, peer)| {
+        connection(stream, peer.ip(), door.clone(), Arc::clone(&worlds))
+    })
+    .await;
 }
 
 #[tracing::instrument(level = "debug", skip_all, fields(%source))]

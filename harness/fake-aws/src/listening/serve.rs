@@ -16,9 +16,9 @@ use super::line::Line;
 use super::worlds::{Shared, Worlds, moment};
 use crate::exchange::{Answer, Request, ServiceError};
 use crate::faults::Asked;
-use crate::read_body::read_body;
 use crate::router::Route;
 use crate::world::{AwsEventKind, Target};
+use nodejoin_net::read_body;
 
 /// No AWS request that a node makes is larger.
 const LARGEST_BODY: usize = 1024 * 1024;
