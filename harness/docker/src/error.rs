@@ -360,3 +360,6 @@ fn engine_hint(source: &EngineWord) -> Option<String> {
         .find(|(part, _)| message.contains(part))
         .map(|(_, hint)| (*hint).to_owned())
 }
+
+#[cfg(test)]
+mod tests;

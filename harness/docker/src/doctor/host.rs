@@ -240,16 +240,17 @@ fn read(text: &str) -> HashMap<String, String> {
 }
 
 #[cfg(test)]
+pub(super) fn host(text: &str) -> Host {
+    Host {
+        seen: read(text),
+        inside: true,
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::doctor::State;
-
-    fn host(text: &str) -> Host {
-        Host {
-            seen: read(text),
-            inside: true,
-        }
-    }
 
     fn state(host: &Host, name: &str) -> State {
         host.check()

@@ -2,6 +2,8 @@
 
 mod host;
 mod reach;
+#[cfg(test)]
+mod snapshots;
 
 use nodejoin_core::kubernetes::CGROUP_V1_REFUSED_SINCE;
 use nodejoin_core::plan::architecture::Architecture;
