@@ -89,3 +89,73 @@ impl EngineError {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::io;
+    use std::sync::Arc;
+
+    use nodejoin_core::kubernetes::Minor;
+    use nodejoin_core::plan::ProviderName;
+    use nodejoin_core::user_data::UserDataError;
+
+    use super::*;
+
+    fn docker() -> DockerError {
+        DockerError::NotPulled {
+            image: "rancher/k3s".to_owned(),
+            reason: "no such host".to_owned(),
+        }
+    }
+
+    fn full() -> io::Error {
+        io::Error::from(io::ErrorKind::StorageFull)
+    }
+
+    /// An error of each variant whose text is written in this file. Texts of other crates have their own snapshots.
+    fn errors() -> Vec<EngineError> {
+        let unavailable = || EngineError::Unavailable {
+            name: ProviderName::K3s,
+            reason: "no image".to_owned(),
+            hint: "load one".to_owned(),
+        };
+        vec![
+            EngineError::Docker(docker()),
+            EngineError::Node(NodeError::Answer {
+                node: "i-1".to_owned(),
+                source: full(),
+            }),
+            EngineError::Shared(Arc::new(unavailable())),
+            EngineError::UserData {
+                scenario: "al2/joins".to_owned(),
+                source: UserDataError::TooLarge { size: 20_000 },
+            },
+            EngineError::Skew(
+                nodejoin_core::kubernetes::check_skew(Minor::of("v1.20.1"), Minor::of("v1.32.0"))
+                    .unwrap_err(),
+            ),
+            unavailable(),
+            EngineError::Write {
+                path: "/evidence/x".into(),
+                source: full(),
+            },
+        ]
+    }
+
+    #[test]
+    fn texts_and_hints_match_their_snapshot() {
+        let mut all = String::new();
+        for error in errors() {
+            let hint = match &error {
+                EngineError::Unavailable { hint, .. } => Some(hint.clone()),
+                EngineError::Write { .. } => error.hint(),
+                _ => None,
+            };
+            writeln!(all, "{error}").unwrap();
+            hint.iter()
+                .for_each(|hint| writeln!(all, "  do: {hint}").unwrap());
+        }
+        insta::assert_snapshot!("errors", all);
+    }
+}

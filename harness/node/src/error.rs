@@ -98,3 +98,59 @@ impl NodeError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn texts_and_hints_match_their_snapshot() {
+        let node = || "i-0b22a22eec53b9321".to_owned();
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let errors = [
+            NodeError::Docker {
+                operation: "start",
+                node: node(),
+                source: DockerError::NotPulled {
+                    image: "x".to_owned(),
+                    reason: "y".to_owned(),
+                },
+            },
+            NodeError::Wait {
+                node: node(),
+                source: testcontainers::bollard::errors::Error::RequestTimeoutError,
+            },
+            NodeError::Overlay {
+                path: "files/bootstrap.sh".to_owned(),
+                to: "/etc/eks/bootstrap.sh".to_owned(),
+                source: full(),
+            },
+            NodeError::Layer {
+                path: "/etc/x".to_owned(),
+                source: full(),
+            },
+            NodeError::Guest {
+                program: "sh",
+                node: node(),
+                code: 2,
+                message: "no such file".to_owned(),
+            },
+            NodeError::Answer {
+                node: node(),
+                source: full(),
+            },
+            NodeError::Evidence {
+                path: "/evidence/node".to_owned(),
+                source: full(),
+            },
+        ];
+        let mut all = String::new();
+        for error in errors {
+            writeln!(all, "{error}\n  do: {}", error.hint()).unwrap();
+        }
+        insta::assert_snapshot!("errors", all);
+    }
+}

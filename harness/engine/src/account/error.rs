@@ -86,3 +86,44 @@ impl AccountError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn texts_and_hints_match_their_snapshot() {
+        let folder = || PathBuf::from("/tmp/nodejoin-aws");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let webhook = AccountError::Webhook(ClusterError::Listen {
+            address: "127.0.0.1:9443".parse().unwrap(),
+            source: full(),
+        });
+        let errors = [
+            webhook,
+            AccountError::Taken { folder: folder() },
+            AccountError::Write {
+                path: folder(),
+                source: full(),
+            },
+            AccountError::Control(full()),
+            AccountError::Nobody { folder: folder() },
+            AccountError::Silent {
+                folder: folder(),
+                source: full(),
+            },
+            AccountError::Refused(Refused::new("what", "hint")),
+        ];
+        let mut all = String::new();
+        for error in errors {
+            writeln!(all, "{error}").unwrap();
+            error
+                .hint()
+                .iter()
+                .for_each(|hint| writeln!(all, "  do: {hint}").unwrap());
+        }
+        insta::assert_snapshot!("errors", all);
+    }
+}

@@ -8,8 +8,9 @@ use nodejoin_core::run::event::{RunEvent, Summary};
 use crate::report::text;
 
 /// Writes a run for a person.
-#[derive(Debug)]
 pub struct Console {
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
     /// One line that is overwritten while something is under way; `None` where standard error is no terminal.
     status: Option<Status>,
 }
@@ -33,7 +34,20 @@ impl Console {
             shown: false,
             last: None,
         });
-        Self { status }
+        Self {
+            status,
+            ..Self::on(std::io::stdout(), std::io::stderr())
+        }
+    }
+
+    /// A console without a status line that prints verdicts to `out` and progress to `err`.
+    #[must_use]
+    pub fn on(out: impl Write + Send + 'static, err: impl Write + Send + 'static) -> Self {
+        Self {
+            out: Box::new(out),
+            err: Box::new(err),
+            status: None,
+        }
     }
 
     /// Shows one event.
@@ -98,13 +112,13 @@ impl Console {
     fn print(&mut self, text: &str) {
         self.clear();
         // A reader that went away (`| head`) is no reason to stop tearing down.
-        let _ = writeln!(std::io::stdout(), "{text}");
+        let _ = writeln!(self.out, "{text}");
     }
 
     /// A line on standard error that stays.
     fn say(&mut self, text: &str) {
         self.clear();
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(self.err, "{text}");
     }
 
     /// A line on standard error that the next one overwrites.
@@ -123,8 +137,8 @@ impl Console {
             .chars()
             .take(WIDTH)
             .collect();
-        let _ = write!(std::io::stderr(), "\r\x1b[2K{line}");
-        let _ = std::io::stderr().flush();
+        let _ = write!(self.err, "\r\x1b[2K{line}");
+        let _ = self.err.flush();
         *status = Status {
             shown: true,
             last: Some(Instant::now()),
@@ -135,7 +149,7 @@ impl Console {
         if let Some(status) = &mut self.status
             && status.shown
         {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+            let _ = write!(self.err, "\r\x1b[2K");
             status.shown = false;
         }
     }

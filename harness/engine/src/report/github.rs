@@ -256,7 +256,7 @@ pub(crate) mod tests {
         event
     }
 
-    fn checkout() -> Checkout {
+    pub(crate) fn checkout() -> Checkout {
         Checkout {
             workspace: "/checkout".into(),
             folder: "/checkout".into(),

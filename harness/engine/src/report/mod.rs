@@ -14,3 +14,6 @@ pub mod junit;
 pub mod outputs;
 pub mod summary;
 pub mod text;
+
+#[cfg(test)]
+mod tests;

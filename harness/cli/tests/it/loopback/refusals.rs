@@ -1,5 +1,4 @@
 //! What a user sees of bad input: where, what, why and what to do, with nothing started.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

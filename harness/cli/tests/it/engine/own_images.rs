@@ -1,15 +1,9 @@
 //! Images of the user's own in the account's registry: pulled by Docker's engine from `nodejoin aws`, and run by a node.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
-
-#[path = "support/account.rs"]
-mod account;
-#[path = "../../fake-aws/tests/support/venv.rs"]
-mod venv;
 
 use std::path::Path;
 use std::process::Command;
 
-use account::{Served, both, nodejoin};
+use crate::support::account::{Served, both, nodejoin};
 use tempfile::TempDir;
 
 /// An image of the engine's that ends with this.

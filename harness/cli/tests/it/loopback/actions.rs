@@ -1,15 +1,12 @@
 //! GitHub Actions: what workflows call is there, their checkers find nothing, and the action's steps do what its inputs say.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::support::github::{Came, Runner, definitions, repository, runs, yaml};
+use crate::support::{both, nodejoin};
 use nodejoin_core::run::shard::Shard;
-use support::github::{Came, Runner, definitions, repository, runs, yaml};
-use support::{both, nodejoin};
 use tempfile::TempDir;
 
 const WRONG: &str = "name: x\ninstance:\n  private_ipp: 192.168.1.10\n";
@@ -235,7 +232,7 @@ fn a_cache_of_images_that_fails_is_a_warning() {
 
 #[test]
 fn a_share_that_there_is_not_is_refused() {
-    let folder = support::folder(&[("a.yaml", FINE)]);
+    let folder = crate::support::folder(&[("a.yaml", FINE)]);
     for (shard, why) in [
         ("0/4", "the first of 4 is 1/4"),
         ("5/4", "the last of 4 is 4/4"),

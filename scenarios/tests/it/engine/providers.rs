@@ -3,16 +3,12 @@
 //!
 //! k3s itself cannot be had everywhere, so an image of ours answers its command line: what is tested is the harness' way with k3s,
 //! and reports say so. k3s itself is for `NODEJOIN_CONTROL_PLANE=k3s` where its image can be pulled.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
-
-mod external;
-mod support;
 
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::event::RunEvent;
 
-use support::{Ran, plan, run, run_without_control_plane, settings};
+use crate::support::{Ran, plan, run, run_without_control_plane, settings};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_k3s_a_node_joins_a_pod_answers_and_a_stranger_is_refused() {

@@ -1,6 +1,4 @@
 //! An account that the real command serves: started on free ports, asked as its lines say, and never left alone.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader};

@@ -1,6 +1,4 @@
 //! A node in a container engine, against the real fakes and without a control plane: everything up to a kubelet that runs.
-#![allow(missing_docs)]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::time::{Duration, SystemTime};
 

@@ -1,16 +1,13 @@
 //! The control plane `kind` as a user meets it: what is missing is said, and whatever ends a run, nothing of it stays.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::path::Path;
 use std::process::Output;
 
-use bollard::query_parameters::KillContainerOptions;
-use nodejoin_core::observation::phase::Phase;
-use support::{
+use crate::support::{
     END, REGISTERS, Running, alone, both, containers, folder, nodejoin, of_run, on_engine, sweep, wait_for,
 };
+use bollard::query_parameters::KillContainerOptions;
+use nodejoin_core::observation::phase::Phase;
 use tempfile::TempDir;
 
 /// How long kind may take until its container is there: it asks the engine for many things before.
@@ -19,7 +16,7 @@ const CONTAINER: std::time::Duration = std::time::Duration::from_secs(120);
 /// Makes the image of kind's node, once and without a limit: what is timed here is kind.
 fn image_is_there() {
     static MADE: std::sync::OnceLock<()> = std::sync::OnceLock::new();
-    MADE.get_or_init(|| support::make_images("kind"));
+    MADE.get_or_init(|| crate::support::make_images("kind"));
 }
 
 /// Runs a scenario on kind with these variables, and gives what was said.
@@ -41,7 +38,7 @@ fn kind_that_says(version: &str) -> TempDir {
 
 #[test]
 fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
-    support::images_are_there();
+    crate::support::images_are_there();
     // Nothing on PATH but docker: no kind, and no apt to fetch Debian's with; nor was it fetched before.
     let (path, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let docker = nodejoin_docker::on_path("docker").unwrap();

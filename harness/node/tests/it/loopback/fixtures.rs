@@ -1,6 +1,4 @@
 //! The fixtures of nodes are what they say: the copies that are broken on purpose, and the programs of the node image.
-#![allow(missing_docs)]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,15 +1,12 @@
 //! What a run reports: exit codes, JSON lines, JUnit; and which scenarios it means.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+use crate::support::{FAILS, Running, both, folder, nodejoin, of_run};
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::run::event::RunEvent;
-use support::{FAILS, Running, both, folder, nodejoin, of_run};
 
 const FAILS_AS_WANTED: &str = r##"name: a node that does nothing has no kubelet
 user_data: "#!/bin/sh"
@@ -82,7 +79,7 @@ fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
 fn a_reader_that_goes_away_changes_neither_the_end_nor_what_it_says() {
     let folder = folder(&[("fails.yaml", FAILS)]);
     let arguments = ["run", ".", "--format", "json", "--junit", "report.xml"];
-    support::images_are_there();
+    crate::support::images_are_there();
     let mut child = nodejoin(folder.path(), &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

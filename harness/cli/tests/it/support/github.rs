@@ -1,6 +1,4 @@
 //! Workflows and the action as GitHub would run them: parsed, and their shell steps run in order with the variables of a runner.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;

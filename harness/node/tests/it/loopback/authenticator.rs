@@ -1,7 +1,5 @@
 //! The node image's `aws-iam-authenticator` is the released one where downloads are open: held against a server of the same layout.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
-
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;

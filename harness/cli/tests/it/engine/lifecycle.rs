@@ -1,19 +1,16 @@
 //! How runs end: by signals at several moments, killed, side by side, and kept on purpose. What is promised to stay stays, and
 //! everything else goes.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nodejoin_core::observation::phase::Phase;
-use nodejoin_core::run::event::RunEvent;
-use support::{
+use crate::support::{
     END, Ended, REGISTERS, Running, alone, both, containers, exit, folder, nodejoin, objects, of_run,
     on_engine, signal, sweep, wait_for,
 };
+use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::run::event::RunEvent;
 
 /// How long the engine may still be busy with what it was told before a process left at once.
 const ENGINE: Duration = Duration::from_secs(20);
@@ -94,7 +91,7 @@ fn ends_clean(run: Running, name: &str) {
 #[test]
 fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    support::images_are_there();
+    crate::support::images_are_there();
     let mut child = nodejoin(folder.path(), &["run", "."])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

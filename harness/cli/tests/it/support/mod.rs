@@ -1,7 +1,6 @@
 //! Runs of the real command on the real engine: started, followed event by event, signalled, and never left alone.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+pub mod account;
 pub mod github;
 
 use std::collections::HashMap;

@@ -1,5 +1,4 @@
 //! What is run on demand and by no test: its scenarios have plans, and `ci/vm/run` refuses what it must before it starts anything.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -1,18 +1,15 @@
 //! What a run does to the machine that it runs on: nothing that others can reach, and nothing that stays. And what its nodes can
 //! reach of that machine: nothing but the fakes.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
 
+use crate::support::{END, REGISTERS, Running, folder, of_run, on_engine};
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListNetworksOptionsBuilder};
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{ObservedEvent, TimelineEntry};
-use support::{END, REGISTERS, Running, folder, of_run, on_engine};
 
 #[test]
 fn nothing_of_a_run_listens_where_others_can_reach_it() {

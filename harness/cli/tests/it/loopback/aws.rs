@@ -1,12 +1,6 @@
 //! `nodejoin aws`: the real command, asked by curl, the AWS CLI and boto3, and changed while it runs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
-#[path = "support/account.rs"]
-mod account;
-#[path = "../../fake-aws/tests/support/venv.rs"]
-mod venv;
-
-use account::{Served, both, file, nodejoin};
+use crate::support::account::{Served, both, file, nodejoin};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 

@@ -1,0 +1,3 @@
+//! Tests that start containers. They must not run where no container engine answers.
+
+mod node;

@@ -1,0 +1,4 @@
+//! Tests that need no container engine.
+
+mod authenticator;
+mod fixtures;

@@ -1,0 +1,4 @@
+//! Tests that start containers. They must not run where no container engine answers.
+
+mod external;
+mod providers;
