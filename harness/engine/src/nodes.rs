@@ -14,7 +14,7 @@ use nodejoin_core::plan::step::{Action, StepPlan};
 use nodejoin_core::plan::{Cni, Plan};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::ImageRef;
-use nodejoin_node::Node;
+use nodejoin_node::{DeviationKind, Node};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
@@ -218,12 +218,8 @@ async fn begin(
 
 /// What the control plane does for an old kubelet and EKS does not.
 fn pod_cidr(plan: &Plan, kubelet: &str) -> Option<Deviation> {
-    (plan.cni == Cni::Bridge && !looks_again(Minor::of(kubelet))).then(|| Deviation {
-        name: "pod-cidr".to_owned(),
-        what: "the Node gets a `spec.podCIDR` once its CSINode exists".to_owned(),
-        why: "a kubelet before 1.22 says only at its next status, up to 10 s later, that it is ready"
-            .to_owned(),
-    })
+    let is_spared = plan.cni == Cni::Bridge && !looks_again(Minor::of(kubelet));
+    is_spared.then(|| DeviationKind::PodCidr.into())
 }
 
 /// Takes in events until the plan is settled or its limit has passed.

@@ -1,4 +1,4 @@
-//! Names every change that the harness makes to what the AMI would have.
+//! Every difference between a node of the harness and an instance that runs the AMI. Each one is named in the report.
 
 use nodejoin_core::observation::Deviation;
 use nodejoin_core::plan::{Cni, Network, UserDataEngine};
@@ -6,122 +6,260 @@ use nodejoin_core::plan::{Cni, Network, UserDataEngine};
 use crate::ask::NodeAsk;
 use crate::host::Host;
 
-/// The changes made to this node.
-pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
-    let mut all = vec![
-        deviation(
-            "redirected-addresses",
-            "169.254.169.254, the resolver and the addresses of AWS' host names are redirected by iptables in the node's own network",
-            "the fake AWS is reached at the real addresses, so that no program needs to know that it is tested",
-        ),
-        deviation(
-            "trusted-authority",
-            "the system's bundle of certificate authorities has one more, and `/etc/resolv.conf` names the harness's resolver",
-            "the fake AWS serves TLS under AWS' own host names",
-        ),
-        deviation(
-            "private-kernel-settings",
-            "/proc/sys/{kernel,vm,fs} are copies with EKS' kernel settings, each boot has an id of its own, /sys is read-only and its PCI bus empty but for a GPU of the instance's type, and the clock and kernel modules cannot be changed",
-            "these belong to the host, and a kubelet rewrites them",
-        ),
-        deviation(
-            "journal-stream",
-            "a unit follows the journal into the container's output, and the journal leaves out the kernel's messages",
-            "every line is seen from the first on, none is lost when the node is gone, and the kernel's are the host's",
-        ),
-    ];
-    match ask
-        .plan
-        .user_data
-        .as_ref()
-        .map_or(UserDataEngine::CloudInit, |data| data.engine)
-    {
-        UserDataEngine::CloudInit => all.push(deviation(
-            "cloud-init-data-source",
-            "cloud-init is told by a module of a few lines that it is on EC2, leaves the network alone, and is loaded once for its four stages, as its release 24.3 does by itself",
-            "in a container it does not read the firmware's tables, from which it would know; loading it four times takes longer than a join",
-        )),
-        UserDataEngine::Direct => all.push(deviation(
-            "direct-user-data",
-            "user data is run by a unit of the harness, and cloud-init is disabled",
-            "the scenario asks for the engine `direct`",
-        )),
-    }
-    if ask.plan.instance.clock_ahead_seconds != 0 {
-        all.push(deviation(
-            "clock-of-aws",
-            "the clocks of AWS and of the authenticator are moved against the node's; certificates keep this machine's time",
-            "a container has no clock of its own, and its kubelet is no program whose clock could be moved by itself",
-        ));
-    }
-    if host.clamps_limits {
-        all.push(deviation(
-            "runc-clamp",
-            "a `runc` first on PATH, and in the place of the real one, takes raised limits and negative OOM scores out of the containers' specifications",
-            "this host lacks CAP_SYS_RESOURCE, without which no pod would start",
-        ));
-    }
-    if host.is_refused {
-        all.push(deviation(
-            "cgroup-v1-allowed",
-            "the kubelet is started with `--fail-cgroupv1=false` behind all other arguments",
-            "this host has control groups of version 1, with which this kubelet would end at once",
-        ));
-    }
-    if ask.plan.cni == Cni::Bridge {
-        all.push(deviation(
-            "cni-bridge",
-            "a CNI configuration with addresses of the node's own is in /etc/cni/net.d",
-            "on EKS the VPC CNI's pod lays one down, and it needs the real EC2",
-        ));
-    }
-    if ask.plan.cluster.maps_windows() {
-        all.push(deviation(
-            "no-windows-kubelet",
-            "a role that is mapped as one of Windows nodes is given to a node that runs Linux",
-            "a container has the kernel of its host: what the API server lets such a role do is shown, and nothing of Windows",
-        ));
-    }
-    if !ask.plan.instance.network.ipv6.is_empty() {
-        all.push(deviation(
-            "ipv6-on-loopback",
-            "the node's addresses of IPv6 are on its loopback interface, and lead nowhere",
-            "the run's network is one of IPv4, and rules that confine a node are for that",
-        ));
-    }
-    if ask.plan.instance.metadata.ipv6 {
-        all.push(deviation(
-            "ipv6-metadata-on-loopback",
-            "fd00:ec2::254 is on the node's loopback interface, and a socket unit leads its port 80 to 169.254.169.254",
-            "the run's network is one of IPv4; the same service answers at both addresses",
-        ));
-    }
-    if !ask.plan.instance.network.interfaces.is_empty() {
-        all.push(deviation(
-            "interfaces-lead-nowhere",
-            "the network interfaces after the first one have their MAC and private addresses, and nobody is at their other ends",
-            "a container is in its run's network once; what is done by way of the others would not be confined",
-        ));
-    }
-    all.push(match ask.plan.network {
-        Network::Isolated => deviation(
-            "isolated-network",
-            "the default route leads to a neighbour that is not there, and rules in the table `mangle` let the node reach nothing of the host but the fakes",
-            "what a node cannot reach it cannot change, and a join that depends on anything else is not one that can be repeated",
-        ),
-        Network::Open => deviation(
-            "open-network",
-            "the node reaches what the container engine's networks reach, and names that are not faked are asked of the engine's resolver",
-            "the scenario asks for `network: open`",
-        ),
-    });
-    all
+/// A difference from the AMI, as [`Deviation`] describes it to a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviationKind {
+    /// Addresses of AWS lead to the harness.
+    RedirectedAddresses,
+    /// The trust store contains the certificate authority of the harness.
+    TrustedAuthority,
+    /// Kernel settings are copies.
+    PrivateKernelSettings,
+    /// The journal is streamed to the harness.
+    JournalStream,
+    /// cloud-init uses a data source of the harness.
+    CloudInitDataSource,
+    /// User data runs without cloud-init.
+    DirectUserData,
+    /// The clocks of AWS and of the authenticator are shifted.
+    ClockOfAws,
+    /// `runc` is wrapped.
+    RuncClamp,
+    /// The kubelet accepts cgroup v1.
+    CgroupV1Allowed,
+    /// Pods use a bridge of the node.
+    CniBridge,
+    /// The control plane assigns a pod CIDR.
+    PodCidr,
+    /// A role of Windows nodes is tested on Linux.
+    NoWindowsKubelet,
+    /// IPv6 addresses are on the loopback interface.
+    Ipv6OnLoopback,
+    /// The IPv6 address of the metadata service is on the loopback interface.
+    Ipv6MetadataOnLoopback,
+    /// Further network interfaces are not connected.
+    InterfacesLeadNowhere,
+    /// The node reaches nothing but the harness and the cluster.
+    IsolatedNetwork,
+    /// The node reaches the networks of the container engine.
+    OpenNetwork,
 }
 
-fn deviation(name: &str, what: &str, why: &str) -> Deviation {
-    Deviation {
-        name: name.to_owned(),
-        what: what.to_owned(),
-        why: why.to_owned(),
+impl DeviationKind {
+    /// All kinds, in the order of a report.
+    pub const ALL: [Self; 17] = [
+        Self::RedirectedAddresses,
+        Self::TrustedAuthority,
+        Self::PrivateKernelSettings,
+        Self::JournalStream,
+        Self::CloudInitDataSource,
+        Self::DirectUserData,
+        Self::ClockOfAws,
+        Self::RuncClamp,
+        Self::CgroupV1Allowed,
+        Self::CniBridge,
+        Self::PodCidr,
+        Self::NoWindowsKubelet,
+        Self::Ipv6OnLoopback,
+        Self::Ipv6MetadataOnLoopback,
+        Self::InterfacesLeadNowhere,
+        Self::IsolatedNetwork,
+        Self::OpenNetwork,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RedirectedAddresses => "redirected-addresses",
+            Self::TrustedAuthority => "trusted-authority",
+            Self::PrivateKernelSettings => "private-kernel-settings",
+            Self::JournalStream => "journal-stream",
+            Self::CloudInitDataSource => "cloud-init-data-source",
+            Self::DirectUserData => "direct-user-data",
+            Self::ClockOfAws => "clock-of-aws",
+            Self::RuncClamp => "runc-clamp",
+            Self::CgroupV1Allowed => "cgroup-v1-allowed",
+            Self::CniBridge => "cni-bridge",
+            Self::PodCidr => "pod-cidr",
+            Self::NoWindowsKubelet => "no-windows-kubelet",
+            Self::Ipv6OnLoopback => "ipv6-on-loopback",
+            Self::Ipv6MetadataOnLoopback => "ipv6-metadata-on-loopback",
+            Self::InterfacesLeadNowhere => "interfaces-lead-nowhere",
+            Self::IsolatedNetwork => "isolated-network",
+            Self::OpenNetwork => "open-network",
+        }
+    }
+
+    /// When a node has it.
+    #[must_use]
+    pub fn when(self) -> &'static str {
+        match self {
+            Self::RedirectedAddresses
+            | Self::TrustedAuthority
+            | Self::PrivateKernelSettings
+            | Self::JournalStream => "always",
+            Self::CloudInitDataSource => "`user_data.engine: cloud-init`, the default",
+            Self::DirectUserData => "`user_data.engine: direct`",
+            Self::ClockOfAws => "`instance.clock_ahead_seconds`",
+            Self::RuncClamp => "the host lacks CAP_SYS_RESOURCE",
+            Self::CgroupV1Allowed => "the host uses cgroup v1 and the kubelet is 1.35 or newer",
+            Self::CniBridge => "`cni: bridge`, the default",
+            Self::PodCidr => "`cni: bridge` and a kubelet before 1.22",
+            Self::NoWindowsKubelet => "a mapped role with the groups of Windows nodes",
+            Self::Ipv6OnLoopback => "`instance.network.ipv6`",
+            Self::Ipv6MetadataOnLoopback => "`instance.metadata.ipv6`",
+            Self::InterfacesLeadNowhere => "`instance.network.interfaces`",
+            Self::IsolatedNetwork => "`network: isolated`, the default",
+            Self::OpenNetwork => "`network: open`",
+        }
+    }
+
+    /// What differs.
+    #[must_use]
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::RedirectedAddresses => {
+                "iptables in the node's network namespace redirects 169.254.169.254, the DNS resolver and the addresses of AWS host names"
+            }
+            Self::TrustedAuthority => {
+                "the system's certificate bundle contains one more certificate authority, and `/etc/resolv.conf` names the resolver of the harness"
+            }
+            Self::PrivateKernelSettings => {
+                "/proc/sys/{kernel,vm,fs} are copies with the kernel settings of EKS, each boot has its own boot id, /sys is read-only with an empty PCI bus (except for a GPU of the instance type), and the clock and kernel modules cannot be changed"
+            }
+            Self::JournalStream => {
+                "a unit copies the journal to the container's output, and the journal omits kernel messages"
+            }
+            Self::CloudInitDataSource => {
+                "a small cloud-init module selects EC2 as the data source, leaves the network unconfigured, and loads cloud-init once for its four stages, as release 24.3 does itself"
+            }
+            Self::DirectUserData => "a unit of the harness runs user data, and cloud-init is disabled",
+            Self::ClockOfAws => {
+                "the clocks of AWS and of the authenticator are shifted against the node's clock; certificates keep the time of this machine"
+            }
+            Self::RuncClamp => {
+                "a `runc` first on PATH, which also replaces the real one, removes raised limits and negative OOM scores from container specifications"
+            }
+            Self::CgroupV1Allowed => {
+                "the kubelet starts with `--fail-cgroupv1=false` after all other arguments"
+            }
+            Self::CniBridge => {
+                "/etc/cni/net.d contains a CNI configuration whose pod addresses belong to this node alone"
+            }
+            Self::PodCidr => "the Node gets a `spec.podCIDR` once its CSINode exists",
+            Self::NoWindowsKubelet => "a role that is mapped for Windows nodes is used by a Linux node",
+            Self::Ipv6OnLoopback => {
+                "the node's IPv6 addresses are on its loopback interface and not reachable from outside"
+            }
+            Self::Ipv6MetadataOnLoopback => {
+                "fd00:ec2::254 is on the node's loopback interface, and a socket unit forwards its port 80 to 169.254.169.254"
+            }
+            Self::InterfacesLeadNowhere => {
+                "network interfaces after the first have their MAC and private addresses, but are not connected"
+            }
+            Self::IsolatedNetwork => {
+                "the default route points to an address without a host, and rules in the table `mangle` let the node reach only the fakes on this host"
+            }
+            Self::OpenNetwork => {
+                "the node reaches what the container engine's networks reach, and the engine's resolver answers names that are not faked"
+            }
+        }
+    }
+
+    /// Why the harness does it.
+    #[must_use]
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::RedirectedAddresses => {
+                "programs reach the fake AWS at the real addresses and need no changes for the test"
+            }
+            Self::TrustedAuthority => "the fake AWS serves TLS under AWS host names",
+            Self::PrivateKernelSettings => "these settings belong to the host, and a kubelet overwrites them",
+            Self::JournalStream => {
+                "the harness reads every line from the first on, keeps all lines after the node is gone, and kernel messages belong to the host"
+            }
+            Self::CloudInitDataSource => {
+                "in a container cloud-init does not read the firmware tables that identify EC2; loading it four times takes longer than a join"
+            }
+            Self::DirectUserData => "the scenario requests the engine `direct`",
+            Self::ClockOfAws => "a container shares its host's clock, and so does its kubelet",
+            Self::RuncClamp => "this host lacks CAP_SYS_RESOURCE, without which pods do not start",
+            Self::CgroupV1Allowed => "this host uses cgroup v1, and this kubelet would exit at once",
+            Self::CniBridge => "on EKS the VPC CNI writes it, and needs the real EC2",
+            Self::PodCidr => {
+                "a kubelet before 1.22 reports readiness only at its next status update, up to 10 s later"
+            }
+            Self::NoWindowsKubelet => {
+                "a container uses its host's kernel: the scenario shows what the API server allows the role, and nothing about Windows"
+            }
+            Self::Ipv6OnLoopback => "the run's network is IPv4, and so are the rules that confine a node",
+            Self::Ipv6MetadataOnLoopback => {
+                "the run's network is IPv4; the same service answers at both addresses"
+            }
+            Self::InterfacesLeadNowhere => {
+                "a container has one interface in its run's network; traffic through others would not be confined"
+            }
+            Self::IsolatedNetwork => {
+                "a node cannot change what it cannot reach, and a join that depends on anything else is not repeatable"
+            }
+            Self::OpenNetwork => "the scenario requests `network: open`",
+        }
+    }
+}
+
+impl From<DeviationKind> for Deviation {
+    fn from(kind: DeviationKind) -> Self {
+        Self {
+            name: kind.name().to_owned(),
+            what: kind.what().to_owned(),
+            why: kind.why().to_owned(),
+        }
+    }
+}
+
+/// The deviations of this node. [`DeviationKind::PodCidr`] depends on the version of the kubelet, which the caller knows.
+pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
+    let has = |kind: DeviationKind| has(kind, ask, host);
+    DeviationKind::ALL
+        .into_iter()
+        .filter(|kind| has(*kind))
+        .map(Deviation::from)
+        .collect()
+}
+
+fn has(kind: DeviationKind, ask: &NodeAsk<'_>, host: Host) -> bool {
+    let engine = ask.plan.user_data.as_ref().map(|data| data.engine);
+    let engine = engine.unwrap_or(UserDataEngine::CloudInit);
+    let instance = &ask.plan.instance;
+    match kind {
+        DeviationKind::RedirectedAddresses
+        | DeviationKind::TrustedAuthority
+        | DeviationKind::PrivateKernelSettings
+        | DeviationKind::JournalStream => true,
+        DeviationKind::CloudInitDataSource => engine == UserDataEngine::CloudInit,
+        DeviationKind::DirectUserData => engine == UserDataEngine::Direct,
+        DeviationKind::ClockOfAws => instance.clock_ahead_seconds != 0,
+        DeviationKind::RuncClamp => host.clamps_limits,
+        DeviationKind::CgroupV1Allowed => host.is_refused,
+        DeviationKind::CniBridge => ask.plan.cni == Cni::Bridge,
+        DeviationKind::PodCidr => false,
+        DeviationKind::NoWindowsKubelet => ask.plan.cluster.maps_windows(),
+        DeviationKind::Ipv6OnLoopback => !instance.network.ipv6.is_empty(),
+        DeviationKind::Ipv6MetadataOnLoopback => instance.metadata.ipv6,
+        DeviationKind::InterfacesLeadNowhere => !instance.network.interfaces.is_empty(),
+        DeviationKind::IsolatedNetwork => ask.plan.network == Network::Isolated,
+        DeviationKind::OpenNetwork => ask.plan.network == Network::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_deviation_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = DeviationKind::ALL.map(DeviationKind::name).into();
+        assert_eq!(names.len(), DeviationKind::ALL.len());
     }
 }

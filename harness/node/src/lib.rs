@@ -38,5 +38,6 @@ mod user_data;
 
 pub use ask::{CollectAsk, DirectUserData, LaidFile, NodeAsk, Script};
 pub use boot::{Exit, Node, boot};
+pub use deviations::DeviationKind;
 pub use error::NodeError;
 pub use journal::journal_line;

@@ -21,6 +21,31 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
+    /// All exit codes, ascending.
+    pub const ALL: [Self; 6] = [
+        Self::Passed,
+        Self::Failed,
+        Self::Usage,
+        Self::Host,
+        Self::Environment,
+        Self::Cancelled,
+    ];
+
+    /// The meaning of the code and what a script can do about it, for the reference page.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Passed => "Every scenario passed, or was skipped with a reason.",
+            Self::Failed => "A scenario failed. The node is the cause; another run gives the same result.",
+            Self::Usage => "The command line or a scenario file is invalid. Nothing was started.",
+            Self::Host => "This host cannot run the harness. `nodejoin doctor` reports what is missing.",
+            Self::Environment => {
+                "The harness could not decide a scenario, or could not remove something that it created. Another run may help."
+            }
+            Self::Cancelled => "A signal ended the run (Ctrl-C, SIGTERM or SIGHUP).",
+        }
+    }
+
     /// The exit code of a run that came to its end. A failed scenario weighs more than one that could not be told.
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
