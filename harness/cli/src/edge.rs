@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::kubernetes::Matrix;
+use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{Engine, ImageSettings};
@@ -69,21 +70,6 @@ pub(crate) fn complain(what: &str, error: &dyn Error, hint: Option<String>) {
     if let Some(hint) = hint {
         eprintln!("  do: {hint}");
     }
-}
-
-/// An error and its causes, each once.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        if !text.ends_with(&message) {
-            text.push_str(": ");
-            text.push_str(&message);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// An error of the host before anything could be done.

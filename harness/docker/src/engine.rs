@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(of("x86_64").unwrap(), Architecture::X86_64);
         assert_eq!(of("aarch64").unwrap(), Architecture::Aarch64);
         let refused = of("riscv64").unwrap_err();
-        let said = crate::teardown::chain(&refused);
+        let said = nodejoin_core::run::error_chain::chain(&refused);
         assert!(
             said.starts_with("there is no release of Kubernetes for"),
             "{said}"

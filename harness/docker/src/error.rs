@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use bollard::errors::Error as EngineWord;
 use nodejoin_core::kubernetes::{InvalidVersion, VersionAsk};
-
-use crate::teardown::chain;
+use nodejoin_core::run::error_chain::chain;
 
 /// Something that was asked of the container engine, or for an image, was not done.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
 };
+use nodejoin_core::run::error_chain::chain;
 
 use crate::engine::Engine;
 use crate::error::DockerError;
@@ -14,7 +15,7 @@ use crate::images::Stages;
 use crate::labels;
 use crate::owner::{Liveness, Owner, started};
 use crate::run::KEPT;
-use crate::teardown::{chain, remove_container, remove_network, remove_volume};
+use crate::teardown::{remove_container, remove_network, remove_volume};
 
 /// What a sweep found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use bollard::query_parameters::{
     ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
 use futures::{StreamExt as _, stream};
+use nodejoin_core::run::error_chain::chain;
 use tokio::time::timeout;
 
 use crate::apart;
@@ -234,19 +235,4 @@ pub(crate) async fn remove_volume(docker: &Docker, name: &str) -> Result<(), Doc
         Err(error) if status(&error) == Some(404) => Ok(()),
         other => other.map_err(DockerError::engine("remove volume", name)),
     }
-}
-
-/// An error with its causes in one line, each once: some libraries print their cause themselves.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        if !text.ends_with(&message) {
-            text.push_str(": ");
-            text.push_str(&message);
-        }
-        cause = error.source();
-    }
-    text
 }

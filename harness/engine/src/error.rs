@@ -79,14 +79,7 @@ impl EngineError {
     /// The error and its causes, one after the other.
     #[must_use]
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
+        nodejoin_core::run::error_chain::chain(self)
     }
 }
 

@@ -8,11 +8,13 @@
 //! | `concurrency.rs` | how many nodes run at once, and whether the host can carry them |
 //! | `time_factor.rs` | the factor that multiplies all timeouts |
 //! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
+//! | `error_chain.rs` | an error with its causes as one line |
 //! | `event.rs`, `exit_code.rs` | what a run reports while it works and at its end |
 //! | `redact.rs` | removes credentials from every report |
 
 pub mod concurrency;
 pub mod coverage;
+pub mod error_chain;
 pub mod event;
 pub mod exit_code;
 pub mod redact;

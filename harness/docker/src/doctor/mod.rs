@@ -7,6 +7,7 @@ mod snapshots;
 
 use nodejoin_core::kubernetes::CGROUP_V1_REFUSED_SINCE;
 use nodejoin_core::plan::architecture::Architecture;
+use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::time_factor::TimeFactor;
 use serde::Serialize;
 
@@ -16,7 +17,6 @@ use crate::images::Images;
 use crate::privileges::Privileges;
 use crate::settings::ImageSettings;
 use crate::sweep::sweep;
-use crate::teardown::chain;
 use host::Host;
 
 /// One thing that was looked at.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bollard::body_try_stream;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptionsBuilder};
 use futures::{Stream, StreamExt as _};
+use nodejoin_core::run::error_chain::chain;
 
 use crate::error::DockerError;
 use crate::images::context::{ContextFile, Source};
@@ -12,7 +13,6 @@ use crate::images::debian::Mmdebstrap;
 use crate::images::recipe::Hash;
 use crate::images::workshop::{Bench, Target, Workshop};
 use crate::settings::ImageSettings;
-use crate::teardown::chain;
 
 impl Workshop {
     /// What the base image is, under these settings. A base of the user's own counts by its content where it is there.

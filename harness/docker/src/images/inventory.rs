@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::ImageSummary;
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptions};
+use nodejoin_core::run::error_chain::chain;
 use serde::Serialize;
 
 use crate::error::{DockerError, status};
@@ -13,7 +14,6 @@ use crate::images::stages::Stages;
 use crate::images::workshop::Workshop;
 use crate::images::{ImageRef, derived_target, k3s, kind};
 use crate::labels;
-use crate::teardown::chain;
 
 /// An image of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

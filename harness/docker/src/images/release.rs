@@ -199,7 +199,7 @@ impl Release {
             let answer = timeout(self.connect_limit * 2, self.client.get(uri.clone())).await;
             let answer = answer
                 .map_err(|_| failed(format!("no answer within {} s", self.connect_limit.as_secs() * 2)))?;
-            let answer = answer.map_err(|error| failed(crate::teardown::chain(&error)))?;
+            let answer = answer.map_err(|error| failed(nodejoin_core::run::error_chain::chain(&error)))?;
             if !answer.status().is_redirection() {
                 return if answer.status().is_success() {
                     Ok(answer)

@@ -18,6 +18,7 @@ use futures::future::BoxFuture;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::run::error_chain::chain;
 
 use crate::ClusterError;
 use crate::access::{Access, await_ready};
@@ -111,15 +112,17 @@ impl External {
         let mut merged = Kubeconfig::default();
         for file in &self.settings.kubeconfig {
             let read = Kubeconfig::read_from(file);
-            let read = read.map_err(|error| wrong(chain(&format!("`{}`", file.display()), &error)))?;
-            merged = merged.merge(read).map_err(|error| wrong(chain("it", &error)))?;
+            let read = read.map_err(|error| wrong(format!("`{}`: {}", file.display(), chain(&error))))?;
+            merged = merged
+                .merge(read)
+                .map_err(|error| wrong(format!("it: {}", chain(&error))))?;
         }
         if let Some(context) = &self.settings.context {
             merged.current_context = Some(context.clone());
         }
         let text = serde_yaml::to_string(&merged).map_err(|error| wrong(error.to_string()))?;
         let config = Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await;
-        let config = config.map_err(|error| wrong(chain("it", &error)))?;
+        let config = config.map_err(|error| wrong(format!("it: {}", chain(&error))))?;
         Ok((config, Secret::new(text)))
     }
 }
@@ -163,16 +166,6 @@ fn authority(config: &Config) -> Result<String, ClusterError> {
         });
     }
     Ok(pem)
-}
-
-fn chain(what: &str, error: &dyn std::error::Error) -> String {
-    let mut text = format!("{what}: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 /// A cluster that runs answers at once.
