@@ -28,4 +28,6 @@ pub mod observation;
 pub mod plan;
 pub mod run;
 pub mod scenario;
+#[cfg(test)]
+mod testing;
 pub mod user_data;

@@ -240,3 +240,20 @@ fn links_in_a_circle_lead_nowhere() {
     let bytes = archive(&[("index.json", b"->b"), ("b", b"->index.json")]);
     assert!(read(&bytes).unwrap_err().contains("neither"));
 }
+
+#[test]
+fn every_refusal_has_a_text_and_a_hint() {
+    let refusals = [
+        NotAnImage::Unreadable(std::io::Error::from(std::io::ErrorKind::UnexpectedEof)),
+        NotAnImage::Compressed("gzip"),
+        NotAnImage::Neither,
+        NotAnImage::Broken("its `index.json` lists no image".to_owned()),
+        NotAnImage::Several(vec!["web:1".to_owned(), "web:2".to_owned()]),
+        NotAnImage::Architecture {
+            has: "linux/arm64".to_owned(),
+            wanted: Architecture::X86_64,
+        },
+    ];
+    let reports = refusals.map(|refusal| ("", format!("{refusal}\n  hint: {}", refusal.hint())));
+    insta::assert_snapshot!(crate::testing::listing(reports));
+}

@@ -109,16 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_key_and_a_wrong_value_point_at_their_places() {
+    fn a_wrong_key_and_a_wrong_value_have_their_positions() {
         let text = "control_plan: kind\njobs: 0\nkeep: sometimes\n";
         let files = Memory::default().with("/w/nodejoin.yaml", text);
         let error = find(Path::new("/w"), &files).unwrap_err();
-        let places: Vec<_> = error.problems.iter().map(|problem| problem.place.line).collect();
-        assert_eq!(places, [1, 2, 3], "{}", error.with_hints());
-        assert!(
-            error.with_hints().contains("control_plane"),
-            "{}",
-            error.with_hints()
-        );
+        insta::assert_snapshot!(error.with_hints());
     }
 }

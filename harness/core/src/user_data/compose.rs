@@ -187,4 +187,22 @@ mod tests {
                 .contains("boundary=\"//nodejoin\"")
         );
     }
+    #[test]
+    fn every_error_has_a_text_and_a_hint() {
+        let unknown = |nearest: Option<&str>| {
+            UserDataError::Template(UnknownTemplate {
+                name: "cluster.nmae".to_owned(),
+                line: 3,
+                nearest: nearest.map(str::to_owned),
+            })
+        };
+        let errors = [
+            unknown(Some("cluster.name")),
+            unknown(None),
+            UserDataError::TooLarge { size: LIMIT + 1 },
+            UserDataError::Encoding("invalid padding".to_owned()),
+        ];
+        let reports = errors.map(|error| ("", format!("{error}\n  hint: {}", error.hint())));
+        insta::assert_snapshot!(crate::testing::listing(reports));
+    }
 }
