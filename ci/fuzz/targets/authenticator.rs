@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use libfuzzer_sys::fuzz_target;
 use nodejoin_cluster::fuzzing::{accepts_token, map, token_of_review};
-use nodejoin_core::plan::ids::Region;
+use nodejoin_core::plan::region::Region;
 use time::OffsetDateTime;
 
 static REGION: LazyLock<Region> = LazyLock::new(|| "eu-west-1".parse().unwrap());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodejoin_core::plan::ids::Region;
+use nodejoin_core::plan::region::Region;
 use time::OffsetDateTime;
 
 use crate::mapping::AwsAuth;

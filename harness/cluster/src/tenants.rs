@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{Audit, Authentication, Certificate, MappingWrite, NodeChange};
-use nodejoin_core::plan::ids::{AccountId, InstanceId, Region};
+use nodejoin_core::plan::ids::{AccountId, InstanceId};
+use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{ClusterPlan, InstancePlan};
 use tokio::sync::mpsc;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nodejoin_core::observation::Refusal;
-use nodejoin_core::plan::ids::Region;
+use nodejoin_core::plan::region::{Partition, Region};
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use time::{Duration, OffsetDateTime, PrimitiveDateTime};
@@ -119,33 +119,21 @@ fn check_host(host: &str, region: &Region) -> Result<(), TokenRefused> {
         return Err(malformed("invalid host format: ".to_owned() + host));
     }
     let unexpected = || malformed(format!("unexpected hostname {host:?} in pre-signed URL"));
-    let partition = region.partition();
+    let partition = Partition::of_region_name(region.as_str());
     if host == "sts.amazonaws.com" {
-        return if partition == "aws" {
+        return if partition.name == "aws" {
             Ok(())
         } else {
             Err(unexpected())
         };
     }
-    let suffixes: &[&str] = match partition {
-        "aws-cn" => &["amazonaws.com.cn", "api.amazonwebservices.com.cn"],
-        _ => &["amazonaws.com", "api.aws"],
-    };
+    let suffixes = [partition.dns_suffix, partition.dual_stack_suffix];
     let suffix = labels[2..].join(".");
     let is_sts = matches!(labels[0], "sts" | "sts-fips");
-    if is_sts && partition_of(labels[1]) == partition && suffixes.contains(&suffix.as_str()) {
+    if is_sts && Partition::of_region_name(labels[1]) == partition && suffixes.contains(&suffix.as_str()) {
         return Ok(());
     }
     Err(unexpected())
-}
-
-/// As [`Region::partition`], for a label that may be no region.
-fn partition_of(label: &str) -> &'static str {
-    match label {
-        cn if cn.starts_with("cn-") => "aws-cn",
-        gov if gov.starts_with("us-gov-") => "aws-us-gov",
-        _ => "aws",
-    }
 }
 
 /// The query, each name in lower case, each once.

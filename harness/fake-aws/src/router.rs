@@ -1,6 +1,7 @@
 //! From a host name to a service, and from a request to its answer.
 
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::plan::region::{Partition, Region};
 
 use crate::clock::Moment;
 use crate::exchange::{Answer, Request, ServiceError};
@@ -20,47 +21,6 @@ pub struct Endpoint {
     pub account: Option<String>,
 }
 
-/// The regions whose host names exist.
-const REGIONS: &[&str] = &[
-    "af-south-1",
-    "ap-east-1",
-    "ap-east-2",
-    "ap-northeast-1",
-    "ap-northeast-2",
-    "ap-northeast-3",
-    "ap-south-1",
-    "ap-south-2",
-    "ap-southeast-1",
-    "ap-southeast-2",
-    "ap-southeast-3",
-    "ap-southeast-4",
-    "ap-southeast-5",
-    "ap-southeast-7",
-    "ca-central-1",
-    "ca-west-1",
-    "cn-north-1",
-    "cn-northwest-1",
-    "eu-central-1",
-    "eu-central-2",
-    "eu-north-1",
-    "eu-south-1",
-    "eu-south-2",
-    "eu-west-1",
-    "eu-west-2",
-    "eu-west-3",
-    "il-central-1",
-    "me-central-1",
-    "me-south-1",
-    "mx-central-1",
-    "sa-east-1",
-    "us-east-1",
-    "us-east-2",
-    "us-gov-east-1",
-    "us-gov-west-1",
-    "us-west-1",
-    "us-west-2",
-];
-
 /// What the host names below a suffix are.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -72,60 +32,15 @@ enum Kind {
     DualStackResource,
 }
 
-/// What host names of AWS end with.
-#[derive(Debug)]
-struct Suffix {
-    name: &'static str,
-    kind: Kind,
-    /// Whether it is of the partition aws-cn.
-    china: bool,
-}
-
-/// The suffixes of botocore's partitions.json, and those of registries that are reached over IPv6.
-const SUFFIXES: &[Suffix] = &[
-    Suffix {
-        name: ".amazonaws.com",
-        kind: Kind::Ipv4,
-        china: false,
-    },
-    Suffix {
-        name: ".api.aws",
-        kind: Kind::DualStack,
-        china: false,
-    },
-    Suffix {
-        name: ".on.aws",
-        kind: Kind::DualStackResource,
-        china: false,
-    },
-    Suffix {
-        name: ".amazonaws.com.cn",
-        kind: Kind::Ipv4,
-        china: true,
-    },
-    Suffix {
-        name: ".api.amazonwebservices.com.cn",
-        kind: Kind::DualStack,
-        china: true,
-    },
-    Suffix {
-        name: ".on.amazonwebservices.com.cn",
-        kind: Kind::DualStackResource,
-        china: true,
-    },
-];
-
 impl Endpoint {
     /// The endpoint of a host name, in lower case and without a port; `None` where no service of the fake has that name.
     #[must_use]
     pub fn of_host(host: &str) -> Option<Self> {
-        let (labels, suffix) = SUFFIXES
-            .iter()
-            .find_map(|suffix| Some((host.strip_suffix(suffix.name)?, suffix)))?;
+        let (labels, kind, partition) = without_suffix(host)?;
         let parts: Vec<&str> = labels.split('.').collect();
-        let (service, region, account) = match (suffix.kind, parts.as_slice()) {
-            (Kind::Ipv4, ["sts"]) if !suffix.china => (Service::Sts, "us-east-1", None),
-            (Kind::Ipv4, ["ec2"]) if !suffix.china => (Service::Ec2, "us-east-1", None),
+        let (service, region, account) = match (kind, parts.as_slice()) {
+            (Kind::Ipv4, ["sts"]) if partition.name == "aws" => (Service::Sts, "us-east-1", None),
+            (Kind::Ipv4, ["ec2"]) if partition.name == "aws" => (Service::Ec2, "us-east-1", None),
             (Kind::Ipv4, ["api", "ecr", region]) | (Kind::DualStack, ["ecr", region]) => {
                 (Service::Ecr, *region, None)
             }
@@ -142,7 +57,9 @@ impl Endpoint {
             ),
             _ => return None,
         };
-        let exists = REGIONS.contains(&region) && region.starts_with("cn-") == suffix.china;
+        let exists = region
+            .parse()
+            .is_ok_and(|region: Region| region.dns_suffix() == partition.dns_suffix);
         exists.then(|| Self {
             service,
             region: region.to_owned(),
@@ -163,6 +80,18 @@ impl Endpoint {
             Service::Cloudformation => cloudformation::SHAPE,
         }
     }
+}
+
+/// Splits a host name at the suffix of its partition. The first partition stands for all that share its suffixes.
+fn without_suffix(host: &str) -> Option<(&str, Kind, &'static Partition)> {
+    let labels = |suffix: &str| host.strip_suffix(suffix)?.strip_suffix('.');
+    Partition::all().iter().find_map(|partition| {
+        let ipv4 = labels(partition.dns_suffix).map(|labels| (labels, Kind::Ipv4));
+        let dual_stack = || labels(partition.dual_stack_suffix).map(|labels| (labels, Kind::DualStack));
+        let resource = || labels(partition.resource_suffix?).map(|labels| (labels, Kind::DualStackResource));
+        let (labels, kind) = ipv4.or_else(dual_stack).or_else(resource)?;
+        Some((labels, kind, *partition))
+    })
 }
 
 /// The operations of a service that the fake knows; the metadata service has paths instead.
@@ -394,6 +323,15 @@ mod tests {
                 Some((Service::Cloudformation, "us-gov-west-1")),
             ),
             ("eks.eu-west-9.amazonaws.com", None),
+            (
+                "eks.ap-southeast-6.amazonaws.com",
+                Some((Service::Eks, "ap-southeast-6")),
+            ),
+            (
+                "eks.us-iso-east-1.c2s.ic.gov",
+                Some((Service::Eks, "us-iso-east-1")),
+            ),
+            ("eks.us-iso-east-1.amazonaws.com", None),
             ("s3.eu-west-1.amazonaws.com", None),
             ("registry.k8s.io", None),
         ];

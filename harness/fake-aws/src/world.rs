@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use nodejoin_core::observation::{AwsCall, DnsQuery};
 use nodejoin_core::plan::aws::{AwsPlan, OtherRole};
 use nodejoin_core::plan::fault::{Fault, Service};
-use nodejoin_core::plan::ids::{AccountId, Region};
+use nodejoin_core::plan::ids::AccountId;
+use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
 

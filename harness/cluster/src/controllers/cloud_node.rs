@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_fake_aws::services::ec2::zones::zone_id;
 use serde_json::{Value, json};
 
 use crate::controllers::touched;
@@ -137,7 +136,7 @@ fn additional(node: &Node, tenant: &Tenant) -> Vec<(String, String)> {
     if !is_set(ZONE_ID) {
         labels.push((
             ZONE_ID.to_owned(),
-            zone_id(tenant.region.as_str(), &instance.availability_zone),
+            tenant.region.zone_id(&instance.availability_zone),
         ));
     }
     let layer = |number: usize| format!("topology.k8s.aws/network-node-layer-{number}");

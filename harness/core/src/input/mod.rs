@@ -10,6 +10,7 @@
 
 pub(crate) mod document;
 pub mod files;
+pub(crate) mod formats;
 pub mod problem;
 pub(crate) mod problems;
 pub mod schema;

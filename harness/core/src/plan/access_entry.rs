@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::aws::AuthenticationMode;
-use crate::plan::ids::{AccountId, Region};
+use crate::plan::ids::AccountId;
+use crate::plan::region::Region;
 
 /// An access entry, as a scenario has it. Give one of `role` and `principal_arn`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]

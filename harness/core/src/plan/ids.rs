@@ -104,16 +104,6 @@ id!(
 );
 
 id!(
-    /// An AWS region name.
-    Region,
-    "an AWS region",
-    "such as `eu-west-1`",
-    |v| v.split('-').count() >= 3
-        && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        && v.ends_with(|c: char| c.is_ascii_digit())
-);
-
-id!(
     /// A bootstrap token of Kubernetes: its id, a dot and its secret.
     TokenText,
     "a bootstrap token",
@@ -140,38 +130,6 @@ impl TokenText {
     }
 }
 
-impl Region {
-    /// The suffix of the region's AWS host names.
-    #[must_use]
-    pub fn dns_suffix(&self) -> &'static str {
-        if self.0.starts_with("cn-") {
-            "amazonaws.com.cn"
-        } else {
-            "amazonaws.com"
-        }
-    }
-
-    /// The partition that stands in the region's ARNs.
-    #[must_use]
-    pub fn partition(&self) -> &'static str {
-        match self.0.as_str() {
-            r if r.starts_with("cn-") => "aws-cn",
-            r if r.starts_with("us-gov-") => "aws-us-gov",
-            _ => "aws",
-        }
-    }
-
-    /// The domain of private DNS names; `us-east-1` has one of its own.
-    #[must_use]
-    pub fn private_domain(&self) -> String {
-        if self.0 == "us-east-1" {
-            "ec2.internal".to_owned()
-        } else {
-            format!("{}.compute.internal", self.0)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +142,6 @@ mod tests {
             "`i-123` is not an EC2 instance id: `i-` and 8 or 17 hexadecimal digits"
         );
         assert!("i-0b22a22eec53b9321".parse::<InstanceId>().is_ok());
-        assert!("eu-west".parse::<Region>().is_err());
     }
 
     #[test]
@@ -199,16 +156,5 @@ mod tests {
         ] {
             assert!(wrong.parse::<TokenText>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn regions_know_their_names() {
-        let region: Region = "us-east-1".parse().unwrap();
-        assert_eq!(region.private_domain(), "ec2.internal");
-        let region: Region = "cn-north-1".parse().unwrap();
-        assert_eq!(
-            (region.partition(), region.dns_suffix()),
-            ("aws-cn", "amazonaws.com.cn")
-        );
     }
 }

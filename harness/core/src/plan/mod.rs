@@ -12,6 +12,7 @@ pub mod golden;
 pub mod ids;
 pub mod instance_type;
 pub mod provider;
+pub mod region;
 pub mod sources;
 pub mod step;
 
@@ -30,8 +31,9 @@ use crate::plan::bootstrap_token::BootstrapToken;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenPlan;
-use crate::plan::ids::{AccountId, InstanceId, Region, ScenarioId};
+use crate::plan::ids::{AccountId, InstanceId, ScenarioId};
 pub use crate::plan::provider::ProviderName;
+use crate::plan::region::Region;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
 

@@ -18,7 +18,8 @@ use crate::plan::aws::AwsPlan;
 use crate::plan::change::Rows;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
-use crate::plan::ids::{AccountId, Region};
+use crate::plan::ids::AccountId;
+use crate::plan::region::Region;
 use crate::plan::{Cni, Limits, Network, Plan, RoleMapping};
 
 /// An account of AWS: one instance, its role, a cluster, and what else it holds. Whatever is absent has a scenario's default.
@@ -29,8 +30,8 @@ pub struct AccountFile {
     pub about: Option<String>,
     /// The AWS account's id; `111122223333` where absent.
     pub account: Option<String>,
-    /// The AWS region; `eu-west-1` where absent.
-    pub region: Option<String>,
+    /// The AWS region (default: `eu-west-1`).
+    pub region: Option<Region>,
     /// The EC2 instance whose metadata service answers.
     pub instance: InstanceFile,
     /// What the instance's role may do and may not.

@@ -12,6 +12,7 @@ use crate::plan::bootstrap_token::TokenUsage;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
+use crate::plan::region::Region;
 use crate::plan::step::Action;
 use crate::plan::{AwsAuthWriter, CaChoice, Cni, Limits, Network, ProviderName, StatusStep, UserDataEngine};
 
@@ -49,9 +50,9 @@ pub struct Scenario {
     /// The AWS account's id; `111122223333` where absent.
     #[serde(default)]
     pub account: Option<String>,
-    /// The AWS region; `eu-west-1` where absent.
+    /// The AWS region (default: `eu-west-1`).
     #[serde(default)]
-    pub region: Option<String>,
+    pub region: Option<Region>,
     /// The EC2 instance. Whatever is absent gets a value of its own for each scenario.
     #[serde(default)]
     pub instance: InstanceFile,

@@ -9,7 +9,8 @@ use super::resolve::dns_name;
 use crate::plan::InstancePlan;
 use crate::plan::cidr::Cidr;
 use crate::plan::expect::Expect;
-use crate::plan::ids::{Region, ScenarioId};
+use crate::plan::ids::ScenarioId;
+use crate::plan::region::Region;
 use crate::plan::step::{Action, StepPlan};
 
 /// All but the first of so many instances. They share its subnet and everything that names no single instance.

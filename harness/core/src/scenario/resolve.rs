@@ -20,13 +20,16 @@ use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use crate::plan::cidr::Cidr;
 use crate::plan::expect::{Expect, PodExpect};
 use crate::plan::golden::{GoldenFile, GoldenPlan};
-use crate::plan::ids::{AccountId, InstanceId, Region, ScenarioId};
+use crate::plan::ids::{AccountId, InstanceId, ScenarioId};
+use crate::plan::region::Region;
 use crate::plan::sources::Sources;
 use crate::plan::{
     ClusterPlan, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName, RoleMapping,
     RolePlan, StatusStep,
 };
 use crate::scenario::overlay;
+
+const DEFAULT_REGION: &str = "eu-west-1";
 
 /// The plan of a scenario. Where something is wrong it is reported, and a stand-in lets the rest be checked too.
 pub(super) fn resolve(
@@ -39,7 +42,7 @@ pub(super) fn resolve(
 ) -> Plan {
     let unique = DerivedDefaults::of(&id);
     let account = account(scenario, problems);
-    let region = region(scenario, problems);
+    let region = region(scenario);
     let role = role(scenario, &unique);
     let cluster = cluster(
         &scenario.cluster,
@@ -156,12 +159,9 @@ fn account(scenario: &Scenario, problems: &mut Problems<'_>) -> AccountId {
     given.unwrap_or_else(|| "111122223333".parse().expect("the default is an account id"))
 }
 
-fn region(scenario: &Scenario, problems: &mut Problems<'_>) -> Region {
-    let given = scenario
-        .region
-        .as_deref()
-        .and_then(|region| problems.parse("region", region, ""));
-    given.unwrap_or_else(|| "eu-west-1".parse().expect("the default is a region"))
+fn region(scenario: &Scenario) -> Region {
+    let default = || DEFAULT_REGION.parse().expect("the default is a region");
+    scenario.region.clone().unwrap_or_else(default)
 }
 
 fn version_range(key: &str, range: Option<&str>, problems: &mut Problems<'_>) -> Option<semver::VersionReq> {

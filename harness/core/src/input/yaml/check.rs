@@ -2,11 +2,12 @@
 //! every fault at its own place, with the key or value that was most likely meant.
 //!
 //! Only what `schemars` writes for our own types is understood: `$ref`, `type`, `properties`, `additionalProperties`,
-//! `required`, `items`, `const`, `minimum`, `maximum`, `anyOf` and `oneOf`.
+//! `required`, `items`, `const`, `minimum`, `maximum`, `format`, `anyOf` and `oneOf`.
 
 use serde_json::Value as Json;
 
 use super::tree::{Entry, Tree, Value};
+use crate::input::formats;
 use crate::input::problem::{Position, Problem, nearest};
 
 /// Everything in `tree` that `schema` does not allow, in the order of the file.
@@ -47,6 +48,7 @@ impl<'a> Checker<'a> {
             Value::Map(entries) => self.mapping(schema, entries, tree.place, key),
             Value::List(items) => self.list(schema, items, key),
             Value::Number(number) => self.number(schema, number, tree.place, key),
+            Value::Text(text) => self.text(schema, text, tree.place, key),
             _ => {}
         }
     }
@@ -128,6 +130,13 @@ impl<'a> Checker<'a> {
         } else if highest.is_some_and(|highest| value > highest) {
             let why = format!("it must be {} or less", highest.unwrap_or_default());
             self.add(place, key, format!("{number} is too large"), why, None);
+        }
+    }
+
+    fn text(&mut self, schema: &Json, text: &str, place: Position, key: &str) {
+        let format = schema.get("format").and_then(Json::as_str);
+        if let Some(Err(refusal)) = format.map(|format| formats::check(format, text)) {
+            self.add(place, key, refusal.what, refusal.why, refusal.hint);
         }
     }
 

@@ -1,7 +1,7 @@
 //! DescribeInstanceTopology: where in EC2's network an instance hangs. Of types without a topology nothing is told.
 
 use super::machines::Machine;
-use super::{instances, page, zones};
+use super::{instances, page};
 use crate::exchange::{Parameters, ServiceError};
 use crate::wire::xml::Xml;
 
@@ -31,7 +31,7 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
                     item.bare(node)
                 })
                 .text("availabilityZone", &plan.availability_zone)
-                .text("zoneId", zones::zone_id(region.as_str(), &plan.availability_zone))
+                .text("zoneId", region.zone_id(&plan.availability_zone))
         },
     )
 }

@@ -1,9 +1,9 @@
-//! Names that EC2 derives from others: zone ids, reservation ids, the default security group.
+//! Names that EC2 derives from others: reservation ids, DNS names, the default security group.
 
 use std::net::Ipv4Addr;
 
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::plan::ids::Region;
+use nodejoin_core::plan::region::Region;
 use sha2::{Digest, Sha256};
 
 /// Name of the instance's security group.
@@ -35,28 +35,6 @@ fn dashed(address: Ipv4Addr) -> String {
     address.to_string().replace('.', "-")
 }
 
-/// The id of a zone, such as `euw1-az1` of `eu-west-1a`. Real accounts have their letters shuffled; here `a` is always 1.
-#[must_use]
-pub fn zone_id(region: &str, zone: &str) -> String {
-    let short: String = region.split('-').map(abbreviation).collect();
-    let letter = zone
-        .strip_prefix(region)
-        .and_then(|rest| rest.bytes().next())
-        .unwrap_or(b'a');
-    format!("{short}-az{}", letter.saturating_sub(b'a') + 1)
-}
-
-fn abbreviation(part: &str) -> &str {
-    match part {
-        "northeast" => "ne",
-        "northwest" => "nw",
-        "southeast" => "se",
-        "southwest" => "sw",
-        "north" | "south" | "east" | "west" | "central" | "gov" => &part[..1],
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,19 +63,6 @@ mod tests {
             let region: Region = region.parse().unwrap();
             assert_eq!(private_dns_name(&region, address), private);
             assert_eq!(public_dns_name(&region, address), public);
-        }
-    }
-
-    #[test]
-    fn zone_ids() {
-        let table = [
-            ("eu-west-1", "eu-west-1a", "euw1-az1"),
-            ("us-east-1", "us-east-1c", "use1-az3"),
-            ("ap-southeast-2", "ap-southeast-2b", "apse2-az2"),
-            ("us-gov-west-1", "us-gov-west-1a", "usgw1-az1"),
-        ];
-        for (region, zone, expected) in table {
-            assert_eq!(zone_id(region, zone), expected);
         }
     }
 }

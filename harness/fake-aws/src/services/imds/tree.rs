@@ -279,7 +279,7 @@ impl Tree {
         self.text(
             "placement/availability-zone-id",
             "2020-08-24",
-            zones::zone_id(world.region.as_str(), zone),
+            world.region.zone_id(zone),
         );
         self.text("placement/region", "2020-08-24", world.region.as_str());
     }
