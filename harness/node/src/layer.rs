@@ -106,11 +106,14 @@ pub(crate) fn archive(
 
 fn overlay(ask: &NodeAsk<'_>) -> Result<Vec<LaidFile>, NodeError> {
     let read = |file: &nodejoin_core::plan::OverlayFile| {
-        let content = std::fs::read(&file.from).map_err(|source| NodeError::Overlay {
-            path: file.from.clone(),
-            to: file.to.clone(),
-            source,
-        })?;
+        let content = match &file.patched {
+            Some(patched) => patched.content.clone().into_bytes(),
+            None => std::fs::read(&file.from).map_err(|source| NodeError::Overlay {
+                path: file.from.clone(),
+                to: file.to.clone(),
+                source,
+            })?,
+        };
         Ok(LaidFile {
             path: file.to.clone(),
             mode: file.mode,

@@ -68,20 +68,27 @@ fn of_user_data(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLi
         let is_named = known.name == name || numbered(&known.name);
         is_of_user_data && is_named
     })?;
-    Some(SourceLine {
+    let line = known.line + line.unwrap_or(1) - 1;
+    let patched = known.patched.as_ref().and_then(|lines| lines.source(line));
+    Some(patched.unwrap_or_else(|| SourceLine {
         file: known.file.clone(),
-        line: Some(known.line + line.unwrap_or(1) - 1),
-    })
+        line: Some(line),
+    }))
 }
 
-/// The checkout's file that lies where the node names it; by its file name where the node names no path.
+/// The overlay's file that lies where the node names it; by its file name where the node names no path. A line of a patched file
+/// comes from the patch if it was inserted, else from the original.
 fn of_overlay(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
     let is_it = |to: &str| to == script || (!script.contains('/') && file_name(to) == script);
     let file = plan.image.overlay.iter().rev().find(|file| is_it(&file.to))?;
-    Some(SourceLine {
+    let patched = file
+        .patched
+        .as_ref()
+        .and_then(|patched| patched.lines.source(line?));
+    Some(patched.unwrap_or_else(|| SourceLine {
         file: file.from.clone(),
         line,
-    })
+    }))
 }
 
 /// A script of the image itself is not the user's to mend: the line that calls it is.
@@ -117,8 +124,8 @@ mod tests {
     use super::*;
     use crate::diagnosis::{Cause, Diagnosis};
     use crate::judge::verdict::{Check, Outcome};
-    use crate::plan::sources::ScriptSource;
-    use crate::plan::{OverlayFile, UserDataEngine, UserDataPlan, tests};
+    use crate::plan::sources::{LineMap, ScriptSource};
+    use crate::plan::{OverlayFile, PatchedFile, UserDataEngine, UserDataPlan, tests};
 
     /// User data at line 3 of `demo.yaml` that calls the bootstrap script in its second line.
     fn plan(overlay: &[(&str, &str)]) -> Plan {
@@ -126,6 +133,7 @@ mod tests {
             from: (*from).to_owned(),
             to: (*to).to_owned(),
             mode: 0o755,
+            patched: None,
         });
         let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
         let mut plan = tests::plan();
@@ -139,6 +147,7 @@ mod tests {
             name: "part-001".to_owned(),
             file: "demo.yaml".to_owned(),
             line: 3,
+            patched: None,
         }];
         plan.sources.expect = [
             ("", 10),
@@ -204,6 +213,37 @@ mod tests {
         ] {
             assert_eq!(found(&plan, script, 7), source, "{script:?}");
         }
+    }
+
+    #[test]
+    fn a_line_of_a_patched_file_is_the_patchs_or_the_originals() {
+        let lines = lines(&[(1, "/src/boot.sh", 1), (5, "/x.patch", 6), (6, "/src/boot.sh", 5)]);
+        let mut plan = plan(&[("/src/boot.sh", "/etc/eks/bootstrap.sh")]);
+        plan.image.overlay[0].patched = Some(PatchedFile {
+            patch: "/x.patch".to_owned(),
+            content: String::new(),
+            lines,
+        });
+        let script = Some("/etc/eks/bootstrap.sh");
+        for (line, source) in [(4, "/src/boot.sh:4"), (5, "/x.patch:6"), (9, "/src/boot.sh:8")] {
+            assert_eq!(found(&plan, script, line), source);
+        }
+    }
+
+    #[test]
+    fn a_line_of_patched_user_data_is_the_patchs_or_the_originals() {
+        let mut plan = plan(&[]);
+        plan.sources.scripts[0].patched = Some(lines(&[(1, "data", 1), (4, "x.patch", 6)]));
+        assert_eq!(found(&plan, Some("part-001"), 1), "data:3");
+        assert_eq!(found(&plan, Some("part-001"), 2), "x.patch:6");
+    }
+
+    fn lines(runs: &[(u64, &str, u64)]) -> LineMap {
+        let mut lines = LineMap::default();
+        for (first, file, line) in runs {
+            lines.push(*first, (*file).to_owned(), *line);
+        }
+        lines
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::plan::golden::GoldenPlan;
 use crate::plan::ids::{AccountId, InstanceId, ScenarioId};
 pub use crate::plan::provider::ProviderName;
 use crate::plan::region::Region;
-use crate::plan::sources::Sources;
+use crate::plan::sources::{LineMap, Sources};
 use crate::plan::step::StepPlan;
 
 /// Everything the engine needs to know of one scenario. Plain data: it can cross a process boundary.
@@ -189,6 +189,20 @@ pub struct OverlayFile {
     pub to: String,
     /// Permission bits.
     pub mode: u32,
+    /// Replaces the content of `from` if the manifest names a patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patched: Option<PatchedFile>,
+}
+
+/// A file of an overlay after its patch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PatchedFile {
+    /// The patch file on this machine, absolute.
+    pub patch: String,
+    /// The content that lands in the node.
+    pub content: String,
+    /// Maps lines of `content` to `from` and `patch`.
+    pub lines: LineMap,
 }
 
 /// One EC2 instance.

@@ -45,6 +45,48 @@ impl Sources {
     }
 }
 
+/// Maps the lines of a patched text to the lines of the original file and of the patch file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LineMap(Vec<LineRun>);
+
+/// Consecutive lines of a patched text that are consecutive lines of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct LineRun {
+    /// The first line in the patched text, from 1. The run ends where the next one begins.
+    first: u64,
+    file: String,
+    /// The line of `file` that is the first of the run.
+    line: u64,
+}
+
+impl LineMap {
+    /// Appends a line: line `number` of the text is line `line` of `file`.
+    pub(crate) fn push(&mut self, number: u64, file: String, line: u64) {
+        let continues = self
+            .0
+            .last()
+            .is_some_and(|run| run.file == file && run.line + (number - run.first) == line);
+        if !continues {
+            self.0.push(LineRun {
+                first: number,
+                file,
+                line,
+            });
+        }
+    }
+
+    /// The file and line that a line of the patched text comes from.
+    #[must_use]
+    pub fn source(&self, number: u64) -> Option<SourceLine> {
+        let run = self.0.iter().rev().find(|run| run.first <= number)?;
+        Some(SourceLine {
+            file: run.file.clone(),
+            line: Some(run.line + (number - run.first)),
+        })
+    }
+}
+
 /// Where a script of the user data stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptSource {
@@ -52,6 +94,9 @@ pub struct ScriptSource {
     pub name: String,
     /// The file it stands in: the scenario's own, or one that the scenario names.
     pub file: String,
-    /// The line of that file which is the script's first.
+    /// The line of that file which is the script's first; of the patched text if there is a patch.
     pub line: u64,
+    /// Maps lines of the patched text to the file and its patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patched: Option<LineMap>,
 }

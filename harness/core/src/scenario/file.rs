@@ -328,6 +328,8 @@ pub struct UserDataSource {
     pub inline: Option<String>,
     /// A file with the user data, relative to this file.
     pub file: Option<String>,
+    /// A unified diff to apply to `file`, relative to this file.
+    pub patch: Option<String>,
     /// Parts of a MIME message, in their order.
     pub parts: Option<Vec<UserDataPart>>,
     /// Who runs it.
@@ -349,6 +351,9 @@ pub struct UserDataPart {
     /// A file with the part, relative to this file.
     #[serde(default)]
     pub file: Option<String>,
+    /// A unified diff to apply to `file`, relative to this file.
+    #[serde(default)]
+    pub patch: Option<String>,
     /// File name that the MIME header gives.
     #[serde(default)]
     pub filename: Option<String>,

@@ -167,6 +167,11 @@ mod tests {
         let files = Memory::default()
             .with("/s/refused/a.yaml", format!("name: x\n{text}"))
             .with("/s/refused/data.sh", "#!/bin/sh\necho {{ cluster.endpont }}\n")
+            .with("/s/refused/one.patch", "@@ -1 +1 @@\n-#!/bin/bash\n+#!/bin/zsh\n")
+            .with(
+                "/s/refused/template.patch",
+                "@@ -1 +1,2 @@\n+{{ cluster.nope }}\n #!/bin/sh\n",
+            )
             .with("/s/refused/big", "x".repeat(16 * 1024 + 1))
             .with(
                 "/s/refused/packed",
@@ -293,6 +298,11 @@ mod tests {
         "user_data: |\n  #!/bin/sh\n  echo {{ cluster.nam }}",
         "user_data: { file: data.sh, inline: x }",
         "user_data: { engine: direct }",
+        "user_data: { file: data.sh, patch: none.patch }",
+        "user_data: { file: data.sh, patch: one.patch }",
+        "user_data: { file: data.sh, patch: template.patch }",
+        "user_data: { inline: x, patch: one.patch }",
+        "user_data: { parts: [{ type: shell, file: data.sh, patch: one.patch }] }",
         "user_data: { parts: [{ type: shell }] }",
         "user_data: { parts: [] }",
         "user_data: ''",

@@ -1,10 +1,11 @@
-//! Overlay manifests: which files of somebody's checkout lie where over the node image.
+//! Overlay manifests: which files of a checkout lie where over the node image.
 //!
 //! ```yaml
-//! root: ${AMAZON_EKS_AMI}        # or a path relative to the manifest; the manifest's own folder where absent
+//! root: ${AMAZON_EKS_AMI}        # or a path relative to the manifest; default: the manifest's folder
 //! files:
 //!   - { from: files/bootstrap.sh, to: /etc/eks/bootstrap.sh, mode: "0755" }
-//!   - { from: files/bin/, to: /usr/bin/ }                    # a folder, with all that is in it
+//!   - { from: files/bin/, to: /usr/bin/ }                    # a folder, with everything in it
+//!   - { from: files/join.sh, patch: join.patch, to: /usr/bin/join.sh }    # a file, changed by a unified diff
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -14,10 +15,11 @@ use serde::Deserialize;
 
 use crate::input::document;
 use crate::input::files::Files;
+use crate::input::patch::{self, PatchError, Patched};
 use crate::input::problem::ScenarioError;
 use crate::input::problems::Problems;
 use crate::input::schema::schema_of;
-use crate::plan::OverlayFile;
+use crate::plan::{OverlayFile, PatchedFile};
 
 /// An overlay manifest.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -38,7 +40,10 @@ pub struct ManifestEntry {
     pub from: String,
     /// Where it lands in the node: an absolute path; one that ends in `/` keeps the file's name.
     pub to: String,
-    /// Permission bits in octal, such as `"0755"`; those of the file where absent.
+    /// A unified diff to apply to the file, relative to the manifest. The file itself does not change.
+    #[serde(default)]
+    pub patch: Option<String>,
+    /// Permission bits in octal, such as `"0755"`; default: the file's.
     #[serde(default)]
     pub mode: Option<String>,
 }
@@ -90,13 +95,13 @@ fn resolve(
     }
     let mut overlay = Vec::new();
     for (index, entry) in manifest.files.iter().enumerate() {
-        overlay.extend(place_entry(
-            entry,
-            &format!("files[{index}]"),
-            &root,
-            files,
-            problems,
-        ));
+        let key = format!("files[{index}]");
+        let mut placed = place_entry(entry, &key, &root, files, problems);
+        if let Some(patch) = &entry.patch {
+            let from = root.join(&entry.from);
+            patch_entry(&mut placed, &from, &folder.join(patch), &key, files, problems);
+        }
+        overlay.extend(placed);
     }
     overlay
 }
@@ -149,6 +154,49 @@ fn place_entry(
     }
 }
 
+/// Applies an entry's patch. Nothing is placed if there was a problem with the entry already.
+fn patch_entry(
+    placed: &mut [OverlayFile],
+    from: &Path,
+    patch: &Path,
+    key: &str,
+    files: &dyn Files,
+    problems: &mut Problems<'_>,
+) {
+    let key = format!("{key}.patch");
+    if files.is_folder(from) {
+        let why = format!("`{}` is a folder", from.display());
+        problems.add(
+            &key,
+            "a patch applies to one file",
+            why,
+            "name the file in an entry of its own",
+        );
+        return;
+    }
+    for file in placed {
+        let patched = files
+            .read(from)
+            .map_err(PatchError::Unreadable)
+            .and_then(|original| patch::apply_file(&original, &file.from, patch, files));
+        match patched {
+            Ok(Patched { text, lines }) => {
+                file.patched = Some(PatchedFile {
+                    patch: files.absolute(patch).display().to_string(),
+                    content: text,
+                    lines,
+                });
+            }
+            Err(error) => problems.add(
+                &key,
+                format!("cannot apply `{}` to `{}`", patch.display(), from.display()),
+                error.to_string(),
+                error.hint(),
+            ),
+        }
+    }
+}
+
 /// The files of an entry with where they land: one, or all of a folder.
 fn found(from: &Path, to: &str, files: &dyn Files) -> std::io::Result<Vec<(PathBuf, String)>> {
     if !files.is_folder(from) {
@@ -183,6 +231,7 @@ fn overlay_file(from: &Path, to: String, mode: Option<u32>, files: &dyn Files) -
         from: files.absolute(from).display().to_string(),
         to,
         mode,
+        patched: None,
     }
 }
 
@@ -239,12 +288,17 @@ mod tests {
     use super::*;
     use crate::input::files::Memory;
 
+    const PATCH: &str = "--- a\n+++ b\n@@ -1 +1,2 @@\n #!/bin/bash\n+set -e\n";
+
     fn checkout() -> Memory {
         Memory::default()
             .with("/src/files/bootstrap.sh", "#!/bin/bash\n")
             .with_mode("/src/files/bootstrap.sh", 0o755)
             .with("/src/files/bin/imds", "x")
             .with("/src/files/bin/lib/helper", "x")
+            .with("/overlays/good.patch", PATCH)
+            .with("/overlays/stale.patch", PATCH.replace("/bin/bash", "/bin/sh"))
+            .with("/overlays/empty.patch", "nothing\n")
             .with_variable("CHECKOUT", "/src")
     }
 
@@ -270,6 +324,25 @@ mod tests {
                 file("/src/files/bin/imds", "/usr/bin/imds", 0o700),
                 file("/src/files/bin/lib/helper", "/usr/bin/lib/helper", 0o700),
             ]
+        );
+    }
+
+    #[test]
+    fn a_patched_file_lands_with_the_change_and_keeps_its_source() {
+        let text = "root: /src\nfiles: [{ from: files/bootstrap.sh, patch: good.patch, to: /etc/eks/ }]\n";
+        let files = checkout().with("/overlays/a.yaml", text);
+        let placed = load(Path::new("/overlays/a.yaml"), &files).unwrap().remove(0);
+        assert_eq!(
+            (placed.from.as_str(), placed.to.as_str(), placed.mode),
+            ("/src/files/bootstrap.sh", "/etc/eks/bootstrap.sh", 0o755)
+        );
+        let patched = placed.patched.unwrap();
+        assert_eq!(patched.content, "#!/bin/bash\nset -e\n");
+        assert_eq!(patched.patch, "/overlays/good.patch");
+        let inserted = patched.lines.source(2).unwrap();
+        assert_eq!(
+            (inserted.file.as_str(), inserted.line),
+            ("/overlays/good.patch", Some(5))
         );
     }
 
@@ -307,6 +380,22 @@ mod tests {
             (
                 "root: /src\nfiles: [{ from: files, to: /b, mode: \"9\" }]\n",
                 "`files[0].mode`",
+            ),
+            (
+                "root: /src\nfiles: [{ from: files/bootstrap.sh, patch: nope.patch, to: /b }]\n",
+                "a.yaml:2:44: `files[0].patch`: cannot apply `/overlays/nope.patch` to `/src/files/bootstrap.sh`: cannot read the patch: ",
+            ),
+            (
+                "root: /src\nfiles: [{ from: files/bootstrap.sh, patch: stale.patch, to: /b }]\n",
+                "hunk 1 (line 3 of the patch) does not apply: expected `#!/bin/sh` at line 1 of the file, found `#!/bin/bash`\n  hint: the file has changed since",
+            ),
+            (
+                "root: /src\nfiles: [{ from: files/bootstrap.sh, patch: empty.patch, to: /b }]\n",
+                "the patch contains no hunk",
+            ),
+            (
+                "root: /src\nfiles: [{ from: files/bin, patch: good.patch, to: /b }]\n",
+                "a.yaml:2:35: `files[0].patch`: a patch applies to one file: `/src/files/bin` is a folder",
             ),
             ("files: [\n", "overlay manifest: it is not YAML"),
             ("root: /src\n", "the key `files` is missing"),

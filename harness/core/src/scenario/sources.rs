@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::input::yaml::{Tree, Value};
-use crate::plan::sources::ScriptSource;
+use crate::plan::sources::{LineMap, ScriptSource};
 use crate::user_data::parse;
 
 /// The lines of all keys below `expect`, by their paths.
@@ -63,6 +63,8 @@ fn joined(path: &str, key: &str) -> String {
 pub(super) struct Text {
     pub(super) file: String,
     pub(super) text: String,
+    /// Maps lines of `text` to the file and its patch, if there is one.
+    pub(super) patched: Option<LineMap>,
 }
 
 /// Where the scripts of user data stand in the texts it came from.
@@ -74,16 +76,20 @@ pub(super) fn scripts(user_data: &[u8], texts: &[Text]) -> Vec<ScriptSource> {
     for script in parse(user_data).parts {
         let content = String::from_utf8_lossy(&script.content).into_owned();
         let lines: Vec<&str> = content.trim_end().lines().map(str::trim).collect();
-        let is_taken = |file: &str, line: u64| found.iter().any(|one| one.file == file && one.line == line);
-        let place = texts
+        let is_taken = |text: &Text, line: u64| {
+            let mut others = found.iter();
+            others.any(|one| one.file == text.file && one.patched == text.patched && one.line == line)
+        };
+        let start = texts
             .iter()
             .flat_map(|text| starts_in(text, &lines))
-            .find(|(file, line)| !is_taken(file, *line));
-        if let Some((file, line)) = place {
+            .find(|(text, line)| !is_taken(text, *line));
+        if let Some((text, line)) = start {
             found.push(ScriptSource {
                 name: script.name,
-                file: file.to_owned(),
+                file: text.file.clone(),
                 line,
+                patched: text.patched.clone(),
             });
         }
     }
@@ -91,7 +97,7 @@ pub(super) fn scripts(user_data: &[u8], texts: &[Text]) -> Vec<ScriptSource> {
 }
 
 /// The lines of a text at which these lines begin.
-fn starts_in<'t>(text: &'t Text, wanted: &[&str]) -> Vec<(&'t str, u64)> {
+fn starts_in<'t>(text: &'t Text, wanted: &[&str]) -> Vec<(&'t Text, u64)> {
     let all: Vec<&str> = text.text.lines().map(str::trim).collect();
     if wanted.is_empty() {
         return Vec::new();
@@ -99,7 +105,7 @@ fn starts_in<'t>(text: &'t Text, wanted: &[&str]) -> Vec<(&'t str, u64)> {
     let starts = (1..).zip(all.windows(wanted.len()));
     starts
         .filter(|(_, window)| *window == wanted)
-        .map(|(line, _)| (text.file.as_str(), line))
+        .map(|(line, _)| (text, line))
         .collect()
 }
 
@@ -145,6 +151,7 @@ mod tests {
             let text = Text {
                 file: "f".to_owned(),
                 text: text.to_owned(),
+                patched: None,
             };
             let found: Vec<u64> = scripts(user_data.as_bytes(), &[text])
                 .iter()

@@ -8,9 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use super::file::{UserDataFile, UserDataPart, UserDataSource};
 use super::sources::{self, Text};
 use crate::input::files::Files;
+use crate::input::patch::{self, Patched};
 use crate::input::problem::Position;
 use crate::input::problems::{Problems, steps};
-use crate::plan::sources::ScriptSource;
+use crate::plan::sources::{LineMap, ScriptSource};
 use crate::plan::{Plan, UserDataPlan};
 use crate::user_data::{LIMIT, MimePart, UnknownTemplate, UserDataError, Values, fill, message, render};
 
@@ -60,9 +61,12 @@ impl Reader<'_, '_, '_> {
     }
 
     fn source(&mut self, source: &UserDataSource, inline_key: &str) -> Option<(UserDataPlan, Vec<u8>)> {
+        if source.file.is_none() {
+            self.patch_needs_file(source.patch.as_ref(), "user_data")?;
+        }
         let bytes = match (&source.inline, &source.file, &source.parts) {
             (Some(inline), None, None) => self.inline(inline, inline_key),
-            (None, Some(file), None) => self.file(file, "user_data.file")?,
+            (None, Some(file), None) => self.file(file, source.patch.as_deref(), "user_data")?,
             (None, None, Some(parts)) => self.parts(parts)?,
             _ => {
                 self.one_of("user_data", "`inline`, `file` and `parts`");
@@ -105,11 +109,13 @@ impl Reader<'_, '_, '_> {
             let place = self.place_in_scenario(&unknown, key);
             self.unknown_template(&unknown, place, key, String::new());
         }
-        self.remember(self.path.display().to_string(), self.text.as_bytes());
+        self.remember(self.path.display().to_string(), self.text.as_bytes(), None);
         inline.as_bytes().to_vec()
     }
 
-    fn file(&mut self, name: &str, key: &str) -> Option<Vec<u8>> {
+    /// The content of the file that `key` names in `file`, after the patch that it names in `patch`.
+    fn file(&mut self, name: &str, patch: Option<&str>, key: &str) -> Option<Vec<u8>> {
+        let (key, patch_key) = (&format!("{key}.file"), &format!("{key}.patch"));
         let path = self.path.parent().unwrap_or(Path::new("")).join(name);
         let bytes = match self.files.read(&path) {
             Ok(bytes) => bytes,
@@ -124,23 +130,52 @@ impl Reader<'_, '_, '_> {
                 return None;
             }
         };
+        let file = path.display().to_string();
+        let (bytes, lines) = match patch {
+            Some(patch) => {
+                let Patched { text, lines } = self.patched(&bytes, &file, patch, patch_key)?;
+                (text.into_bytes(), Some(lines))
+            }
+            None => (bytes, None),
+        };
         if let Err(unknown) = fill(&bytes, &Values::of(self.plan, "")) {
             let place = self.problems.place_of(&steps(key));
-            self.unknown_template(
-                &unknown,
-                place,
-                key,
-                format!("{}, line {}", path.display(), unknown.line),
-            );
+            let line = unknown.line as u64;
+            let source = lines.as_ref().and_then(|lines| lines.source(line));
+            let (file, line) = source.map_or((file.clone(), Some(line)), |source| (source.file, source.line));
+            let why = format!("{file}, line {}", line.unwrap_or_default());
+            self.unknown_template(&unknown, place, key, why);
         }
-        self.remember(path.display().to_string(), &bytes);
+        self.remember(file, &bytes, lines);
         Some(bytes)
     }
 
-    fn remember(&mut self, file: String, bytes: &[u8]) {
-        if !self.texts.iter().any(|text| text.file == file) {
+    fn patched(&mut self, original: &[u8], file: &str, name: &str, key: &str) -> Option<Patched> {
+        let patch = self.path.parent().unwrap_or(Path::new("")).join(name);
+        let patched = patch::apply_file(original, file, &patch, self.files);
+        patched
+            .map_err(|error| {
+                let what = format!("cannot apply `{}` to `{file}`", patch.display());
+                self.problems.add(key, what, error.to_string(), error.hint());
+            })
+            .ok()
+    }
+
+    fn patch_needs_file(&mut self, patch: Option<&String>, key: &str) -> Option<()> {
+        if patch.is_some() {
+            let key = format!("{key}.patch");
+            let what = "a patch applies to a `file`, and there is none";
+            self.problems
+                .add(&key, what, "", "name the file to patch in `file`");
+        }
+        patch.is_none().then_some(())
+    }
+
+    fn remember(&mut self, file: String, bytes: &[u8], patched: Option<LineMap>) {
+        let is_same = |text: &Text| text.file == file && text.patched == patched;
+        if !self.texts.iter().any(is_same) {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            self.texts.push(Text { file, text });
+            self.texts.push(Text { file, text, patched });
         }
     }
 
@@ -163,9 +198,12 @@ impl Reader<'_, '_, '_> {
     }
 
     fn part(&mut self, part: &UserDataPart, key: &str) -> Option<MimePart> {
+        if part.file.is_none() {
+            self.patch_needs_file(part.patch.as_ref(), key)?;
+        }
         let content = match (&part.inline, &part.file) {
             (Some(inline), None) => self.inline(inline, &format!("{key}.inline")),
-            (None, Some(file)) => self.file(file, &format!("{key}.file"))?,
+            (None, Some(file)) => self.file(file, part.patch.as_deref(), key)?,
             _ => {
                 self.one_of(key, "`inline` and `file`");
                 return None;
