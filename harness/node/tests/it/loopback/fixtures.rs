@@ -1,57 +1,10 @@
-//! The fixtures of nodes are what they say: the copies that are broken on purpose, and the programs of the node image.
+//! The programs of the node image and of the overlays are valid and know the flags of their time.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
-}
-
-fn folders(of: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<_> = std::fs::read_dir(of)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.is_dir())
-        .collect();
-    all.sort();
-    all
-}
-
-#[test]
-fn the_broken_copies_are_those_that_make_makes() {
-    let broken = fixtures().join("overlays/broken");
-    let out = tempfile::tempdir().unwrap();
-    let made = Command::new("bash")
-        .arg(broken.join("make"))
-        .arg(out.path())
-        .status()
-        .unwrap();
-    assert!(made.success());
-    let names = |path: &Path| -> Vec<_> {
-        folders(path)
-            .iter()
-            .map(|f| f.file_name().unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(
-        names(out.path()),
-        names(&broken),
-        "run fixtures/overlays/broken/make"
-    );
-    for folder in folders(&broken) {
-        for file in ["bootstrap.sh", "overlay.yaml"] {
-            let fresh = out.path().join(folder.file_name().unwrap()).join(file);
-            let (kept, fresh) = (
-                std::fs::read(folder.join(file)).unwrap(),
-                std::fs::read(fresh).unwrap(),
-            );
-            assert!(
-                kept == fresh,
-                "{}/{file} is stale: run fixtures/overlays/broken/make",
-                folder.display()
-            );
-        }
-    }
 }
 
 #[test]
@@ -70,11 +23,6 @@ fn every_script_is_one_that_bash_can_read() {
         "nodeadm/bootstrap.sh",
     ];
     scripts.extend(eras.map(|script| fixtures().join("overlays").join(script)));
-    scripts.extend(
-        folders(&fixtures().join("overlays/broken"))
-            .iter()
-            .map(|f| f.join("bootstrap.sh")),
-    );
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
     scripts.extend(["enter", "runc", "collect", "evidence", "user-data"].map(|name| guest.join(name)));
     for script in scripts {

@@ -1,0 +1,3 @@
+//! Tests of the repository itself. None of them needs Docker.
+
+mod fixtures;
