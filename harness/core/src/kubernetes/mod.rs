@@ -13,6 +13,8 @@
 mod differences;
 mod matrix;
 mod skew;
+#[cfg(test)]
+mod tests;
 mod version;
 
 pub use differences::{

@@ -1,6 +1,6 @@
 //! Joins that stopped, with the texts that real programs wrote.
 
-mod causes;
+mod cases;
 mod host;
 mod identity;
 mod kubeadm;
@@ -77,6 +77,18 @@ pub(super) fn refused(refusal: Refusal, reason: &str) -> ObservedEvent {
         groups: vec![],
         refusal: Some(refusal),
         reason: Some(reason.into()),
+    })
+}
+
+pub(super) fn token_accepted(username: &str, groups: &[&str]) -> ObservedEvent {
+    ObservedEvent::Authentication(Authentication {
+        accepted: true,
+        arn: None,
+        canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
+        username: Some(username.into()),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        refusal: None,
+        reason: None,
     })
 }
 

@@ -9,7 +9,7 @@ use crate::observation::phases::tests::observed;
 use crate::observation::{Certificate, ObservedEvent};
 
 /// Each: an expectation that the whole join meets, and one beside it that it does not, with the key that tells.
-const PAIRS: &[(&str, &str, &str)] = &[
+pub(super) const PAIRS: &[(&str, &str, &str)] = &[
     (
         "phase: ready",
         "{ phase: registered, diagnosis: cni-not-ready }",

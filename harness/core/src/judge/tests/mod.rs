@@ -3,6 +3,7 @@
 mod expectations;
 mod outcome;
 mod progress;
+mod texts;
 
 use serde_json::json;
 

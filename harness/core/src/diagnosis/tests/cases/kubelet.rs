@@ -1,0 +1,115 @@
+//! What the kubelet says: flags it refuses, an API server it does not trust or reach, and its own end.
+
+use super::*;
+use crate::plan::CaChoice;
+
+/// A fatal line of the kubelet, and its end.
+fn ends_of(message: &str) -> Vec<ObservedEvent> {
+    let fatal = format!("F1121 10:00:00.000001     321 server.go:269] {message}");
+    after_start([kubelet(&fatal), ended()])
+}
+
+fn ended() -> ObservedEvent {
+    systemd(
+        "kubelet.service",
+        "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
+    )
+}
+
+fn says(message: &str) -> Vec<ObservedEvent> {
+    after_start([kubelet(message)])
+}
+
+fn unregistered(error: &str) -> Vec<ObservedEvent> {
+    says(&format!(
+        "E1121 10:00:00.000001     321 kubelet_node_status.go:93] Unable to register node \"{NAME}\" with API server: Post {error}"
+    ))
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let distrust = || {
+        unregistered(&format!(
+            "\"https://{HOST}/api/v1/nodes\": x509: certificate signed by unknown authority"
+        ))
+    };
+    let message =
+        "failed to run Kubelet: could not init cloud provider \"aws\": AWS cloud failed to find ClusterID";
+    let unknown_flag =
+        || kubelet("F1121 11:27:03.227158     281 server.go:156] unknown flag: --allow-privileged");
+    vec![
+        Case::new(
+            "label of kubernetes.io",
+            says(
+                "F1121 10:00:00.000001     321 server.go:158] unknown 'kubernetes.io' or 'k8s.io' labels specified with \
+                 --node-labels: [node-role.kubernetes.io/worker]\n--node-labels in the 'kubernetes.io' namespace must begin with \
+                 an allowed prefix",
+            ),
+        )
+        .user_data("#!/bin/bash\nkubelet --node-labels=node-role.kubernetes.io/worker=\n"),
+        Case::new("label that is not named", says("invalid node labels")),
+        Case::new(
+            "taint without an effect",
+            says(
+                "F1121 10:00:00.000001     321 server.go:155] invalid argument \"taint1=true\" for \"--register-with-taints\" flag: \
+                 invalid taint spec: taint1=true",
+            ),
+        ),
+        Case::new("taint with an unknown effect", says("unsupported taint effect, invalid taint spec: a=b:Never")),
+        Case::new("certificate authority of another cluster", distrust())
+            .plan(|plan| plan.cluster.certificate_authority = CaChoice::Other),
+        Case::new("wrong certificate authority", distrust()),
+        Case::new(
+            "endpoint of another cluster",
+            unregistered("\"https://nope.example/api/v1/nodes\": dial tcp: lookup nope.example: no such host"),
+        ),
+        Case::new(
+            "endpoint of this cluster",
+            unregistered(&format!("\"https://{HOST}/api/v1/nodes\": dial tcp: i/o timeout")),
+        ),
+        Case::new("kubelet that says nothing", after_start([ended(), kubelet("x")])),
+        Case::new("kubelet that ended three times", {
+            let events = [ended(), unknown_flag(), unknown_flag(), ended(), unknown_flag(), ended()];
+            after_start(events)
+        }),
+        Case::new("instance without a cluster tag", ends_of(message)),
+        Case::new("instance with two cluster tags", ends_of("multiple cluster tags found")).plan(|plan| {
+            let tags = ["a", "b"].map(|name| (format!("kubernetes.io/cluster/{name}"), "owned".to_owned()));
+            plan.instance.tags.extend(tags);
+        }),
+        Case::new("kubelet without docker", {
+            ends_of(
+                "failed to run Kubelet: failed to get docker version: Cannot connect to the Docker daemon at \
+                 unix:///var/run/docker.sock. Is the docker daemon running?",
+            )
+        }),
+        Case::new("certificate authority that was not decoded", {
+            ends_of(
+                "unable to load client CA file /etc/kubernetes/pki/ca.crt: error creating pool from /etc/kubernetes/pki/ca.crt: \
+                 data does not contain any valid RSA or ECDSA certificates",
+            )
+        }),
+        Case::new(
+            "kernel flags",
+            ends_of("failed to run Kubelet: invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0"),
+        ),
+        Case::new("flag of older versions", ends_of("failed to parse kubelet flag: unknown flag: --network-plugin"))
+            .seen(|seen| seen.kubelet = "v1.36.3".into()),
+        Case::new("flag of no version", ends_of("unknown flag: --no-such")),
+        Case::new(
+            "feature gate of older versions",
+            ends_of("failed to set feature gates from initial flags-based config: unrecognized feature gate: DisableCloudProviders"),
+        )
+        .seen(|seen| seen.kubelet = "v1.36.3".into()),
+        Case::new(
+            "exec plugin of an older API",
+            ends_of("exec plugin: invalid apiVersion \"client.authentication.k8s.io/v1alpha1\""),
+        )
+        .seen(|seen| seen.kubelet = "v1.36.3".into()),
+        Case::new(
+            "cgroup v1",
+            ends_of("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode"),
+        )
+        .seen(|seen| seen.kubelet = "v1.36.3".into()),
+        Case::new("kubelet that ended for another reason", ends_of("failed to run Kubelet: something else")),
+    ]
+}

@@ -1,0 +1,140 @@
+//! One join for each text that a rule can give, with the lines that real programs wrote; the texts are snapshots.
+
+mod boot;
+mod cluster;
+mod identity;
+mod kubelet;
+mod script;
+mod tools;
+
+use std::fmt::Write as _;
+
+use super::*;
+
+/// A join that stopped.
+pub(super) struct Case {
+    name: &'static str,
+    plan: Plan,
+    observation: Observation,
+}
+
+impl Case {
+    fn new(name: &'static str, events: impl IntoIterator<Item = ObservedEvent>) -> Self {
+        Self {
+            name,
+            plan: plan(),
+            observation: observed(events),
+        }
+    }
+
+    fn plan(mut self, change: impl FnOnce(&mut Plan)) -> Self {
+        change(&mut self.plan);
+        self
+    }
+
+    fn user_data(self, text: &str) -> Self {
+        let user_data = plan_with(text).user_data;
+        self.plan(|plan| plan.user_data = user_data)
+    }
+
+    fn seen(mut self, change: impl FnOnce(&mut Observation)) -> Self {
+        change(&mut self.observation);
+        self
+    }
+
+    pub(super) fn diagnosis(&self) -> Diagnosis {
+        diagnose(&self.plan, &self.observation).unwrap_or_else(|| panic!("{}: no diagnosis", self.name))
+    }
+}
+
+/// The cases of every file.
+pub(super) fn all() -> Vec<Case> {
+    let files = [
+        boot::cases(),
+        script::cases(),
+        kubelet::cases(),
+        identity::cases(),
+        cluster::cases(),
+        tools::cases(),
+    ];
+    files.into_iter().flatten().collect()
+}
+
+fn boot() -> ObservedEvent {
+    systemd("init.scope", "systemd 252 running in system mode")
+}
+
+fn imds() -> ObservedEvent {
+    ObservedEvent::Aws(aws(Service::Imds, "meta-data/instance-id", 200))
+}
+
+/// Events after the node booted and read its metadata.
+fn after_boot<const N: usize>(events: [ObservedEvent; N]) -> Vec<ObservedEvent> {
+    [boot(), imds()].into_iter().chain(events).collect()
+}
+
+/// Events after the kubelet's first line.
+fn after_start<const N: usize>(events: [ObservedEvent; N]) -> Vec<ObservedEvent> {
+    started().into_iter().chain(events).collect()
+}
+
+/// Events after the API server accepted the node's token.
+fn after_token<const N: usize>(events: [ObservedEvent; N]) -> Vec<ObservedEvent> {
+    started().into_iter().chain([accepted()]).chain(events).collect()
+}
+
+fn text(cases: &[Case]) -> String {
+    let mut text = String::new();
+    for case in cases {
+        let found = case.diagnosis();
+        let phase = found.phase.map_or("nothing", Phase::word);
+        let cause = crate::judge::join::word(found.cause);
+        let _ = writeln!(text, "# {}\n{cause} at {phase}", case.name);
+        let _ = writeln!(text, "  because: {}", found.because);
+        let _ = writeln!(text, "  seen:    {}", found.seen);
+        let _ = writeln!(text, "  remedy:  {}", found.remedy);
+        if let Some(script) = &found.script {
+            let name = script.script.as_deref().unwrap_or("unnamed");
+            let _ = writeln!(text, "  script:  {name}:{}", script.line.unwrap_or_default());
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn diagnoses_of_the_boot() {
+    insta::assert_snapshot!(text(&boot::cases()));
+}
+
+#[test]
+fn diagnoses_of_the_script() {
+    insta::assert_snapshot!(text(&script::cases()));
+}
+
+#[test]
+fn diagnoses_of_the_kubelet() {
+    insta::assert_snapshot!(text(&kubelet::cases()));
+}
+
+#[test]
+fn diagnoses_of_the_identity() {
+    insta::assert_snapshot!(text(&identity::cases()));
+}
+
+#[test]
+fn diagnoses_of_the_cluster() {
+    insta::assert_snapshot!(text(&cluster::cases()));
+}
+
+#[test]
+fn diagnoses_of_kubeadm_and_nodeadm() {
+    insta::assert_snapshot!(text(&tools::cases()));
+}
+
+#[test]
+fn names_of_cases_are_unique() {
+    let cases = all();
+    let names: std::collections::BTreeSet<_> = cases.iter().map(|case| case.name).collect();
+    assert_eq!(names.len(), cases.len());
+}

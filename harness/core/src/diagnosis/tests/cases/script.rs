@@ -1,0 +1,158 @@
+//! While the script runs: its AWS calls, its own end, and a kubelet that it never started.
+
+use super::*;
+use crate::plan::StatusStep;
+
+fn describe(status: u16, error: Option<&str>, fault: Option<usize>) -> ObservedEvent {
+    ObservedEvent::Aws(AwsCall {
+        error: error.map(str::to_owned),
+        fault,
+        ..aws(Service::Eks, "DescribeCluster", status)
+    })
+}
+
+fn unit_of_kubelet(message: &str) -> ObservedEvent {
+    systemd("kubelet.service", message)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let failed_part = || cloud("Runparts: 1 failures (part-001) in 1 attempted commands");
+    let collected = UserDataResult {
+        ran: true,
+        exit_codes: [("part-001".to_owned(), 3)].into(),
+        output: "a\nno such cluster\n\n".into(),
+        ..UserDataResult::default()
+    };
+    vec![
+        Case::new(
+            "DescribeCluster is denied",
+            after_boot([describe(403, Some("AccessDeniedException"), None)]),
+        ),
+        Case::new(
+            "DescribeInstances is denied",
+            after_start([
+                call(Service::Ec2, "DescribeInstances", 403, "UnauthorizedOperation"),
+                kubelet(
+                    "F1121 11:23:05.288171     280 server.go:269] failed to run Kubelet: could not init cloud provider \"aws\": \
+                     error listing AWS instances: \"UnauthorizedOperation: You are not authorized to perform this operation.\"",
+                ),
+            ]),
+        ),
+        Case::new(
+            "instance without a role",
+            after_boot([describe(403, Some("AccessDeniedException"), None)]),
+        )
+        .plan(|plan| plan.role = None),
+        Case::new(
+            "cluster of another name",
+            after_boot([describe(404, Some("ResourceNotFoundException"), None)]),
+        ),
+        Case::new(
+            "DescribeCluster is throttled",
+            after_boot([describe(429, Some("ThrottlingException"), None)]),
+        ),
+        Case::new(
+            "DescribeCluster is throttled by a fault",
+            after_boot([describe(429, Some("ThrottlingException"), Some(1))]),
+        ),
+        Case::new(
+            "DescribeCluster is cut off",
+            after_boot([describe(0, None, None)]),
+        ),
+        Case::new(
+            "cluster that is not active",
+            after_boot([describe(200, None, None)]),
+        )
+        .plan(|plan| {
+            plan.cluster.status = vec![StatusStep {
+                status: "CREATING".into(),
+                until_seconds: None,
+            }];
+        }),
+        Case::new(
+            "script that says where it failed",
+            after_boot([
+                journal(
+                    "cloud-final.service",
+                    "tee",
+                    "bootstrap.sh: line 12 ended with status 1",
+                ),
+                failed_part(),
+                done("DataSourceEc2"),
+            ]),
+        ),
+        Case::new(
+            "script that says why before its trap says where",
+            after_boot([
+                cloud("Provided region_name '<?xml version=\"1.0\"' doesn't match a supported format."),
+                cloud("Exited with error on line 147"),
+                failed_part(),
+            ]),
+        ),
+        Case::new("script that failed without a word", after_boot([failed_part()])),
+        Case::new("script that failed, as collected", after_boot([])).seen(|seen| {
+            seen.collected = Some(Collected {
+                user_data: Some(collected),
+                ..Collected::default()
+            });
+        }),
+        Case::new(
+            "error that a later command hides",
+            after_boot([
+                cloud("base64: invalid input"),
+                cloud("Exited with error on line 388"),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
+            "script that still prints",
+            after_boot([cloud("waiting for the cluster")]),
+        ),
+        Case::new("script that still calls AWS", after_boot([])),
+        Case::new(
+            "user data that never starts the kubelet",
+            after_boot([done("DataSourceEc2")]),
+        ),
+        Case::new(
+            "user data that never calls the bootstrap script",
+            after_boot([done("DataSourceEc2")]),
+        )
+        .user_data("#!/bin/bash\ntrue\n"),
+        Case::new(
+            "unit that the kubelet needs",
+            after_boot([
+                systemd(
+                    "sandbox-image.service",
+                    "sandbox-image.service: Failed with result 'exit-code'.",
+                ),
+                unit_of_kubelet("Dependency failed for Kubernetes Kubelet."),
+            ]),
+        ),
+        Case::new(
+            "unnamed unit that the kubelet needs",
+            after_boot([unit_of_kubelet("Dependency failed for Kubernetes Kubelet.")]),
+        ),
+        Case::new(
+            "command before the kubelet",
+            after_boot([unit_of_kubelet(
+                "kubelet.service: Control process exited, code=exited, status=1/FAILURE",
+            )]),
+        ),
+        Case::new(
+            "drop-in with a second ExecStart",
+            after_boot([
+                unit_of_kubelet(
+                    "kubelet.service: Service has more than one ExecStart= setting, which is only allowed for Type=oneshot \
+                     services. Refusing.",
+                ),
+                cloud("Runparts: 1 failures (runcmd) in 1 attempted commands"),
+            ]),
+        ),
+        Case::new(
+            "unit file that systemd cannot use",
+            after_boot([unit_of_kubelet(
+                "kubelet.service: Unit kubelet.service has a bad unit file setting.",
+            )]),
+        ),
+    ]
+}
