@@ -1,6 +1,5 @@
 //! Access entries of EKS, as the authenticator asks them: by the principal's ARN without its path, and by its unique id.
 
-use nodejoin_core::observation::OTHER_PRINCIPAL;
 use nodejoin_core::plan::access_entry::AccessEntry;
 
 use crate::identity::IamIdentity;
@@ -17,7 +16,7 @@ pub(crate) fn lookup(entries: &[AccessEntry], identity: &IamIdentity) -> Result<
     let kept = entry.principal_id.as_deref().unwrap_or(&identity.principal_id);
     if kept != identity.principal_id {
         return Err(format!(
-            "{OTHER_PRINCIPAL}: {}",
+            "ARN does not match User ID: {}",
             identity.canonical_arn.to_lowercase()
         ));
     }

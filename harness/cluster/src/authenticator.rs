@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nodejoin_core::observation::{Authentication, Refusal, UNREADABLE};
+use nodejoin_core::observation::{
+    Authentication, AuthenticationOutcome, MappingProblem, RejectionKind, TokenRejection,
+};
 use nodejoin_core::plan::ClusterPlan;
 use nodejoin_core::plan::ids::InstanceId;
 use serde::Serialize;
@@ -28,7 +30,7 @@ use crate::identity::IamIdentity;
 use crate::mapping::{AwsAuth, Mapped};
 use crate::sts::{SecurityTokens, StsRefused};
 use crate::tenants::{Admitted, ClusterFact, Tenants};
-use crate::token::{self, PresignedUrl, TokenRefused};
+use crate::token::{self, PresignedUrl};
 
 /// Decides on tokens.
 pub(crate) struct Authenticator {
@@ -62,10 +64,11 @@ pub(crate) struct User {
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
-/// A refusal, with what was known by then.
-struct Denied {
-    refusal: Refusal,
-    reason: String,
+/// The ARNs of the caller, as far as they are known when a token is refused.
+#[derive(Default)]
+struct CallerArns {
+    arn: Option<String>,
+    canonical: Option<String>,
 }
 
 impl Authenticator {
@@ -95,26 +98,23 @@ impl Authenticator {
             tracing::debug!("a token names no access key of any instance here; refused");
             return Decision::Refused;
         };
-        let mut seen = Authentication {
-            accepted: false,
-            arn: None,
-            canonical_arn: None,
-            username: None,
-            groups: Vec::new(),
-            refusal: None,
-            reason: None,
+        let mut arns = CallerArns::default();
+        let (decision, outcome) = match self.verify(token, &tenant, &mut arns).await {
+            Ok(user) => accept(user),
+            Err(rejection) => deny(rejection),
         };
-        let decision = match self.verify(token, &tenant, &mut seen).await {
-            Ok(user) => accept(user, &mut seen),
-            Err(denied) => deny(denied, &mut seen),
+        let seen = Authentication {
+            arn: arns.arn,
+            canonical_arn: arns.canonical,
+            outcome,
         };
         if let Decision::Accepted(user) = &decision {
             tenant.learn_user(&user.username);
         }
         tracing::debug!(
-            accepted = seen.accepted,
+            accepted = seen.is_accepted(),
             arn = seen.arn,
-            reason = seen.reason,
+            reason = seen.rejection().map(ToString::to_string),
             "token decided"
         );
         tenant.tell(SystemTime::now(), ClusterFact::Authentication(seen));
@@ -131,42 +131,39 @@ impl Authenticator {
         &self,
         token: &str,
         tenant: &Admitted,
-        seen: &mut Authentication,
-    ) -> Result<User, Denied> {
+        arns: &mut CallerArns,
+    ) -> Result<User, TokenRejection> {
         if tenant.is_left_by_authenticator() {
-            return Err(Denied {
-                refusal: Refusal::Down,
-                reason: "the authenticator is down".to_owned(),
-            });
+            return Err(TokenRejection::new(
+                RejectionKind::Down,
+                "the authenticator is down",
+            ));
         }
         let tenant = &tenant.tenant;
         // The node has this machine's clock; where it is to be another than the authenticator's, this one is moved.
         let ahead = time::Duration::seconds(tenant.instance.clock_ahead_seconds);
-        let presigned = PresignedUrl::parse(token, &tenant.region, OffsetDateTime::now_utc() - ahead)?;
+        let presigned = PresignedUrl::parse(token, &tenant.region, OffsetDateTime::now_utc() - ahead)
+            .map_err(|refused| TokenRejection::new(refused.refusal, refused.message))?;
         let asked = self
             .tokens
             .caller_identity(presigned.url(), tenant.cluster.token_for());
         let caller = timeout(STS_LIMIT, asked)
             .await
-            .map_err(|_| Denied::timed_out())??;
-        seen.arn = Some(caller.arn.clone());
-        let identity = IamIdentity::read(&caller, &presigned.access_key_id).map_err(|reason| Denied {
-            refusal: Refusal::Malformed,
-            reason,
-        })?;
-        seen.canonical_arn = Some(identity.canonical_arn.clone());
+            .map_err(|_| timed_out())?
+            .map_err(refused_by_sts)?;
+        arns.arn = Some(caller.arn.clone());
+        let identity = IamIdentity::read(&caller, &presigned.access_key_id)
+            .map_err(|reason| TokenRejection::new(RejectionKind::Malformed, reason))?;
+        arns.canonical = Some(identity.canonical_arn.clone());
         self.map(&identity, &tenant.cluster)
     }
 
-    fn map(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<User, Denied> {
+    fn map(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<User, TokenRejection> {
         let mapped = self.look_up(identity, cluster)?;
         let fill_in = |template: &String| {
             identity
                 .fill_in(template, |instance| self.tokens.private_dns_name(instance))
-                .map_err(|reason| Denied {
-                    refusal: Refusal::Template,
-                    reason,
-                })
+                .map_err(|reason| TokenRejection::new(RejectionKind::Template, reason))
         };
         let groups = mapped.groups.iter().map(fill_in).collect::<Result<_, _>>()?;
         let extra = identity
@@ -184,7 +181,7 @@ impl Authenticator {
 impl Authenticator {
     /// Access entries go before `aws-auth`, and the cluster's authentication mode says which of them are asked. One that is of no
     /// use does not keep the other from being asked.
-    fn look_up(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<Mapped, Denied> {
+    fn look_up(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<Mapped, TokenRejection> {
         let mode = cluster.authentication_mode;
         let entry = if mode.has_entries() {
             access_entries::lookup(&cluster.access_entries, identity)
@@ -203,79 +200,62 @@ impl Authenticator {
         };
         match (row.filter(|_| mode.has_config_map()), entry) {
             (Some(mapped), _) => Ok(mapped),
-            (None, Err(reason)) => Err(Denied {
-                refusal: Refusal::NotMapped,
-                reason,
-            }),
-            (None, Ok(_)) => Err(Denied::not_mapped(identity, skipped)),
+            (None, Err(reason)) => Err(TokenRejection::new(RejectionKind::NotMapped, reason)
+                .with_problem(MappingProblem::EntryOfDeletedRole)),
+            (None, Ok(_)) => Err(not_mapped(identity, skipped)),
         }
     }
 }
 
-fn accept(user: User, seen: &mut Authentication) -> Decision {
-    seen.accepted = true;
-    seen.username = Some(user.username.clone());
-    seen.groups = user.groups.clone();
-    Decision::Accepted(user)
+fn accept(user: User) -> (Decision, AuthenticationOutcome) {
+    let outcome = AuthenticationOutcome::Accepted {
+        username: user.username.clone(),
+        groups: user.groups.clone(),
+    };
+    (Decision::Accepted(user), outcome)
 }
 
-fn deny(denied: Denied, seen: &mut Authentication) -> Decision {
-    seen.refusal = Some(denied.refusal);
-    seen.reason = Some(denied.reason);
-    match denied.refusal {
-        Refusal::Throttled => Decision::TryAgain,
-        Refusal::Down => Decision::Down,
-        _ => Decision::Refused,
-    }
+fn deny(rejection: TokenRejection) -> (Decision, AuthenticationOutcome) {
+    let decision = match rejection.kind {
+        RejectionKind::Throttled => Decision::TryAgain,
+        RejectionKind::Down => Decision::Down,
+        RejectionKind::Malformed
+        | RejectionKind::Expired
+        | RejectionKind::Signature
+        | RejectionKind::NotMapped
+        | RejectionKind::Template => Decision::Refused,
+    };
+    (decision, AuthenticationOutcome::Refused(rejection))
 }
 
-impl Denied {
-    /// aws-iam-authenticator says what it could not read of the ConfigMap in its log, and nowhere else.
-    fn not_mapped(identity: &IamIdentity, skipped: &[String]) -> Self {
-        let mut reason = format!("ARN is not mapped: {}", identity.canonical_arn.to_lowercase());
-        if !skipped.is_empty() {
-            reason.push_str(&format!("{UNREADABLE}{}", skipped.join("; ")));
-        }
-        Self {
-            refusal: Refusal::NotMapped,
-            reason,
-        }
-    }
-
-    fn timed_out() -> Self {
-        let reason =
-            "error during GET: context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-        Self {
-            refusal: Refusal::Signature,
-            reason: reason.to_owned(),
-        }
+/// aws-iam-authenticator reports what it could not parse of the ConfigMap in its log only.
+fn not_mapped(identity: &IamIdentity, skipped: &[String]) -> TokenRejection {
+    let reason = format!("ARN is not mapped: {}", identity.canonical_arn.to_lowercase());
+    let rejection = TokenRejection::new(RejectionKind::NotMapped, reason);
+    if skipped.is_empty() {
+        rejection
+    } else {
+        rejection.with_problem(MappingProblem::UnreadableRows(skipped.to_vec()))
     }
 }
 
-impl From<TokenRefused> for Denied {
-    fn from(refused: TokenRefused) -> Self {
-        Self {
-            refusal: refused.refusal,
-            reason: refused.message,
-        }
-    }
+fn timed_out() -> TokenRejection {
+    TokenRejection::new(
+        RejectionKind::Signature,
+        "error during GET: context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
+    )
 }
 
-impl From<StsRefused> for Denied {
-    fn from(refused: StsRefused) -> Self {
-        // The authenticator looks for the word anywhere in the body.
-        let throttled = refused.code.contains("Throttling") || refused.message.contains("Throttling");
-        let expired = refused.message.contains("expired") || refused.code == "ExpiredToken";
-        let refusal = match (throttled, expired) {
-            (true, _) => Refusal::Throttled,
-            (false, true) => Refusal::Expired,
-            (false, false) => Refusal::Signature,
-        };
-        Self {
-            refusal,
-            reason: refused.to_string(),
-        }
-    }
+fn refused_by_sts(refused: StsRefused) -> TokenRejection {
+    // The authenticator looks for the word anywhere in the body.
+    let throttled = refused.code.contains("Throttling") || refused.message.contains("Throttling");
+    let expired = refused.message.contains("expired") || refused.code == "ExpiredToken";
+    let kind = match (throttled, expired) {
+        (true, _) => RejectionKind::Throttled,
+        (false, true) => RejectionKind::Expired,
+        (false, false) => RejectionKind::Signature,
+    };
+    TokenRejection::new(kind, refused.to_string())
 }
 
 /// The timeout of the authenticator's own client.
@@ -336,7 +316,7 @@ mod tests {
         assert_eq!(user.extra["sessionName"], ["i-0b22a22eec53b9321"]);
         assert_eq!(user.extra["canonicalArn"], [testing::ROLE_ARN]);
         let event = event.unwrap();
-        assert!(event.accepted);
+        assert!(event.is_accepted());
         assert_eq!(event.canonical_arn.as_deref(), Some(testing::ROLE_ARN));
     }
 
@@ -353,22 +333,22 @@ mod tests {
         let table = [
             (
                 StubTokens::of_role("other"),
-                Refusal::NotMapped,
+                RejectionKind::NotMapped,
                 "ARN is not mapped: arn:aws:iam::111111111111:role/other",
             ),
             (
                 refused(403, "SignatureDoesNotMatch", "The request signature"),
-                Refusal::Signature,
+                RejectionKind::Signature,
                 "expected 200, got 403",
             ),
             (
                 refused(403, "SignatureDoesNotMatch", "Signature expired: 1"),
-                Refusal::Expired,
+                RejectionKind::Expired,
                 "Signature expired",
             ),
             (
                 refused(400, "Throttling", "Rate exceeded"),
-                Refusal::Throttled,
+                RejectionKind::Throttled,
                 "Rate exceeded",
             ),
             (
@@ -376,16 +356,17 @@ mod tests {
                     name: None,
                     ..StubTokens::of_role("ng1-NodeInstanceRole")
                 },
-                Refusal::Template,
+                RejectionKind::Template,
                 "failed to find node",
             ),
         ];
         for (tokens, refusal, words) in table {
             let (decision, event) = Stage::new(tokens).decide(&testing::token()).await;
             let event = event.unwrap();
-            assert_eq!(event.refusal, Some(refusal));
-            assert!(event.reason.as_deref().unwrap().contains(words), "{event:?}");
-            let expected = if refusal == Refusal::Throttled {
+            let rejection = event.rejection().unwrap();
+            assert_eq!(rejection.kind, refusal);
+            assert!(rejection.reason.contains(words), "{event:?}");
+            let expected = if refusal == RejectionKind::Throttled {
                 Decision::TryAgain
             } else {
                 Decision::Refused
@@ -475,14 +456,11 @@ mod tests {
             let case = format!("{mode:?} {entry:?} {has_row}: {seen:?}");
             match expected {
                 Ok((user, groups)) => assert_eq!(
-                    (seen.username.as_deref(), seen.groups.len()),
+                    (seen.username(), seen.groups().len()),
                     (Some(user), groups),
                     "{case}"
                 ),
-                Err(words) => assert!(
-                    !seen.accepted && seen.reason.as_deref().unwrap().contains(words),
-                    "{case}"
-                ),
+                Err(words) => assert!(seen.rejection().unwrap().reason.contains(words), "{case}"),
             }
         }
     }
@@ -497,7 +475,8 @@ mod tests {
         stage.authenticator = stage.authenticator.with_sole_tenant(testing::instance().id);
         let (decision, event) = stage.decide("nonsense").await;
         assert_eq!(decision, Decision::Refused);
-        let reason = event.and_then(|event| event.reason).unwrap();
+        let event = event.unwrap();
+        let reason = &event.rejection().unwrap().reason;
         assert!(
             reason.contains("missing expected \"k8s-aws-v1.\" prefix"),
             "{reason}"

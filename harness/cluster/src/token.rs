@@ -7,7 +7,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nodejoin_core::observation::Refusal;
+use nodejoin_core::observation::RejectionKind;
 use nodejoin_core::plan::region::{Partition, Region};
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
@@ -27,7 +27,7 @@ pub struct PresignedUrl {
 #[error("{message}")]
 pub struct TokenRefused {
     /// The kind of refusal.
-    pub refusal: Refusal,
+    pub refusal: RejectionKind,
     /// The authenticator's words.
     pub message: String,
 }
@@ -216,7 +216,7 @@ fn check_date(date: &str, now: OffsetDateTime) -> Result<(), TokenRefused> {
     if now > expires {
         let message = format!("X-Amz-Date parameter is expired ({signed} + 15m0s < {now})");
         return Err(TokenRefused {
-            refusal: Refusal::Expired,
+            refusal: RejectionKind::Expired,
             message,
         });
     }
@@ -236,7 +236,7 @@ fn check_escapes(query: &str) -> Result<(), TokenRefused> {
 
 fn malformed(message: impl Into<String>) -> TokenRefused {
     TokenRefused {
-        refusal: Refusal::Malformed,
+        refusal: RejectionKind::Malformed,
         message: message.into(),
     }
 }

@@ -265,7 +265,7 @@ impl<'a> Reach<'a> {
     }
 
     fn report(&self, plan: &Plan, observation: &Observation, reached: &mut BTreeSet<Phase>) {
-        for (phase, at) in nodejoin_core::observation::phases::phases(plan, observation) {
+        for (phase, at) in nodejoin_core::observation::phases::phases(observation) {
             if !reached.insert(phase) {
                 continue;
             }

@@ -352,9 +352,7 @@ fn files_of(plan: &Plan) -> Vec<String> {
 /// The user name and the groups of the last token that was accepted.
 fn identity(seen: &Observation) -> Option<(&str, &[String])> {
     seen.timeline.iter().rev().find_map(|seen| match &seen.what {
-        ObservedEvent::Authentication(token) if token.accepted => {
-            Some((token.username.as_deref()?, token.groups.as_slice()))
-        }
+        ObservedEvent::Authentication(token) => Some((token.username()?, token.groups())),
         _ => None,
     })
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nodejoin_core::observation::Served;
+use nodejoin_core::observation::ServingCertificate;
 use nodejoin_core::run::time_factor::TimeFactor;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -25,7 +25,7 @@ pub(crate) async fn look(
     cluster_ca_pem: &str,
     private_ip: Ipv4Addr,
     factor: TimeFactor,
-) -> Served {
+) -> ServingCertificate {
     let limit = factor.limit(LIMIT);
     match tokio::time::timeout(limit, shake_hands(at, cluster_ca_pem, private_ip)).await {
         Ok(served) => served,
@@ -33,7 +33,7 @@ pub(crate) async fn look(
     }
 }
 
-async fn shake_hands(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr) -> Served {
+async fn shake_hands(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr) -> ServingCertificate {
     let provider = Arc::new(ring::default_provider());
     let witness = match Witness::new(cluster_ca_pem, &provider) {
         Ok(witness) => Arc::new(witness),
@@ -62,8 +62,8 @@ async fn shake_hands(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr)
     witness.testimony()
 }
 
-fn refused(error: String) -> Served {
-    Served {
+fn refused(error: String) -> ServingCertificate {
+    ServingCertificate {
         fingerprint: None,
         verified: false,
         error: Some(error),
@@ -74,7 +74,7 @@ fn refused(error: String) -> Served {
 #[derive(Debug)]
 struct Witness {
     judge: Arc<WebPkiServerVerifier>,
-    seen: Mutex<Served>,
+    seen: Mutex<ServingCertificate>,
 }
 
 impl Witness {
@@ -89,11 +89,11 @@ impl Witness {
             .map_err(|error| error.to_string())?;
         Ok(Self {
             judge,
-            seen: Mutex::new(Served::default()),
+            seen: Mutex::new(ServingCertificate::default()),
         })
     }
 
-    fn testimony(&self) -> Served {
+    fn testimony(&self) -> ServingCertificate {
         self.seen.lock().map(|seen| seen.clone()).unwrap_or_default()
     }
 }
@@ -111,7 +111,7 @@ impl ServerCertVerifier for Witness {
             self.judge
                 .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         if let Ok(mut seen) = self.seen.lock() {
-            *seen = Served {
+            *seen = ServingCertificate {
                 fingerprint: Some(hex::encode(Sha256::digest(end_entity))),
                 verified: judged.is_ok(),
                 error: judged.err().map(|error| in_words(&error)),

@@ -102,7 +102,7 @@ fn only_age_is_expiry() {
     let old = token(&GOOD.replace("20220924T205900Z", "20220924T204459Z"));
     assert_eq!(
         PresignedUrl::parse(&old, &region(), NOW).unwrap_err().refusal,
-        Refusal::Expired
+        RejectionKind::Expired
     );
     // A date in the future is STS' business.
     let early = token(&GOOD.replace("20220924T205900Z", "20220924T235900Z"));
@@ -136,6 +136,6 @@ fn what_the_aws_cli_prints_is_a_token_for_a_quarter_of_an_hour() {
     assert_eq!(good.url().host_str(), Some("sts.eu-west-1.amazonaws.com"));
     assert_eq!(
         at(datetime!(2026-11-21 11:55:03 UTC)).unwrap_err().refusal,
-        Refusal::Expired
+        RejectionKind::Expired
     );
 }

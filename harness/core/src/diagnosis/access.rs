@@ -1,6 +1,6 @@
 //! What of a join hangs on access entries, and on which of the two sources the cluster's authentication mode lets count.
 
-use crate::observation::OTHER_PRINCIPAL;
+use crate::observation::MappingProblem;
 use crate::plan::ClusterPlan;
 use crate::plan::access_entry::{AccessEntry, AccessEntryType};
 use crate::plan::aws::AuthenticationMode;
@@ -12,7 +12,12 @@ pub(super) struct Unmapped {
 }
 
 /// A role that is not mapped where access entries have a part in it; `None` where all is about `aws-auth`.
-pub(super) fn unmapped(cluster: &ClusterPlan, role: &str, arn: &str, reason: &str) -> Option<Unmapped> {
+pub(super) fn unmapped(
+    cluster: &ClusterPlan,
+    role: &str,
+    arn: &str,
+    problem: Option<&MappingProblem>,
+) -> Option<Unmapped> {
     let mode = cluster.authentication_mode;
     let row = cluster
         .aws_auth
@@ -21,7 +26,9 @@ pub(super) fn unmapped(cluster: &ClusterPlan, role: &str, arn: &str, reason: &st
     match (mode, entry_of(cluster, arn)) {
         (AuthenticationMode::ConfigMap, Some(entry)) => Some(not_counted(entry, role, arn)),
         (AuthenticationMode::ConfigMap, None) => None,
-        (_, Some(_)) if reason.contains(OTHER_PRINCIPAL) => Some(former(cluster, role, arn)),
+        (_, Some(_)) if problem == Some(&MappingProblem::EntryOfDeletedRole) => {
+            Some(former(cluster, role, arn))
+        }
         (AuthenticationMode::Api, _) if row => Some(Unmapped {
             because: format!(
                 "role {role} has a row in kube-system/aws-auth, which counts for nothing: the cluster's authentication mode is API, \

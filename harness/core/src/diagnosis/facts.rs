@@ -82,7 +82,7 @@ fn seconds(at: Millis) -> String {
 
 impl<'a> Facts<'a> {
     pub(super) fn of(plan: &'a Plan, observation: &'a Observation) -> Self {
-        let phases = phases(plan, observation);
+        let phases = phases(observation);
         let reached = reached(&phases, observation);
         Self {
             plan,

@@ -6,11 +6,13 @@ use crate::diagnosis::Cause;
 use crate::input::problem::nearest;
 use crate::judge::role_of;
 use crate::observation::phase::Phase;
-use crate::observation::{Audit, Authentication, JournalLine, Millis, ObservedEvent, Refusal, UNREADABLE};
+use crate::observation::{
+    Audit, Authentication, JournalLine, MappingProblem, Millis, ObservedEvent, RejectionKind, TokenRejection,
+};
 use crate::plan::RoleMapping;
 
 /// The first refusal of this kind, unless a token was accepted after it.
-fn refused<'a>(scene: &Facts<'a>, refusal: Refusal) -> Option<(Millis, &'a Authentication)> {
+fn refused<'a>(scene: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
     let decisions = || {
         scene
             .observation
@@ -21,46 +23,61 @@ fn refused<'a>(scene: &Facts<'a>, refusal: Refusal) -> Option<(Millis, &'a Authe
                 _ => None,
             })
     };
-    if decisions().any(|(_, decision)| decision.accepted) {
+    if decisions().any(|(_, decision)| decision.is_accepted()) {
         return None;
     }
     // The latest says what is wrong now; its first like tells since when.
     let (_, last) = decisions().next_back()?;
-    if last.refusal != Some(refusal) {
+    if last.rejection()?.kind != kind {
         return None;
     }
-    decisions().find(|(_, decision)| decision.refusal == Some(refusal))
+    decisions().find_map(|(at, decision)| {
+        let rejection = decision.rejection().filter(|rejection| rejection.kind == kind)?;
+        Some(Refused {
+            at,
+            decision,
+            rejection,
+        })
+    })
 }
 
-fn evidence(at: Millis, decision: &Authentication) -> Evidence {
-    let line = match (&decision.reason, &decision.canonical_arn) {
-        (Some(reason), _) => reason.clone(),
-        (None, Some(arn)) => format!("{arn} is refused"),
-        (None, None) => "a token is refused".to_owned(),
-    };
-    Evidence::new("authenticator", at, line)
+/// A token that the authenticator refused.
+struct Refused<'a> {
+    at: Millis,
+    decision: &'a Authentication,
+    rejection: &'a TokenRejection,
+}
+
+impl Refused<'_> {
+    fn evidence(&self) -> Evidence {
+        Evidence::new("authenticator", self.at, self.rejection.to_string())
+    }
 }
 
 /// STS knows the role, and aws-auth does not.
 pub(super) fn role_not_mapped(scene: &Facts<'_>) -> Option<Finding> {
-    let (at, decision) = refused(scene, Refusal::NotMapped)?;
+    let refused = refused(scene, RejectionKind::NotMapped)?;
+    let Refused {
+        decision, rejection, ..
+    } = &refused;
     let arn = decision.canonical_arn.clone().unwrap_or_default();
     let role = role_of(decision)
         .or_else(|| arn.rsplit('/').next())
         .unwrap_or("of the instance")
         .to_owned();
-    let reason = decision.reason.as_deref().unwrap_or_default();
-    if let Some((_, unread)) = reason.split_once(UNREADABLE) {
-        let because =
-            format!("kube-system/aws-auth cannot be read whole, so that role {role} is not mapped: {unread}");
+    if let Some(MappingProblem::UnreadableRows(errors)) = &rejection.problem {
+        let because = format!(
+            "kube-system/aws-auth cannot be read whole, so that role {role} is not mapped: {}",
+            errors.join("; ")
+        );
         let remedy = "mend the YAML in `data.mapRoles`: `kubectl edit` takes any text there, and every node that it maps \
                       is refused while it cannot be read"
             .to_owned();
-        return scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy);
+        return scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
-    if let Some(unmapped) = access::unmapped(&scene.plan.cluster, &role, &arn, reason) {
+    if let Some(unmapped) = access::unmapped(&scene.plan.cluster, &role, &arn, rejection.problem.as_ref()) {
         let access::Unmapped { because, remedy } = unmapped;
-        return scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy);
+        return scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
     let rows = &scene.plan.cluster.aws_auth;
     let with_path = rows.iter().find(|row| has_path(row) && name_of(row) == role);
@@ -69,11 +86,11 @@ pub(super) fn role_not_mapped(scene: &Facts<'_>) -> Option<Finding> {
             "the row of {role} in kube-system/aws-auth has the role's path, which the authenticator never sees"
         );
         let remedy = format!("write {arn} instead of {}", row.rolearn);
-        return scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy);
+        return scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
     let because = format!("role {role} is in no mapRoles row of kube-system/aws-auth");
     let remedy = remedy_for_unmapped(&role, &arn, rows);
-    scene.found(Cause::RoleNotMapped, because, &evidence(at, decision), remedy)
+    scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy)
 }
 
 /// The role is mapped, and not to a node: the node authorizer knows nodes by the group `system:nodes`.
@@ -81,11 +98,11 @@ pub(super) fn groups_missing(scene: &Facts<'_>) -> Option<Finding> {
     if !scene.is_before(Phase::Registered) {
         return None;
     }
-    let (at, decision) = last_decision(scene).filter(|(_, decision)| decision.accepted)?;
-    if decision.groups.iter().any(|group| group == NODES) {
+    let (at, decision) = last_decision(scene).filter(|(_, decision)| decision.is_accepted())?;
+    if decision.groups().iter().any(|group| group == NODES) {
         return None;
     }
-    let user = decision.username.as_deref().unwrap_or_default();
+    let user = decision.username().unwrap_or_default();
     let arn = decision.canonical_arn.as_deref().unwrap_or_default();
     let rows = scene.plan.cluster.aws_auth.iter();
     let rows = rows.filter(|row| row.rolearn.eq_ignore_ascii_case(arn)).count();
@@ -102,7 +119,7 @@ pub(super) fn groups_missing(scene: &Facts<'_>) -> Option<Finding> {
     });
     let because = format!(
         "{row} {user} the groups {}, and not {NODES}",
-        names_or_none(&decision.groups)
+        names_or_none(decision.groups())
     );
     let remedy = if let Some(entry) = entry {
         access::remedy_for_type(entry)
@@ -112,7 +129,7 @@ pub(super) fn groups_missing(scene: &Facts<'_>) -> Option<Finding> {
         format!("give the row of {arn} the groups system:bootstrappers and {NODES}")
     };
     let evidence = forbidden(scene, user).unwrap_or_else(|| {
-        let line = format!("{arn} is {user} in {}", names_or_none(&decision.groups));
+        let line = format!("{arn} is {user} in {}", names_or_none(decision.groups()));
         Evidence::new("authenticator", at, line)
     });
     scene.found(Cause::GroupsMissing, because, &evidence, remedy)
@@ -180,7 +197,7 @@ fn has_path(row: &RoleMapping) -> bool {
 
 /// STS refuses the signature: the name of another cluster was signed.
 pub(super) fn token_for_another_cluster(scene: &Facts<'_>) -> Option<Finding> {
-    let (at, decision) = refused(scene, Refusal::Signature)?;
+    let refused = refused(scene, RejectionKind::Signature)?;
     let own = &scene.plan.cluster.name;
     let because = match named_cluster(scene).filter(|name| name != own) {
         Some(other) => format!("the token was made for the cluster `{other}`, and this one is `{own}`"),
@@ -194,7 +211,7 @@ pub(super) fn token_for_another_cluster(scene: &Facts<'_>) -> Option<Finding> {
     scene.final_(
         Cause::TokenForAnotherCluster,
         because,
-        &evidence(at, decision),
+        &refused.evidence(),
         remedy,
     )
 }
@@ -220,22 +237,22 @@ pub(super) fn unauthorized(scene: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let other = [
-        Refusal::Malformed,
-        Refusal::Expired,
-        Refusal::Template,
-        Refusal::Throttled,
-        Refusal::Down,
+        RejectionKind::Malformed,
+        RejectionKind::Expired,
+        RejectionKind::Template,
+        RejectionKind::Throttled,
+        RejectionKind::Down,
     ];
-    if let Some((at, decision)) = other.into_iter().find_map(|refusal| refused(scene, refusal)) {
+    if let Some(refused) = other.into_iter().find_map(|kind| refused(scene, kind)) {
         let because = format!(
             "the authenticator refuses the node's token: {}",
-            decision.reason.as_deref().unwrap_or("it gives no reason")
+            refused.rejection.reason
         );
         return scene.found(
             Cause::Unauthorized,
             because,
-            &evidence(at, decision),
-            remedy_of(decision),
+            &refused.evidence(),
+            remedy_of(refused.rejection.kind),
         );
     }
     let (at, line) = scene
@@ -268,13 +285,13 @@ fn is_unauthorized(line: &JournalLine) -> bool {
         .ends_with("Unauthorized")
 }
 
-fn remedy_of(decision: &Authentication) -> String {
-    match decision.refusal {
-        Some(Refusal::Expired) => "set the node's clock: tokens are good for 15 minutes",
-        Some(Refusal::Template) => "see that the row of aws-auth names what the instance has: `{{EC2PrivateDNSName}}` needs an instance id as session name",
-        Some(Refusal::Down) => "start the authenticator again; `cluster.authenticator_until` ends it in this scenario",
-        Some(Refusal::Throttled) => "wait: STS throttles the authenticator",
-        _ => "see which program makes the tokens: `exec` in /var/lib/kubelet/kubeconfig",
+fn remedy_of(kind: RejectionKind) -> String {
+    match kind {
+        RejectionKind::Expired => "set the node's clock: tokens are good for 15 minutes",
+        RejectionKind::Template => "see that the row of aws-auth names what the instance has: `{{EC2PrivateDNSName}}` needs an instance id as session name",
+        RejectionKind::Down => "start the authenticator again; `cluster.authenticator_until` ends it in this scenario",
+        RejectionKind::Throttled => "wait: STS throttles the authenticator",
+        RejectionKind::Malformed | RejectionKind::Signature | RejectionKind::NotMapped => "see which program makes the tokens: `exec` in /var/lib/kubelet/kubeconfig",
     }
     .to_owned()
 }

@@ -230,7 +230,7 @@ fn parsed(scene: &Facts<'_>) -> Option<Parsed> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{cloud, plan_with, told};
+    use super::super::tests::{cloud, diagnosed, plan_with};
     use crate::observation::phases::tests::join;
 
     /// The place that is told when the user data ended with an error after these lines.
@@ -238,7 +238,7 @@ mod tests {
         let mut whats: Vec<_> = join().into_iter().take(2).collect();
         whats.extend(lines.iter().map(|line| cloud(line)));
         whats.push(cloud("2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"));
-        let script = told(&plan_with(user_data), whats).script?;
+        let script = diagnosed(&plan_with(user_data), whats).script?;
         Some((script.script, script.line))
     }
 

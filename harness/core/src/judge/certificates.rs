@@ -2,7 +2,7 @@
 
 use super::{check, list, same};
 use crate::judge::verdict::Check;
-use crate::observation::{Certificate, Observation, Served};
+use crate::observation::{Certificate, Observation, ServingCertificate};
 use crate::plan::expect::CertificateExpect;
 
 /// Whether what the node serves is known yet.
@@ -128,7 +128,7 @@ impl Mismatch {
 fn mismatches(
     wanted: &CertificateExpect,
     seen: &Certificate,
-    served: Option<&Served>,
+    served: Option<&ServingCertificate>,
     when: When,
 ) -> Vec<Mismatch> {
     let text = |field, wanted: &Option<String>, seen: Option<&str>| {
@@ -177,7 +177,7 @@ fn mismatches(
 fn served_mismatch(
     wanted: Option<bool>,
     seen: &Certificate,
-    served: Option<&Served>,
+    served: Option<&ServingCertificate>,
     when: When,
 ) -> Option<Mismatch> {
     let wanted = wanted?;
@@ -194,10 +194,10 @@ fn served_mismatch(
     });
     let told = match served {
         None => "port 10250 was not looked at".to_owned(),
-        Some(Served {
+        Some(ServingCertificate {
             error: Some(error), ..
         }) => error.clone(),
-        Some(Served {
+        Some(ServingCertificate {
             fingerprint: None, ..
         }) => "no handshake".to_owned(),
         Some(_) if is_this => "this certificate".to_owned(),

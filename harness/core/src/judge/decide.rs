@@ -12,7 +12,7 @@ use crate::plan::Plan;
 /// What the harness says of a join that came to its end.
 #[must_use]
 pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
-    let phases = phases(plan, observation);
+    let phases = phases(observation);
     let reached = reached(&phases, observation);
     let diagnosis = diagnose(plan, observation);
     let expect = &plan.expect;

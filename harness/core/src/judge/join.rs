@@ -49,7 +49,7 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
     let accepted: Vec<&Authentication> = decisions
         .iter()
         .copied()
-        .filter(|decision| decision.accepted)
+        .filter(|decision| decision.is_accepted())
         .collect();
     let mut checks = Vec::new();
     if let Some(wanted) = expect.accepted {
@@ -88,11 +88,7 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
 }
 
 fn username_check(username: &str, accepted: &[&Authentication], observation: &Observation) -> Check {
-    let told = unique(
-        accepted
-            .iter()
-            .filter_map(|decision| decision.username.as_deref()),
-    );
+    let told = unique(accepted.iter().filter_map(|decision| decision.username()));
     let logged = unique(
         audits(observation)
             .map(|audit| audit.username.as_str())
@@ -106,10 +102,10 @@ fn username_check(username: &str, accepted: &[&Authentication], observation: &Ob
 fn groups_check(groups: &[String], accepted: &[&Authentication], observation: &Observation) -> Check {
     let told = accepted
         .last()
-        .map(|decision| groups_without_authenticated(&decision.groups));
+        .map(|decision| groups_without_authenticated(decision.groups()));
     let names: Vec<&str> = accepted
         .iter()
-        .filter_map(|decision| decision.username.as_deref())
+        .filter_map(|decision| decision.username())
         .collect();
     let logged = audits(observation)
         .find(|audit| names.contains(&audit.username.as_str()))

@@ -69,7 +69,7 @@ struct Join<'a> {
 
 impl<'a> Join<'a> {
     fn of(plan: &'a Plan, observation: &'a Observation, now: Millis) -> Self {
-        let phases = phases(plan, observation);
+        let phases = phases(observation);
         let reached = reached(&phases, observation);
         let since = reached.and_then(|phase| phases.get(&phase)).copied().unwrap_or(0);
         let user_data_done = user_data_done(observation);

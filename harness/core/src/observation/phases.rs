@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::observation::phase::Phase;
 use crate::observation::{Audit, AwsCall, JournalLine, Millis, Observation, ObservedEvent};
-use crate::plan::Plan;
 use crate::plan::fault::Service;
 
 /// The signer of kubelets' serving certificates.
@@ -15,7 +14,7 @@ pub const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 
 /// When each phase was reached first.
 #[must_use]
-pub fn phases(_plan: &Plan, observation: &Observation) -> BTreeMap<Phase, Millis> {
+pub fn phases(observation: &Observation) -> BTreeMap<Phase, Millis> {
     let mut phases = BTreeMap::new();
     for seen in &observation.timeline {
         for phase in Phase::ALL {
@@ -49,7 +48,7 @@ fn shows(what: &ObservedEvent, phase: Phase) -> bool {
         }
         (Phase::Configured, ObservedEvent::Journal(line)) => is_start_of_kubelet(line),
         (Phase::KubeletStarted, ObservedEvent::Journal(line)) => is_by_kubelet(line),
-        (Phase::Authenticated, ObservedEvent::Authentication(decision)) => decision.accepted,
+        (Phase::Authenticated, ObservedEvent::Authentication(decision)) => decision.is_accepted(),
         (Phase::Authenticated, ObservedEvent::Audit(audit)) => is_by_node(audit) && audit.code != 401,
         (Phase::Registered, ObservedEvent::Node(change)) => change.exists,
         (Phase::Certified, ObservedEvent::Certificate(certificate)) => {
@@ -154,8 +153,7 @@ fn is_end_of_user_data(line: &JournalLine) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::observation::{Authentication, Certificate, NodeChange, TimelineEntry};
-    use crate::plan::tests::plan;
+    use crate::observation::{Authentication, AuthenticationOutcome, Certificate, NodeChange, TimelineEntry};
 
     pub(crate) fn journal(unit: &str, command: &str, message: &str) -> ObservedEvent {
         ObservedEvent::Journal(JournalLine {
@@ -186,13 +184,12 @@ pub(crate) mod tests {
 
     pub(crate) fn accepted() -> ObservedEvent {
         ObservedEvent::Authentication(Authentication {
-            accepted: true,
             arn: Some("arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321".into()),
             canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
-            username: Some("system:node:ip-192-168-40-16.eu-west-1.compute.internal".into()),
-            groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
-            refusal: None,
-            reason: None,
+            outcome: AuthenticationOutcome::Accepted {
+                username: "system:node:ip-192-168-40-16.eu-west-1.compute.internal".into(),
+                groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
+            },
         })
     }
 
@@ -254,7 +251,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_join_reaches_every_phase_once() {
-        let phases = phases(&plan(), &observed(join()));
+        let phases = phases(&observed(join()));
         assert_eq!(phases.keys().copied().collect::<Vec<_>>(), Phase::ALL);
         assert_eq!(
             phases.values().copied().collect::<Vec<_>>(),
@@ -303,11 +300,7 @@ pub(crate) mod tests {
             ),
             (node(false), Phase::Ready),
         ] {
-            assert_eq!(
-                phases(&plan(), &observed([what.clone()])).get(&phase),
-                None,
-                "{what:?}"
-            );
+            assert_eq!(phases(&observed([what.clone()])).get(&phase), None, "{what:?}");
         }
     }
 
@@ -325,7 +318,7 @@ pub(crate) mod tests {
                 .into_iter()
                 .chain([node(false), node(true)]);
             let observation = observed(whats);
-            let phases = phases(&plan(), &observation);
+            let phases = phases(&observation);
             assert_eq!(reached(&phases, &observation), Some(wanted), "{certificate:?}");
         }
     }
@@ -361,6 +354,47 @@ pub(crate) mod tests {
         ] {
             let observation = observed([journal(unit, command, message)]);
             assert_eq!(user_data_done(&observation).is_some(), done, "{message}");
+        }
+    }
+
+    #[test]
+    fn nodeadm_ends_user_data_with_its_last_unit() {
+        let done = journal(
+            "cloud-final.service",
+            "cloud-init",
+            "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
+        );
+        let run = |message: &str| journal("nodeadm-run.service", "systemd", message);
+        let started = run("Starting EKS Nodeadm Run...");
+        assert_eq!(user_data_done(&observed([done.clone()])), Some(0));
+        assert_eq!(user_data_done(&observed([done.clone(), started.clone()])), None);
+        for word in ["Finished", "Failed to start", "Dependency failed for"] {
+            let ended = run(&format!("{word} EKS Nodeadm Run."));
+            let observation = observed([done.clone(), started.clone(), ended]);
+            assert_eq!(user_data_done(&observation), Some(2000), "{word}");
+        }
+    }
+
+    #[test]
+    fn only_the_kubelet_authenticates_a_node_with_a_bootstrap_token() {
+        for (resource, authenticated) in [("configmaps", false), ("certificatesigningrequests", true)] {
+            let request = ObservedEvent::Audit(Audit {
+                verb: "create".into(),
+                resource: resource.into(),
+                namespace: None,
+                name: None,
+                username: "system:bootstrap:abcdef".into(),
+                groups: vec!["system:nodes".into()],
+                code: 201,
+                message: None,
+                object: None,
+            });
+            let phases = phases(&observed([request]));
+            assert_eq!(
+                phases.contains_key(&Phase::Authenticated),
+                authenticated,
+                "{resource}"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use nodejoin_cluster::{ClusterEvent, ClusterFact};
-use nodejoin_core::observation::{Authentication, AwsCall, ObservedEvent};
+use nodejoin_core::observation::{Authentication, AuthenticationOutcome, AwsCall, ObservedEvent};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind};
 use serde_json::json;
 use time::OffsetDateTime;
@@ -103,41 +103,42 @@ fn request(call: &AwsCall) -> String {
 
 fn review(seen: &Authentication) -> String {
     let who = seen.arn.as_deref().unwrap_or("nobody known");
-    match (&seen.username, &seen.reason) {
-        (Some(user), _) if seen.accepted => {
+    match &seen.outcome {
+        AuthenticationOutcome::Accepted { username, groups } => {
             format!(
-                "token of {who}: accepted as {user}, groups {}",
-                seen.groups.join(", ")
+                "token of {who}: accepted as {username}, groups {}",
+                groups.join(", ")
             )
         }
-        (_, reason) => format!(
-            "token of {who}: refused: {}",
-            reason.as_deref().unwrap_or("no reason")
-        ),
+        AuthenticationOutcome::Refused(rejection) => {
+            format!("token of {who}: refused: {rejection}")
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::observation::{RejectionKind, TokenRejection};
+
     use super::*;
 
     #[test]
     fn a_review_tells_its_reason() {
         let refused = Authentication {
-            accepted: false,
             arn: Some("arn:aws:sts::1:assumed-role/r/i-1".to_owned()),
             canonical_arn: None,
-            username: None,
-            groups: Vec::new(),
-            refusal: None,
-            reason: Some("ARN is not mapped: x".to_owned()),
+            outcome: AuthenticationOutcome::Refused(TokenRejection::new(
+                RejectionKind::NotMapped,
+                "ARN is not mapped: x",
+            )),
         };
         let line = "token of arn:aws:sts::1:assumed-role/r/i-1: refused: ARN is not mapped: x";
         assert_eq!(text(&ObservedEvent::Authentication(refused.clone())), line);
         let accepted = Authentication {
-            accepted: true,
-            username: Some("system:node:n".to_owned()),
-            groups: vec!["a".to_owned(), "b".to_owned()],
+            outcome: AuthenticationOutcome::Accepted {
+                username: "system:node:n".to_owned(),
+                groups: vec!["a".to_owned(), "b".to_owned()],
+            },
             ..refused
         };
         let line = "token of arn:aws:sts::1:assumed-role/r/i-1: accepted as system:node:n, groups a, b";

@@ -16,7 +16,7 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use nodejoin_cluster::{
     Caller, ClusterEvent, ClusterFact, ControlPlane, Local, SecurityTokens, StsRefused, Tenant,
 };
-use nodejoin_core::observation::{Certificate, Refusal};
+use nodejoin_core::observation::{Certificate, RejectionKind};
 use nodejoin_core::plan::aws::{AuthenticationMode, EksPlan, NetworkPlan};
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
@@ -117,7 +117,10 @@ async fn a_role_that_is_not_mapped_is_unauthorized(plane: &ControlPlane, node: &
         _ => None,
     });
     let seen = seen.await;
-    assert_eq!((seen.accepted, seen.refusal), (false, Some(Refusal::NotMapped)));
+    assert_eq!(
+        seen.rejection().map(|rejection| rejection.kind),
+        Some(RejectionKind::NotMapped)
+    );
     assert_eq!(
         seen.canonical_arn.as_deref(),
         Some("arn:aws:iam::111111111111:role/role-of-i-0b22a22eec53b9322")

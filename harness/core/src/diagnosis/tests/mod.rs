@@ -1,11 +1,9 @@
 //! Joins that stopped, with the texts that real programs wrote.
 
 mod cases;
+mod finality;
 mod host;
-mod identity;
-mod kubeadm;
-mod nodeadm;
-mod words;
+mod no_cause;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +14,8 @@ use crate::diagnosis::{Cause, Diagnosis};
 use crate::observation::phase::Phase;
 use crate::observation::phases::tests::{accepted, aws, join, journal, node, observed, serving};
 use crate::observation::{
-    Audit, Authentication, AwsCall, Collected, Observation, ObservedEvent, Refusal, UserDataResult,
+    Audit, Authentication, AuthenticationOutcome, AwsCall, Collected, Observation, ObservedEvent,
+    RejectionKind, TokenRejection, UserDataResult,
 };
 use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan, tests};
@@ -68,27 +67,26 @@ pub(super) fn call(service: Service, operation: &str, status: u16, error: &str) 
     })
 }
 
-pub(super) fn refused(refusal: Refusal, reason: &str) -> ObservedEvent {
+pub(super) fn refused(kind: RejectionKind, reason: &str) -> ObservedEvent {
+    refused_with(TokenRejection::new(kind, reason))
+}
+
+pub(super) fn refused_with(rejection: TokenRejection) -> ObservedEvent {
     ObservedEvent::Authentication(Authentication {
-        accepted: false,
         arn: Some("arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321".into()),
         canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
-        username: None,
-        groups: vec![],
-        refusal: Some(refusal),
-        reason: Some(reason.into()),
+        outcome: AuthenticationOutcome::Refused(rejection),
     })
 }
 
 pub(super) fn token_accepted(username: &str, groups: &[&str]) -> ObservedEvent {
     ObservedEvent::Authentication(Authentication {
-        accepted: true,
         arn: None,
         canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
-        username: Some(username.into()),
-        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-        refusal: None,
-        reason: None,
+        outcome: AuthenticationOutcome::Accepted {
+            username: username.into(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        },
     })
 }
 
@@ -111,14 +109,6 @@ pub(super) fn started() -> Vec<ObservedEvent> {
     join().into_iter().take(5).collect()
 }
 
-pub(super) fn told(plan: &Plan, whats: Vec<ObservedEvent>) -> Diagnosis {
+pub(super) fn diagnosed(plan: &Plan, whats: Vec<ObservedEvent>) -> Diagnosis {
     diagnose(plan, &observed(whats)).expect("a diagnosis")
-}
-
-/// What is said in all, for tests that look for words.
-pub(super) fn words(diagnosis: &Diagnosis) -> String {
-    format!(
-        "{} | {} | {}",
-        diagnosis.because, diagnosis.seen, diagnosis.remedy
-    )
 }

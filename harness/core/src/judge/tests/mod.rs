@@ -11,8 +11,8 @@ use super::judge;
 use crate::judge::verdict::Check;
 use crate::observation::phases::tests::{accepted, join, journal, observed, serving};
 use crate::observation::{
-    AccessResult, Audit, Certificate, Collected, CollectedFile, MappingWrite, Observation, ObservedEvent,
-    PodResult, Refusal, Served, UserDataResult,
+    AccessResult, Audit, AuthenticationOutcome, Certificate, Collected, CollectedFile, MappingWrite,
+    Observation, ObservedEvent, PodResult, RejectionKind, ServingCertificate, TokenRejection, UserDataResult,
 };
 use crate::plan::expect::Expect;
 use crate::plan::{Plan, tests};
@@ -107,7 +107,7 @@ pub(super) fn whole() -> Observation {
             }})),
             files: [("/etc/kubernetes/pki/ca.crt".to_owned(), file)].into(),
             units: [("kubelet.service".to_owned(), "active".to_owned())].into(),
-            served: Some(Served {
+            served: Some(ServingCertificate {
                 fingerprint: Some("f".into()),
                 verified: true,
                 error: None,
@@ -143,8 +143,8 @@ pub(super) fn unmapped() -> ObservedEvent {
     let ObservedEvent::Authentication(mut decision) = accepted() else {
         unreachable!("it is a decision")
     };
-    decision.accepted = false;
-    decision.refusal = Some(Refusal::NotMapped);
+    let rejection = TokenRejection::new(RejectionKind::NotMapped, "ARN is not mapped");
+    decision.outcome = AuthenticationOutcome::Refused(rejection);
     ObservedEvent::Authentication(decision)
 }
 

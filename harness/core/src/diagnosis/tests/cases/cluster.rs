@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::observation::phases::KUBELET_CLIENT;
-use crate::observation::{Certificate, NodeChange, Served};
+use crate::observation::{Certificate, NodeChange, ServingCertificate};
 
 fn invalid(name: &'static str, message: &str) -> Case {
     let refusal = audit("create", "nodes", 422, "system:node:x", message);
@@ -86,9 +86,9 @@ pub(super) fn cases() -> Vec<Case> {
             .plan(|plan| plan.cluster.approve_serving = false),
         with_serving("port 10250 without a certificate", None).seen(|seen| {
             seen.collected = Some(Collected {
-                served: Some(Served {
+                served: Some(ServingCertificate {
                     error: Some("no handshake: tls alert".into()),
-                    ..Served::default()
+                    ..ServingCertificate::default()
                 }),
                 ..Collected::default()
             });

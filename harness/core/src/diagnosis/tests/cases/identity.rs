@@ -1,6 +1,7 @@
 //! Who the node is to the authenticator and to the API server.
 
 use super::*;
+use crate::observation::{MappingProblem, TokenRejection};
 use crate::plan::RoleMapping;
 use crate::plan::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
 use crate::plan::aws::AuthenticationMode as Mode;
@@ -9,7 +10,7 @@ const ROLE: &str = "arn:aws:iam::111122223333:role/demo-role";
 
 fn unmapped(name: &'static str) -> Case {
     let reason = format!("ARN is not mapped: {ROLE}");
-    Case::new(name, after_start([refused(Refusal::NotMapped, &reason)]))
+    Case::new(name, after_start([refused(RejectionKind::NotMapped, &reason)]))
 }
 
 fn with_rows(name: &'static str, arns: &[&str]) -> Case {
@@ -67,17 +68,20 @@ fn name_refused(name: &'static str, node: &str, claimed: &str) -> Case {
 
 fn for_another_cluster(name: &'static str) -> Case {
     let reason = "sts getCallerIdentity failed: error from AWS (expected 200, got 403)";
-    Case::new(name, after_start([refused(Refusal::Signature, reason)]))
+    Case::new(name, after_start([refused(RejectionKind::Signature, reason)]))
 }
 
 fn expired(name: &'static str, message: &str) -> Case {
-    Case::new(name, after_start([refused(Refusal::Expired, message)]))
+    Case::new(name, after_start([refused(RejectionKind::Expired, message)]))
 }
 
 fn roles() -> Vec<Case> {
     let unread = "mapRoles: did not find expected ',' or ']' at line 3 column 1";
-    let unread = format!("ARN is not mapped: x{}{unread}", crate::observation::UNREADABLE);
-    let former = format!("{}: AROAOTHER", crate::observation::OTHER_PRINCIPAL);
+    let unread = MappingProblem::UnreadableRows(vec![unread.to_owned()]);
+    let refused_for = |problem| {
+        let rejection = TokenRejection::new(RejectionKind::NotMapped, "the authenticator's message");
+        after_start([refused_with(rejection.with_problem(problem))])
+    };
     let linux = Some(AccessEntryType::Ec2Linux);
     vec![
         unmapped("role without a row"),
@@ -90,10 +94,7 @@ fn roles() -> Vec<Case> {
             "row with a path",
             &["arn:aws:iam::111122223333:role/path/demo-role"],
         ),
-        Case::new(
-            "aws-auth that cannot be parsed",
-            after_start([refused(Refusal::NotMapped, &unread)]),
-        ),
+        Case::new("aws-auth that cannot be parsed", refused_for(unread)),
         with_entry(unmapped("entry in the mode CONFIG_MAP"), Mode::ConfigMap, linux),
         with_entry(unmapped("nothing in the mode CONFIG_MAP"), Mode::ConfigMap, None),
         with_entry(unmapped("row in the mode API"), Mode::Api, None),
@@ -107,7 +108,7 @@ fn roles() -> Vec<Case> {
         with_entry(
             Case::new(
                 "entry of a deleted role",
-                after_start([refused(Refusal::NotMapped, &former)]),
+                refused_for(MappingProblem::EntryOfDeletedRole),
             ),
             Mode::Api,
             linux,
@@ -122,7 +123,7 @@ fn tokens() -> Vec<Case> {
             .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh \\\n  'other'\n"),
         for_another_cluster("cluster that the user data assigns")
             .user_data("#!/bin/bash\nCLUSTER_NAME=other\nx\n"),
-        expired("token that expired", "token expired"),
+        expired("presigned URL that expired", "token expired"),
         expired(
             "clock behind",
             "Signature expired: 20261121T184000Z is now earlier than 20261121T185500Z (20261121T190000Z - 5 min.)",
@@ -140,21 +141,21 @@ fn tokens() -> Vec<Case> {
         Case::new(
             "malformed token",
             after_start([refused(
-                Refusal::Malformed,
+                RejectionKind::Malformed,
                 "input token was not properly formatted",
             )]),
         ),
         Case::new(
             "template that cannot be filled",
-            after_start([refused(Refusal::Template, "failed to find node")]),
+            after_start([refused(RejectionKind::Template, "failed to find node")]),
         ),
         Case::new(
             "STS that throttles",
-            after_start([refused(Refusal::Throttled, "Rate exceeded")]),
+            after_start([refused(RejectionKind::Throttled, "Rate exceeded")]),
         ),
         Case::new(
             "authenticator that is down",
-            after_start([refused(Refusal::Down, "the authenticator is down")]),
+            after_start([refused(RejectionKind::Down, "the authenticator is down")]),
         ),
         Case::new(
             "401 without a token",

@@ -1,0 +1,45 @@
+//! Requests that the node sends to the fake AWS.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::fault::Service;
+
+/// A request to a service of the fake AWS. Contains no credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AwsCall {
+    pub service: Service,
+    /// AWS' name of the operation; for `imds` the metadata path without its version; for `registry` the kind of request.
+    pub operation: String,
+    pub method: String,
+    /// The requested host name.
+    pub host: String,
+    /// Path, without the query.
+    pub path: String,
+    /// HTTP status of the response; 0 if the connection was closed without one.
+    pub status: u16,
+    /// Error code of the service.
+    pub error: Option<String>,
+    /// Error message of the service.
+    pub message: Option<String>,
+    /// What the request is about: a cluster's name, instance ids, a repository.
+    pub subject: Option<String>,
+    /// Whether the fake implements this operation.
+    pub known: bool,
+    /// Index in the plan of the fault that fired on this request.
+    pub fault: Option<usize>,
+    /// `v1`, `v2` or `token` for `imds`; for other services the access key id of the signature.
+    pub authorization: Option<String>,
+    /// Time until the response, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// A query to the node's DNS resolver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DnsQuery {
+    /// The name, without its final dot.
+    pub name: String,
+    /// Record type, such as `A`.
+    pub record: String,
+    /// Whether the resolver knows the name.
+    pub answered: bool,
+}

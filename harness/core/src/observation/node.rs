@@ -1,0 +1,86 @@
+//! What the node reports: its journal, and what is collected from it at the end.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::AccessResult;
+
+/// A line of the node's journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JournalLine {
+    /// The unit that wrote the line, or that the line of systemd is about.
+    pub unit: Option<String>,
+    /// The command that wrote the line.
+    pub command: Option<String>,
+    /// Whether systemd itself wrote the line.
+    pub by_systemd: bool,
+    pub message: String,
+}
+
+/// What is collected from the node at the end of a join.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Collected {
+    /// Arguments of the running kubelet, program first; `None` if no kubelet runs.
+    pub kubelet_argv: Option<Vec<String>>,
+    /// `/configz` of the kubelet, through the API server.
+    pub configz: Option<serde_json::Value>,
+    /// The files that the scenario checks, by path.
+    pub files: BTreeMap<String, CollectedFile>,
+    /// `ActiveState` of systemd units.
+    pub units: BTreeMap<String, String>,
+    /// The certificate on port 10250.
+    pub served: Option<ServingCertificate>,
+    pub user_data: Option<UserDataResult>,
+    pub pod: Option<PodResult>,
+    /// The node's snapshot, if the scenario has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden: Option<String>,
+    /// Results of the scenario's `access` checks, in their order; `None` if the node never had an identity.
+    pub access: Option<Vec<AccessResult>>,
+}
+
+/// A file of the node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CollectedFile {
+    pub exists: bool,
+    /// Permission bits.
+    pub mode: u32,
+    /// Its content; bytes that are not UTF-8 are replaced.
+    pub text: String,
+}
+
+/// The certificate that the kubelet serves on port 10250.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServingCertificate {
+    /// SHA-256 of the certificate, in hexadecimal; `None` if every handshake failed.
+    pub fingerprint: Option<String>,
+    /// Whether the certificate is valid for the node's address and signed by the cluster's CA.
+    pub verified: bool,
+    /// Why the handshake or the verification failed.
+    pub error: Option<String>,
+}
+
+/// The result of the user data.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserDataResult {
+    pub ran: bool,
+    /// The final data source of cloud-init, such as `DataSourceEc2` or `DataSourceNone`.
+    pub data_source: Option<String>,
+    /// Status of cloud-init: `done`, `error`, `running`.
+    pub status: Option<String>,
+    /// Errors that cloud-init reports.
+    pub errors: Vec<String>,
+    /// Exit code of each part.
+    pub exit_codes: BTreeMap<String, i32>,
+    pub output: String,
+}
+
+/// The result of the scenario's pod.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PodResult {
+    /// Whether it responded through the API server.
+    pub answered: bool,
+    /// Its last phase, and the error in place of a response.
+    pub detail: String,
+}
