@@ -32,7 +32,7 @@ pub(crate) enum PatchError {
         hunk: usize,
         /// Line of the hunk's header in the patch file.
         line: usize,
-        mismatch: Mismatch,
+        mismatch: LineMismatch,
     },
 }
 
@@ -52,14 +52,14 @@ impl PatchError {
 
 /// The first line of the file that differs from what a hunk expects.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mismatch {
+pub(crate) struct LineMismatch {
     line: usize,
     expected: String,
     /// `None` past the end of the file.
     found: Option<String>,
 }
 
-impl std::fmt::Display for Mismatch {
+impl std::fmt::Display for LineMismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
             line,
@@ -211,14 +211,14 @@ fn find(hunk: &Hunk<'_, str>, original: &[&str], first: usize, expected: usize) 
         .min_by_key(|start| start.abs_diff(expected))
 }
 
-fn mismatch(hunk: &Hunk<'_, str>, original: &[&str], expected: usize) -> Mismatch {
+fn mismatch(hunk: &Hunk<'_, str>, original: &[&str], expected: usize) -> LineMismatch {
     let shown = |text: &str| text.trim_end_matches(['\r', '\n']).to_owned();
     let differing = original_lines(hunk)
         .enumerate()
         .find(|(index, text)| original.get(expected + index) != Some(text));
     // A hunk whose lines all match overlaps the hunk before it.
     let (index, text) = differing.unwrap_or((0, ""));
-    Mismatch {
+    LineMismatch {
         line: expected + index + 1,
         expected: shown(text),
         found: original.get(expected + index).map(|text| shown(text)),
