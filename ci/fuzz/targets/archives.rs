@@ -1,4 +1,4 @@
-//! Any bytes are an archive with an image whose content lies in them, or refused with words and a way out.
+//! Any bytes either are an archive whose image content lies within them, or are refused with an error and a hint.
 #![no_main]
 
 use std::io::Cursor;

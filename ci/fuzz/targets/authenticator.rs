@@ -1,7 +1,7 @@
-//! Any token, any TokenReview and any `aws-auth` is read, or refused with words, and nothing panics.
+//! Any token, TokenReview and `aws-auth` is read or refused with an error, and nothing panics.
 //!
-//! The first byte of an input chooses what it is. A presigned URL gets its encoding here, which no fuzzer would find; a ConfigMap is
-//! four texts with a line of `---` between: `mapRoles`, `mapUsers`, `mapAccounts` and the ARN that is looked up.
+//! The first byte of an input selects its kind. The target encodes a presigned URL itself, because no fuzzer would find the
+//! encoding; a ConfigMap is four texts separated by lines of `---`: `mapRoles`, `mapUsers`, `mapAccounts` and the ARN to look up.
 #![no_main]
 
 use std::sync::LazyLock;

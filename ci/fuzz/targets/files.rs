@@ -1,4 +1,4 @@
-//! Any scenario file and any rows of `aws-auth` are read, or refused with a place in them.
+//! Any scenario file and any rows of `aws-auth` are read, or refused with a position in them.
 #![no_main]
 
 use std::io;
@@ -9,7 +9,7 @@ use nodejoin_core::plan::change::Rows;
 use nodejoin_core::input::files::{Files, Seekable};
 use nodejoin_core::scenario::{aws_auth_rows, load_account};
 
-/// The one file there is.
+/// The only file.
 struct One<'a>(&'a [u8]);
 
 impl Files for One<'_> {

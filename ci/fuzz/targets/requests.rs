@@ -1,7 +1,7 @@
-//! Any request to any service gets an answer with a status of HTTP, and nothing panics.
+//! Any request to any service gets a response with an HTTP status, and nothing panics.
 //!
-//! An input is a request as text: method, path and query in the first line, then headers, an empty line, and the body. Its first byte
-//! chooses the host.
+//! An input is a request as text: method, path and query in the first line, then headers, an empty line, and the body. Its
+//! first byte selects the host.
 #![no_main]
 
 mod world;
@@ -30,7 +30,7 @@ const HOSTS: [&str; 8] = [
 
 static WORLD: LazyLock<World> = LazyLock::new(world::world);
 
-// The keys behind the identity document take seconds to make, which is no input's fault.
+// Generating the keys of the identity document takes seconds, which must not count against an input.
 fuzz_target!(init: nodejoin_fake_aws::identity::make_keys(), |input: &[u8]| {
     let Some(request) = read(input) else { return };
     let launched = SystemTime::UNIX_EPOCH + Duration::from_secs(1_778_155_200);

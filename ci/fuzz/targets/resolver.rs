@@ -1,4 +1,4 @@
-//! Any datagram is answered by the resolver, or by nothing.
+//! The resolver answers or ignores any datagram, and never panics.
 #![no_main]
 
 mod world;

@@ -1,4 +1,4 @@
-//! What hyper can do at most: a handler that knows its one answer.
+//! The upper bound of hyper: a handler with one constant response.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Answers everything with this, until the process ends.
+/// Answers every request with this response until the process ends.
 pub(crate) async fn serve(answer: Response<Bytes>) -> std::io::Result<SocketAddr> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
@@ -32,7 +32,7 @@ async fn accept(listener: TcpListener, answer: Response<Bytes>) {
             });
             let mut server = http1::Builder::new();
             server.title_case_headers(true).half_close(true);
-            // A client that goes away is none of the benchmark's.
+            // A client that disconnects does not matter to the benchmark.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }

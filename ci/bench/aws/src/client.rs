@@ -1,4 +1,4 @@
-//! The one client: so many tasks that ask the same thing over and over, each over a connection that it makes again when it ends.
+//! The client: a number of tasks that repeat one request, each over a connection that it opens again when it closes.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use crate::Failed;
 use crate::sign::{Credentials, HOST};
 
-/// What is asked, and of whom.
+/// The request and the server that receives it.
 #[derive(Clone)]
 pub(crate) struct Line {
     address: SocketAddr,
@@ -28,7 +28,7 @@ pub(crate) struct Line {
     request: Request<Full<Bytes>>,
 }
 
-/// What was seen of one side.
+/// The measurements of one server.
 #[derive(Default)]
 pub(crate) struct Seen {
     latencies: Vec<Duration>,
@@ -59,7 +59,7 @@ impl Line {
         })
     }
 
-    /// Asks once; anything but a success is an error.
+    /// Sends the request once; anything but a success is an error.
     pub(crate) async fn once(&self) -> Result<Response<Bytes>, Failed> {
         let mut sender = self.connect().await?;
         self.ask(&mut sender).await
@@ -91,13 +91,13 @@ where
 {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
-        // Its end shows at the sender.
+        // The sender reports the end of the connection.
         let _ = connection.await;
     });
     Ok(sender)
 }
 
-/// So many clients at once, for so long. An answer that is no success ends it.
+/// Runs this many clients concurrently for this long. An unsuccessful response ends the measurement.
 pub(crate) async fn load(line: &Line, clients: usize, turn: Duration) -> Result<Seen, Failed> {
     let started = Instant::now();
     let mut tasks = JoinSet::new();
@@ -141,7 +141,7 @@ impl Seen {
         self.took += more.took;
     }
 
-    /// Requests a second.
+    /// Requests per second.
     pub(crate) fn rate(&self) -> f64 {
         self.latencies.len() as f64 / self.took.as_secs_f64()
     }

@@ -1,12 +1,12 @@
-//! How fast the fake AWS answers, by one client in one run: ratios, and nothing that a test could fail on.
+//! Measures the fake AWS with one client in one run, as ratios. No test depends on them.
 //!
 //! | measured | against | what both do |
 //! | --- | --- | --- |
-//! | a metadata path, with a token, 200 clients at once | a bare hyper handler | answer the same bytes and headers, and close the connection, as EC2 does |
-//! | DescribeInstances of one instance, 16 clients at once | the moto server | EC2's query protocol; the fake by TLS, with the signature checked |
+//! | a metadata path with a token, 200 clients | a bare hyper handler | return the same response and close the connection |
+//! | DescribeInstances of one instance, 16 clients | the moto server | EC2's query protocol; the fake with TLS and signatures |
 //!
-//! The two of a pair take turns, so that what else the machine does meets both. Client and servers share the processors: what is
-//! measured is the whole, and a ratio is nearer to 1 than that of the servers alone would be.
+//! The servers of a pair take turns, so that other load on the machine affects both. Client and servers share the processors:
+//! the ratio is closer to 1 than a ratio of the servers alone.
 
 mod bare;
 mod client;
@@ -22,7 +22,7 @@ use nodejoin_core::scenario::default_account;
 use nodejoin_fake_aws::{Account, AccountDoors, FakeAws, World};
 use tokio::sync::mpsc;
 
-/// How often each of a pair has its turn.
+/// How many turns each server of a pair gets.
 const TURNS: usize = 5;
 const METADATA_CLIENTS: usize = 200;
 const EC2_CLIENTS: usize = 16;
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Failed> {
 fn account() -> Result<Account, Failed> {
     let plan = default_account(&Disk::default());
     let (events, mut received) = mpsc::unbounded_channel();
-    // Events are taken in as a run takes them in.
+    // Consumes events like a run.
     tokio::spawn(async move { while received.recv().await.is_some() {} });
     let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let doors = AccountDoors {
@@ -85,7 +85,7 @@ async fn metadata(account: &Account, turn: Duration) -> Result<(), Failed> {
 async fn instances(account: &Account, moto: SocketAddr, turn: Duration) -> Result<(), Failed> {
     let credentials = client::credentials(account.metadata).await?;
     let fake = Line::tls(account, sign::describe_instances(&credentials)?)?;
-    // The fake has its one instance; moto gets one.
+    // The fake has one instance; moto gets one.
     Line::plain(moto, sign::run_instance(&credentials)?)
         .once()
         .await?;
@@ -108,7 +108,7 @@ async fn instances(account: &Account, moto: SocketAddr, turn: Duration) -> Resul
     Ok(())
 }
 
-/// Both of a pair, by turns; each after a moment that does not count.
+/// Measures both servers of a pair in turns, each after a warm-up that does not count.
 async fn turns(one: &Line, other: &Line, clients: usize, turn: Duration) -> Result<(Seen, Seen), Failed> {
     let (mut first, mut second) = (Seen::default(), Seen::default());
     for line in [one, other] {

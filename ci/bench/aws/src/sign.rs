@@ -1,4 +1,4 @@
-//! Requests of EC2's query protocol, signed once: a signature holds for five minutes, which no measurement takes.
+//! Requests of EC2's query protocol, signed once: a signature is valid for five minutes, longer than any measurement.
 
 use bytes::Bytes;
 use hmac::{Hmac, Mac as _};
@@ -11,7 +11,7 @@ use time::macros::format_description;
 
 use crate::Failed;
 
-/// Whom EC2 is asked by.
+/// The caller that signs requests to EC2.
 pub(crate) const HOST: &str = "ec2.eu-west-1.amazonaws.com";
 const SCOPE: &str = "eu-west-1/ec2/aws4_request";
 const SIGNED: &str = "content-type;host;x-amz-date;x-amz-security-token";
@@ -44,7 +44,7 @@ pub(crate) fn describe_instances(credentials: &Credentials) -> Result<Request<Fu
     signed(credentials, "Action=DescribeInstances&Version=2016-11-15")
 }
 
-/// moto needs no image that exists.
+/// moto accepts an image that does not exist.
 pub(crate) fn run_instance(credentials: &Credentials) -> Result<Request<Full<Bytes>>, Failed> {
     let ask = "Action=RunInstances&Version=2016-11-15&ImageId=ami-12c6146b&MinCount=1&MaxCount=1&InstanceType=m5.large";
     signed(credentials, ask)
