@@ -1,7 +1,8 @@
 //! Any token, TokenReview and `aws-auth` is read or refused with an error, and nothing panics.
 //!
-//! The first byte of an input selects its kind. The target encodes a presigned URL itself, because no fuzzer would find the
-//! encoding; a ConfigMap is four texts separated by lines of `---`: `mapRoles`, `mapUsers`, `mapAccounts` and the ARN to look up.
+//! The first byte of an input selects its kind. The target encodes a presigned URL itself, because no fuzzer would find
+//! the encoding; a ConfigMap is four texts separated by lines of `---`: `mapRoles`, `mapUsers`, `mapAccounts` and the
+//! ARN to look up.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
 //! Any request to any service gets a response with an HTTP status, and nothing panics.
 //!
-//! An input is a request as text: method, path and query in the first line, then headers, an empty line, and the body. Its
-//! first byte selects the host.
+//! An input is a request as text: method, path and query in the first line, then headers, an empty line, and the body.
+//! Its first byte selects the host.
 #![no_main]
 
 mod world;

@@ -5,8 +5,8 @@
 //! | a metadata path with a token, 200 clients | a bare hyper handler | return the same response and close the connection |
 //! | DescribeInstances of one instance, 16 clients | the moto server | EC2's query protocol; the fake with TLS and signatures |
 //!
-//! The servers of a pair take turns, so that other load on the machine affects both. Client and servers share the processors:
-//! the ratio is closer to 1 than a ratio of the servers alone.
+//! The servers of a pair take turns, so that other load on the machine affects both. Client and servers share the
+//! processors: the ratio is closer to 1 than a ratio of the servers alone.
 
 mod bare;
 mod client;
