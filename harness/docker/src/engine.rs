@@ -1,4 +1,4 @@
-//! The connection to a container engine, and what is known of it.
+//! The connection to a container engine, and the facts about it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,96 +14,100 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::error::{DEFAULT_HOST, DockerError};
+use crate::object::ObjectKind;
 use crate::privileges::Privileges;
+use crate::removal::Remover;
 use crate::settings::ImageSettings;
 
-/// The oldest API that has everything: private cgroup namespaces came with it.
+/// The oldest supported API: private cgroup namespaces were added with it.
 const OLDEST_API: (usize, usize) = (1, 41);
-/// How long an engine may take to say who it is.
-const HELLO: Duration = Duration::from_secs(20);
+/// Timeout for the first response of an engine.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout of a single request.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A container engine that answers. Clones share the connection.
+/// A connection to a container engine. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    inner: Arc<Connection>,
 }
 
-struct Inner {
+struct Connection {
     docker: Docker,
     host: String,
-    facts: Facts,
+    facts: EngineFacts,
     cache: PathBuf,
     time_factor: TimeFactor,
-    /// By image: what was probed stays true as long as the engine runs.
+    /// By the id of the engine: privileges do not change while an engine runs.
     privileges: Mutex<HashMap<String, Privileges>>,
 }
 
-/// What an engine says of itself.
+/// What an engine reports about itself and its host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Facts {
-    /// The engine's own id; it stays through restarts.
+pub struct EngineFacts {
+    /// The id of the engine, which survives restarts.
     pub id: String,
-    /// Its version.
+    /// Version of the engine, such as `26.1.5`.
     pub server_version: String,
-    /// The newest API it speaks.
+    /// The newest API version that the engine supports, such as `1.45`.
     pub api_version: String,
-    /// 1 or 2.
+    /// Version of control groups: 1 or 2.
     pub cgroup_version: u8,
     /// `cgroupfs` or `systemd`.
     pub cgroup_driver: String,
-    /// Such as `overlay2`.
+    /// Name of the storage driver, such as `overlay2`.
     pub storage_driver: String,
-    /// Who keeps the images.
+    /// The component that stores images.
     pub image_store: ImageStore,
-    /// Such as `name=seccomp,profile=default`.
+    /// Security options, such as `name=seccomp,profile=default`.
     pub security_options: Vec<String>,
-    /// Processors.
+    /// Number of processors.
     pub cpus: u64,
     /// Memory in bytes.
     pub memory: u64,
-    /// As Docker names it: `x86_64`, `aarch64`.
+    /// Architecture by Docker's name: `x86_64`, `aarch64`.
     pub architecture: String,
-    /// The kernel that containers run on.
+    /// Version of the kernel that containers run on.
     pub kernel: String,
-    /// The system that the engine runs on.
+    /// The operating system that the engine runs on.
     pub operating_system: String,
-    /// The folder of its data.
+    /// The engine's data folder.
     pub root: PathBuf,
 }
 
-/// Who keeps an engine's images.
+/// The component that stores the images of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImageStore {
-    /// Docker itself: the id of an image is the hash of its configuration.
+    /// Docker's own store: the id of an image is the hash of its configuration.
     #[default]
     Docker,
-    /// containerd, the default from Docker 29 on: the id of an image is the hash of its manifest.
+    /// containerd's store, the default since Docker 29: the id of an image is the hash of its manifest.
     Containerd,
 }
 
 impl Engine {
-    /// Connects to the engine that DOCKER_HOST names, else to the local one.
+    /// Connects to the engine at DOCKER_HOST (default: the local engine).
     ///
     /// # Errors
-    /// When none answers (the hint says how to start one), or it is too old.
+    /// When no engine responds (the hint says how to start one), or its version is not supported.
     pub async fn connect() -> Result<Self, DockerError> {
         let lookup = |name: &str| std::env::var(name).ok();
         let factor = time_factor(lookup)?;
         Self::connect_with(ImageSettings::from_lookup(lookup).cache, factor).await
     }
 
-    /// The same, with another folder for what is worth keeping about the engine.
+    /// Connects with another cache folder and without a time factor.
     ///
     /// # Errors
-    /// As for [`Engine::connect`].
+    /// When no engine responds, or its version is not supported.
     pub async fn connect_with_cache(cache: impl Into<PathBuf>) -> Result<Self, DockerError> {
         Self::connect_with(cache, TimeFactor::ONE).await
     }
 
-    /// The same, on a machine that is so much slower.
+    /// Connects with this cache folder, and with a factor that multiplies all timeouts of the connection.
     ///
     /// # Errors
-    /// As for [`Engine::connect`].
+    /// When no engine responds, or its version is not supported.
     pub async fn connect_with(
         cache: impl Into<PathBuf>,
         time_factor: TimeFactor,
@@ -113,15 +117,17 @@ impl Engine {
             host: host.clone(),
             source,
         };
-        // The client of testcontainers knows where engines listen; two opinions about that would part containers from networks.
+        // The client of testcontainers decides where the engine listens: with a second rule, containers and networks could end up
+        // on two engines.
         let docker = docker_client_instance()
             .await
-            .map_err(|error| unreachable(error.into()))?;
-        let hello = timeout(time_factor.limit(HELLO), async {
+            .map_err(|error| unreachable(error.into()))?
+            .with_timeout(time_factor.limit(REQUEST_TIMEOUT));
+        let hello = timeout(time_factor.limit(HELLO_TIMEOUT), async {
             docker.negotiate_version().await
         });
         let docker = match hello.await {
-            Ok(answer) => answer.map_err(|error| unreachable(error.into()))?,
+            Ok(response) => response.map_err(|error| unreachable(error.into()))?,
             Err(late) => return Err(unreachable(late.into())),
         };
         let facts = facts(&docker).await?;
@@ -133,7 +139,7 @@ impl Engine {
         }
         let privileges = Mutex::default();
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(Connection {
                 docker,
                 host,
                 facts,
@@ -144,31 +150,31 @@ impl Engine {
         })
     }
 
-    /// What the engine says of itself.
+    /// What the engine reports about itself and its host.
     #[must_use]
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &EngineFacts {
         &self.inner.facts
     }
 
-    /// The client, for what this crate does not offer.
+    /// The client, for requests that this crate does not offer.
     #[must_use]
     pub fn docker(&self) -> &Docker {
         &self.inner.docker
     }
 
-    /// By what the limits of everything that is done with it are multiplied.
+    /// The factor that multiplies the timeouts of all requests and waits.
     #[must_use]
     pub fn time_factor(&self) -> TimeFactor {
         self.inner.time_factor
     }
 
-    /// Whether it runs on this machine, as far as its address tells.
+    /// Whether the engine runs on this machine, judged by its address.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.inner.host.starts_with("unix://") || self.inner.host.starts_with('/')
     }
 
-    /// Its processor, for something that is wanted for it.
+    /// The architecture of the engine's host; `what` and `instead` go into the error if it is unknown.
     pub(crate) fn architecture(
         &self,
         what: &'static str,
@@ -177,9 +183,16 @@ impl Engine {
         architecture(&self.facts().architecture, what, instead)
     }
 
-    /// The newest API that it speaks, as numbers.
+    /// The newest API version that the engine supports, as numbers.
     pub(crate) fn api_version(&self) -> (usize, usize) {
         parse_api(&self.facts().api_version).unwrap_or(OLDEST_API)
+    }
+
+    /// Removes an object by name or id; one that is already gone is not an error.
+    pub(crate) async fn remove(&self, kind: ObjectKind, name: &str) -> Result<(), DockerError> {
+        Remover::new(self.docker(), self.time_factor())
+            .remove(kind, name)
+            .await
     }
 
     pub(crate) fn cache(&self) -> &Path {
@@ -199,22 +212,22 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// The factor of an environment.
+/// The time factor of the environment.
 fn time_factor(lookup: impl Fn(&str) -> Option<String>) -> Result<TimeFactor, DockerError> {
     let text = lookup(crate::env::NODEJOIN_TIME_FACTOR).filter(|text| !text.is_empty());
     let factor = text.as_deref().map(str::parse).transpose();
     Ok(factor.map_err(DockerError::TimeFactor)?.unwrap_or_default())
 }
 
-async fn facts(docker: &Docker) -> Result<Facts, DockerError> {
-    let ask = || DockerError::engine("ask for the facts of", "the engine");
-    let version = docker.version().await.map_err(ask())?;
-    let info = docker.info().await.map_err(ask())?;
+async fn facts(docker: &Docker) -> Result<EngineFacts, DockerError> {
+    let failed = || DockerError::engine("read", "docker info");
+    let version = docker.version().await.map_err(failed())?;
+    let info = docker.info().await.map_err(failed())?;
     Ok(read(info, version.api_version.unwrap_or_default()))
 }
 
-fn read(info: SystemInfo, api_version: String) -> Facts {
-    Facts {
+fn read(info: SystemInfo, api_version: String) -> EngineFacts {
+    EngineFacts {
         id: info.id.unwrap_or_default(),
         server_version: info.server_version.unwrap_or_default(),
         api_version,
@@ -247,7 +260,7 @@ fn architecture(name: &str, what: &'static str, instead: &'static str) -> Result
     })
 }
 
-/// What Docker says of its driver: with containerd's store, that it is a snapshotter of containerd's.
+/// The image store by Docker's driver status, which names a snapshotter if containerd stores the images.
 fn image_store(driver_status: &[Vec<String>]) -> ImageStore {
     let is_containerd = |row: &Vec<String>| matches!(&row[..], [key, value] if key == "driver-type" && value.starts_with("io.containerd.snapshotter."));
     match driver_status.iter().any(is_containerd) {
@@ -266,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_factor_of_the_environment_is_read_or_refused() {
+    fn the_time_factor_of_the_environment_is_validated() {
         let of = |text: &'static str| time_factor(move |_| Some(text.to_owned()));
         assert_eq!(of("7.5").unwrap(), "7.5".parse().unwrap());
         assert_eq!(of("").unwrap(), TimeFactor::ONE);
@@ -277,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn the_keeper_of_images_is_read_from_what_docker_says_of_its_driver() {
+    fn the_image_store_is_read_from_the_driver_status() {
         let rows = |rows: &[(&str, &str)]| -> Vec<Vec<String>> {
             rows.iter()
                 .map(|(key, value)| vec![(*key).to_owned(), (*value).to_owned()])
                 .collect()
         };
-        for (status, wanted) in [
+        for (status, expected) in [
             (
                 rows(&[("driver-type", "io.containerd.snapshotter.v1")]),
                 ImageStore::Containerd,
@@ -295,23 +308,23 @@ mod tests {
             (rows(&[]), ImageStore::Docker),
             (vec![vec!["driver-type".to_owned()]], ImageStore::Docker),
         ] {
-            assert_eq!(image_store(&status), wanted, "{status:?}");
+            assert_eq!(image_store(&status), expected, "{status:?}");
         }
     }
 
     #[test]
-    fn an_unknown_processor_is_an_error_that_says_what_to_set() {
+    fn an_unknown_architecture_is_an_error_with_a_hint() {
         let instead = "set NODEJOIN_ASSETS to a folder with the programs for it";
         let of = |name: &str| architecture(name, "release of Kubernetes", instead);
         assert_eq!(of("x86_64").unwrap(), Architecture::X86_64);
         assert_eq!(of("aarch64").unwrap(), Architecture::Aarch64);
         let refused = of("riscv64").unwrap_err();
-        let said = nodejoin_core::run::error_chain::chain(&refused);
+        let text = nodejoin_core::run::error_chain::chain(&refused);
         assert!(
-            said.starts_with("there is no release of Kubernetes for"),
-            "{said}"
+            text.starts_with("no release of Kubernetes is available"),
+            "{text}"
         );
-        assert!(said.contains("`riscv64`"), "{said}");
+        assert!(text.contains("`riscv64`"), "{text}");
         assert_eq!(refused.hint().as_deref(), Some(instead));
     }
 

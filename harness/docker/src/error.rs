@@ -1,288 +1,225 @@
-//! What can go wrong with the container engine and with images, and the way out.
+//! Errors of the container engine and of images, with hints.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bollard::errors::Error as EngineWord;
+use bollard::errors::Error as BollardError;
 use nodejoin_core::kubernetes::{InvalidVersion, VersionAsk};
 use nodejoin_core::run::error_chain::chain;
 
-/// Something that was asked of the container engine, or for an image, was not done.
+/// Docker's default address.
+pub(crate) const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
+
+/// A request to the container engine, or for an image, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DockerError {
-    /// No engine answers.
-    #[error("no container engine answers at `{host}`")]
+    /// No engine responds.
+    #[error("no container engine responds at `{host}`")]
     Unreachable {
-        /// Where it was looked for.
+        /// Address of the engine.
         host: String,
-        /// What the connection said.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The engine speaks an API that is too old.
+    /// The API version of the engine is not supported.
     #[error(
-        "the container engine {version} speaks API {api}, and 1.41 (Docker 20.10) is the oldest that will do"
+        "container engine {version} with API {api} is too old: expected API 1.41 (Docker 20.10) or newer"
     )]
-    TooOld {
-        /// Its version.
-        version: String,
-        /// The API it speaks.
-        api: String,
-    },
-    /// The environment's factor of time is none.
-    #[error("the variable NODEJOIN_TIME_FACTOR cannot be used")]
+    TooOld { version: String, api: String },
+    /// The time factor of the environment is invalid.
+    #[error("invalid environment variable NODEJOIN_TIME_FACTOR")]
     TimeFactor(#[source] nodejoin_core::run::time_factor::NoTimeFactor),
-    /// The engine refused, or the connection broke.
+    /// The engine refused a request, or the connection broke.
     #[error("could not {operation} `{object}`")]
     Engine {
-        /// What was tried.
         operation: &'static str,
-        /// With what.
         object: String,
-        /// The engine's word.
         #[source]
-        source: Box<EngineWord>,
+        source: Box<BollardError>,
     },
-    /// A container did not start; nothing of it is left unless a later tear-down says so.
+    /// A container did not start. It is removed unless the tear-down reports it.
     #[error("could not start container `{name}` from image `{image}`{}", log_lines(.lines))]
     Start {
-        /// Its name.
         name: String,
-        /// Its image.
         image: String,
-        /// The last lines of its output, where it had any.
+        /// The last lines of its output.
         lines: String,
-        /// The engine's word.
         #[source]
         source: Box<testcontainers::TestcontainersError>,
     },
-    /// A container or network is not what it was made to be.
-    #[error("{object} {wrong}")]
-    Unexpected {
-        /// Which.
-        object: String,
-        /// In which way.
-        wrong: String,
-    },
-    /// The run is being torn down: nothing new is made.
-    #[error("could not make {object}: run `{run}` is being torn down")]
-    Ending {
-        /// What was asked for.
-        object: String,
-        /// The run.
-        run: String,
-    },
-    /// Something took too long.
-    #[error("could not {operation} `{object}` within {} s", .limit.as_secs())]
+    /// An object is not in the expected state.
+    #[error("{object} {problem}")]
+    Unexpected { object: String, problem: String },
+    /// The run is being torn down and accepts no new objects.
+    #[error("could not create {object}: run `{run}` is being torn down")]
+    Ending { object: String, run: String },
+    /// An operation timed out.
+    #[error("could not {operation} `{object}`: {}", timed_out(.timeout))]
     TimedOut {
-        /// What was tried.
         operation: &'static str,
-        /// With what.
         object: String,
-        /// How long.
-        limit: Duration,
+        /// `None` if the connection to the engine timed out.
+        timeout: Option<Duration>,
     },
-    /// There is no recipe of this name.
-    #[error("there is no node image `{name}`; there are: {}", .known.join(", "))]
-    UnknownImage {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// A recipe cannot be used as it stands.
-    #[error("the recipe of image `{recipe}` cannot be used: {wrong}")]
-    Recipe {
-        /// The recipe.
-        recipe: String,
-        /// Why.
-        wrong: String,
-    },
-    /// A build ended without an image.
-    #[error("could not build image `{image}`: {reason}\nits last lines, of `{}`:\n{lines}", .log.display())]
+    /// No recipe has this name.
+    #[error("unknown node image `{name}`: expected one of {}", .known.join(", "))]
+    UnknownImage { name: String, known: Vec<String> },
+    /// A recipe is invalid.
+    #[error("invalid recipe of image `{recipe}`: {problem}")]
+    Recipe { recipe: String, problem: String },
+    /// A build failed.
+    #[error("could not build image `{image}`: {reason}\nlast lines of `{}`:\n{lines}", .log.display())]
     Build {
-        /// The image.
         image: String,
-        /// The builder's word.
         reason: String,
-        /// The file with all its output.
+        /// The file with all output of the build.
         log: PathBuf,
-        /// The last lines of that.
+        /// The last lines of the log.
         lines: String,
     },
-    /// There is no way to a base image.
-    #[error("could not make the base image `{image}`: {}", .tried.join("; "))]
+    /// The base image can be neither pulled nor built.
+    #[error("could not get the base image `{image}`: {}", .tried.join("; "))]
     Base {
-        /// The image.
         image: String,
-        /// Every way that was tried and why it failed.
+        /// The reason why each attempt failed.
         tried: Vec<String>,
         /// The file with all output.
         log: PathBuf,
     },
-    /// An image that others publish is not there.
-    #[error("image `{image}` is not here and could not be pulled: {reason}")]
-    NotPulled {
-        /// The image.
-        image: String,
-        /// The engine's word.
-        reason: String,
-    },
-    /// A package of Debian could not be had.
-    #[error("could not unpack the package `{package}` of Debian {release}: {reason}")]
+    /// A published image is missing.
+    #[error("image `{image}` is missing and could not be pulled: {reason}")]
+    NotPulled { image: String, reason: String },
+    /// A Debian package could not be unpacked.
+    #[error("could not unpack package `{package}` of Debian {release}: {reason}")]
     Package {
-        /// Its name.
         package: String,
-        /// The release of Debian.
         release: String,
-        /// Why.
         reason: String,
     },
-    /// An image is of another version of Kubernetes than was asked for.
-    #[error("image `{image}` has Kubernetes {seen}, and {wanted} is wanted")]
+    /// An image has another version of Kubernetes than requested.
+    #[error("image `{image}` has Kubernetes {actual}: expected {requested}")]
     ImageVersion {
-        /// The image.
         image: String,
-        /// What it says it has.
-        seen: String,
-        /// What was asked for.
-        wanted: String,
+        actual: String,
+        requested: String,
     },
-    /// A folder of Kubernetes programs lacks some.
-    #[error("`{}`, named by {variable}, has no {}", .folder.display(), .missing.join(", no "))]
+    /// A folder lacks programs of Kubernetes.
+    #[error("`{}`, set by {variable}, lacks {}", .folder.display(), .missing.join(", "))]
     Assets {
-        /// The folder.
         folder: PathBuf,
-        /// The variable that named it.
         variable: String,
-        /// What it should have had.
         missing: Vec<String>,
     },
-    /// A program of Kubernetes cannot be used.
-    #[error("`{}` cannot be used: {wrong}", .program.display())]
-    Program {
-        /// The file.
-        program: PathBuf,
-        /// Why.
-        wrong: String,
-    },
-    /// The engine's processor is one that nothing is published for.
-    #[error("there is no {what} for the container engine's processor")]
+    /// A program of Kubernetes is unusable.
+    #[error("could not use `{}`: {problem}", .program.display())]
+    Program { program: PathBuf, problem: String },
+    /// Nothing is published for the architecture of the engine.
+    #[error("no {what} is available for the architecture of the container engine")]
     Architecture {
-        /// What is wanted.
         what: &'static str,
-        /// What can be set instead.
+        /// The hint.
         instead: &'static str,
-        /// The processor.
         #[source]
         source: nodejoin_core::plan::architecture::UnknownArchitecture,
     },
-    /// A version that is none.
+    /// A version of Kubernetes is invalid.
     #[error(transparent)]
     Version(InvalidVersion),
-    /// A version that cannot be had in any way.
-    #[error("Kubernetes {wanted} cannot be had: {}", .tried.join("; "))]
+    /// No source provides a version of Kubernetes.
+    #[error("Kubernetes {requested} is not available: {}", .tried.join("; "))]
     NoKubernetes {
-        /// What was asked for.
-        wanted: VersionAsk,
-        /// Every way to it, and why it is none.
+        requested: VersionAsk,
+        /// Why each source does not provide it.
         tried: Vec<String>,
     },
+    /// A proxy of the environment is invalid.
+    #[error("invalid proxy in the environment variable {variable}")]
+    Proxy { variable: String },
     /// A file of a release could not be downloaded.
     #[error("could not download `{url}`: {reason}")]
-    Download {
-        /// Its address.
-        url: String,
-        /// Why.
-        reason: String,
-    },
-    /// A downloaded file is not the published one.
-    #[error("`{url}` is not what was published: its SHA-256 is {seen}, and {expected} was published")]
+    Download { url: String, reason: String },
+    /// A downloaded file does not match its published checksum.
+    #[error("checksum mismatch for `{url}`: expected SHA-256 {expected}, got {actual}")]
     Checksum {
-        /// Its address.
         url: String,
-        /// The published sum.
         expected: String,
-        /// The sum of what came.
-        seen: String,
+        actual: String,
     },
-    /// A file or folder of the cache could not be used.
+    /// An operation on a file or folder of the cache failed.
     #[error("could not {operation} `{}`", .path.display())]
     Io {
-        /// What was tried.
         operation: &'static str,
-        /// With which.
         path: PathBuf,
-        /// The system's word.
         #[source]
         source: io::Error,
     },
 }
 
 impl DockerError {
-    /// The way out, where one is known.
+    /// How to fix the problem, if known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Unreachable { host, source } => return Some(start_hint(host, &chain(source.as_ref()))),
             Self::TooOld { .. } => "install Docker Engine 20.10 or newer",
             Self::Engine { source, .. } => return engine_hint(source),
-            Self::Start { .. } => "`nodejoin doctor` checks what the engine allows",
+            Self::Start { .. } => "run `nodejoin doctor` to check the privileges of containers",
             Self::TimedOut { .. } => {
-                "`nodejoin doctor` tells how busy this machine is; `nodejoin sweep` removes what was left"
+                "raise NODEJOIN_TIME_FACTOR on a slow machine; `nodejoin sweep` removes leftovers"
             }
-            Self::UnknownImage { .. } => "set `image.name` in the scenario to one of them",
+            Self::UnknownImage { .. } => "set `image.name` of the scenario to one of them",
             Self::Build { .. } => {
-                "the build needs a mirror of Debian; behind a proxy set `http_proxy` and `https_proxy`"
+                "the build needs a Debian mirror; behind a proxy set `http_proxy` and `https_proxy`"
             }
             Self::Base { .. } => {
-                "let the engine reach a registry, or install `mmdebstrap`, or make an image of Debian bookworm yourself \
-                 and tag it as `nodejoin/base:<the tag above>`"
+                "give the engine access to a registry, install `mmdebstrap`, or tag an image of Debian bookworm as \
+                 `nodejoin/base:<the tag above>`"
             }
             Self::NotPulled { .. } => {
-                "let the engine reach the image's registry, or bring the image with `docker load`, or set NODEJOIN_K3S_IMAGE to \
-                 one that is here"
+                "give the engine access to the registry, load the image with `docker load`, or set NODEJOIN_K3S_IMAGE to an \
+                 existing image"
             }
             Self::Package { .. } => {
-                "install the program yourself, or set NODEJOIN_DEBIAN_MIRROR to a mirror that answers"
+                "install the program, or set NODEJOIN_DEBIAN_MIRROR to a reachable mirror"
             }
             Self::ImageVersion { .. } => {
-                "name an image of that version in NODEJOIN_KIND_IMAGE, or ask for the version that it has by `--kubernetes`"
+                "set NODEJOIN_KIND_IMAGE to an image of that version, or request the version of the image with `--kubernetes`"
             }
-            Self::Assets { .. } => "put the programs there, or unset the variable",
+            Self::Assets { .. } => "add the programs, or unset the variable",
             Self::Architecture { instead, .. } => instead,
             Self::TimeFactor(_) => "set it to a number such as `10`, or unset it",
-            Self::Program { .. } => "it must be a Linux program of this machine's architecture",
+            Self::Program { .. } => "the file must be a Linux program for the architecture of this machine",
             Self::Version(error) => error.hint(),
             Self::NoKubernetes { .. } => {
-                "set NODEJOIN_ASSETS to a folder with its programs, or to one with such a folder for each version; or \
-                 NODEJOIN_RELEASE_URL to a mirror of https://dl.k8s.io; or ask for 1.20, which is built from Debian's source"
+                "set NODEJOIN_ASSETS to a folder with its programs, or with one such folder for each version; set \
+                 NODEJOIN_RELEASE_URL to a mirror of https://dl.k8s.io; or request 1.20, which is built from Debian's source package"
             }
             Self::Download { .. } => {
-                "set NODEJOIN_ASSETS to a folder with the programs, NODEJOIN_RELEASE_URL to a mirror, \
-                 or ask for no version: then they are built from Debian's source package"
+                "set NODEJOIN_ASSETS to a folder with the programs, set NODEJOIN_RELEASE_URL to a mirror, \
+                 or request no version to build the programs from Debian's source package; behind a proxy set `https_proxy`"
             }
+            Self::Proxy { .. } => "set it to a URL such as `http://proxy.example:3128`, or unset it",
             Self::Checksum { .. } => {
-                "a proxy may have changed it; try again, or set NODEJOIN_RELEASE_URL to another mirror"
+                "a proxy may have changed the file; try again, or set NODEJOIN_RELEASE_URL to another mirror"
             }
-            Self::Io { .. } => "set NODEJOIN_CACHE to a folder that can be written",
+            Self::Io { .. } => "set NODEJOIN_CACHE to a writable folder",
             Self::Unexpected { .. } | Self::Ending { .. } | Self::Recipe { .. } => return None,
         };
         Some(hint.to_owned())
     }
 
-    /// An error of the engine while doing something with an object.
+    /// Converts an error of the client during an operation on an object.
     pub(crate) fn engine(
         operation: &'static str,
         object: impl Into<String>,
-    ) -> impl FnOnce(EngineWord) -> Self {
+    ) -> impl FnOnce(BollardError) -> Self {
         let object = object.into();
         move |source| match source {
-            EngineWord::RequestTimeoutError => Self::TimedOut {
+            BollardError::RequestTimeoutError => Self::TimedOut {
                 operation,
                 object,
-                limit: Duration::from_secs(120),
+                timeout: None,
             },
             source => Self::Engine {
                 operation,
@@ -292,7 +229,7 @@ impl DockerError {
         }
     }
 
-    /// An error of the file system.
+    /// Converts an error of the file system.
     pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io {
@@ -303,11 +240,18 @@ impl DockerError {
     }
 }
 
-/// The status with which the engine answered, where it did.
-pub(crate) fn status(error: &EngineWord) -> Option<u16> {
+/// The HTTP status of the engine's response.
+pub(crate) fn status(error: &BollardError) -> Option<u16> {
     match error {
-        EngineWord::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        BollardError::DockerResponseServerError { status_code, .. } => Some(*status_code),
         _ => None,
+    }
+}
+
+fn timed_out(timeout: &Option<Duration>) -> String {
+    match timeout {
+        Some(timeout) => format!("timed out after {} s", timeout.as_secs()),
+        None => "the engine did not respond in time".to_owned(),
     }
 }
 
@@ -315,44 +259,44 @@ fn log_lines(lines: &str) -> String {
     if lines.is_empty() {
         String::new()
     } else {
-        format!("; its last lines:\n{lines}")
+        format!("; last lines of its output:\n{lines}")
     }
 }
 
-fn start_hint(host: &str, said: &str) -> String {
-    if said.to_lowercase().contains("permission denied") {
+fn start_hint(host: &str, cause: &str) -> String {
+    if cause.to_lowercase().contains("permission denied") {
         return "add yourself to the group `docker` (`sudo usermod -aG docker $USER`), then log in again"
             .to_owned();
     }
     if host != DEFAULT_HOST {
-        return format!("DOCKER_HOST says `{host}`: start the engine there, or unset it");
+        return format!("DOCKER_HOST is `{host}`: start the engine there, or unset DOCKER_HOST");
     }
-    "start it with `sudo systemctl start docker` (`sudo service docker start` without systemd; Docker Desktop: start the \
-     application), or set DOCKER_HOST to where it listens"
+    "start the engine with `sudo systemctl start docker` (without systemd: `sudo service docker start`; Docker Desktop: start \
+     the application), or set DOCKER_HOST to its address"
         .to_owned()
 }
 
-/// Where Docker listens unless it is told otherwise.
-pub(crate) const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
-
-fn engine_hint(source: &EngineWord) -> Option<String> {
-    let EngineWord::DockerResponseServerError { message, .. } = source else {
+fn engine_hint(source: &BollardError) -> Option<String> {
+    let BollardError::DockerResponseServerError { message, .. } = source else {
         return None;
     };
     let known = [
         (
             "address pool",
-            "Docker has no subnet left: remove unused networks with `nodejoin sweep` or `docker network prune`",
+            "Docker has no free subnet: remove unused networks with `nodejoin sweep` or `docker network prune`",
         ),
         (
             "no space left",
-            "the disk is full: `nodejoin images prune` and `docker system prune` free some",
+            "the disk is full: free space with `nodejoin images prune` and `docker system prune`",
         ),
         (
             "too many open files",
-            "raise fs.inotify.max_user_instances, see `nodejoin doctor`",
+            "raise fs.inotify.max_user_instances; `nodejoin doctor` prints the command",
         ),
-        ("No such container", "it ended or was removed by somebody else"),
+        (
+            "No such container",
+            "the container has ended, or another process removed it",
+        ),
     ];
     known
         .iter()

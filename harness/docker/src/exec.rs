@@ -1,4 +1,4 @@
-//! Commands in running containers: to their end, or followed line by line.
+//! Commands in running containers, run to completion or followed line by line.
 
 use std::pin::Pin;
 
@@ -9,38 +9,38 @@ use futures::{Stream, StreamExt as _, stream};
 use crate::engine::Engine;
 use crate::error::DockerError;
 
-/// A command's lines, as they come.
-pub type Lines = Pin<Box<dyn Stream<Item = Result<String, DockerError>> + Send>>;
+/// Lines of the standard output of a command, as they arrive.
+pub type OutputLines = Pin<Box<dyn Stream<Item = Result<String, DockerError>> + Send>>;
 
-/// Longest piece of output that the client hands out at once.
+/// Size in bytes of the largest piece of output that the client delivers.
 const CAPACITY: usize = 64 * 1024;
 
-/// What a command left.
+/// The result of a command that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExecOutput {
-    /// Its exit code.
+    /// Exit code; -1 if the container was killed during the command.
     pub code: i64,
-    /// What it wrote to its standard output.
+    /// Content of standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to its standard error.
+    /// Content of standard error.
     pub stderr: Vec<u8>,
 }
 
 impl ExecOutput {
-    /// Whether the command ended well.
+    /// Whether the exit code is 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.code == 0
     }
 }
 
-type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send>>;
+type RawOutput = Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send>>;
 
 impl Engine {
-    /// Runs a command in a container and waits for its end. An exit code other than 0 is no error.
+    /// Runs a command in a container and waits for its end. An exit code other than 0 is not an error.
     ///
     /// # Errors
-    /// When the container does not run or the connection breaks.
+    /// When the container is not running, or the connection breaks.
     pub async fn exec(&self, container: &str, command: &[&str]) -> Result<ExecOutput, DockerError> {
         let (exec, mut output) = self.begin_exec(container, command).await?;
         let mut done = ExecOutput::default();
@@ -55,33 +55,42 @@ impl Engine {
         }
         let inspect = self.docker().inspect_exec(&exec).await;
         let inspect = inspect.map_err(DockerError::engine(
-            "ask for the exit code of a command in",
+            "read the exit code of a command in",
             container,
         ))?;
-        // A container that is killed takes its commands along, and then there is no code.
+        // There is no exit code if the container was killed, because its commands are killed with it.
         done.code = inspect.exit_code.unwrap_or(-1);
         Ok(done)
     }
 
-    /// Starts a command in a container and hands out the lines of its standard output as they come. The stream ends with the
-    /// command; dropping it earlier does not end the command, only the end of its container does.
+    /// Starts a command in a container and streams the lines of its standard output. The stream ends with the command. Dropping
+    /// the stream does not end the command: only the end of its container does.
     ///
     /// # Errors
-    /// When the container does not run; a connection that breaks later is the stream's last item.
-    pub async fn exec_lines(&self, container: &str, command: &[&str]) -> Result<Lines, DockerError> {
+    /// When the container is not running. If the connection breaks later, the error is the last item of the stream.
+    pub async fn exec_lines(&self, container: &str, command: &[&str]) -> Result<OutputLines, DockerError> {
         let (_, output) = self.begin_exec(container, command).await?;
         Ok(lines(output, container.to_owned()))
     }
 
-    async fn begin_exec(&self, container: &str, command: &[&str]) -> Result<(String, Output), DockerError> {
-        let ask = CreateExecOptions {
+    async fn begin_exec(
+        &self,
+        container: &str,
+        command: &[&str],
+    ) -> Result<(String, RawOutput), DockerError> {
+        let request = CreateExecOptions {
             cmd: Some(command.to_vec()),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
             ..CreateExecOptions::default()
         };
         let run = || DockerError::engine("run a command in", container);
-        let exec = self.docker().create_exec(container, ask).await.map_err(run())?.id;
+        let exec = self
+            .docker()
+            .create_exec(container, request)
+            .await
+            .map_err(run())?
+            .id;
         let options = StartExecOptions {
             output_capacity: Some(CAPACITY),
             ..StartExecOptions::default()
@@ -94,15 +103,15 @@ impl Engine {
         {
             StartExecResults::Attached { output, .. } => Ok((exec, output)),
             StartExecResults::Detached => Err(DockerError::Unexpected {
-                object: format!("a command in `{container}`"),
-                wrong: "was started without its output".to_owned(),
+                object: format!("command in `{container}`"),
+                problem: "was started without its output".to_owned(),
             }),
         }
     }
 }
 
-/// Puts pieces of output together to lines: the engine cuts them where it likes.
-fn lines(output: Output, container: String) -> Lines {
+/// Joins pieces of output to lines: the engine splits output at any byte.
+fn lines(output: RawOutput, container: String) -> OutputLines {
     let pieces = output.map(Some).chain(stream::iter([None]));
     let split = pieces.scan(Vec::new(), move |rest: &mut Vec<u8>, piece| {
         let lines = match piece {
@@ -127,8 +136,8 @@ fn take_lines(rest: &mut Vec<u8>, message: &[u8]) -> Vec<Result<String, DockerEr
         return Vec::new();
     };
     let tail = rest.split_off(end + 1);
-    let whole = std::mem::replace(rest, tail);
-    whole[..end]
+    let complete = std::mem::replace(rest, tail);
+    complete[..end]
         .split(|byte| *byte == b'\n')
         .map(|line| Ok(text(line)))
         .collect()
@@ -147,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_wherever_the_engine_cuts() {
+    fn lines_are_complete_wherever_the_engine_splits_the_output() {
         let pieces = [out("on"), out("e\ntwo\nth"), out("ree\n\nlast")];
         let lines = lines(Box::pin(stream::iter(pieces)), "c".to_owned());
         let lines: Vec<_> = futures::executor::block_on(lines.map(|line| line.unwrap()).collect());

@@ -1,4 +1,4 @@
-//! What is taken out of an image: a file of it, or the whole as an archive.
+//! Content of images: a single file, or the whole image as an archive.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -12,12 +12,12 @@ use crate::error::{DockerError, status};
 use crate::probe::Probe;
 
 impl Engine {
-    /// The bytes of one file of an image that has a shell and coreutils.
+    /// Reads one file of an image that has a shell and coreutils.
     ///
     /// # Errors
-    /// When the image cannot be started, or has no such file.
-    pub async fn file_of_image(&self, image: &str, path: &str) -> Result<Vec<u8>, DockerError> {
-        // As text: a probe's output is read as such.
+    /// When no container starts from the image, or the image has no such file.
+    pub async fn read_image_file(&self, image: &str, path: &str) -> Result<Vec<u8>, DockerError> {
+        // Base64, because the output of a probe is read as text.
         let (code, text) = Probe::of(image)
             .with_command(&["base64", "-w0", path])
             .run(self)
@@ -25,21 +25,21 @@ impl Engine {
         let bytes = BASE64_STANDARD.decode(text.trim()).ok().filter(|_| code == 0);
         bytes.ok_or_else(|| DockerError::Unexpected {
             object: format!("image `{image}`"),
-            wrong: format!(
-                "has no file `{path}` that could be read: {}",
+            problem: format!(
+                "has no readable file `{path}`: {}",
                 text.lines().next().unwrap_or_default()
             ),
         })
     }
 
-    /// An image as `docker save` writes it, in a file of the cache folder that nobody else sees and that goes when it is closed;
-    /// `None` where the engine has no image of this name.
+    /// Saves an image in the format of `docker save` to an unnamed file in the cache folder, which is deleted when it is closed;
+    /// `None` if the engine has no image of this name.
     ///
     /// # Errors
-    /// When the engine does not hand it out, or it cannot be written.
-    pub async fn archive_of_image(&self, image: &str) -> Result<Option<File>, DockerError> {
+    /// When the engine does not export the image, or the file cannot be written.
+    pub async fn save_image(&self, image: &str) -> Result<Option<File>, DockerError> {
         let folder = self.cache();
-        std::fs::create_dir_all(folder).map_err(DockerError::io("make folder", folder))?;
+        std::fs::create_dir_all(folder).map_err(DockerError::io("create folder", folder))?;
         let written = |source| DockerError::io("write a file in", folder)(source);
         let mut file = tempfile::tempfile_in(folder).map_err(written)?;
         if let Err(error) = self.docker().inspect_image(image).await {

@@ -1,33 +1,34 @@
-//! The labels that stand on everything that is made, so that it is found again and its owner is known.
+//! Labels that mark every object, so that the objects of a run and their owner can be found.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::owner::Owner;
 
-/// The run that an object belongs to.
+/// Id of the run that the object belongs to.
 pub(crate) const RUN: &str = "nodejoin.run";
-/// What the object is for.
+/// Purpose of the object.
 pub(crate) const ROLE: &str = "nodejoin.role";
 const PID: &str = "nodejoin.pid";
 const PID_START: &str = "nodejoin.pid-start";
 const PID_NAMESPACE: &str = "nodejoin.pid-namespace";
 const BOOT: &str = "nodejoin.boot";
 const EXPIRES: &str = "nodejoin.expires";
-/// A folder of the machine that the object's owner ran on, which goes with the object.
+/// A folder on the owner's machine that is removed together with the object.
 pub(crate) const FOLDER: &str = "nodejoin.folder";
 
-/// The image's name and tag.
+/// Name of the image without tag.
 pub(crate) const IMAGE: &str = "nodejoin.image";
-/// The hash of everything the image is made of.
+/// Hash of everything the image is built from.
 pub(crate) const RECIPE: &str = "nodejoin.recipe";
-/// The version of the Kubernetes programs in the image.
+/// Version of the Kubernetes programs in the image.
 pub(crate) const KUBERNETES: &str = "nodejoin.kubernetes";
 
-/// How long an object may be there, whoever made it: nothing that runs longer is a test.
+/// Maximum age of an object, whoever owns it: no test takes longer. Not multiplied by the time factor, because a sweep on another
+/// machine must compute the same age.
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
-/// The labels of an object of a run.
+/// Labels for an object of a run.
 pub(crate) fn of(run: &str, role: &str, owner: &Owner, now: SystemTime) -> HashMap<String, String> {
     let expires = seconds(now) + LIFETIME.as_secs();
     [
@@ -43,7 +44,7 @@ pub(crate) fn of(run: &str, role: &str, owner: &Owner, now: SystemTime) -> HashM
     .into()
 }
 
-/// Who made an object, read from its labels; nothing where they are not ours or not whole.
+/// The process that created an object, read from its labels; `None` if they are missing or incomplete.
 pub(crate) fn owner(labels: &HashMap<String, String>) -> Option<Owner> {
     labels.get(RUN)?;
     let number = |key: &str| labels.get(key)?.parse::<u64>().ok();
@@ -55,7 +56,7 @@ pub(crate) fn owner(labels: &HashMap<String, String>) -> Option<Owner> {
     })
 }
 
-/// Whether the time of an object is over.
+/// Whether an object is older than the maximum age.
 pub(crate) fn is_expired(labels: &HashMap<String, String>, now: SystemTime) -> bool {
     labels
         .get(EXPIRES)
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_survives_the_way_through_labels() {
+    fn an_owner_is_read_back_from_its_labels() {
         let me = Owner::current();
         let now = SystemTime::now();
         let labels = of("abcdefgh", "node", &me, now);
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_are_not_whole_name_nobody() {
+    fn incomplete_labels_have_no_owner() {
         let labels = HashMap::from([(RUN.to_owned(), "dev".to_owned())]);
         assert_eq!(owner(&labels), None);
         assert!(!is_expired(&labels, SystemTime::now()));

@@ -1,30 +1,25 @@
-//! The list of everything a run made, written before each thing exists.
+//! The list of all objects that a run has created, written before each object exists.
 
 use testcontainers::{ContainerAsync, GenericImage};
 
-/// What kind of object an entry is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Network,
-    Container,
-}
+use crate::object::ObjectKind;
 
-/// An object of a run, known by its name from before it exists.
-pub(crate) struct Entry {
-    pub(crate) kind: Kind,
+/// An object of a run, recorded by name before it exists.
+pub(crate) struct LedgerEntry {
+    pub(crate) kind: ObjectKind,
     pub(crate) name: String,
-    /// Known once it exists.
+    /// The engine's id, once the object exists.
     pub(crate) id: Option<String>,
-    /// The network a container stands on.
+    /// The network that a container is attached to.
     pub(crate) network: Option<String>,
-    /// It stays when the run ends.
+    /// Whether it stays when the run ends.
     pub(crate) kept: bool,
-    /// The guard of testcontainers. It must not fall: its own removal at the end of a scope needs a runtime and blocks it.
+    /// The guard of testcontainers. It must not be dropped: its `Drop` needs a runtime and blocks it.
     pub(crate) guard: Option<Box<ContainerAsync<GenericImage>>>,
 }
 
-impl Entry {
-    pub(crate) fn new(kind: Kind, name: impl Into<String>) -> Self {
+impl LedgerEntry {
+    pub(crate) fn new(kind: ObjectKind, name: impl Into<String>) -> Self {
         Self {
             kind,
             name: name.into(),
@@ -40,40 +35,40 @@ impl Entry {
     }
 }
 
-/// Everything a run made and did not remove yet, oldest first.
+/// All objects that a run has created and not yet removed, oldest first.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    entries: Vec<Entry>,
-    made: usize,
-    /// Set when the run is being torn down; nothing is added after that.
+    entries: Vec<LedgerEntry>,
+    created: usize,
+    /// Set by the tear-down; from then on no object is recorded.
     ended: bool,
 }
 
 impl Ledger {
-    /// Records an object that is about to be made; `None` when the run is ending.
-    pub(crate) fn record(&mut self, kind: Kind, name: impl FnOnce(usize) -> String) -> Option<String> {
+    /// Records an object before it is created; `None` when the run is being torn down.
+    pub(crate) fn record(&mut self, kind: ObjectKind, name: impl FnOnce(usize) -> String) -> Option<String> {
         if self.ended {
             return None;
         }
-        self.made += 1;
-        let name = name(self.made);
-        self.entries.push(Entry::new(kind, name.clone()));
+        self.created += 1;
+        let name = name(self.created);
+        self.entries.push(LedgerEntry::new(kind, name.clone()));
         Some(name)
     }
 
-    pub(crate) fn entry(&mut self, name_or_id: &str) -> Option<&mut Entry> {
+    pub(crate) fn entry(&mut self, name_or_id: &str) -> Option<&mut LedgerEntry> {
         self.entries.iter_mut().find(|entry| entry.is(name_or_id))
     }
 
-    /// Takes an entry out: whoever calls removes the object.
-    pub(crate) fn take(&mut self, name_or_id: &str) -> Option<Entry> {
+    /// Takes an entry out of the ledger; the caller removes the object.
+    pub(crate) fn take(&mut self, name_or_id: &str) -> Option<LedgerEntry> {
         let at = self.entries.iter().position(|entry| entry.is(name_or_id))?;
         Some(self.entries.remove(at))
     }
 
-    /// Ends the ledger and takes everything that is not kept, newest first, containers before networks. A network stays with
-    /// the kept containers that stand on it.
-    pub(crate) fn end(&mut self) -> Vec<Entry> {
+    /// Closes the ledger and takes every entry that is not kept, newest first, containers before networks. A network with a kept
+    /// container is kept.
+    pub(crate) fn end(&mut self) -> Vec<LedgerEntry> {
         self.ended = true;
         let entries = std::mem::take(&mut self.entries);
         let held: Vec<_> = entries
@@ -86,16 +81,16 @@ impl Ledger {
             .partition(|entry| entry.kept || held.contains(&entry.name));
         self.entries = kept;
         gone.reverse();
-        gone.sort_by_key(|entry| entry.kind == Kind::Network);
+        gone.sort_by_key(|entry| entry.kind == ObjectKind::Network);
         gone
     }
 
-    /// Refuses everything from now on.
+    /// Rejects all new entries from now on.
     pub(crate) fn close(&mut self) {
         self.ended = true;
     }
 
-    /// Names and ids of what stays.
+    /// Names and ids of the kept objects.
     pub(crate) fn kept(&self) -> Vec<String> {
         let names = self.entries.iter().map(|entry| entry.name.clone());
         names
@@ -110,25 +105,31 @@ mod tests {
 
     fn ledger() -> Ledger {
         let mut ledger = Ledger::default();
-        ledger.record(Kind::Network, |_| "net".to_owned()).unwrap();
+        ledger.record(ObjectKind::Network, |_| "net".to_owned()).unwrap();
         for name in ["plane", "node"] {
-            ledger.record(Kind::Container, |_| name.to_owned()).unwrap();
+            ledger.record(ObjectKind::Container, |_| name.to_owned()).unwrap();
             ledger.entry(name).unwrap().network = Some("net".to_owned());
         }
-        ledger.record(Kind::Network, |_| "other".to_owned()).unwrap();
+        ledger
+            .record(ObjectKind::Network, |_| "other".to_owned())
+            .unwrap();
         ledger
     }
 
-    fn names(entries: &[Entry]) -> Vec<&str> {
+    fn names(entries: &[LedgerEntry]) -> Vec<&str> {
         entries.iter().map(|entry| entry.name.as_str()).collect()
     }
 
     #[test]
-    fn what_came_last_goes_first_and_containers_go_before_networks() {
+    fn the_newest_objects_are_removed_first_and_containers_before_networks() {
         let mut ledger = ledger();
         assert_eq!(names(&ledger.end()), ["node", "plane", "other", "net"]);
         assert!(ledger.kept().is_empty());
-        assert!(ledger.record(Kind::Container, |_| "late".to_owned()).is_none());
+        assert!(
+            ledger
+                .record(ObjectKind::Container, |_| "late".to_owned())
+                .is_none()
+        );
     }
 
     #[test]

@@ -1,25 +1,31 @@
-//! Everything that is made in a container engine: images, networks, containers, and their removal.
+//! Creates images, networks and containers in a container engine, and removes them.
 //!
 //! ```text
-//! Engine ── connects, tells facts, runs commands in containers
-//!   ├── Run ─────── makes networks and containers of one run, records each before it exists, removes them in reverse
-//!   ├── sweep ───── removes what runs left whose process is gone
-//!   ├── Images ──── makes images from the recipes in fixtures/images, named by the hash of what they are made of
-//!   └── doctor ──── looks at what a run needs and changes nothing
+//! Engine ── connects, reports facts, runs commands in containers
+//!   ├── Run ─────── creates networks and containers of one run, records each before it exists, removes them in reverse order
+//!   ├── sweep ───── removes objects of runs whose process is dead
+//!   ├── Images ──── builds images from the recipes in fixtures/images, named by the hash of their content
+//!   └── doctor ──── checks what a run needs and changes nothing
 //! ```
 //!
 //! | file | question it answers |
 //! | --- | --- |
-//! | `engine.rs`, `exec.rs`, `privileges.rs` | what is this engine, and what does it allow |
-//! | `labels.rs`, `owner.rs` | whose is an object, and is its process still there |
-//! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs` | how objects come and go with a run |
-//! | `sweep.rs` | what did dead runs leave |
-//! | `doctor/` | does this machine have what a run needs |
-//! | `images/` | how an image is named, made, found again and removed |
-//! | `packages.rs` | what is unpacked from Debian's packages where the host lacks it |
-//! | `env.rs`, `settings.rs` | what the environment can set |
+//! | `engine.rs`, `exec.rs`, `privileges.rs` | What is this engine, and what does it allow? |
+//! | `labels.rs`, `object.rs`, `owner.rs` | Who owns an object, and is the owner alive? |
+//! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs`, `removal.rs` | How are the objects of a run created and removed? |
+//! | `sweep.rs` | What did dead runs leave? |
+//! | `doctor/` | Does this machine have what a run needs? |
+//! | `images/` | How is an image named, built, found and removed? |
+//! | `images/control_plane.rs` | Which image does each control plane start from? |
+//! | `packages.rs` | Which programs come from Debian packages if the host lacks them? |
+//! | `env.rs`, `settings.rs` | What can the environment configure? |
+//! | `private_file.rs` | How are files with secrets written? |
+//!
+//! Timeouts are multiplied by the engine's time factor ([`Engine::time_factor`]). Not multiplied are poll intervals (the file lock of
+//! a build, a removal by another client), the 24 hours after which an object expires, because it must be the same for every
+//! process, and the times of apt and mmdebstrap, which have their own.
 
-mod apart;
+mod blocking;
 pub mod doctor;
 mod engine;
 pub mod env;
@@ -29,11 +35,14 @@ mod extract;
 mod images;
 mod labels;
 mod ledger;
+mod object;
 mod owner;
 mod packages;
+mod private_file;
 mod privileges;
 mod probe;
 mod pull;
+mod removal;
 mod run;
 mod settings;
 mod start;
@@ -41,13 +50,15 @@ mod subnet;
 mod sweep;
 mod teardown;
 
-pub use engine::{Engine, Facts, ImageStore};
+pub use engine::{Engine, EngineFacts, ImageStore};
 pub use error::DockerError;
-pub use exec::{ExecOutput, Lines};
-pub use images::{ImageEvent, ImageRef, Images, ListedImage, Progress, Pruned};
+pub use exec::{ExecOutput, OutputLines};
+pub use images::{ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned};
+
 pub use packages::{debian_program, on_path};
+pub use private_file::write_private;
 pub use privileges::Privileges;
-pub use run::{Run, RunNetwork, Started};
+pub use run::{Run, RunNetwork, StartedContainer};
 pub use settings::{Assets, ImageSettings};
-pub use sweep::{Sweep, Swept, sweep};
+pub use sweep::{SweepOptions, Swept, sweep};
 pub use teardown::TearDown;

@@ -1,31 +1,31 @@
-//! Which process an object belongs to, and whether that process is still there.
+//! The process that owns an object, and whether it is alive.
 
 use std::fs;
 
-/// A process, told apart from every other that ever had its number.
+/// A process, identified uniquely even if its pid is reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Its number in its own namespace.
+    /// The pid in the process's own pid namespace.
     pub(crate) pid: u32,
-    /// When it started, in ticks since the boot: a reused number has another.
+    /// Start time in clock ticks since boot, which differs for a reused pid.
     pub(crate) started: u64,
-    /// The namespace in which the number counts: it means nothing in another container.
+    /// The pid namespace: a pid is only comparable within it.
     pub(crate) namespace: String,
-    /// The boot of the machine.
+    /// Boot id of the machine.
     pub(crate) boot: String,
 }
 
-/// What can be said of a process.
+/// Whether a process is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Liveness {
     Alive,
     Dead,
-    /// It is of another machine, container or system: only its expiry tells.
+    /// The process belongs to another machine or pid namespace: only the expiry of its objects counts.
     Unknown,
 }
 
 impl Owner {
-    /// This process. Where there is no /proc the start is 0 and nobody can tell.
+    /// This process. The start time is 0 without /proc.
     pub(crate) fn current() -> Self {
         Self {
             pid: std::process::id(),
@@ -35,7 +35,7 @@ impl Owner {
         }
     }
 
-    /// Whether the process is still there, as seen from `here`, with a look at a process' start time.
+    /// Whether the process is alive as seen from the process `here`; `started` looks up the start time of a pid.
     pub(crate) fn liveness(&self, here: &Self, started: impl Fn(u32) -> Option<u64>) -> Liveness {
         if self.boot.is_empty() || self.started == 0 || here.boot.is_empty() {
             return Liveness::Unknown;
@@ -50,16 +50,16 @@ impl Owner {
     }
 }
 
-/// When a process started, in ticks since the boot.
+/// Start time of a process in clock ticks since boot.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     start_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Field 22 of a line of /proc/PID/stat. The second field is the program's name in brackets and may hold anything.
+/// Field 22 of /proc/PID/stat. Field 2 is the program name in parentheses and may contain anything.
 fn start_of(stat: &str) -> Option<u64> {
     let rest = stat.rsplit_once(')')?.1;
     let mut fields = rest.split_whitespace();
-    // A zombie has ended; its number is taken until its parent asks for its exit code.
+    // A zombie has ended, but keeps its pid until its parent collects the exit code.
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_may_be_called_anything() {
+    fn a_program_name_may_contain_parentheses_and_spaces() {
         let stat = "42 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 9876 20";
         assert_eq!(start_of(stat), Some(9876));
         assert_eq!(start_of(&stat.replace(" S ", " Z ")), None);
     }
 
     #[test]
-    fn a_reused_number_is_another_process() {
+    fn a_reused_pid_is_another_process() {
         let here = owner();
         assert_eq!(owner().liveness(&here, |_| Some(100)), Liveness::Alive);
         assert_eq!(owner().liveness(&here, |_| Some(101)), Liveness::Dead);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_not_called_dead() {
+    fn a_process_that_is_not_visible_is_not_reported_dead() {
         let elsewhere = Owner {
             namespace: "2".to_owned(),
             ..owner()

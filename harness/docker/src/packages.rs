@@ -1,4 +1,4 @@
-//! Debian packages unpacked into the cache folder: programs that a host lacks, without installing anything on it.
+//! Debian packages unpacked into the cache folder: programs that the host lacks, without installing anything.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -6,13 +6,13 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use crate::error::DockerError;
-use crate::images::Lock;
+use crate::images::FileLock;
 use crate::settings::ImageSettings;
 
-/// Where a system keeps Debian's keys, when it has them.
+/// Path of Debian's keyring on a Debian system, relative to the root.
 pub(crate) const KEYRING: &str = "usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A program of a Debian release, unpacked from its package into the cache folder where that was not done before.
+/// Path of a program of a Debian release; the program is unpacked from its package into the cache folder if necessary.
 ///
 /// # Errors
 /// When the host has no apt, or the package cannot be downloaded.
@@ -24,7 +24,7 @@ pub async fn debian_program(
 ) -> Result<PathBuf, DockerError> {
     let folder = settings.cache.join(format!("debian-{release}"));
     let file = folder.join("tree/usr/bin").join(program);
-    let _lock = Lock::take(&settings.cache.join("locks"), &format!("debian-{release}")).await?;
+    let _lock = FileLock::take(&settings.cache.join("locks"), &format!("debian-{release}")).await?;
     if file.is_file() {
         return Ok(file);
     }
@@ -33,31 +33,31 @@ pub async fn debian_program(
         release: release.to_owned(),
         reason,
     };
-    let mut ignored = |said: &str| tracing::debug!(said, "apt");
-    let archive = Archive::of_release(folder, release, settings, &mut ignored).await;
+    let mut ignored = |output: &str| tracing::debug!(output, "apt");
+    let archive = AptArchive::of_release(folder, release, settings, &mut ignored).await;
     let archive = archive.map_err(failed)?;
     archive.unpack(&[package], &mut ignored).await.map_err(failed)?;
     if file.is_file() {
         Ok(file)
     } else {
-        Err(failed(format!("it has no `{program}`")))
+        Err(failed(format!("the package does not contain `{program}`")))
     }
 }
 
-/// Where packages come from, and the folder that has everything: package lists, archives, and below `tree` what was in them.
+/// A source of packages, and the folder for package lists, archives, and (below `tree`) the unpacked files.
 ///
-/// The lists are the folder's own: a host may have none, and fetching them for the host is not ours to do.
-pub(crate) struct Archive {
+/// The folder has its own package lists: the host may have none, and the harness must not update the host's.
+pub(crate) struct AptArchive {
     folder: PathBuf,
-    /// A file with the one source, instead of the host's.
+    /// A sources.list with a single source that replaces the host's sources.
     sources: Option<PathBuf>,
 }
 
-/// Who is told what the tools say.
-pub(crate) type Say<'a> = &'a mut (dyn FnMut(&str) + Send);
+/// Receives the output of the tools.
+pub(crate) type OnOutput<'a> = &'a mut (dyn FnMut(&str) + Send);
 
-impl Archive {
-    /// Packages of the host's own distribution.
+impl AptArchive {
+    /// Packages of the host's distribution.
     pub(crate) fn of_the_host(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -65,14 +65,14 @@ impl Archive {
         }
     }
 
-    /// Packages of a Debian release, whatever the host runs. Debian's keys are the host's, else from its package of them.
+    /// Packages of a Debian release, on any host. Debian's keyring comes from the host, else from its package.
     async fn of_release(
         folder: PathBuf,
         release: &str,
         settings: &ImageSettings,
-        say: Say<'_>,
+        on_output: OnOutput<'_>,
     ) -> Result<Self, String> {
-        let keyring = keyring(&folder, say).await?;
+        let keyring = keyring(&folder, on_output).await?;
         let sources = folder.join("sources.list");
         let line = format!(
             "deb [signed-by={}] {} {release} main\n",
@@ -80,27 +80,27 @@ impl Archive {
             settings.debian_mirror
         );
         std::fs::create_dir_all(&folder)
-            .map_err(|error| format!("making `{}`: {error}", folder.display()))?;
+            .map_err(|error| format!("could not create `{}`: {error}", folder.display()))?;
         std::fs::write(&sources, line)
-            .map_err(|error| format!("writing `{}`: {error}", sources.display()))?;
+            .map_err(|error| format!("could not write `{}`: {error}", sources.display()))?;
         Ok(Self {
             folder,
             sources: Some(sources),
         })
     }
 
-    /// Downloads packages and unpacks them below `tree`; what they depend on is not taken.
-    pub(crate) async fn unpack(&self, packages: &[&str], say: Say<'_>) -> Result<(), String> {
+    /// Downloads packages and unpacks them below `tree`, without their dependencies.
+    pub(crate) async fn unpack(&self, packages: &[&str], on_output: OnOutput<'_>) -> Result<(), String> {
         if on_path("apt-get").is_none() || on_path("dpkg-deb").is_none() {
             let packages = packages.join(" and ");
             return Err(format!(
-                "this host has no {packages}, and no apt-get to download it with"
+                "this host lacks {packages}, and has no apt-get to download it"
             ));
         }
         let apt = self.folder.join("apt");
         for sub in ["lists/partial", "archives/partial"] {
             std::fs::create_dir_all(apt.join(sub))
-                .map_err(|error| format!("making `{}`: {error}", apt.display()))?;
+                .map_err(|error| format!("could not create `{}`: {error}", apt.display()))?;
         }
         let archives = apt.join("archives");
         let options = self.options(&apt);
@@ -109,12 +109,16 @@ impl Archive {
             command.args(&options).arg("-qq");
             command
         };
-        run(get().arg("update"), say).await?;
-        run(get().arg("download").args(packages).current_dir(&archives), say).await?;
+        run(get().arg("update"), on_output).await?;
+        run(
+            get().arg("download").args(packages).current_dir(&archives),
+            on_output,
+        )
+        .await?;
         for file in archives_in(&archives)? {
             let mut unpack = Command::new("dpkg-deb");
             unpack.arg("-x").arg(&file).arg(self.folder.join("tree"));
-            run(&mut unpack, say).await?;
+            run(&mut unpack, on_output).await?;
         }
         Ok(())
     }
@@ -127,7 +131,7 @@ impl Archive {
             option("Dir::State::status", Path::new("/var/lib/dpkg/status")),
             option("Dir::Cache", apt),
             option("Dir::Cache::archives", &apt.join("archives")),
-            // Else apt changes to a user of its own, who may not write here.
+            // Otherwise apt switches to its own user, which cannot write here.
             "-oAPT::Sandbox::User=".to_owned(),
             "-oAcquire::Languages=none".to_owned(),
             "-oAcquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
@@ -141,7 +145,7 @@ impl Archive {
     }
 }
 
-async fn keyring(folder: &Path, say: Say<'_>) -> Result<PathBuf, String> {
+async fn keyring(folder: &Path, on_output: OnOutput<'_>) -> Result<PathBuf, String> {
     let installed = Path::new("/").join(KEYRING);
     if installed.exists() {
         return Ok(installed);
@@ -149,39 +153,39 @@ async fn keyring(folder: &Path, say: Say<'_>) -> Result<PathBuf, String> {
     let folder = folder.join("keys");
     let unpacked = folder.join("tree").join(KEYRING);
     if !unpacked.exists() {
-        let host = Archive::of_the_host(folder);
-        host.unpack(&["debian-archive-keyring"], say).await?;
+        let host = AptArchive::of_the_host(folder);
+        host.unpack(&["debian-archive-keyring"], on_output).await?;
     }
     Ok(unpacked)
 }
 
 fn archives_in(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let files =
-        std::fs::read_dir(folder).map_err(|error| format!("reading `{}`: {error}", folder.display()))?;
+    let files = std::fs::read_dir(folder)
+        .map_err(|error| format!("could not read `{}`: {error}", folder.display()))?;
     let files = files.flatten().map(|file| file.path());
     Ok(files
         .filter(|path| path.extension().is_some_and(|it| it == "deb"))
         .collect())
 }
 
-async fn run(command: &mut Command, say: Say<'_>) -> Result<(), String> {
+async fn run(command: &mut Command, on_output: OnOutput<'_>) -> Result<(), String> {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let done = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
     let done = done.map_err(|error| format!("{program}: {error}"))?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    say(&said);
-    let last = said
+    let output = String::from_utf8_lossy(&done.stderr);
+    on_output(&output);
+    let last = output
         .lines()
         .rfind(|line| !line.trim().is_empty())
         .unwrap_or_default();
     if done.status.success() {
         Ok(())
     } else {
-        Err(format!("{program} ended with {}: {last}", done.status))
+        Err(format!("{program} failed with {}: {last}", done.status))
     }
 }
 
-/// A program on PATH.
+/// Path of a program in PATH.
 #[must_use]
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -195,11 +199,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_of_our_own_choice_takes_the_place_of_the_hosts_sources() {
+    fn a_debian_release_replaces_the_sources_of_the_host() {
         let apt = Path::new("/c/apt");
-        let host = Archive::of_the_host("/c".into()).options(apt);
+        let host = AptArchive::of_the_host("/c".into()).options(apt);
         assert!(!host.iter().any(|option| option.contains("Source")), "{host:?}");
-        let release = Archive {
+        let release = AptArchive {
             folder: "/c".into(),
             sources: Some("/c/sources.list".into()),
         };

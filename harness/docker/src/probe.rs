@@ -1,4 +1,4 @@
-//! A throw-away container that runs one command and is gone.
+//! A throw-away container that runs one command.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,10 +15,10 @@ use crate::error::DockerError;
 use crate::labels;
 use crate::owner::Owner;
 
-/// How long a probe may run.
-const LIMIT: Duration = Duration::from_secs(30);
+/// Timeout of a probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A command in a container of its own.
+/// A command in a throw-away container.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
     image: String,
@@ -27,8 +27,8 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// The operation that fails when the engine refuses the container's privileges.
-    pub(crate) const START: &str = "start a probe from image";
+    /// The operation in the error when the engine refuses the privileges of the container.
+    pub(crate) const START: &str = "start a probe container from image";
 
     /// A probe without a network.
     pub(crate) fn of(image: &str) -> Self {
@@ -43,7 +43,7 @@ impl Probe {
         }
     }
 
-    /// The same with other privileges or another network.
+    /// Sets the privileges and the network.
     #[must_use]
     pub(crate) fn with_host(mut self, host: HostConfig) -> Self {
         let network = host
@@ -57,23 +57,23 @@ impl Probe {
         self
     }
 
-    /// The same with another command than `true`; it is not read by a shell.
+    /// Sets the command (default: `true`), which is run without a shell.
     #[must_use]
     pub(crate) fn with_command(mut self, command: &[&str]) -> Self {
         self.command = command.iter().map(|&part| part.to_owned()).collect();
         self
     }
 
-    /// Runs the command and gives its exit code and output.
+    /// Runs the command and returns its exit code and output.
     pub(crate) async fn run(self, engine: &Engine) -> Result<(i64, String), DockerError> {
         let engine = engine.clone();
-        // A task of its own: a caller that goes away must not leave a container.
-        let task = tokio::spawn(async move { self.run_to_its_removal(&engine).await });
+        // Runs in its own task, so that dropping the caller does not leave a container.
+        let task = tokio::spawn(async move { self.run_and_remove(&engine).await });
         task.await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 
-    async fn run_to_its_removal(self, engine: &Engine) -> Result<(i64, String), DockerError> {
+    async fn run_and_remove(self, engine: &Engine) -> Result<(i64, String), DockerError> {
         let docker = engine.docker();
         let name = format!("nodejoin-probe-{}-{:x}", std::process::id(), rand_bits());
         let body = ContainerCreateBody {
@@ -85,18 +85,21 @@ impl Probe {
         };
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let created = docker.create_container(Some(options), body).await;
-        created.map_err(DockerError::engine("make a probe from image", &self.image))?;
-        let limit = engine.time_factor().limit(LIMIT);
+        created.map_err(DockerError::engine(
+            "create a probe container from image",
+            &self.image,
+        ))?;
+        let limit = engine.time_factor().limit(PROBE_TIMEOUT);
         let done = timeout(limit, self.follow(engine, &name)).await;
         let force = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
         let removed = docker.remove_container(&name, Some(force)).await;
         let late = DockerError::TimedOut {
-            operation: "run a probe in",
+            operation: "run a probe container from image",
             object: self.image.clone(),
-            limit,
+            timeout: Some(limit),
         };
         let done = done.unwrap_or(Err(late))?;
-        removed.map_err(DockerError::engine("remove the probe", name))?;
+        removed.map_err(DockerError::engine("remove probe container", name))?;
         Ok(done)
     }
 
@@ -111,21 +114,21 @@ impl Probe {
         {
             Some(Ok(end)) => end.status_code,
             Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
-            Some(Err(error)) => return Err(DockerError::engine("wait for the probe", name)(error)),
+            Some(Err(error)) => return Err(DockerError::engine("wait for probe container", name)(error)),
             None => -1,
         };
         let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
         let mut log = docker.logs(name, Some(options));
         let mut output = String::new();
         while let Some(piece) = log.next().await {
-            let piece = piece.map_err(DockerError::engine("read the output of the probe", name))?;
+            let piece = piece.map_err(DockerError::engine("read the output of probe container", name))?;
             output.push_str(&String::from_utf8_lossy(&piece.into_bytes()));
         }
         Ok((code, output))
     }
 }
 
-/// Bits that differ from call to call and from process to process.
+/// Random bits for names, without a random number generator.
 pub(crate) fn rand_bits() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(SystemTime::now())

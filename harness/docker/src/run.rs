@@ -1,9 +1,9 @@
-//! A run: makes networks and containers under its label, and knows everything it made.
+//! A run: creates networks and containers with its label, and keeps a list of everything it created.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bollard::models::{
@@ -13,66 +13,71 @@ use bollard::models::{
 use bollard::query_parameters::{InspectNetworkOptions, LogsOptionsBuilder, RenameContainerOptionsBuilder};
 use futures::StreamExt as _;
 use nodejoin_core::plan::ids::RunId;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::labels;
-use crate::ledger::{Kind, Ledger};
+use crate::ledger::Ledger;
+use crate::object::ObjectKind;
 use crate::owner::Owner;
 use crate::subnet;
 
-/// One run of the harness. Clones are the same run.
+/// Suffix of the name of a kept container.
+pub(crate) const KEPT: &str = "-kept";
+
+/// One run of the harness. Clones refer to the same run.
 ///
-/// Call [`Run::tear_down`] at the end. A run that is dropped without it warns and removes its objects as well as it can,
-/// blocking the thread until that is done.
+/// Call [`Run::tear_down`] at the end. A run that is dropped without tear-down logs a warning and removes its objects, which blocks
+/// the thread.
 #[derive(Clone)]
 pub struct Run {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<RunState>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct RunState {
     pub(crate) engine: Engine,
     pub(crate) id: RunId,
     owner: Owner,
     ledger: Mutex<Ledger>,
-    /// Starts go on in tasks of their own when their caller is dropped, so that no container is half made. The tear-down waits for them.
+    /// Starts run in their own tasks, so that dropping the caller leaves no half-created container. The tear-down waits for them.
     pub(crate) starts: TaskTracker,
-    /// Ends starts that wait for something; fired by the tear-down.
+    /// Cancels starts that wait; triggered by the tear-down.
     pub(crate) ending: CancellationToken,
 }
 
 /// A network of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunNetwork {
-    /// The engine's id.
+    /// The id that the engine assigned.
     pub id: String,
-    /// Its name.
+    /// Name of the network.
     pub name: String,
-    /// Its subnet, such as `172.18.0.0/16`.
+    /// IPv4 subnet, such as `172.18.0.0/16`.
     pub subnet: String,
-    /// The host's address on it; the fakes listen there.
+    /// The host's address on the network, where the fakes listen.
     pub gateway: Ipv4Addr,
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
-    /// The engine's id.
+pub struct StartedContainer {
+    /// The id that the engine assigned.
     pub id: String,
-    /// Its name.
+    /// Name of the container.
     pub name: String,
-    /// Its address on the network of the run.
+    /// Address on the network of the run.
     pub ip: Ipv4Addr,
 }
 
 impl Run {
-    /// Begins a run; nothing is made yet.
+    /// A new run; nothing is created yet.
     #[must_use]
     pub fn begin(engine: Engine, id: RunId) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(RunState {
                 engine,
                 id,
                 owner: Owner::current(),
@@ -83,32 +88,32 @@ impl Run {
         }
     }
 
-    /// The run's id.
+    /// The id of the run.
     #[must_use]
     pub fn id(&self) -> &RunId {
         &self.inner.id
     }
 
-    /// The engine it runs on.
+    /// The engine of the run.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.inner.engine
     }
 
-    /// The labels of an object with this role.
+    /// The labels for an object with this role.
     #[must_use]
     pub fn labels(&self, role: &str) -> HashMap<String, String> {
         labels::of(self.inner.id.as_str(), role, &self.inner.owner, SystemTime::now())
     }
 
-    /// The label of an object that has files in a folder of this machine: a sweep removes the folder with it. Only folders below
-    /// the cache folder are ever removed so.
+    /// The label of an object with files in a folder on this machine: a sweep removes the folder with the object. A sweep removes
+    /// only folders below the cache folder.
     #[must_use]
     pub fn folder_label(&self, folder: &Path) -> (String, String) {
         (labels::FOLDER.to_owned(), folder.display().to_string())
     }
 
-    /// A mount of an anonymous volume that carries the run's labels and goes with its container.
+    /// A mount of an anonymous volume with the run's labels, which is removed with its container.
     #[must_use]
     pub fn volume_mount(&self, target: &str) -> Mount {
         let options = MountVolumeOptions {
@@ -123,31 +128,31 @@ impl Run {
         }
     }
 
-    /// Makes a network with a free subnet. From an internal one nothing but its own containers and the host's
-    /// address on it can be reached.
+    /// Creates a network with a free subnet. Containers on an internal network reach only each other and the host's address on
+    /// that network.
     ///
     /// # Errors
-    /// When the engine refuses, for example because it has no subnet left.
+    /// When the engine refuses, for example because no subnet is free.
     pub async fn network(&self, role: &str, internal: bool) -> Result<RunNetwork, DockerError> {
-        let name = self.record(Kind::Network, role)?;
+        let name = self.record(ObjectKind::Network, role)?;
         let run = self.clone();
         let role = role.to_owned();
-        // A task of its own, so that the network cannot come to be after its caller and the tear-down are gone.
+        // Runs in its own task, so that the network is not created after the caller and the tear-down have ended.
         let task = self
             .inner
             .starts
-            .spawn(async move { run.make_network(name, &role, internal).await });
+            .spawn(async move { run.create_network(name, &role, internal).await });
         task.await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 
-    async fn make_network(
+    async fn create_network(
         &self,
         name: String,
         role: &str,
         internal: bool,
     ) -> Result<RunNetwork, DockerError> {
-        let ask = NetworkCreateRequest {
+        let request = NetworkCreateRequest {
             name: name.clone(),
             driver: Some("bridge".to_owned()),
             internal: Some(internal),
@@ -155,15 +160,15 @@ impl Run {
             ..NetworkCreateRequest::default()
         };
         let docker = self.engine().docker();
-        let made = self
-            .create_with_subnet(ask)
+        let created = self
+            .create_with_subnet(request)
             .await
-            .map_err(DockerError::engine("make network", &name))?;
+            .map_err(DockerError::engine("create network", &name))?;
         if let Some(entry) = self.ledger().entry(&name) {
-            entry.id = Some(made.id.clone());
+            entry.id = Some(created.id.clone());
         }
         let seen = docker
-            .inspect_network(&made.id, None::<InspectNetworkOptions>)
+            .inspect_network(&created.id, None::<InspectNetworkOptions>)
             .await;
         read_network(
             name.clone(),
@@ -171,10 +176,10 @@ impl Run {
         )
     }
 
-    /// Tries free subnets of our own choice, then leaves it to the engine.
+    /// Tries free subnets of the test range, then lets the engine choose.
     async fn create_with_subnet(
         &self,
-        ask: NetworkCreateRequest,
+        request: NetworkCreateRequest,
     ) -> Result<NetworkCreateResponse, bollard::errors::Error> {
         let docker = self.engine().docker();
         let start = usize::from(rand::random::<u16>());
@@ -187,22 +192,22 @@ impl Run {
                 config: Some(vec![config]),
                 ..Ipam::default()
             };
-            let ask = NetworkCreateRequest {
+            let request = NetworkCreateRequest {
                 ipam: Some(ipam),
-                ..ask.clone()
+                ..request.clone()
             };
-            match docker.create_network(ask).await {
+            match docker.create_network(request).await {
                 Err(error) if subnet::is_taken(&error) => {}
                 other => return other,
             }
         }
-        docker.create_network(ask).await
+        docker.create_network(request).await
     }
 
-    /// Everything a container has said so far.
+    /// The complete output of a container.
     ///
     /// # Errors
-    /// When the container is gone.
+    /// When the container does not exist.
     pub async fn logs(&self, container: &str) -> Result<String, DockerError> {
         self.last_lines(container, "all").await
     }
@@ -225,11 +230,11 @@ impl Run {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Lets a container stay when the run ends, with the network it stands on. Its name gets the end `-kept`: `nodejoin sweep`
-    /// leaves it until it expires or is asked for kept ones. Gives the name that it has from then on.
+    /// Keeps a container and its network after the end of the run, and returns the container's new name, which ends with `-kept`.
+    /// `nodejoin sweep` removes it when it expires, or on request.
     ///
     /// # Errors
-    /// When the container is gone.
+    /// When the container does not exist.
     pub async fn keep(&self, container: &str) -> Result<String, DockerError> {
         let name = {
             let mut ledger = self.ledger();
@@ -239,7 +244,7 @@ impl Run {
             if std::mem::replace(&mut entry.kept, true) {
                 return Ok(entry.name.clone());
             }
-            // testcontainers' guard removes its container when it is dropped, which the end of this process does.
+            // The guard of testcontainers removes its container when it is dropped, at the latest at the end of this process.
             if let Some(guard) = entry.guard.take() {
                 std::mem::forget(guard);
             }
@@ -252,29 +257,29 @@ impl Run {
         Ok(name)
     }
 
-    /// Records a container that another program is about to make with the run's labels on this network, under a name of its
-    /// own: it goes with the run, whether or not it came to be.
+    /// Records a container that another program is about to create on this network, with the run's labels and its own name. The
+    /// tear-down removes it if it exists.
     ///
     /// # Errors
     /// When the run is being torn down.
-    pub fn adopt(&self, name: &str, network: &RunNetwork) -> Result<(), DockerError> {
+    pub fn track_external(&self, name: &str, network: &RunNetwork) -> Result<(), DockerError> {
         let ending = || DockerError::Ending {
             object: format!("container `{name}`"),
             run: self.inner.id.to_string(),
         };
         let mut ledger = self.ledger();
-        let name = ledger.record(Kind::Container, |_| name.to_owned());
+        let name = ledger.record(ObjectKind::Container, |_| name.to_owned());
         if let Some(entry) = ledger.entry(&name.ok_or_else(ending)?) {
             entry.network = Some(network.name.clone());
         }
         Ok(())
     }
 
-    /// Sees work through that makes an adopted container: in a task of its own, which a caller who goes away does not cut off. An
-    /// engine that loses its client goes on making the container, and one that is removed meanwhile comes to be all the same.
+    /// Runs `work`, which creates an external container, in its own task so that dropping the caller does not cancel it: Docker would
+    /// finish creating the container after teardown had looked for it.
     ///
-    /// The tear-down waits for the work. It fires the token when it has waited a while; the work then ends as soon as it may.
-    pub async fn see_through<T, W>(&self, work: impl FnOnce(CancellationToken) -> W) -> T
+    /// The tear-down waits for the work, and triggers the token after a grace period; the work then ends as soon as possible.
+    pub async fn run_uncancelled<T, W>(&self, work: impl FnOnce(CancellationToken) -> W) -> T
     where
         T: Send + 'static,
         W: Future<Output = T> + Send + 'static,
@@ -284,8 +289,8 @@ impl Run {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 
-    pub(crate) fn record(&self, kind: Kind, hint: &str) -> Result<String, DockerError> {
-        let name = |number| format!("nodejoin-{}-{}-{number}", self.inner.id, in_a_name(hint));
+    pub(crate) fn record(&self, kind: ObjectKind, hint: &str) -> Result<String, DockerError> {
+        let name = |number| format!("nodejoin-{}-{}-{number}", self.inner.id, to_name(hint));
         let ending = || DockerError::Ending {
             object: format!("`{hint}`"),
             run: self.inner.id.to_string(),
@@ -298,18 +303,14 @@ impl Run {
     }
 }
 
-impl Inner {
-    /// The ledger; what a panicking holder left in it is still true.
+impl RunState {
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.lock()
     }
 }
 
-/// The end of a kept container's name.
-pub(crate) const KEPT: &str = "-kept";
-
-/// The characters that the engine allows in names.
-fn in_a_name(hint: &str) -> String {
+/// Replaces the characters that the engine does not allow in names.
+fn to_name(hint: &str) -> String {
     let allowed = |c: char| {
         if c.is_ascii_alphanumeric() || "_.-".contains(c) {
             c
@@ -330,7 +331,7 @@ fn read_network(name: String, seen: &NetworkInspect) -> Result<RunNetwork, Docke
                 .find(|config| config.subnet.as_ref().is_some_and(|subnet| !subnet.contains(':')))
         });
     let subnet = config.and_then(|config| config.subnet.clone());
-    // An engine may leave out the gateway of an internal network; the host still has the first address.
+    // An engine may omit the gateway of an internal network; the host has the first address.
     let stated = config
         .and_then(|config| config.gateway.as_ref())
         .and_then(|gateway| gateway.split('/').next()?.parse().ok());
@@ -347,7 +348,7 @@ fn read_network(name: String, seen: &NetworkInspect) -> Result<RunNetwork, Docke
         }),
         _ => Err(DockerError::Unexpected {
             object: format!("network `{name}`"),
-            wrong: "has no IPv4 subnet".to_owned(),
+            problem: "has no IPv4 subnet".to_owned(),
         }),
     }
 }
@@ -358,12 +359,12 @@ mod tests {
     use bollard::models::{Ipam, IpamConfig};
 
     #[test]
-    fn a_hint_may_be_anything() {
-        assert_eq!(in_a_name("a node: x/y"), "a-node--x-y");
+    fn any_hint_becomes_a_valid_name() {
+        assert_eq!(to_name("a node: x/y"), "a-node--x-y");
     }
 
     #[test]
-    fn a_network_without_a_stated_gateway_has_the_first_address() {
+    fn a_network_without_a_gateway_uses_the_first_address() {
         let config = IpamConfig {
             subnet: Some("172.20.0.0/16".to_owned()),
             ..IpamConfig::default()

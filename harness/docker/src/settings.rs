@@ -1,49 +1,49 @@
-//! Where images and programs come from, resolved once from the environment.
+//! Sources of images and programs, resolved once from the environment.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::env;
 
-/// Where images and programs come from.
+/// Sources of images and programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSettings {
-    /// A folder with the programs of Kubernetes, with the variable that named it.
+    /// Folder with the programs of Kubernetes.
     pub assets: Option<Assets>,
-    /// The version that is wanted, such as `1.29` or `v1.29.4`; what can be had without asking where absent.
+    /// The requested version, such as `1.29` or `v1.29.4`. Default: the newest version that is available offline.
     pub kubernetes: Option<String>,
-    /// Where official releases are downloaded from, without a slash at the end.
+    /// Base URL of official releases, without a trailing slash.
     pub release_url: String,
-    /// The folder for downloads, build output and locks.
+    /// Folder for downloads, build logs and locks.
     pub cache: PathBuf,
-    /// The image that others start from, where a registry answers or it is there already.
+    /// Base image of all other images.
     pub base: String,
-    /// The image of k3s that is to be used, whichever version is wanted.
+    /// Image of k3s, used for every requested version.
     pub k3s_image: Option<String>,
-    /// A node image of kind's that is to be used, whoever made it.
+    /// Node image for kind, used instead of a published or built one.
     pub kind_image: Option<String>,
-    /// The mirror of Debian that a base image is made from where none can be pulled.
+    /// Debian mirror for the base image if no registry provides it.
     pub debian_mirror: String,
-    /// How long a registry may be silent before it counts as one that does not answer.
-    pub registry_limit: Duration,
-    /// How long a server of releases may take to answer at all.
-    pub connect_limit: Duration,
-    /// Proxies that builds go through, by the name of their variable.
+    /// Timeout for the first response of a registry.
+    pub registry_timeout: Duration,
+    /// Timeout for the connection to the release server; its response may take twice as long.
+    pub connect_timeout: Duration,
+    /// Proxies for builds and downloads, each with the name of its variable.
     pub proxies: Vec<(String, String)>,
 }
 
-/// A folder with the programs of Kubernetes, or with such a folder for each version.
+/// A folder with the programs of Kubernetes, or with one such folder for each version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assets {
-    /// The folder.
+    /// Path of the folder.
     pub folder: PathBuf,
-    /// The variable or flag that named it, for messages.
+    /// The variable or flag with this path, for messages.
     pub named_by: String,
 }
 
 impl Assets {
-    /// The folders of programs: this one where it has a kubelet, else those of its folders that have one. Which version each
-    /// is, its kubelet says; names of folders are for people.
+    /// The folders with programs: this folder if it contains a kubelet, else its subfolders that do. The version of a folder is
+    /// reported by its kubelet, not by its name.
     pub(crate) fn versions(&self) -> Vec<Self> {
         let has_kubelet = |folder: &PathBuf| folder.join("kubelet").is_file();
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -63,20 +63,20 @@ impl Assets {
     }
 }
 
-/// Of a list of versions the first: images are made for one at a time.
+/// The first version of a list: images are built for one version at a time.
 fn first(versions: String) -> String {
     versions.split(',').next().unwrap_or_default().trim().to_owned()
 }
 
 impl ImageSettings {
-    /// What every image starts from, unless told otherwise.
+    /// The default base image.
     pub const BASE: &str = "debian:bookworm-slim";
-    /// Where the Kubernetes project publishes its releases.
+    /// Base URL of the releases of the Kubernetes project.
     pub const RELEASE_URL: &str = "https://dl.k8s.io";
-    /// Debian's own entry to its mirrors.
+    /// Debian's default mirror.
     pub const DEBIAN_MIRROR: &str = "http://deb.debian.org/debian";
 
-    /// Settings with everything at its default and this cache folder.
+    /// Default settings with this cache folder.
     #[must_use]
     pub fn with_cache(cache: impl Into<PathBuf>) -> Self {
         Self {
@@ -88,13 +88,13 @@ impl ImageSettings {
             k3s_image: None,
             kind_image: None,
             debian_mirror: Self::DEBIAN_MIRROR.to_owned(),
-            registry_limit: Duration::from_secs(10),
-            connect_limit: Duration::from_secs(5),
+            registry_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
             proxies: Vec::new(),
         }
     }
 
-    /// Settings from an environment, which is any function from a variable's name to its value.
+    /// Settings from an environment: `lookup` maps the name of a variable to its value.
     #[must_use]
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
@@ -132,7 +132,7 @@ fn cache_folder(set: impl Fn(&str) -> Option<String>) -> PathBuf {
     if let Some(folder) = set(env::XDG_CACHE_HOME) {
         return PathBuf::from(folder).join("nodejoin");
     }
-    // A user without a home is most often a container's: its temporary folder lives as long as anything there.
+    // A user without a home is usually in a container, where the temporary folder lives as long as everything else.
     set(env::HOME).map_or_else(
         || std::env::temp_dir().join("nodejoin-cache"),
         |home| PathBuf::from(home).join(".cache/nodejoin"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_where_the_user_keeps_caches() {
+    fn the_cache_folder_follows_the_precedence_of_its_variables() {
         let home = ("HOME", "/home/u");
         assert_eq!(settings(&[home]).cache, PathBuf::from("/home/u/.cache/nodejoin"));
         assert_eq!(
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_folder_of_programs_goes_first_and_an_empty_variable_is_unset() {
+    fn nodejoin_assets_takes_precedence_and_an_empty_variable_is_ignored() {
         let both = settings(&[("NODEJOIN_ASSETS", "/a"), ("KUBEBUILDER_ASSETS", "/k")]);
         assert_eq!(both.assets.unwrap().folder, PathBuf::from("/a"));
         let other = settings(&[("NODEJOIN_ASSETS", ""), ("KUBEBUILDER_ASSETS", "/k")]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_holds_one_version_or_one_in_each_of_its_folders() {
+    fn an_assets_folder_holds_one_version_or_one_per_subfolder() {
         let folder = tempfile::tempdir().unwrap();
         let assets = Assets {
             folder: folder.path().to_owned(),
@@ -186,7 +186,11 @@ mod tests {
             let versions = assets.versions().into_iter();
             versions.map(|it| it.folder).collect::<Vec<_>>()
         };
-        assert_eq!(names(), [folder.path()], "its own lack is what is told of it");
+        assert_eq!(
+            names(),
+            [folder.path()],
+            "a folder without a kubelet is reported itself"
+        );
         for version in ["v1.36", "1.20", "notes"] {
             std::fs::create_dir(folder.path().join(version)).unwrap();
         }
@@ -199,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn images_are_made_for_the_first_of_several_versions() {
+    fn images_are_built_for_the_first_of_several_versions() {
         let first = settings(&[("NODEJOIN_KUBERNETES", "1.32, 1.20")]).kubernetes;
         assert_eq!(first.as_deref(), Some("1.32"));
     }
 
     #[test]
-    fn a_slash_at_the_end_of_the_mirror_does_not_matter() {
+    fn a_trailing_slash_of_the_release_url_is_ignored() {
         assert_eq!(
             settings(&[("NODEJOIN_RELEASE_URL", "http://mirror/k8s/")]).release_url,
             "http://mirror/k8s"

@@ -1,4 +1,4 @@
-//! Starting a container through testcontainers so that nothing of a failed or abandoned start stays.
+//! Starts containers through testcontainers such that a failed or cancelled start leaves nothing behind.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -13,57 +13,61 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::error::DockerError;
-use crate::ledger::Kind;
-use crate::run::{Run, RunNetwork, Started};
+use crate::object::ObjectKind;
+use crate::run::{Run, RunNetwork, StartedContainer};
 
-/// How many lines of a container that did not start stand in the error.
+/// Number of output lines in the error of a container that did not start.
 const LAST_LINES: &str = "20";
-/// How long an engine may take to make and start a container.
-const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long a container that was told to end may take.
-const END_LIMIT: Duration = Duration::from_secs(60);
-/// How long an engine may take to say which API it speaks.
-const NEGOTIATION: Duration = Duration::from_secs(10);
+/// Default timeout for creating and starting a container.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for the end of a container before it is restarted.
+const END_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for the negotiation of the API version.
+const NEGOTIATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Run {
-    /// Starts a container on a network of the run. Its name is recorded before the container is made, so a start that fails or
-    /// whose future is dropped leaves nothing; it gets the run's labels, and so do its anonymous volumes. No port is published.
+    /// Starts a container on a network of the run. Its name is recorded before the container is created, so that a start that fails
+    /// or is cancelled leaves nothing. The container and its anonymous volumes get the run's labels. No port is published.
     ///
-    /// The request's own host-config modifier runs first; do not give the request a network or a name. Its startup timeout, 60 s where it
-    /// has none, is multiplied by the engine's time factor.
+    /// The host-config modifier of the request runs first. The request must set no network and no name. Its startup timeout
+    /// (default: 60 s) is multiplied by the engine's time factor.
     ///
     /// # Errors
-    /// When the image is not there (none is pulled), or the container does not start; then its last lines are in the error and
-    /// it is removed.
+    /// When the image is missing (it is not pulled), or the container does not start; the error then contains its last lines of
+    /// output, and the container is removed.
     pub async fn start(
         &self,
         role: &str,
         name_hint: &str,
         network: &RunNetwork,
         request: ContainerRequest<GenericImage>,
-    ) -> Result<Started, DockerError> {
-        let name = self.record(Kind::Container, name_hint)?;
+    ) -> Result<StartedContainer, DockerError> {
+        let name = self.record(ObjectKind::Container, name_hint)?;
         if let Some(entry) = self.ledger().entry(&name) {
             entry.network = Some(network.name.clone());
         }
-        let request = self.dress(role, &name, network, request);
-        let (answer, answered) = oneshot::channel();
+        let request = self.with_run_settings(role, &name, network, request);
+        let (sender, receiver) = oneshot::channel();
         let (run, network) = (self.clone(), network.name.clone());
         self.inner.starts.spawn(async move {
             let started = run.start_or_remove(&name, &network, request).await;
-            // The caller is gone, and with it whoever would have removed the container.
-            if answer.send(started).is_err() {
+            // The caller, which would have removed the container, was dropped.
+            if sender.send(started).is_err() {
                 run.remove_quietly(&name).await;
             }
         });
-        answered.await.unwrap_or_else(|_| Err(self.is_ending(name_hint)))
+        receiver.await.unwrap_or_else(|_| Err(self.is_ending(name_hint)))
     }
 
-    /// A container that was recorded by [`Run::adopt`] and that runs now.
+    /// The running container that was recorded by [`Run::track_external`].
     ///
     /// # Errors
-    /// When it is not there, or has ended.
-    pub async fn adopted(&self, name: &str, network: &RunNetwork) -> Result<Started, DockerError> {
+    /// When the container does not exist, or has ended.
+    pub async fn tracked_container(
+        &self,
+        name: &str,
+        network: &RunNetwork,
+    ) -> Result<StartedContainer, DockerError> {
         let docker = self.engine().docker();
         let seen = docker
             .inspect_container(name, None::<InspectContainerOptions>)
@@ -73,29 +77,32 @@ impl Run {
         if let Some(entry) = self.ledger().entry(name) {
             entry.id = Some(id.clone());
         }
-        self.look_at(id, name, &network.name).await
+        self.inspect_started(id, name, &network.name).await
     }
 
-    /// Starts a container of the run again once it has ended, with everything that it has written but for what lies in memory. It may
-    /// get another address.
+    /// Waits for the end of a container and starts it again with its files, except for those in memory. Its address may change.
     ///
     /// # Errors
-    /// When it does not end in time, or does not start.
-    pub async fn start_again(&self, started: &Started, network: &RunNetwork) -> Result<Started, DockerError> {
+    /// When the container does not end in time, or does not start.
+    pub async fn restart(
+        &self,
+        started: &StartedContainer,
+        network: &RunNetwork,
+    ) -> Result<StartedContainer, DockerError> {
         let docker = self.engine().docker();
-        let limit = self.engine().time_factor().limit(END_LIMIT);
+        let limit = self.engine().time_factor().limit(END_TIMEOUT);
         let mut ending = docker.wait_container(&started.id, None::<WaitContainerOptions>);
         if timeout(limit, ending.next()).await.is_err() {
             return Err(DockerError::Unexpected {
                 object: format!("container `{}`", started.name),
-                wrong: format!("did not end within {} s", limit.as_secs()),
+                problem: format!("did not end within {} s", limit.as_secs()),
             });
         }
         let again = docker
             .start_container(&started.id, None::<StartContainerOptions>)
             .await;
-        again.map_err(DockerError::engine("start again container", &started.name))?;
-        self.look_at(started.id.clone(), &started.name, &network.name)
+        again.map_err(DockerError::engine("restart container", &started.name))?;
+        self.inspect_started(started.id.clone(), &started.name, &network.name)
             .await
     }
 
@@ -104,10 +111,10 @@ impl Run {
         name: &str,
         network: &str,
         request: ContainerRequest<GenericImage>,
-    ) -> Result<Started, DockerError> {
+    ) -> Result<StartedContainer, DockerError> {
         let image = request.descriptor();
         let started = async {
-            // testcontainers would pull an image that is not there, from wherever its name leads.
+            // Without this check testcontainers would pull a missing image.
             let known = self.engine().docker().inspect_image(&image).await;
             known.map_err(DockerError::engine("find image", &image))?;
             let guard = tokio::select! {
@@ -121,7 +128,7 @@ impl Run {
                         entry.id = Some(id.clone());
                         entry.guard = Some(Box::new(guard));
                     }
-                    self.look_at(id, name, network).await
+                    self.inspect_started(id, name, network).await
                 }
                 Err(source) => {
                     let lines = self.last_lines(name, LAST_LINES).await.unwrap_or_default();
@@ -141,7 +148,12 @@ impl Run {
         started
     }
 
-    async fn look_at(&self, id: String, name: &str, network: &str) -> Result<Started, DockerError> {
+    async fn inspect_started(
+        &self,
+        id: String,
+        name: &str,
+        network: &str,
+    ) -> Result<StartedContainer, DockerError> {
         let seen = self
             .engine()
             .docker()
@@ -156,7 +168,7 @@ impl Run {
             .get(network)
             .and_then(|there| there.ip_address.as_deref()?.parse::<Ipv4Addr>().ok());
         match ip {
-            Some(ip) => Ok(Started {
+            Some(ip) => Ok(StartedContainer {
                 id,
                 name: name.to_owned(),
                 ip,
@@ -164,43 +176,43 @@ impl Run {
             None => {
                 let code = seen.state.and_then(|state| state.exit_code).unwrap_or_default();
                 let lines = self.last_lines(name, LAST_LINES).await.unwrap_or_default();
-                let wrong = format!("ended at once with exit code {code}; its last lines:\n{lines}");
+                let problem = format!("ended immediately with exit code {code}; last lines:\n{lines}");
                 Err(DockerError::Unexpected {
                     object: format!("container `{name}`"),
-                    wrong,
+                    problem,
                 })
             }
         }
     }
 
-    fn dress(
+    fn with_run_settings(
         &self,
         role: &str,
         name: &str,
         network: &RunNetwork,
         request: ContainerRequest<GenericImage>,
     ) -> ContainerRequest<GenericImage> {
-        let theirs = request.host_config_modifier().cloned();
+        let modifier = request.host_config_modifier().cloned();
         let volume_labels = self.labels("volume");
         let version = self.engine().api_version();
         let factor = self.engine().time_factor();
-        let negotiation = factor.limit(NEGOTIATION);
-        let limit = factor.limit(request.startup_timeout().unwrap_or(START_LIMIT));
+        let negotiation = factor.limit(NEGOTIATION_TIMEOUT);
+        let limit = factor.limit(request.startup_timeout().unwrap_or(START_TIMEOUT));
         let network = network.name.clone();
         request
             .with_container_name(name)
             .with_startup_timeout(limit)
             .with_labels(self.labels(role))
             .with_host_config_modifier(move |host| {
-                if let Some(theirs) = &theirs {
-                    theirs(host);
+                if let Some(modify) = &modifier {
+                    modify(host);
                 }
-                // Given here, and not by `with_network`: that asks the engine first, in a version it may not speak.
+                // Not by `with_network`, which sends a request before the API version is pinned.
                 host.network_mode = Some(network.clone());
-                // testcontainers publishes every port that an image exposes, on all addresses of the host.
+                // testcontainers publishes every port that the image exposes, on all addresses of the host.
                 host.publish_all_ports = Some(false);
                 label_volumes(host, &volume_labels);
-                speak_the_engines_version(version, negotiation);
+                pin_api_version(version, negotiation);
             })
     }
 
@@ -220,21 +232,23 @@ fn label_volumes(host: &mut HostConfig, labels: &std::collections::HashMap<Strin
         let options = mount
             .volume_options
             .get_or_insert_with(MountVolumeOptions::default);
-        let own = options.labels.get_or_insert_default();
+        let labels_of_volume = options.labels.get_or_insert_default();
         for (key, value) in labels {
-            own.entry(key.clone()).or_insert_with(|| value.clone());
+            labels_of_volume
+                .entry(key.clone())
+                .or_insert_with(|| value.clone());
         }
     }
 }
 
-/// Lets the client of testcontainers speak the engine's version of the API.
+/// Makes the client of testcontainers use the engine's API version.
 ///
-/// testcontainers 0.28 speaks the newest it knows and never negotiates, which engines of API 1.41 answer with 400. It shares one
-/// client a process, hands out clones of it that share the version, and forgets the client when no container holds it; a start
-/// that is under way does. This is called between its making the client and its first request, from where it cannot be awaited:
-/// hence the thread. A client whose version is right is not asked anything: its connections are driven by the very thread that
-/// waits here. One whose version is not has made no request yet, and so has no connection.
-fn speak_the_engines_version(version: (usize, usize), limit: Duration) {
+/// testcontainers 0.28 uses the newest version it knows and does not negotiate, which engines with API 1.41 refuse with status 400. All
+/// its containers share one client per process, which is dropped with the last container. This function runs after testcontainers
+/// has created the client and before its first request, in a callback that cannot await: hence the thread. A client with the right
+/// version is not used here, because its connections are driven by the thread that waits for this function; a client with another
+/// version has sent no request yet and has no connection.
+fn pin_api_version(version: (usize, usize), limit: Duration) {
     let negotiate = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -251,7 +265,7 @@ fn speak_the_engines_version(version: (usize, usize), limit: Duration) {
     };
     if std::thread::spawn(negotiate).join().ok().flatten().is_none() {
         tracing::debug!(
-            "the version of the engine's API could not be negotiated; the start says what comes of it"
+            "could not negotiate the API version of the engine; the start reports the consequence"
         );
     }
 }

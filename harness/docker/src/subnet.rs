@@ -1,20 +1,20 @@
-//! Which addresses a run's network gets.
+//! Subnets for the networks of runs.
 
 use std::net::Ipv4Addr;
 
 use bollard::errors::Error;
 
-/// How many subnets are tried before the engine may choose by itself.
+/// Number of subnets to try before the engine chooses one.
 pub(crate) const TRIES: usize = 24;
 
-/// A /24 of 198.18.0.0/15, which RFC 2544 keeps for test networks: no machine's own network, no VPC of a scenario and no pool of
-/// the engine overlaps it, while the engine's choice may fall into 192.168.0.0/16, where scenarios put their instances.
+/// A /24 of 198.18.0.0/15, which RFC 2544 reserves for test networks: it overlaps with no host network, no VPC of a scenario and
+/// no address pool of the engine. The engine may choose from 192.168.0.0/16, where scenarios put their instances.
 pub(crate) fn candidate(seed: usize) -> String {
     let [high, low] = u16::try_from(seed % 512).unwrap_or_default().to_be_bytes();
     format!("{}/24", Ipv4Addr::new(198, 18 + high, low, 0))
 }
 
-/// Whether another network has these addresses: the next ones may be free.
+/// Whether the engine refused a subnet because another network uses it.
 pub(crate) fn is_taken(error: &Error) -> bool {
     matches!(error, Error::DockerResponseServerError { message, .. } if message.to_lowercase().contains("overlap"))
 }
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_is_told_from_other_refusals() {
+    fn only_an_overlap_counts_as_a_taken_subnet() {
         let refused = |message: &str| Error::DockerResponseServerError {
             status_code: 403,
             message: message.to_owned(),

@@ -1,4 +1,4 @@
-//! What dead runs left: found by label, told apart from what live runs have, and removed.
+//! Finds objects by their labels and removes those of runs whose process is dead.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -7,90 +7,95 @@ use std::time::{Duration, SystemTime};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
 };
+
 use nodejoin_core::run::error_chain::chain;
 
 use crate::engine::Engine;
 use crate::error::DockerError;
-use crate::images::Stages;
+use crate::images::DanglingBuilds;
 use crate::labels;
+use crate::object::ObjectKind;
 use crate::owner::{Liveness, Owner, started};
 use crate::run::KEPT;
-use crate::teardown::{remove_container, remove_network, remove_volume};
 
-/// What a sweep found.
+/// Number of further attempts to remove what could not be removed.
+const MORE_ROUNDS: u32 = 10;
+const ROUND_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The result of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// What was removed, or would be in a dry run.
+    /// Objects that were removed, or would be removed without `dry_run`.
     pub removed: Vec<String>,
-    /// What could not be removed, each with the reason.
+    /// Objects that could not be removed, each with the reason.
     pub left: Vec<String>,
-    /// How many objects of live runs stay.
+    /// Number of objects that belong to live runs.
     pub live: usize,
-    /// Containers of dead runs that were kept on purpose, and what they stand on; they stay until they expire or a sweep asks for
-    /// them.
+    /// Kept containers of dead runs, with their networks and volumes. They stay until they expire or `kept` is set.
     pub kept: Vec<String>,
 }
 
-/// What a sweep is told.
+/// Options of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sweep {
-    /// Nothing is removed.
+pub struct SweepOptions {
+    /// Lists objects without removing them.
     pub dry_run: bool,
-    /// Containers that were kept on purpose go, too.
+    /// Removes kept containers as well.
     pub kept: bool,
 }
 
-/// Removes the containers, networks and volumes of runs that are dead: whose process is gone, or whose time is over; and what
-/// builds left that nobody works on. Objects of
-/// live runs, of processes that cannot be seen from here, and without our labels stay.
+/// Removes the containers, networks and volumes of runs whose process is dead or which have expired, and leftovers of builds that
+/// no process works on. Objects of live runs, of processes that are not visible from here, and without the labels of a run stay.
 ///
 /// # Errors
-/// When the engine does not list its objects; an object that cannot be removed is no error but is said.
+/// When the engine does not list its objects. An object that cannot be removed is listed in the result instead.
 pub async fn sweep(engine: &Engine, dry_run: bool) -> Result<Swept, DockerError> {
-    Sweep { dry_run, kept: false }.run(engine).await
+    SweepOptions { dry_run, kept: false }.run(engine).await
 }
 
-impl Sweep {
-    /// Sweeps, see [`sweep`].
+impl SweepOptions {
+    /// Sweeps with these options, see [`sweep`].
     ///
     /// # Errors
-    /// As for [`sweep`].
+    /// When the engine does not list its objects.
     pub async fn run(self, engine: &Engine) -> Result<Swept, DockerError> {
-        let judge = Judge {
+        let rules = FateRules {
             here: Owner::current(),
             local: engine.is_local(),
             now: SystemTime::now(),
         };
-        let mut swept = self.round(engine, &judge).await?;
-        // An engine may still be making what a run asked for before it died: that comes to light after a first round, and until
-        // then holds what it stands on.
+        let mut swept = self.round(engine, &rules).await?;
+        // The engine may still be creating objects that a run requested before it died: they appear after the first round, and until
+        // then block the removal of their network and volumes.
         for _ in 0..MORE_ROUNDS {
             if swept.left.is_empty() {
                 break;
             }
-            tokio::time::sleep(BETWEEN_ROUNDS).await;
+            tokio::time::sleep(engine.time_factor().limit(ROUND_INTERVAL)).await;
             let removed = std::mem::take(&mut swept.removed);
-            swept = self.round(engine, &judge).await?;
+            swept = self.round(engine, &rules).await?;
             swept.removed.splice(0..0, removed);
         }
-        let mut stages = Stages::default();
-        stages.remove_all(engine, self.dry_run).await?;
-        swept.removed.extend(stages.removed);
+        let mut dangling = DanglingBuilds::default();
+        dangling.remove_all(engine, self.dry_run).await?;
+        swept.removed.extend(dangling.removed);
         Ok(swept)
     }
 
-    /// Everything that is there now, once.
-    async fn round(self, engine: &Engine, judge: &Judge) -> Result<Swept, DockerError> {
+    /// Sweeps the objects that exist now.
+    async fn round(self, engine: &Engine, rules: &FateRules) -> Result<Swept, DockerError> {
         let mut swept = Swept::default();
         let objects = find(engine).await?;
-        for (object, fate) in objects.iter().zip(judge.fates(&objects, self.kept)) {
+        for (object, fate) in objects.iter().zip(rules.fates(&objects, self.kept)) {
             match fate {
-                Fate::Stays => swept.live += 1,
-                Fate::Kept => swept.kept.push(object.title()),
-                Fate::Goes if self.dry_run => swept.removed.push(object.title()),
-                Fate::Goes => match object.remove(engine).await {
-                    Ok(()) => swept.removed.push(object.title()),
-                    Err(error) => swept.left.push(format!("{}: {}", object.title(), chain(&error))),
+                Fate::Live => swept.live += 1,
+                Fate::Kept => swept.kept.push(object.describe()),
+                Fate::Remove if self.dry_run => swept.removed.push(object.describe()),
+                Fate::Remove => match object.remove(engine).await {
+                    Ok(()) => swept.removed.push(object.describe()),
+                    Err(error) => swept
+                        .left
+                        .push(format!("{}: {}", object.describe(), chain(&error))),
                 },
             }
         }
@@ -98,34 +103,18 @@ impl Sweep {
     }
 }
 
-/// How often what could not be removed is tried again, and after how long.
-const MORE_ROUNDS: u32 = 10;
-const BETWEEN_ROUNDS: Duration = Duration::from_secs(1);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Container,
-    Network,
-    Volume,
-}
-
-/// Something with a run's label.
+/// An object with a run's label.
 #[derive(Debug, Clone)]
-struct Object {
-    kind: Kind,
+struct LabelledObject {
+    kind: ObjectKind,
     id: String,
     name: String,
     labels: HashMap<String, String>,
 }
 
-impl Object {
-    fn title(&self) -> String {
-        let kind = match self.kind {
-            Kind::Container => "container",
-            Kind::Network => "network",
-            Kind::Volume => "volume",
-        };
-        format!("{kind} {} of run {}", self.name, self.run())
+impl LabelledObject {
+    fn describe(&self) -> String {
+        format!("{} {} of run {}", self.kind, self.name, self.run())
     }
 
     fn run(&self) -> &str {
@@ -133,22 +122,14 @@ impl Object {
     }
 
     async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
-        match self.kind {
-            // The folder first: as long as the container is there, the next sweep knows of it. And once more after it: an engine that
-            // was about to start the container makes the folders anew that are mounted into it.
-            Kind::Container => {
-                self.remove_folder(engine)?;
-                remove_container(engine.docker(), &self.id).await?;
-                self.remove_folder(engine)
-            }
-            Kind::Network => remove_network(engine.docker(), &self.id).await,
-            Kind::Volume => remove_volume(engine.docker(), &self.id).await,
-        }
+        // Before the container, because the next sweep finds the folder only by the container's labels, and again after it: an
+        // engine that is about to start the container creates the mounted folders again.
+        self.remove_folder(engine)?;
+        engine.remove(self.kind, &self.id).await?;
+        self.remove_folder(engine)
     }
-}
 
-impl Object {
-    /// Removes the folder with its files, where that is of this machine and below the cache folder: a label may say anything.
+    /// Removes the folder of the label, if it is on this machine and below the cache folder: a label may contain any path.
     fn remove_folder(&self, engine: &Engine) -> Result<(), DockerError> {
         let Some(folder) = self.labels.get(labels::FOLDER).map(PathBuf::from) else {
             return Ok(());
@@ -174,23 +155,22 @@ fn is_below(folder: &Path, parent: &Path) -> bool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    Stays,
+    Live,
     Kept,
-    Goes,
+    Remove,
 }
 
-/// Says what is to become of an object.
-struct Judge {
+/// Decides which objects are removed.
+struct FateRules {
     here: Owner,
-    /// Whether the engine is on this machine: then an object of another boot is of a process that is gone.
+    /// Whether the engine is on this machine: then the process of an object from another boot is dead.
     local: bool,
     now: SystemTime,
 }
 
-impl Judge {
-    /// The fate of each. A kept container is worth nothing without the network and the volumes that it stands on, whether or not
-    /// it runs: those of its run stay with it.
-    fn fates(&self, objects: &[Object], with_kept: bool) -> Vec<Fate> {
+impl FateRules {
+    /// The fate of each object. A kept container needs its network and volumes, even if it has ended: those of its run stay with it.
+    fn fates(&self, objects: &[LabelledObject], with_kept: bool) -> Vec<Fate> {
         let mut fates: Vec<_> = objects
             .iter()
             .map(|object| self.fate(object, with_kept))
@@ -202,32 +182,32 @@ impl Judge {
             .map(|(object, _)| object.run())
             .collect();
         for (object, fate) in objects.iter().zip(&mut fates) {
-            if object.kind != Kind::Container && *fate == Fate::Goes && kept.contains(object.run()) {
+            if object.kind != ObjectKind::Container && *fate == Fate::Remove && kept.contains(object.run()) {
                 *fate = Fate::Kept;
             }
         }
         fates
     }
 
-    fn fate(&self, object: &Object, with_kept: bool) -> Fate {
+    fn fate(&self, object: &LabelledObject, with_kept: bool) -> Fate {
         let Some(owner) = labels::owner(&object.labels) else {
-            return Fate::Stays;
+            return Fate::Live;
         };
         if labels::is_expired(&object.labels, self.now) {
-            return Fate::Goes;
+            return Fate::Remove;
         }
         let rebooted = self.local && !owner.boot.is_empty() && owner.boot != self.here.boot;
         let is_dead = rebooted || owner.liveness(&self.here, started) == Liveness::Dead;
         match is_dead {
             true if object.name.ends_with(KEPT) && !with_kept => Fate::Kept,
-            true => Fate::Goes,
-            false => Fate::Stays,
+            true => Fate::Remove,
+            false => Fate::Live,
         }
     }
 }
 
-/// Everything with a run's label, in the order in which it can be removed.
-async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
+/// All objects with a run's label, in the order in which they can be removed.
+async fn find(engine: &Engine) -> Result<Vec<LabelledObject>, DockerError> {
     let docker = engine.docker();
     let filter = HashMap::from([("label", vec![labels::RUN.to_owned()])]);
     let list = |what: &str| DockerError::engine("list", what.to_owned());
@@ -247,8 +227,8 @@ async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
             .unwrap_or_default()
             .first()
             .map_or_else(|| id.clone(), |name| name.trim_start_matches('/').to_owned());
-        Object {
-            kind: Kind::Container,
+        LabelledObject {
+            kind: ObjectKind::Container,
             name,
             id,
             labels: it.labels.unwrap_or_default(),
@@ -259,8 +239,8 @@ async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
         .list_networks(Some(options))
         .await
         .map_err(list("networks"))?;
-    let networks = networks.into_iter().map(|it| Object {
-        kind: Kind::Network,
+    let networks = networks.into_iter().map(|it| LabelledObject {
+        kind: ObjectKind::Network,
         id: it.id.unwrap_or_default(),
         name: it.name.unwrap_or_default(),
         labels: it.labels.unwrap_or_default(),
@@ -272,8 +252,8 @@ async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
         .map_err(list("volumes"))?
         .volumes
         .unwrap_or_default();
-    let volumes = volumes.into_iter().map(|it| Object {
-        kind: Kind::Volume,
+    let volumes = volumes.into_iter().map(|it| LabelledObject {
+        kind: ObjectKind::Volume,
         id: it.name.clone(),
         name: it.name,
         labels: it.labels,
@@ -285,18 +265,18 @@ async fn find(engine: &Engine) -> Result<Vec<Object>, DockerError> {
 mod tests {
     use super::*;
 
-    fn judge() -> Judge {
-        Judge {
+    fn rules() -> FateRules {
+        FateRules {
             here: Owner::current(),
             local: true,
             now: SystemTime::now(),
         }
     }
 
-    fn object(owner: &Owner, made: SystemTime) -> Object {
-        let labels = labels::of("abcdefgh", "node", owner, made);
-        Object {
-            kind: Kind::Container,
+    fn object(owner: &Owner, created: SystemTime) -> LabelledObject {
+        let labels = labels::of("abcdefgh", "node", owner, created);
+        LabelledObject {
+            kind: ObjectKind::Container,
             id: "1".to_owned(),
             name: "nodejoin-abcdefgh-node-1".to_owned(),
             labels,
@@ -304,54 +284,54 @@ mod tests {
     }
 
     #[test]
-    fn the_living_keep_what_they_have() {
+    fn objects_of_a_live_process_stay() {
         let now = SystemTime::now();
-        assert_eq!(judge().fate(&object(&Owner::current(), now), true), Fate::Stays);
+        assert_eq!(rules().fate(&object(&Owner::current(), now), true), Fate::Live);
         let reused = Owner {
             started: 1,
             ..Owner::current()
         };
-        assert_eq!(judge().fate(&object(&reused, now), false), Fate::Goes);
+        assert_eq!(rules().fate(&object(&reused, now), false), Fate::Remove);
     }
 
     #[test]
-    fn an_object_whose_time_is_over_goes() {
+    fn an_expired_object_is_removed() {
         let old = SystemTime::now() - Duration::from_secs(100 * 3600);
-        assert_eq!(judge().fate(&object(&Owner::current(), old), false), Fate::Goes);
+        assert_eq!(rules().fate(&object(&Owner::current(), old), false), Fate::Remove);
     }
 
     #[test]
-    fn a_process_of_another_boot_is_gone_only_from_this_machine() {
+    fn a_process_of_another_boot_is_dead_only_on_this_machine() {
         let other = Owner {
             boot: "before".to_owned(),
             ..Owner::current()
         };
         let now = SystemTime::now();
-        assert_eq!(judge().fate(&object(&other, now), false), Fate::Goes);
+        assert_eq!(rules().fate(&object(&other, now), false), Fate::Remove);
         assert_eq!(
-            Judge {
+            FateRules {
                 local: false,
-                ..judge()
+                ..rules()
             }
             .fate(&object(&other, now), false),
-            Fate::Stays
+            Fate::Live
         );
     }
 
     #[test]
-    fn what_was_kept_stays_until_it_is_asked_for() {
+    fn a_kept_container_stays_until_it_is_requested() {
         let gone = Owner {
             started: 1,
             ..Owner::current()
         };
         let mut kept = object(&gone, SystemTime::now());
         kept.name.push_str(KEPT);
-        assert_eq!(judge().fate(&kept, false), Fate::Kept);
-        assert_eq!(judge().fate(&kept, true), Fate::Goes);
+        assert_eq!(rules().fate(&kept, false), Fate::Kept);
+        assert_eq!(rules().fate(&kept, true), Fate::Remove);
     }
 
     #[test]
-    fn what_a_kept_container_stands_on_stays_with_it() {
+    fn the_network_and_volumes_of_a_kept_container_stay() {
         let gone = Owner {
             started: 1,
             ..Owner::current()
@@ -364,21 +344,21 @@ mod tests {
             object
         };
         let objects = [
-            of(Kind::Container, "first", "node-kept"),
-            of(Kind::Container, "first", "node"),
-            of(Kind::Network, "first", "isolated"),
-            of(Kind::Volume, "first", "data"),
-            of(Kind::Network, "second", "isolated"),
+            of(ObjectKind::Container, "first", "node-kept"),
+            of(ObjectKind::Container, "first", "node"),
+            of(ObjectKind::Network, "first", "isolated"),
+            of(ObjectKind::Volume, "first", "data"),
+            of(ObjectKind::Network, "second", "isolated"),
         ];
         assert_eq!(
-            judge().fates(&objects, false),
-            [Fate::Kept, Fate::Goes, Fate::Kept, Fate::Kept, Fate::Goes]
+            rules().fates(&objects, false),
+            [Fate::Kept, Fate::Remove, Fate::Kept, Fate::Kept, Fate::Remove]
         );
-        assert_eq!(judge().fates(&objects, true), [Fate::Goes; 5]);
+        assert_eq!(rules().fates(&objects, true), [Fate::Remove; 5]);
     }
 
     #[test]
-    fn only_folders_of_the_cache_go_with_an_object() {
+    fn only_folders_below_the_cache_folder_are_removed_with_an_object() {
         let cache = Path::new("/home/u/.cache/nodejoin");
         assert!(is_below(Path::new("/home/u/.cache/nodejoin/kind/x"), cache));
         for other in [
@@ -392,9 +372,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wholly_ours_stays() {
+    fn an_object_with_incomplete_labels_stays() {
         let mut theirs = object(&Owner::current(), SystemTime::now());
         theirs.labels.retain(|key, _| key == labels::RUN);
-        assert_eq!(judge().fate(&theirs, true), Fate::Stays);
+        assert_eq!(rules().fate(&theirs, true), Fate::Live);
     }
 }

@@ -62,7 +62,7 @@ mod tests {
         let error = unavailable(ProviderName::K3s, error);
         assert_eq!(
             error.to_string(),
-            "the control plane `k3s` cannot be had here: image `rancher/k3s:v1.32.1-k3s1` is not here and could not be pulled: \
+            "the control plane `k3s` cannot be had here: image `rancher/k3s:v1.32.1-k3s1` is missing and could not be pulled: \
              no such host"
         );
         assert!(

@@ -27,7 +27,7 @@ pub(crate) async fn images(
     let busybox = match std::fs::read(&kept) {
         Ok(bytes) => bytes,
         Err(_) => {
-            let bytes = run.engine().file_of_image(&node.name, BUSYBOX).await?;
+            let bytes = run.engine().read_image_file(&node.name, BUSYBOX).await?;
             keep(&kept, &bytes)?;
             bytes
         }
@@ -111,7 +111,7 @@ fn read(file: &File) -> Result<ImageArchive, NotAnImage> {
 
 async fn of_engine(plan: &Plan, key: &str, name: &str, engine: Option<&Engine>) -> Result<File, EngineError> {
     let found = match engine {
-        Some(engine) => engine.archive_of_image(name).await?,
+        Some(engine) => engine.save_image(name).await?,
         None => None,
     };
     found.ok_or_else(|| {

@@ -1,7 +1,7 @@
 //! What is done to a node that runs: it is rebooted, its user data is run again, its kubelet is restarted.
 
 use nodejoin_core::observation::UserDataResult;
-use nodejoin_docker::Started;
+use nodejoin_docker::StartedContainer;
 
 use crate::boot::{Node, start_time};
 use crate::error::NodeError;
@@ -23,12 +23,12 @@ impl Node {
             .exec(&self.id, &["systemctl", "--no-block", "reboot"])
             .await;
         told.map_err(self.docker("reboot"))?;
-        let before = Started {
+        let before = StartedContainer {
             id: self.id.clone(),
             name: self.name.clone(),
             ip: self.ip,
         };
-        let started = self.run.start_again(&before, &self.network).await;
+        let started = self.run.restart(&before, &self.network).await;
         let started = started.map_err(self.docker("reboot"))?;
         let at = start_time(&self.run, &self.id).await.unwrap_or(self.started);
         let mut node = self.clone();

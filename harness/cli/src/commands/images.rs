@@ -57,25 +57,12 @@ async fn build(images: &Images, matrix: &Matrix, provider: ProviderName) -> Resu
             kubelet = node.kubernetes;
         }
         let wanted = asked.kubernetes.as_ref().map_or(kubelet, ToString::to_string);
-        if let Some(image) = control_plane(provider, &of(asked.kubernetes.as_ref()), &wanted).await? {
+        let images = of(asked.kubernetes.as_ref());
+        if let Some(image) = images.of_control_plane(provider, &wanted).await? {
             say(&image);
         }
     }
     Ok(())
-}
-
-/// What the control plane is started from.
-async fn control_plane(
-    provider: ProviderName,
-    images: &Images,
-    kubernetes: &str,
-) -> Result<Option<ImageRef>, DockerError> {
-    Ok(match provider {
-        ProviderName::Local => Some(images.control_plane().await?),
-        ProviderName::Kind => Some(images.kind_node().await?),
-        ProviderName::K3s => Some(images.k3s(kubernetes).await?),
-        ProviderName::External => None,
-    })
 }
 
 fn say(image: &ImageRef) {

@@ -2,7 +2,7 @@
 
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_docker::Sweep;
+use nodejoin_docker::SweepOptions;
 
 use crate::args::Sweep as RequestedVersions;
 use crate::edge;
@@ -13,7 +13,7 @@ pub(crate) async fn sweep(args: &RequestedVersions, factor: TimeFactor) -> ExitC
         Ok(engine) => engine,
         Err(code) => return code,
     };
-    let sweep = Sweep {
+    let sweep = SweepOptions {
         dry_run: args.dry_run,
         kept: args.kept,
     };

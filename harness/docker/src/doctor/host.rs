@@ -1,4 +1,4 @@
-//! The machine that containers run on: limits, disk, memory, modules.
+//! Checks of the machine that containers run on: limits, disk, memory, kernel modules.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -10,7 +10,8 @@ use crate::doctor::{CheckResult, not_checked};
 use crate::engine::Engine;
 use crate::probe::Probe;
 
-/// Prints `name value` lines. None of this is namespaced, so a container sees its machine's values; `/` there is the disk of the engine.
+/// Prints `name value` lines. None of these values is namespaced: a container reads those of its machine, and the disk of `/` in a
+/// container is the engine's.
 const LOOK: &str = r#"
 for name in max_user_instances max_user_watches; do echo "$name $(cat /proc/sys/fs/inotify/$name)"; done
 echo "disk $(df -Pk "${0:-/}" | awk 'NR == 2 { print $2 " " $4 }')"
@@ -21,23 +22,23 @@ test -e /proc/sys/net/bridge/bridge-nf-call-iptables && echo 'bridge yes' || ech
 echo "init $(cat /proc/1/comm)"
 "#;
 
-/// What one node needs at least, in KiB.
+/// Minimum memory of a node in KiB.
 const NODE_MEMORY: u64 = 1024 * 1024;
-/// So many nodes at once somebody may want, whatever the scenarios at hand have.
+/// Number of concurrent nodes to recommend limits for.
 const MANY_NODES: u64 = 20;
 const WATCHES: u64 = 65_536;
-/// Below this share of free disk a kubelet with EKS' settings says DiskPressure.
+/// Percentage of free disk space below which a kubelet with EKS settings reports DiskPressure.
 const FREE_SHARE: u64 = 15;
 
-/// What was seen of the machine.
-pub(crate) struct Host {
+/// Values read on the machine.
+pub(crate) struct HostFacts {
     seen: HashMap<String, String>,
-    /// Whether it was seen from a container.
+    /// Whether a container read the values.
     inside: bool,
 }
 
-impl Host {
-    /// Looks through a container where there is an image for one, else from here when the engine is on this machine.
+impl HostFacts {
+    /// Reads the values in a container if an image with a shell exists, else in this process if the engine is local.
     pub(crate) async fn look(engine: &Engine, image: Option<&str>) -> Self {
         if let Some(image) = image {
             let probe = Probe::of(image)
@@ -96,7 +97,7 @@ impl Host {
         self.seen.get(name)?.split_whitespace().next()?.parse().ok()
     }
 
-    /// `fs.inotify.max_user_instances`, which all nodes share.
+    /// `fs.inotify.max_user_instances`, shared by all nodes.
     pub(crate) fn instances(&self) -> Option<u64> {
         self.number("max_user_instances")
     }
@@ -107,13 +108,13 @@ impl Host {
             return not_checked(NAME);
         };
         let seen = format!(
-            "{has}: enough for about {} nodes at once",
+            "{has}: enough for about {} concurrent nodes",
             concurrency::nodes_carried(has)
         );
         match has < concurrency::instances_for(MANY_NODES) {
             true => CheckResult::warn(
                 NAME,
-                format!("{seen}; too few look like `too many open files`"),
+                format!("{seen}; exceeding it causes `too many open files`"),
                 concurrency::remedy(MANY_NODES),
             ),
             false => CheckResult::ok(NAME, seen),
@@ -128,7 +129,7 @@ impl Host {
             Some(has) => CheckResult::warn(
                 NAME,
                 format!(
-                    "{has}: containerd and kubelets watch many files; too few look like `no space left on device`"
+                    "{has}: containerd and kubelets watch many files; exceeding it causes `no space left on device`"
                 ),
                 format!("sudo sysctl -w fs.inotify.max_user_watches={WATCHES}"),
             ),
@@ -153,7 +154,7 @@ impl Host {
             true => CheckResult::warn(
                 NAME,
                 format!(
-                    "{seen}: below {FREE_SHARE} % a kubelet says DiskPressure and its node takes no pods"
+                    "{seen}: below {FREE_SHARE} % a kubelet reports DiskPressure and its node accepts no pods"
                 ),
                 "nodejoin images prune; docker system prune",
             ),
@@ -170,13 +171,13 @@ impl Host {
         match free < 2 * NODE_MEMORY {
             true => CheckResult::warn(
                 NAME,
-                format!("{seen}: a control plane and a node take about 1.5"),
-                "run fewer scenarios at once: --jobs 1",
+                format!("{seen}: a control plane and a node need about 1.5 GiB"),
+                "run fewer scenarios concurrently: --jobs 1",
             ),
             false => CheckResult::ok(
                 NAME,
                 format!(
-                    "{seen}: enough for about {} nodes at once",
+                    "{seen}: enough for about {} concurrent nodes",
                     free / NODE_MEMORY - 1
                 ),
             ),
@@ -190,7 +191,7 @@ impl Host {
             Some(0) => CheckResult::ok(NAME, "none"),
             Some(_) => CheckResult::warn(
                 NAME,
-                "is on: a kubelet with EKS' settings refuses to start (`running with swap on is not supported`)",
+                "enabled: a kubelet with EKS settings refuses to start (`running with swap on is not supported`)",
                 "sudo swapoff -a",
             ),
         }
@@ -199,10 +200,10 @@ impl Host {
     fn overlay(&self) -> CheckResult {
         const NAME: &str = "overlay";
         match self.seen.get("overlay").map(String::as_str) {
-            Some("yes") => CheckResult::ok(NAME, "the kernel has it"),
+            Some("yes") => CheckResult::ok(NAME, "overlayfs is available"),
             Some(_) => CheckResult::bad(
                 NAME,
-                "the kernel has it not: containerd in a node cannot unpack images",
+                "overlayfs is missing: containerd in a node cannot unpack images",
                 "sudo modprobe overlay",
             ),
             None => not_checked(NAME),
@@ -210,11 +211,14 @@ impl Host {
     }
 
     fn bridge(&self) -> CheckResult {
-        const NAME: &str = "bridge filter";
+        const NAME: &str = "bridge netfilter";
         match self.seen.get("bridge").map(String::as_str) {
-            Some("yes") => CheckResult::ok(NAME, "br_netfilter is there"),
-            // The setting is a network namespace's own: a container without a network may not show it.
-            Some(_) => CheckResult::ok(NAME, "not seen; only services between pods of one node need it"),
+            Some("yes") => CheckResult::ok(NAME, "br_netfilter is loaded"),
+            // The setting belongs to a network namespace: a container without a network may not have it.
+            Some(_) => CheckResult::ok(
+                NAME,
+                "not detected; only Services between pods on one node need it",
+            ),
             None => not_checked(NAME),
         }
     }
@@ -225,9 +229,9 @@ impl Host {
         Some(match first.as_str() {
             "docker-init" | "tini" => CheckResult::ok(
                 NAME,
-                "the engine gives containers its own; nodes ask for none, so that systemd is their first process",
+                "the engine adds its own init to containers; nodes disable it, because systemd must be the first process",
             ),
-            _ => CheckResult::ok(NAME, "containers have none of the engine's"),
+            _ => CheckResult::ok(NAME, "the engine adds no init to containers"),
         })
     }
 }
@@ -240,8 +244,8 @@ fn read(text: &str) -> HashMap<String, String> {
 }
 
 #[cfg(test)]
-pub(super) fn host(text: &str) -> Host {
-    Host {
+pub(super) fn host(text: &str) -> HostFacts {
+    HostFacts {
         seen: read(text),
         inside: true,
     }
@@ -252,7 +256,7 @@ mod tests {
     use super::*;
     use crate::doctor::State;
 
-    fn state(host: &Host, name: &str) -> State {
+    fn state(host: &HostFacts, name: &str) -> State {
         host.check()
             .into_iter()
             .find(|result| result.name == name)
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read_and_judged() {
+    fn limits_are_checked() {
         let low = host(
             "max_user_instances 128\nmax_user_watches 8192\ndisk 1000 100\nmemory 1000000\nswap 1\noverlay no\n",
         );
@@ -275,12 +279,12 @@ mod tests {
         assert!(
             good.check()
                 .iter()
-                .all(|result| result.state == State::Ok || result.name == "bridge filter")
+                .all(|result| result.state == State::Ok || result.name == "bridge netfilter")
         );
     }
 
     #[test]
-    fn what_was_not_seen_is_not_called_good() {
+    fn missing_values_are_warnings() {
         assert!(host("").check().iter().all(|result| result.state == State::Warn));
     }
 }

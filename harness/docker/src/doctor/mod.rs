@@ -1,7 +1,7 @@
-//! Looks at everything a run needs, says what is wrong and what to set, and changes nothing.
+//! Checks everything that a run needs, reports problems with their remedies, and changes nothing.
 
+mod gateway;
 mod host;
-mod reach;
 #[cfg(test)]
 mod snapshots;
 
@@ -11,36 +11,36 @@ use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::time_factor::TimeFactor;
 use serde::Serialize;
 
-use crate::engine::{Engine, Facts, ImageStore};
+use crate::engine::{Engine, EngineFacts, ImageStore};
 use crate::error::DockerError;
 use crate::images::Images;
 use crate::privileges::Privileges;
 use crate::settings::ImageSettings;
 use crate::sweep::sweep;
-use host::Host;
+use host::HostFacts;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
-    /// What it is.
+    /// What was checked, such as `storage driver`.
     pub name: &'static str,
-    /// Whether it will do.
+    /// Whether runs will work.
     pub state: State,
-    /// What was seen.
+    /// The value that was found, and its consequence.
     pub seen: String,
-    /// What to do about it.
+    /// How to fix the problem.
     pub remedy: Option<String>,
 }
 
-/// Whether something will do.
+/// Whether runs will work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It will.
+    /// All runs will.
     Ok,
-    /// Most runs will work; some will not, or it could not be looked at.
+    /// Most runs will, or the check was not possible.
     Warn,
-    /// No run will work.
+    /// No run will.
     Bad,
 }
 
@@ -83,7 +83,7 @@ impl CheckResult {
     }
 }
 
-/// Checks the engine and its machine. Without an engine that is the one result.
+/// Checks the engine and its machine. Without an engine, the result is the connection error.
 pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckResult> {
     let engine = match Engine::connect_with(&settings.cache, factor).await {
         Ok(engine) => engine,
@@ -93,25 +93,25 @@ pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckRes
     let image = images.shell_image().await;
     let mut results = facts(engine.facts());
     results.push(privileges(&engine, image.as_deref()).await);
-    results.extend(Host::look(&engine, image.as_deref()).await.check());
+    results.extend(HostFacts::look(&engine, image.as_deref()).await.check());
     results.push(built(&images).await);
-    results.push(reach::check(&engine, image.as_deref()).await);
+    results.push(gateway::check(&engine, image.as_deref()).await);
     results.push(leftovers(&engine).await);
     results
 }
 
-/// `fs.inotify.max_user_instances` of the machine that containers run on; nothing where it cannot be looked at.
+/// `fs.inotify.max_user_instances` of the machine that containers run on; `None` if it cannot be read.
 pub async fn inotify_instances(engine: &Engine, images: &Images) -> Option<u64> {
     if engine.is_local() {
-        // The kernel is this process' own, and a container to look from would take a second of every run.
+        // The engine uses the kernel of this process, and a probe container would cost each run a second.
         let text = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").ok()?;
         return text.trim().parse().ok();
     }
     let image = images.shell_image().await?;
-    Host::look(engine, Some(&image)).await.instances()
+    HostFacts::look(engine, Some(&image)).await.instances()
 }
 
-fn facts(facts: &Facts) -> Vec<CheckResult> {
+fn facts(facts: &EngineFacts) -> Vec<CheckResult> {
     vec![
         version(facts),
         rootless(&facts.security_options),
@@ -121,18 +121,18 @@ fn facts(facts: &Facts) -> Vec<CheckResult> {
     ]
 }
 
-/// An engine that is too old never comes so far: connecting to it fails, and says so.
-fn version(facts: &Facts) -> CheckResult {
+/// Reports the version of the engine. Connecting to an engine that is too old fails before this check.
+fn version(facts: &EngineFacts) -> CheckResult {
     let seen = format!(
-        "{} with API {} (the oldest that will do is 20.10 with API 1.41), on {}, {}, kernel {}",
+        "{} with API {} (minimum: 20.10 with API 1.41), on {}, {}, kernel {}",
         facts.server_version, facts.api_version, facts.operating_system, facts.architecture, facts.kernel
     );
     match facts.architecture.parse::<Architecture>() {
         Ok(_) => CheckResult::ok("engine", seen),
         Err(unknown) => CheckResult::warn(
             "engine",
-            format!("{seen}; {unknown}: nothing can be downloaded or made for it"),
-            "set NODEJOIN_BASE to an image of Debian for it, and NODEJOIN_ASSETS to a folder with the programs of Kubernetes",
+            format!("{seen}; {unknown}: no downloads or builds are available for it"),
+            "set NODEJOIN_BASE to a Debian image for it, and NODEJOIN_ASSETS to a folder with the programs of Kubernetes",
         ),
     }
 }
@@ -140,25 +140,25 @@ fn version(facts: &Facts) -> CheckResult {
 fn rootless(options: &[String]) -> CheckResult {
     match options.iter().any(|option| option.contains("rootless")) {
         true => CheckResult::bad(
-            "engine's user",
-            "the engine runs without root: a kubelet in its containers cannot set up pods",
+            "engine user",
+            "the engine is rootless: a kubelet in its containers cannot set up pods",
             "use an engine that runs as root (`docker context use default`, or unset DOCKER_HOST)",
         ),
-        false => CheckResult::ok("engine's user", "root"),
+        false => CheckResult::ok("engine user", "root"),
     }
 }
 
-fn cgroups(facts: &Facts) -> CheckResult {
+fn cgroups(facts: &EngineFacts) -> CheckResult {
     let seen = format!("version {}, driver {}", facts.cgroup_version, facts.cgroup_driver);
     match facts.cgroup_version {
         1 => CheckResult::warn(
-            "control groups",
+            "cgroups",
             format!(
-                "{seen}: kubelets from {CGROUP_V1_REFUSED_SINCE} on refuse version 1, and are told not to"
+                "{seen}: kubelets since {CGROUP_V1_REFUSED_SINCE} refuse version 1 by default; the harness overrides that with a flag"
             ),
-            "nothing must be set, and reports name the deviation; without it boot the host with `systemd.unified_cgroup_hierarchy=1`",
+            "none needed, reports name the deviation; to avoid it boot the host with `systemd.unified_cgroup_hierarchy=1`",
         ),
-        _ => CheckResult::ok("control groups", seen),
+        _ => CheckResult::ok("cgroups", seen),
     }
 }
 
@@ -167,7 +167,7 @@ fn storage(driver: &str) -> CheckResult {
         "overlay2" | "fuse-overlayfs" | "overlayfs" => CheckResult::ok("storage driver", driver),
         other => CheckResult::warn(
             "storage driver",
-            format!("{other}: containers start slowly on it and nobody has tried it here"),
+            format!("{other}: containers start slowly, and this driver is untested"),
             "set `\"storage-driver\": \"overlay2\"` in /etc/docker/daemon.json",
         ),
     }
@@ -175,8 +175,10 @@ fn storage(driver: &str) -> CheckResult {
 
 fn image_store(store: ImageStore) -> CheckResult {
     let seen = match store {
-        ImageStore::Docker => "Docker's own",
-        ImageStore::Containerd => "containerd's: images are named by their manifests, and take more disk",
+        ImageStore::Docker => "Docker's store",
+        ImageStore::Containerd => {
+            "containerd's store: images are identified by their manifests, and use more disk space"
+        }
     };
     CheckResult::ok("image store", seen)
 }
@@ -202,33 +204,36 @@ fn allowance(name: &'static str, allowed: &Privileges) -> CheckResult {
         [] if allowed.privileged => CheckResult::ok(
             name,
             format!(
-                "{works}; nodes get its capabilities but for the clock and the modules, and none of the host's devices"
+                "{works}; nodes get its capabilities except for clock and modules, and no devices of the host"
             ),
         ),
-        [] => CheckResult::ok(name, format!("{works}; nodes get every capability all the same")),
+        [] => CheckResult::ok(
+            name,
+            format!("{works}; nodes get all capabilities except for clock and modules"),
+        ),
         [only] if only == "SYS_RESOURCE" => CheckResult::warn(
             name,
             format!(
-                "{works}, and the host lacks CAP_SYS_RESOURCE; nodes get everything else, and a `runc` that clamps the limits of pods"
+                "{works}, and the host lacks CAP_SYS_RESOURCE; nodes get all other capabilities, and a `runc` that clamps the limits of pods"
             ),
-            "nothing must be set; reports name the deviation",
+            "none needed, reports name the deviation",
         ),
         lacking => CheckResult::warn(
             name,
             format!("{works}, and the host lacks {}", lacking.join(", ")),
-            "a node may not work without them: use a host that has them",
+            "use a host that has them: a node may not work without them",
         ),
     }
 }
 
 async fn built(images: &Images) -> CheckResult {
     const NAME: &str = "images";
-    match images.absent().await {
-        Ok(absent) if absent.is_empty() => CheckResult::ok(NAME, "all are there"),
-        Ok(absent) => CheckResult::warn(
+    match images.missing_images().await {
+        Ok(missing) if missing.is_empty() => CheckResult::ok(NAME, "all exist"),
+        Ok(missing) => CheckResult::warn(
             NAME,
-            format!("not made yet: {}", absent.join(", ")),
-            "the first run makes them, or `nodejoin images build` now; a build of Kubernetes from source takes some ten minutes",
+            format!("missing: {}", missing.join(", ")),
+            "the first run builds them, or run `nodejoin images build`; a build of Kubernetes from source takes about ten minutes",
         ),
         Err(error) => CheckResult::failed(NAME, &error),
     }
@@ -237,7 +242,7 @@ async fn built(images: &Images) -> CheckResult {
 async fn leftovers(engine: &Engine) -> CheckResult {
     const NAME: &str = "leftovers";
     match sweep(engine, true).await {
-        Ok(swept) if swept.removed.is_empty() => CheckResult::ok(NAME, "none of dead runs"),
+        Ok(swept) if swept.removed.is_empty() => CheckResult::ok(NAME, "no objects of dead runs"),
         Ok(swept) => CheckResult::warn(
             NAME,
             format!("{} objects of dead runs", swept.removed.len()),
@@ -250,8 +255,8 @@ async fn leftovers(engine: &Engine) -> CheckResult {
 pub(crate) fn not_checked(name: &'static str) -> CheckResult {
     CheckResult::warn(
         name,
-        "not checked: there is no image with a shell yet",
-        "nodejoin images build, then nodejoin doctor again",
+        "not checked: no image with a shell exists",
+        "run `nodejoin images build`, then `nodejoin doctor` again",
     )
 }
 
@@ -259,29 +264,29 @@ pub(crate) fn not_checked(name: &'static str) -> CheckResult {
 mod tests {
     use super::*;
 
-    fn seen_of(change: impl FnOnce(&mut Facts)) -> Vec<CheckResult> {
-        let mut engine = Facts {
+    fn check_facts(change: impl FnOnce(&mut EngineFacts)) -> Vec<CheckResult> {
+        let mut engine = EngineFacts {
             server_version: "26.1.5".to_owned(),
             api_version: "1.45".to_owned(),
             architecture: "aarch64".to_owned(),
             cgroup_version: 2,
             cgroup_driver: "systemd".to_owned(),
             storage_driver: "overlay2".to_owned(),
-            ..Facts::default()
+            ..EngineFacts::default()
         };
         change(&mut engine);
         facts(&engine)
     }
 
     #[test]
-    fn each_fact_of_an_engine_is_told_and_judged() {
-        type Change = fn(&mut Facts);
-        let table: [(&str, Change, State, &str); 10] = [
+    fn each_fact_about_the_engine_is_checked() {
+        type Modify = fn(&mut EngineFacts);
+        let table: [(&str, Modify, State, &str); 10] = [
             (
                 "engine",
                 |_| (),
                 State::Ok,
-                "26.1.5 with API 1.45 (the oldest that will do is 20.10",
+                "26.1.5 with API 1.45 (minimum: 20.10",
             ),
             (
                 "engine",
@@ -289,9 +294,9 @@ mod tests {
                 State::Warn,
                 "`riscv64`",
             ),
-            ("control groups", |_| (), State::Ok, "version 2, driver systemd"),
+            ("cgroups", |_| (), State::Ok, "version 2, driver systemd"),
             (
-                "control groups",
+                "cgroups",
                 |facts| facts.cgroup_version = 1,
                 State::Warn,
                 "version 1",
@@ -315,7 +320,7 @@ mod tests {
                 State::Warn,
                 "vfs",
             ),
-            ("image store", |_| (), State::Ok, "Docker's own"),
+            ("image store", |_| (), State::Ok, "Docker's store"),
             (
                 "image store",
                 |facts| facts.image_store = ImageStore::Containerd,
@@ -324,7 +329,7 @@ mod tests {
             ),
         ];
         for (name, change, state, seen) in table {
-            let results = seen_of(change);
+            let results = check_facts(change);
             let result = results.iter().find(|result| result.name == name).unwrap();
             assert_eq!(result.state, state, "{result:?}");
             assert!(result.seen.contains(seen), "{result:?}");
@@ -333,10 +338,10 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_allows_is_told_and_judged() {
+    fn each_set_of_privileges_is_checked() {
         let table: [(bool, &[&str], State, &str); 5] = [
             (true, &[], State::Ok, "--privileged works"),
-            (false, &[], State::Ok, "every capability all the same"),
+            (false, &[], State::Ok, "all capabilities except for"),
             (false, &["SYS_RESOURCE"], State::Warn, "clamps the limits of pods"),
             (
                 true,
@@ -367,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_without_root_will_not_do() {
+    fn a_rootless_engine_is_rejected() {
         assert_eq!(rootless(&["name=rootless".to_owned()]).state, State::Bad);
         assert_eq!(
             rootless(&["name=seccomp,profile=default".to_owned()]).state,

@@ -1,4 +1,4 @@
-//! The image that all others start from: pulled where a registry answers, else made from Debian's packages.
+//! The base image of all others: pulled if a registry provides it, else built from Debian packages.
 
 use std::collections::HashMap;
 
@@ -8,26 +8,26 @@ use futures::{Stream, StreamExt as _};
 use nodejoin_core::run::error_chain::chain;
 
 use crate::error::DockerError;
-use crate::images::context::{ContextFile, Source};
+use crate::images::builder::{BuildSession, BuildTarget, Builder};
+use crate::images::context::{ContextFile, FileContent};
 use crate::images::debian::Mmdebstrap;
-use crate::images::recipe::Hash;
-use crate::images::workshop::{Bench, Target, Workshop};
+use crate::images::recipe::ContentHash;
 use crate::settings::ImageSettings;
 
-impl Workshop {
-    /// What the base image is, under these settings. A base of the user's own counts by its content where it is there.
-    pub(crate) async fn base_target(&self) -> Result<Target, DockerError> {
-        let wanted = &self.settings.base;
-        let mut hash = Hash::new("base");
-        hash.add(wanted);
+impl Builder {
+    /// The build target of the base image. A base image of the settings is identified by its content if it exists.
+    pub(crate) async fn base_target(&self) -> Result<BuildTarget, DockerError> {
+        let base = &self.settings.base;
+        let mut hash = ContentHash::new("base");
+        hash.add(base);
         if self.settings.debian_mirror != ImageSettings::DEBIAN_MIRROR {
             hash.add(&self.settings.debian_mirror);
         }
-        if wanted != ImageSettings::BASE {
-            let id = self.find(wanted).await?.and_then(|image| image.id);
+        if base != ImageSettings::BASE {
+            let id = self.find(base).await?.and_then(|image| image.id);
             hash.add(&id.unwrap_or_default());
         }
-        Ok(Target {
+        Ok(BuildTarget {
             name: "base".to_owned(),
             role: "base",
             hash: hash.short(),
@@ -35,93 +35,94 @@ impl Workshop {
         })
     }
 
-    /// The base image, made where it is not there.
+    /// The base image, built if it is missing.
     pub(crate) async fn base(&self) -> Result<String, DockerError> {
         let target = self.base_target().await?;
         let image = target.image();
         if self.find(&image).await?.is_some() {
             return Ok(image);
         }
-        let Some(mut bench) = self.bench(&target).await? else {
+        let Some(mut session) = self.begin(&target).await? else {
             return Ok(image);
         };
-        let wanted = self.settings.base.clone();
-        if self.find(&wanted).await?.is_some() {
-            self.relabel(&mut bench, &target, &wanted).await?;
-        } else if let Err(not_pulled) = self.pull(&mut bench, &wanted).await {
-            self.bootstrap(&mut bench, &target, not_pulled).await?;
+        let base = self.settings.base.clone();
+        if self.find(&base).await?.is_some() {
+            self.relabel(&mut session, &target, &base).await?;
+        } else if let Err(pull_error) = self.pull(&mut session, &base).await {
+            self.bootstrap(&mut session, &target, pull_error).await?;
         } else {
-            self.relabel(&mut bench, &target, &wanted).await?;
+            self.relabel(&mut session, &target, &base).await?;
         }
-        bench.done();
+        session.finish();
         Ok(image)
     }
 
-    /// Gives an image our labels and name.
+    /// Gives an image the labels and name of a target.
     pub(crate) async fn relabel(
         &self,
-        bench: &mut Bench,
-        target: &Target,
+        session: &mut BuildSession,
+        target: &BuildTarget,
         from: &str,
     ) -> Result<(), DockerError> {
         let dockerfile = ContextFile {
             path: "Dockerfile".to_owned(),
             mode: 0o644,
-            source: Source::Bytes(format!("FROM {from}\n").into_bytes()),
+            source: FileContent::Bytes(format!("FROM {from}\n").into_bytes()),
         };
-        self.build(bench, target, HashMap::new(), vec![dockerfile]).await
+        self.build(session, target, HashMap::new(), vec![dockerfile])
+            .await
     }
 
-    async fn pull(&self, bench: &mut Bench, wanted: &str) -> Result<(), String> {
-        bench.step(&format!("pull {wanted}"));
-        let limit = self.settings.registry_limit;
-        self.engine.pull(wanted, limit, |text| bench.say(text)).await
+    async fn pull(&self, session: &mut BuildSession, base: &str) -> Result<(), String> {
+        session.step(&format!("pull {base}"));
+        let limit = self.settings.registry_timeout;
+        self.engine.pull(base, limit, |text| session.write(text)).await
     }
 
-    /// Makes the image of Debian from its packages, on this host.
+    /// Builds the Debian image from packages on this host.
     async fn bootstrap(
         &self,
-        bench: &mut Bench,
-        target: &Target,
-        not_pulled: String,
+        session: &mut BuildSession,
+        target: &BuildTarget,
+        pull_error: String,
     ) -> Result<(), DockerError> {
-        let log = bench.log_path().to_owned();
-        let give_up = |why: String| DockerError::Base {
+        let log = session.log_path().to_owned();
+        let failed = |why: String| DockerError::Base {
             image: target.image(),
-            tried: vec![not_pulled.clone(), why],
+            tried: vec![pull_error.clone(), why],
             log: log.clone(),
         };
         if self.settings.base != ImageSettings::BASE {
-            let why = "only Debian bookworm can be made from packages".to_owned();
-            return Err(give_up(why));
+            let why = "only Debian bookworm can be built from packages".to_owned();
+            return Err(failed(why));
         }
-        let tool = match Mmdebstrap::find(&self.settings, bench).await {
+        let tool = match Mmdebstrap::find(&self.settings, session).await {
             Ok(tool) => tool,
-            Err(why) => return Err(give_up(why)),
+            Err(why) => return Err(failed(why)),
         };
         let architecture = self
             .engine
             .architecture("base image", "set NODEJOIN_BASE to an image of Debian for it")?;
-        let (tree, end) = match tool.run(&self.settings, architecture, bench).await {
+        let (tree, end) = match tool.run(&self.settings, architecture, session).await {
             Ok(running) => running,
-            Err(why) => return Err(give_up(why)),
+            Err(why) => return Err(failed(why)),
         };
         let tag = format!("{}-raw", target.hash);
         let raw = format!("nodejoin/base:{tag}");
         let imported = self.import(&tag, tree).await.map_err(|error| chain(&error));
-        let made = match end.await {
-            // The tool's own word is better than that of an engine that got half an archive.
-            Err(why) => Err(give_up(why)),
+        let created = match end.await {
+            // The error of the tool explains more than the engine's error about an incomplete archive.
+            Err(why) => Err(failed(why)),
             Ok(()) => match imported {
-                Err(why) => Err(give_up(why)),
-                Ok(()) => self.relabel(bench, target, &raw).await,
+                Err(why) => Err(failed(why)),
+                Ok(()) => self.relabel(session, target, &raw).await,
             },
         };
         self.untag(&raw).await;
-        made
+        created
     }
 
-    /// Takes back a name that an image had while it was made. What others start from stays.
+    /// Removes the temporary name of an image. Its parents stay.
     pub(crate) async fn untag(&self, image: &str) {
         let options = RemoveImageOptionsBuilder::new().noprune(true).build();
         if let Err(error) = self
@@ -130,7 +131,7 @@ impl Workshop {
             .remove_image(image, Some(options), None)
             .await
         {
-            tracing::debug!(image, %error, "could not be untagged");
+            tracing::debug!(image, %error, "could not untag the image");
         }
     }
 

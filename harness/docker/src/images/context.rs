@@ -1,4 +1,4 @@
-//! The archive that a builder gets: streamed, and the same bytes for the same files.
+//! The archive for the builder: streamed, and reproducible for the same files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,20 +10,20 @@ use tokio::sync::mpsc;
 
 use crate::images::recipe::RecipeFile;
 
-/// Where the content of a file comes from.
+/// Content of a file.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum FileContent {
     Bytes(Vec<u8>),
-    /// Large ones are read while they are sent.
+    /// Read while the archive is sent, for large files.
     File(PathBuf),
 }
 
-/// A file of the archive.
+/// A file in the archive.
 #[derive(Debug, Clone)]
 pub(crate) struct ContextFile {
     pub(crate) path: String,
     pub(crate) mode: u32,
-    pub(crate) source: Source,
+    pub(crate) source: FileContent,
 }
 
 impl From<RecipeFile> for ContextFile {
@@ -31,18 +31,18 @@ impl From<RecipeFile> for ContextFile {
         Self {
             path: file.path,
             mode: file.mode,
-            source: Source::Bytes(file.content),
+            source: FileContent::Bytes(file.content),
         }
     }
 }
 
-/// The files as a tar archive. A file that cannot be read ends the stream with an error, and the build with it.
+/// The files as a tar archive. A file that cannot be read ends the stream with an error, which fails the build.
 pub(crate) fn archive(files: Vec<ContextFile>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    // The builder reads slower than the disk: only a few pieces wait in memory. The thread ends when the reader is dropped.
+    // The builder reads slower than the disk: the channel limits the pieces in memory. The thread ends when the reader is dropped.
     let (sender, receiver) = mpsc::channel(8);
     std::thread::spawn(move || {
         let failed = sender.clone();
-        if let Err(error) = write(&files, Pieces(sender)) {
+        if let Err(error) = write(&files, ChunkWriter(sender)) {
             let _ = failed.blocking_send(Err(error));
         }
     });
@@ -51,19 +51,19 @@ pub(crate) fn archive(files: Vec<ContextFile>) -> impl Stream<Item = io::Result<
     })
 }
 
-fn write(files: &[ContextFile], pieces: Pieces) -> io::Result<()> {
+fn write(files: &[ContextFile], pieces: ChunkWriter) -> io::Result<()> {
     let mut archive = tar::Builder::new(io::BufWriter::with_capacity(256 * 1024, pieces));
     for file in files {
         let mut header = tar::Header::new_gnu();
         header.set_mode(file.mode);
-        // A fixed time: the builder's cache looks at it.
+        // A fixed time, because the builder's cache compares it.
         header.set_mtime(1);
         match &file.source {
-            Source::Bytes(bytes) => {
+            FileContent::Bytes(bytes) => {
                 header.set_size(bytes.len() as u64);
                 archive.append_data(&mut header, &file.path, bytes.as_slice())?;
             }
-            Source::File(path) => {
+            FileContent::File(path) => {
                 let content = File::open(path)?;
                 header.set_size(content.metadata()?.len());
                 archive.append_data(&mut header, &file.path, content)?;
@@ -77,10 +77,10 @@ fn write(files: &[ContextFile], pieces: Pieces) -> io::Result<()> {
     Ok(())
 }
 
-/// Hands what is written to the stream.
-struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+/// Sends written bytes to the stream.
+struct ChunkWriter(mpsc::Sender<io::Result<Bytes>>);
 
-impl Write for Pieces {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
         sent.map(|()| bytes.len())
@@ -103,11 +103,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_archive_has_the_files_and_is_always_the_same() {
+    async fn an_archive_is_reproducible() {
         let file = ContextFile {
             path: "a/b".to_owned(),
             mode: 0o755,
-            source: Source::Bytes(b"#!x".to_vec()),
+            source: FileContent::Bytes(b"#!x".to_vec()),
         };
         let first = bytes(vec![file.clone()]).await.unwrap();
         assert_eq!(first, bytes(vec![file]).await.unwrap());
@@ -118,11 +118,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_is_not_there_is_an_error() {
+    async fn a_missing_file_is_an_error() {
         let file = ContextFile {
             path: "a".to_owned(),
             mode: 0o644,
-            source: Source::File("/nonexistent/x".into()),
+            source: FileContent::File("/nonexistent/x".into()),
         };
         assert!(bytes(vec![file]).await.is_err());
     }

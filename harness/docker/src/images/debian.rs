@@ -1,4 +1,4 @@
-//! Debian's own tool that makes a system from packages: from PATH, or unpacked from its package into the cache folder.
+//! mmdebstrap, Debian's tool that builds a system from packages: from PATH, or unpacked from its package into the cache folder.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,17 @@ use std::process::Stdio;
 use bytes::Bytes;
 use futures::Stream;
 use nodejoin_core::plan::architecture::Architecture;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio_util::io::ReaderStream;
 
-use crate::images::workshop::Bench;
-use crate::packages::{Archive, KEYRING, on_path};
+use crate::images::builder::BuildSession;
+use crate::packages::{AptArchive, KEYRING, on_path};
 use crate::settings::ImageSettings;
 
-/// Leaves out what Debian's own slim images leave out, now and in later installations, so that both ways lead to the same image.
-/// Not by the tool's `--dpkgopt`: that makes it filter archives by a Python program, which a host may not have.
+/// Removes what Debian's slim images omit, and excludes it from later installations, so that a built base image equals a pulled one.
+/// The option `--dpkgopt` is not used: mmdebstrap then filters archives with a Python program, which the host may lack.
 const SLIM: &str = r#"
 cd "$1"
 {
@@ -29,35 +30,35 @@ find usr/share/doc -type d -empty -delete
 rm -rf usr/share/groff/* usr/share/info/* usr/share/lintian/* usr/share/locale/* usr/share/man/*
 "#;
 
-/// The tool, ready to run.
+/// mmdebstrap, ready to run.
 pub(crate) struct Mmdebstrap {
     program: PathBuf,
-    /// Keys, where the host has none.
+    /// Debian's keyring, if the host has none.
     keyring: Option<PathBuf>,
 }
 
 impl Mmdebstrap {
-    /// The tool from PATH, else unpacked into the cache folder. Nothing is installed on the host.
-    pub(crate) async fn find(settings: &ImageSettings, bench: &mut Bench) -> Result<Self, String> {
+    /// Finds mmdebstrap in PATH, else unpacks it into the cache folder. Nothing is installed on the host.
+    pub(crate) async fn find(settings: &ImageSettings, session: &mut BuildSession) -> Result<Self, String> {
         let folder = settings.cache.join("debian");
         let installed = on_path("mmdebstrap");
         let keyring = (!Path::new("/").join(KEYRING).exists()).then(|| folder.join("tree").join(KEYRING));
         let unpacked = folder.join("tree/usr/bin/mmdebstrap");
-        let mut wanted = Vec::new();
+        let mut missing = Vec::new();
         if installed.is_none() && !unpacked.exists() {
-            wanted.push("mmdebstrap");
+            missing.push("mmdebstrap");
         }
         if keyring.as_ref().is_some_and(|keyring| !keyring.exists()) {
-            wanted.push("debian-archive-keyring");
+            missing.push("debian-archive-keyring");
         }
-        if !wanted.is_empty() {
-            bench.step(&format!(
+        if !missing.is_empty() {
+            session.step(&format!(
                 "unpack {} into {}",
-                wanted.join(" and "),
+                missing.join(" and "),
                 folder.display()
             ));
-            let from = Archive::of_the_host(folder.clone());
-            from.unpack(&wanted, &mut |said| bench.say(said)).await?;
+            let from = AptArchive::of_the_host(folder.clone());
+            from.unpack(&missing, &mut |output| session.write(output)).await?;
         }
         Ok(Self {
             program: installed.unwrap_or(unpacked),
@@ -65,12 +66,12 @@ impl Mmdebstrap {
         })
     }
 
-    /// Starts the tool: the system as an archive, and the tool's own end. Dropping the end stops the tool.
+    /// Starts mmdebstrap and returns the system as an archive, and a future for the tool's end. Dropping that future stops the tool.
     pub(crate) async fn run(
         &self,
         settings: &ImageSettings,
         architecture: Architecture,
-        bench: &mut Bench,
+        session: &mut BuildSession,
     ) -> Result<
         (
             impl Stream<Item = std::io::Result<Bytes>> + Send + use<>,
@@ -78,7 +79,7 @@ impl Mmdebstrap {
         ),
         String,
     > {
-        bench.step(&format!("mmdebstrap bookworm from {}", settings.debian_mirror));
+        session.step(&format!("mmdebstrap bookworm from {}", settings.debian_mirror));
         let mut command = Command::new("perl");
         command
             .arg(&self.program)
@@ -90,13 +91,13 @@ impl Mmdebstrap {
         command.arg(format!("--architectures={}", architecture.debian()));
         command.args(["bookworm", "-", &settings.debian_mirror]);
         let mut child = start(&mut command)?;
-        let (Some(tree), Some(said)) = (child.stdout.take(), child.stderr.take()) else {
+        let (Some(tree), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err("mmdebstrap was started without its output".to_owned());
         };
-        let log = bench.log_path().to_owned();
-        // The log is written by a task that ends with the tool's output; what it saw last is the reason of a failure.
-        let said = tokio::spawn(follow(said, log));
-        let running = Stopped(child);
+        let log = session.log_path().to_owned();
+        // A task writes the log and keeps the last error as the reason of a failure; it ends with the tool's output.
+        let last_error = tokio::spawn(follow(errors, log));
+        let running = TerminateOnDrop(child);
         let end = async move {
             let mut running = running;
             let status = running
@@ -104,11 +105,11 @@ impl Mmdebstrap {
                 .wait()
                 .await
                 .map_err(|error| format!("mmdebstrap: {error}"))?;
-            let last = said.await.unwrap_or_default();
+            let last = last_error.await.unwrap_or_default();
             if status.success() {
                 Ok(())
             } else {
-                Err(format!("mmdebstrap ended with {status}: {last}"))
+                Err(format!("mmdebstrap failed with {status}: {last}"))
             }
         };
         Ok((ReaderStream::with_capacity(tree, 256 * 1024), end))
@@ -122,14 +123,14 @@ fn start(command: &mut Command) -> Result<Child, String> {
         .stderr(Stdio::piped());
     command
         .spawn()
-        .map_err(|error| format!("perl, which mmdebstrap is written in: {error}"))
+        .map_err(|error| format!("could not start perl, which mmdebstrap needs: {error}"))
 }
 
-/// Writes what the tool says to the log, and gives its last error.
-async fn follow(said: impl AsyncRead + Unpin, log: PathBuf) -> String {
+/// Appends the tool's output to the log and returns its last error.
+async fn follow(output: impl AsyncRead + Unpin, log: PathBuf) -> String {
     use std::io::Write as _;
     let mut log = std::fs::OpenOptions::new().append(true).open(log).ok();
-    let mut lines = BufReader::new(said).lines();
+    let mut lines = BufReader::new(output).lines();
     let mut last = String::new();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Some(log) = &mut log {
@@ -142,16 +143,15 @@ async fn follow(said: impl AsyncRead + Unpin, log: PathBuf) -> String {
     last
 }
 
-/// A tool that is asked to end when nobody waits for it any more. Killed outright it would leave its half-made tree behind.
-struct Stopped(Child);
+/// Terminates the tool when it is dropped. SIGKILL would leave the incomplete tree behind.
+struct TerminateOnDrop(Child);
 
-impl Drop for Stopped {
+impl Drop for TerminateOnDrop {
     fn drop(&mut self) {
-        if let (Some(pid), Ok(None)) = (self.0.id(), self.0.try_wait()) {
-            let asked = std::process::Command::new("kill")
-                .args(["-TERM", &pid.to_string()])
-                .status();
-            tracing::debug!(pid, ?asked, "mmdebstrap was asked to end");
+        if let (Some(id), Ok(None)) = (self.0.id(), self.0.try_wait()) {
+            let pid = id.try_into().ok().and_then(Pid::from_raw);
+            let terminated = pid.map(|pid| kill_process(pid, Signal::TERM));
+            tracing::debug!(id, ?terminated, "sent SIGTERM to mmdebstrap");
         }
     }
 }

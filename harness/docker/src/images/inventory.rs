@@ -1,4 +1,4 @@
-//! The images that are there: which of them the current recipes make, and the removal of the others.
+//! Existing images: lists them, and removes those that the current recipes do not build.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,41 +9,41 @@ use nodejoin_core::run::error_chain::chain;
 use serde::Serialize;
 
 use crate::error::{DockerError, status};
+use crate::images::builder::Builder;
+use crate::images::dangling::DanglingBuilds;
 use crate::images::recipe::Recipe;
-use crate::images::stages::Stages;
-use crate::images::workshop::Workshop;
-use crate::images::{ImageRef, derived_target, k3s, kind};
+use crate::images::{ImageRef, control_plane, derived_target, kubernetes};
 use crate::labels;
 
-/// An image of ours.
+/// An image that the harness has built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedImage {
-    /// Its name and tag.
+    /// Name and tag.
     pub name: String,
-    /// `base`, `kubernetes`, `control-plane`, `k3s-stand-in`, `kind-node` or `node`.
+    /// Purpose: `base`, `kubernetes`, `control-plane`, `k3s-stand-in`, `kind-node` or `node`.
     pub role: String,
-    /// The version of the Kubernetes programs in it, where it has any.
+    /// Version of the Kubernetes programs, if the image contains them.
     pub kubernetes: Option<String>,
-    /// Its size in bytes, with what it shares with other images.
+    /// Size in bytes, including layers that it shares with other images.
     pub size: u64,
-    /// How old it is.
+    /// Time since the image was built.
     pub age: Duration,
-    /// Whether the current recipes still make it.
+    /// Whether the current recipes build it.
     pub is_current: bool,
 }
 
-/// What was removed, and what could not be.
+/// The result of removing images.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
-    /// Names of images that are gone.
+    /// Names of removed images.
     pub removed: Vec<String>,
-    /// Images that are still there, each with the reason.
+    /// Images that could not be removed, each with the reason.
     pub left: Vec<String>,
-    /// The sizes of what is gone, added up; layers that other images share are still there.
+    /// Total size of the removed images; layers that other images share are not freed.
     pub bytes: u64,
 }
 
-impl Workshop {
+impl Builder {
     pub(crate) async fn list(&self) -> Result<Vec<ListedImage>, DockerError> {
         let all = self.named().await?;
         let current = self.current(&all).await?;
@@ -70,19 +70,19 @@ impl Workshop {
                 }
             }
         }
-        let mut stages = Stages::default();
-        stages.remove_all(&self.engine, false).await?;
-        pruned.removed.extend(stages.removed);
-        pruned.bytes += stages.bytes;
+        let mut dangling = DanglingBuilds::default();
+        dangling.remove_all(&self.engine, false).await?;
+        pruned.removed.extend(dangling.removed);
+        pruned.bytes += dangling.bytes;
         Ok(pruned)
     }
 
-    /// The names of all images that the current recipes make, with each Kubernetes that is there.
+    /// The names of all images that the current recipes build, with every available version of Kubernetes.
     async fn current(&self, all: &[ImageSummary]) -> Result<HashSet<String>, DockerError> {
         let base = self.base_target().await?.image();
-        // A folder that is not whole makes no image; listing must work all the same.
-        let wanted = self.kubernetes_candidates().await.unwrap_or_default();
-        let mut kubernetes: HashSet<_> = wanted.iter().map(|target| target.image()).collect();
+        // An incomplete folder of programs yields no image, but must not prevent listing.
+        let candidates = self.version_candidates().await.unwrap_or_default();
+        let mut kubernetes: HashSet<_> = candidates.iter().map(|target| target.image()).collect();
         kubernetes.insert(self.source_target().await?.image());
         let assets = self.assets_targets().await.unwrap_or_default();
         kubernetes.extend(assets.iter().map(|(_, target)| target.image()));
@@ -90,7 +90,7 @@ impl Workshop {
             .iter()
             .filter_map(|image| image.labels.get(labels::KUBERNETES))
         {
-            // Nor where nothing is released for the engine's processor.
+            // No release may exist for the engine's architecture.
             kubernetes.extend(self.release_target(version).ok().map(|target| target.image()));
         }
         let mut current = HashSet::from([base.clone()]);
@@ -108,7 +108,7 @@ impl Workshop {
         Ok(current)
     }
 
-    /// Every image of ours that has a name.
+    /// Every tagged image that the harness has built.
     async fn named(&self) -> Result<Vec<ImageSummary>, DockerError> {
         let filters = HashMap::from([
             ("label", vec![labels::RECIPE.to_owned()]),
@@ -123,9 +123,9 @@ impl Workshop {
 /// The folders of all recipes.
 pub(crate) fn folders() -> Vec<String> {
     let nodes = Recipe::nodes().into_iter().map(|name| format!("nodes/{name}"));
-    ["kubernetes", "control-plane", k3s::STAND_IN, kind::FOLDER]
+    std::iter::once(kubernetes::FOLDER)
+        .chain(control_plane::recipes())
         .map(str::to_owned)
-        .into_iter()
         .chain(nodes)
         .collect()
 }

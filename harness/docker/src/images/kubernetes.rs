@@ -1,4 +1,4 @@
-//! Where the Kubernetes programs of an image come from: a folder, an image that is there, a release, or Debian's source.
+//! The image with the Kubernetes programs: from a folder, an existing image, a release, or Debian's source package.
 
 use std::collections::HashMap;
 
@@ -7,36 +7,37 @@ use nodejoin_core::plan::architecture::Architecture;
 
 use crate::error::DockerError;
 use crate::images::ImageRef;
+use crate::images::builder::{BuildTarget, Builder};
 use crate::images::programs::{files_of, read_version, target};
-use crate::images::recipe::{Hash, Parent, Recipe};
-use crate::images::release::{Release, downloaded};
-use crate::images::wanted::{is_of_source, newest_first};
-use crate::images::workshop::{Target, Workshop};
+use crate::images::recipe::{ContentHash, ParentImage, Recipe};
+use crate::images::release::{KubernetesRelease, downloaded};
+use crate::images::version_candidates::{is_of_source, newest_first};
 use crate::labels;
 use crate::probe::Probe;
 use crate::settings::Assets;
 
-/// The version of Debian bookworm's source package. It is also the release that is downloaded when none is asked for, so that
-/// both ways lead to the same programs.
+/// The version of Debian bookworm's source package, and of the release that is downloaded if no version is requested: both yield
+/// the same programs.
 pub(crate) const SOURCE_VERSION: &str = "v1.20.2";
-const FOLDER: &str = "kubernetes";
+/// Recipe folder, name and role of the image with the programs.
+pub(crate) const FOLDER: &str = "kubernetes";
 
-impl Workshop {
-    /// An image with the programs, made where none of the candidates is there.
+impl Builder {
+    /// An image with the programs: an existing candidate, else a new one.
     pub(crate) async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
-        for candidate in self.kubernetes_candidates().await? {
-            if let Some(found) = self.known(&candidate.image()).await? {
+        for candidate in self.version_candidates().await? {
+            if let Some(found) = self.find_versioned(&candidate.image()).await? {
                 return Ok(found);
             }
         }
-        match self.wanted()? {
-            Some(wanted) => self.make(&wanted).await,
-            None => self.make_any().await,
+        match self.requested_version()? {
+            Some(requested) => self.build_version(&requested).await,
+            None => self.build_default().await,
         }
     }
 
-    /// What can be had without asking for a version.
-    async fn make_any(&self) -> Result<ImageRef, DockerError> {
+    /// The image for runs that request no version.
+    async fn build_default(&self) -> Result<ImageRef, DockerError> {
         if let Some((assets, target)) = self.assets_targets().await?.into_iter().next() {
             return self.assets_image(&assets, &target).await;
         }
@@ -46,17 +47,17 @@ impl Workshop {
         self.source_image().await
     }
 
-    /// The version that is wanted: from the folder, from the release server, from Debian's source.
-    async fn make(&self, wanted: &VersionAsk) -> Result<ImageRef, DockerError> {
-        if let Some((assets, target)) = self.assets_of(wanted).await? {
+    /// The image of the requested version: from the folder, the release server, or Debian's source package.
+    async fn build_version(&self, requested: &VersionAsk) -> Result<ImageRef, DockerError> {
+        if let Some((assets, target)) = self.assets_of(requested).await? {
             return self.assets_image(&assets, &target).await;
         }
-        let (url, reason) = match self.newest_release(wanted).await {
+        let (url, reason) = match self.newest_release(requested).await {
             Ok(image) => return Ok(image),
             Err(DockerError::Download { url, reason }) => (url, reason),
             Err(other) => return Err(other),
         };
-        if is_of_source(wanted) {
+        if is_of_source(requested) {
             tracing::info!(
                 url,
                 reason,
@@ -64,23 +65,23 @@ impl Workshop {
             );
             return self.source_image().await;
         }
-        let mut tried = self.no_other_way(wanted).await;
+        let mut tried = self.rejected_sources(requested).await;
         tried.push(format!("`{url}`: {reason}"));
         Err(DockerError::NoKubernetes {
-            wanted: wanted.clone(),
+            requested: requested.clone(),
             tried,
         })
     }
 
-    async fn assets_image(&self, assets: &Assets, target: &Target) -> Result<ImageRef, DockerError> {
+    async fn assets_image(&self, assets: &Assets, target: &BuildTarget) -> Result<ImageRef, DockerError> {
         self.programs_image(target, files_of(&assets.folder)).await?;
-        self.made(&target.image()).await
+        self.find_built(&target.image()).await
     }
 
-    /// The newest release that is wanted: a downloaded one, else the one that the server tells.
-    async fn newest_release(&self, wanted: &VersionAsk) -> Result<ImageRef, DockerError> {
-        let there = newest_first(self.downloaded()?, wanted).into_iter().next();
-        let version = match (wanted, there) {
+    /// The newest release of the requested version: a downloaded one, else the newest one on the server.
+    async fn newest_release(&self, requested: &VersionAsk) -> Result<ImageRef, DockerError> {
+        let downloaded = newest_first(self.downloaded()?, requested).into_iter().next();
+        let version = match (requested, downloaded) {
             (VersionAsk::Exact(version), _) => version.clone(),
             (VersionAsk::Minor(_), Some(version)) => version,
             (VersionAsk::Minor(minor), None) => self.release(SOURCE_VERSION)?.stable(*minor).await?,
@@ -88,53 +89,51 @@ impl Workshop {
         self.release_image(&version.to_string()).await
     }
 
-    /// The releases that were downloaded whole.
+    /// The versions of completely downloaded releases.
     pub(crate) fn downloaded(&self) -> Result<Vec<Version>, DockerError> {
         Ok(downloaded(&self.settings.cache, self.architecture()?))
     }
 
-    fn release(&self, version: &str) -> Result<Release, DockerError> {
+    fn release(&self, version: &str) -> Result<KubernetesRelease, DockerError> {
         let factor = self.engine.time_factor();
-        Ok(Release::of(&self.settings, version, self.architecture()?, factor))
+        KubernetesRelease::new(&self.settings, version, self.architecture()?, factor)
     }
 
-    /// The engine's architecture, as releases name it.
-    fn architecture(&self) -> Result<&'static str, DockerError> {
+    fn architecture(&self) -> Result<Architecture, DockerError> {
         let instead = "set NODEJOIN_ASSETS to a folder with the programs for it";
-        let known = self.engine.architecture("release of Kubernetes", instead);
-        known.map(Architecture::go)
+        self.engine.architecture("release of Kubernetes", instead)
     }
 
-    pub(crate) fn release_target(&self, version: &str) -> Result<Target, DockerError> {
-        let mut hash = Hash::new("release and its scheduler");
-        hash.add(version).add(self.architecture()?);
+    pub(crate) fn release_target(&self, version: &str) -> Result<BuildTarget, DockerError> {
+        let mut hash = ContentHash::new("release and its scheduler");
+        hash.add(version).add(self.architecture()?.go());
         Ok(target(hash.short(), Some(version.to_owned())))
     }
 
     async fn release_image(&self, version: &str) -> Result<ImageRef, DockerError> {
         let target = self.release_target(version)?;
         let release = self.release(version)?;
-        let files = release.fetch(|step| self.tell(&target, step)).await?;
+        let files = release.fetch(|step| self.report_step(&target, step)).await?;
         self.programs_image(&target, files).await?;
-        self.made(&target.image()).await
+        self.find_built(&target.image()).await
     }
 
-    pub(crate) async fn source_target(&self) -> Result<Target, DockerError> {
+    pub(crate) async fn source_target(&self) -> Result<BuildTarget, DockerError> {
         let base = self.base_target().await?.image();
-        let hash = Recipe::load(FOLDER)?.hash(&[(Parent::Base, base)]);
+        let hash = Recipe::load(FOLDER)?.hash(&[(ParentImage::Base, base)]);
         Ok(target(hash, None))
     }
 
-    /// Builds the programs from Debian's source package: some ten minutes on two processors.
+    /// Builds the programs from Debian's source package, which takes about ten minutes on two processors.
     async fn source_image(&self) -> Result<ImageRef, DockerError> {
         let base = self.base().await?;
         let target = self.source_target().await?;
         let image = target.image();
-        let Some(mut bench) = self.bench(&target).await? else {
-            return self.made(&image).await;
+        let Some(mut session) = self.begin(&target).await? else {
+            return self.find_built(&image).await;
         };
-        // The version is known once it is built, and labels are given before: hence a second, empty step.
-        let raw = Target {
+        // Labels are set before the build and the version is known after it: a second, empty build sets the label.
+        let raw = BuildTarget {
             hash: format!("{}-raw", target.hash),
             role: "build",
             ..target.clone()
@@ -144,27 +143,27 @@ impl Workshop {
             .into_iter()
             .map(Into::into)
             .collect();
-        let arguments = HashMap::from([(Parent::Base.argument().to_owned(), base)]);
-        self.build(&mut bench, &raw, arguments, files).await?;
-        let said = Probe::of(&raw.image())
+        let arguments = HashMap::from([(ParentImage::Base.argument().to_owned(), base)]);
+        self.build(&mut session, &raw, arguments, files).await?;
+        let (_, output) = Probe::of(&raw.image())
             .with_command(&["/kubernetes/kubelet", "--version"])
             .run(&self.engine)
             .await?;
-        let version = read_version(&said.1)
-            .ok_or_else(|| bench.failed(&format!("its kubelet said `{}`", said.1.trim())))?;
-        let labelled = Target {
+        let version = read_version(&output)
+            .ok_or_else(|| session.failed(&format!("invalid version of its kubelet: `{}`", output.trim())))?;
+        let labelled = BuildTarget {
             kubernetes: Some(version),
             ..target
         };
-        self.relabel(&mut bench, &labelled, &raw.image()).await?;
+        self.relabel(&mut session, &labelled, &raw.image()).await?;
         self.untag(&raw.image()).await;
-        self.clear_stages(&bench, &labelled.name).await;
-        bench.done();
-        self.made(&image).await
+        self.remove_dangling(&session, &labelled.name).await;
+        session.finish();
+        self.find_built(&image).await
     }
 
-    /// An image that is there, with the version that its label tells.
-    pub(crate) async fn known(&self, image: &str) -> Result<Option<ImageRef>, DockerError> {
+    /// An existing image with the Kubernetes version of its label.
+    pub(crate) async fn find_versioned(&self, image: &str) -> Result<Option<ImageRef>, DockerError> {
         let Some(found) = self.find(image).await? else {
             return Ok(None);
         };
@@ -176,12 +175,12 @@ impl Workshop {
         }))
     }
 
-    /// An image that was just made.
-    pub(crate) async fn made(&self, image: &str) -> Result<ImageRef, DockerError> {
+    /// An image that was just built.
+    pub(crate) async fn find_built(&self, image: &str) -> Result<ImageRef, DockerError> {
         let gone = || DockerError::Unexpected {
             object: format!("image `{image}`"),
-            wrong: "is gone although it was just made".to_owned(),
+            problem: "was removed immediately after it was built".to_owned(),
         };
-        self.known(image).await?.ok_or_else(gone)
+        self.find_versioned(image).await?.ok_or_else(gone)
     }
 }

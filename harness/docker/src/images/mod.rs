@@ -1,9 +1,13 @@
-//! Images that the harness makes for itself, named by the hash of everything they are made of.
+//! Images that the harness builds, named by the hash of everything they are built from.
 
 mod base;
-mod claim;
+mod build_lock;
+mod builder;
 mod context;
+mod control_plane;
+mod dangling;
 mod debian;
+mod download;
 mod inventory;
 mod k3s;
 mod kind;
@@ -11,9 +15,7 @@ mod kubernetes;
 mod programs;
 mod recipe;
 mod release;
-mod stages;
-mod wanted;
-mod workshop;
+mod version_candidates;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,64 +26,66 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::settings::ImageSettings;
-use recipe::{Parent, Recipe};
-pub(crate) use stages::Stages;
-pub(crate) use workshop::Lock;
-use workshop::{Bench, Target, Workshop};
+pub(crate) use builder::FileLock;
+use builder::{BuildSession, BuildTarget, Builder};
+use control_plane::LOCAL;
+pub(crate) use dangling::DanglingBuilds;
+use recipe::{ParentImage, Recipe};
 
 pub use inventory::{ListedImage, Pruned};
+pub use release::KubernetesRelease;
 
-/// An image that is there.
+/// An existing image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImageRef {
-    /// Its name and tag, such as `nodejoin/al2:0123456789ab`.
+    /// Name and tag, such as `nodejoin/al2:0123456789ab`.
     pub name: String,
-    /// The version of the Kubernetes programs in it, such as `v1.20.2`.
+    /// Version of the Kubernetes programs in the image, such as `v1.20.2`.
     pub kubernetes: String,
 }
 
-/// How the making of an image goes on.
+/// Progress of building an image.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum ImageEvent {
-    /// An image is not there and is being made.
+    /// The image is missing and its build starts.
     Started {
-        /// Its name and tag.
+        /// Name and tag.
         image: String,
-        /// The file that takes all output.
+        /// The file with all output of the build.
         log: PathBuf,
     },
-    /// A step of it.
+    /// The build starts a step.
     Step {
-        /// Its name and tag.
+        /// Name and tag.
         image: String,
-        /// What the builder said.
+        /// Text of the step.
         text: String,
     },
-    /// It is there.
+    /// The image is built.
     Done {
-        /// Its name and tag.
+        /// Name and tag.
         image: String,
-        /// How long it took.
+        /// Duration of the build.
         seconds: f64,
     },
 }
 
-/// Who is told how the making of images goes on.
-pub type Progress = Arc<dyn Fn(ImageEvent) + Send + Sync>;
+/// Receives the progress of builds.
+pub type ImageProgress = Arc<dyn Fn(ImageEvent) + Send + Sync>;
 
-/// Makes, finds, lists and removes images.
+/// Builds, finds, lists and removes images.
 #[derive(Clone)]
 pub struct Images {
-    workshop: Workshop,
+    builder: Builder,
 }
 
 impl Images {
-    /// Images on this engine. Nothing is made yet.
+    /// Images on an engine. Nothing is built yet.
     #[must_use]
-    pub fn new(engine: Engine, settings: ImageSettings, progress: Progress) -> Self {
+    pub fn new(engine: Engine, settings: ImageSettings, progress: ImageProgress) -> Self {
         Self {
-            workshop: Workshop {
+            builder: Builder {
                 engine,
                 settings,
                 progress,
@@ -89,18 +93,18 @@ impl Images {
         }
     }
 
-    /// The same, with another version of Kubernetes; `None` is what can be had without asking.
+    /// Uses another version of Kubernetes; `None` is the newest version that is available offline.
     #[must_use]
-    pub fn with_kubernetes(&self, wanted: Option<&VersionAsk>) -> Self {
+    pub fn with_kubernetes(&self, version: Option<&VersionAsk>) -> Self {
         let mut other = self.clone();
-        other.workshop.settings.kubernetes = wanted.map(ToString::to_string);
+        other.builder.settings.kubernetes = version.map(ToString::to_string);
         other
     }
 
-    /// A node image by the name of its recipe, made where it is not there.
+    /// The node image of a recipe, built if it is missing.
     ///
     /// # Errors
-    /// When there is no such recipe, or it cannot be built; the error names the file with the output.
+    /// When there is no such recipe, or the build fails; the error contains the path of the build log.
     pub async fn node(&self, name: &str) -> Result<ImageRef, DockerError> {
         let known = Recipe::nodes();
         if !known.iter().any(|node| node == name) {
@@ -109,141 +113,141 @@ impl Images {
                 known,
             });
         }
-        self.workshop.derived(&format!("nodes/{name}"), "node").await
+        self.builder.derived(&format!("nodes/{name}"), "node").await
     }
 
-    /// The image of a local control plane, made where it is not there.
+    /// The image of a `local` control plane, built if it is missing.
     ///
     /// # Errors
-    /// When it cannot be built; the error names the file with the output.
+    /// When the build fails; the error contains the path of the build log.
     pub async fn control_plane(&self) -> Result<ImageRef, DockerError> {
-        self.workshop.derived(CONTROL_PLANE, CONTROL_PLANE).await
+        self.builder.derived(LOCAL, LOCAL).await
     }
 
-    /// The image that all others start from, made where it is not there.
+    /// The base image of all others, built if it is missing.
     ///
     /// # Errors
-    /// When no registry answers and it cannot be made on this host either.
+    /// When no registry responds and the image cannot be built on this host.
     pub async fn base(&self) -> Result<String, DockerError> {
-        self.workshop.base().await
+        self.builder.base().await
     }
 
-    /// The image that carries the Kubernetes programs, made where it is not there.
+    /// The image with the Kubernetes programs, built if it is missing.
     ///
     /// # Errors
-    /// When a folder of programs is not whole, a download fails, or they cannot be built.
+    /// When a folder of programs is incomplete, or a download or the build fails.
     pub async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
-        self.workshop.kubernetes().await
+        self.builder.kubernetes().await
     }
 
-    /// The names of all node images there are recipes for.
+    /// The names of all node images with a recipe.
     #[must_use]
     pub fn node_names() -> Vec<String> {
         Recipe::nodes()
     }
 
-    /// The names of recipes whose image is not there, of those that every run needs.
+    /// The folders of recipes that every run needs and whose image is missing.
     ///
     /// # Errors
-    /// When the engine refuses, or a folder of programs is not whole.
-    pub async fn absent(&self) -> Result<Vec<String>, DockerError> {
-        let mut absent = Vec::new();
+    /// When the engine refuses a request, or a folder of programs is incomplete.
+    pub async fn missing_images(&self) -> Result<Vec<String>, DockerError> {
+        let mut missing = Vec::new();
         for folder in inventory::folders()
             .iter()
-            .filter(|folder| !["kubernetes", k3s::STAND_IN, kind::FOLDER].contains(&folder.as_str()))
+            .filter(|folder| *folder != kubernetes::FOLDER && !control_plane::is_on_demand(folder))
         {
-            if self.workshop.current_image(folder).await?.is_none() {
-                absent.push(folder.clone());
+            if self.builder.current_image(folder).await?.is_none() {
+                missing.push(folder.clone());
             }
         }
-        Ok(absent)
+        Ok(missing)
     }
 
-    /// An image with a shell that is there already, for probes.
+    /// An existing image with a shell, for probes.
     pub async fn shell_image(&self) -> Option<String> {
-        let base = self.workshop.base_target().await.ok()?.image();
-        if self.workshop.find(&base).await.ok()?.is_some() {
+        let base = self.builder.base_target().await.ok()?.image();
+        if self.builder.find(&base).await.ok()?.is_some() {
             return Some(base);
         }
         let listed = self.list().await.ok()?;
         listed
             .into_iter()
-            .find(|image| image.role != "kubernetes")
+            .find(|image| image.role != kubernetes::FOLDER)
             .map(|image| image.name)
     }
 
-    /// Every image of ours that is there, the current ones first.
+    /// Every image that the harness has built, current images first.
     ///
     /// # Errors
-    /// When the engine refuses.
+    /// When the engine refuses a request.
     pub async fn list(&self) -> Result<Vec<ListedImage>, DockerError> {
-        self.workshop.list().await
+        self.builder.list().await
     }
 
-    /// Removes the images of ours that the current recipes do not make, and what builds left.
+    /// Removes the images that the current recipes do not build, and leftovers of builds.
     ///
     /// # Errors
-    /// When the engine refuses to list them; one that cannot be removed is no error but is said.
+    /// When the engine does not list the images. An image that cannot be removed is listed in the result instead.
     pub async fn prune(&self) -> Result<Pruned, DockerError> {
-        self.workshop.prune().await
+        self.builder.prune().await
     }
 }
 
-impl Workshop {
-    /// The image that a recipe makes today, where it is there: with the best Kubernetes that it was made with.
+impl Builder {
+    /// The existing image that the current recipe builds, with the best available version of Kubernetes.
     async fn current_image(&self, folder: &str) -> Result<Option<ImageRef>, DockerError> {
         let recipe = Recipe::load(folder)?;
         let base = self.base_target().await?.image();
-        for candidate in self.kubernetes_candidates().await? {
+        for candidate in self.version_candidates().await? {
             let kubernetes = ImageRef {
                 name: candidate.image(),
                 kubernetes: String::new(),
             };
             let target = derived_target(&recipe, "", &base, &kubernetes)?;
-            if let Some(found) = self.known(&target.image()).await? {
+            if let Some(found) = self.find_versioned(&target.image()).await? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    /// An image from a recipe with parents, made where it is not there.
+    /// The image of a recipe with parents, built if it is missing.
     async fn derived(&self, folder: &str, role: &'static str) -> Result<ImageRef, DockerError> {
         if let Some(found) = self.current_image(folder).await? {
             return Ok(found);
         }
         let recipe = Recipe::load(folder)?;
         let (base, kubernetes) = (self.base().await?, self.kubernetes().await?);
-        if recipe.parents()?.contains(&Parent::ControlPlane) {
-            Box::pin(self.derived(CONTROL_PLANE, CONTROL_PLANE)).await?;
+        if recipe.parents()?.contains(&ParentImage::ControlPlane) {
+            Box::pin(self.derived(LOCAL, LOCAL)).await?;
         }
         let target = derived_target(&recipe, role, &base, &kubernetes)?;
-        if let Some(mut bench) = self.bench(&target).await? {
+        if let Some(mut session) = self.begin(&target).await? {
             let parents = parents(&recipe, &base, &kubernetes)?;
             let arguments = parents
                 .into_iter()
                 .map(|(parent, image)| (parent.argument().to_owned(), image))
                 .collect();
             let files = recipe.build_files().into_iter().map(Into::into).collect();
-            self.build(&mut bench, &target, arguments, files).await?;
-            self.clear_stages(&bench, &target.name).await;
-            bench.done();
+            self.build(&mut session, &target, arguments, files).await?;
+            self.remove_dangling(&session, &target.name).await;
+            session.finish();
         }
-        self.made(&target.image()).await
+        self.find_built(&target.image()).await
     }
 
-    /// Removes what the stages of a recipe's build left.
-    async fn clear_stages(&self, bench: &Bench, name: &str) {
-        if let Err(error) = Stages::default()
-            .remove(&self.engine, name, Some(bench.claim()), false)
+    /// Removes leftovers of the build stages of a recipe.
+    async fn remove_dangling(&self, session: &BuildSession, name: &str) {
+        if let Err(error) = DanglingBuilds::default()
+            .remove(&self.engine, name, Some(session.build_lock()), false)
             .await
         {
-            tracing::debug!(name, %error, "build stages could not be removed; `nodejoin images prune` tries again");
+            tracing::debug!(name, %error, "could not remove build stages; `nodejoin images prune` tries again");
         }
     }
 
-    /// Tells of a step of an image before its bench is taken.
-    fn tell(&self, target: &Target, text: &str) {
+    /// Reports a step before the build session of an image begins.
+    fn report_step(&self, target: &BuildTarget, text: &str) {
         (self.progress)(ImageEvent::Step {
             image: target.image(),
             text: text.to_owned(),
@@ -251,16 +255,16 @@ impl Workshop {
     }
 }
 
-/// What the image of a recipe is, with these parents.
+/// The build target of a recipe with these parents.
 fn derived_target(
     recipe: &Recipe,
     role: &'static str,
     base: &str,
     kubernetes: &ImageRef,
-) -> Result<Target, DockerError> {
+) -> Result<BuildTarget, DockerError> {
     let parents = parents(recipe, base, kubernetes)?;
-    let has_programs = parents.iter().any(|(parent, _)| *parent != Parent::Base);
-    Ok(Target {
+    let has_programs = parents.iter().any(|(parent, _)| *parent != ParentImage::Base);
+    Ok(BuildTarget {
         name: recipe.name().to_owned(),
         role,
         hash: recipe.hash(&parents),
@@ -268,18 +272,19 @@ fn derived_target(
     })
 }
 
-fn parents(recipe: &Recipe, base: &str, kubernetes: &ImageRef) -> Result<Vec<(Parent, String)>, DockerError> {
+fn parents(
+    recipe: &Recipe,
+    base: &str,
+    kubernetes: &ImageRef,
+) -> Result<Vec<(ParentImage, String)>, DockerError> {
     let image = |parent| match parent {
-        Parent::Base => Ok(base.to_owned()),
-        Parent::Kubernetes => Ok(kubernetes.name.clone()),
-        Parent::ControlPlane => {
-            let recipe = Recipe::load(CONTROL_PLANE)?;
+        ParentImage::Base => Ok(base.to_owned()),
+        ParentImage::Kubernetes => Ok(kubernetes.name.clone()),
+        ParentImage::ControlPlane => {
+            let recipe = Recipe::load(LOCAL)?;
             Ok(derived_target(&recipe, "", base, kubernetes)?.image())
         }
     };
     let parents = recipe.parents()?.into_iter();
     parents.map(|parent| Ok((parent, image(parent)?))).collect()
 }
-
-/// The folder of the recipe of a `local` control plane, and its role.
-const CONTROL_PLANE: &str = "control-plane";

@@ -1,4 +1,4 @@
-//! The programs of Kubernetes: which ones there are, and the image that carries them.
+//! The programs of Kubernetes, and the image that contains them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::error::DockerError;
-use crate::images::context::{ContextFile, Source};
-use crate::images::recipe::Hash;
-use crate::images::workshop::{Target, Workshop};
+use crate::images::builder::{BuildTarget, Builder};
+use crate::images::context::{ContextFile, FileContent};
+use crate::images::kubernetes::FOLDER;
+use crate::images::recipe::ContentHash;
 use crate::settings::Assets;
 
-/// What a control plane and a node need.
+/// Programs that a control plane and a node need.
 pub(crate) const PROGRAMS: [&str; 5] = [
     "kube-apiserver",
     "kube-controller-manager",
@@ -24,15 +25,15 @@ pub(crate) const PROGRAMS: [&str; 5] = [
     "kubectl",
 ];
 
-/// What only a control plane needs that schedules, as kind's does: a folder of programs may lack it.
+/// A program that only a control plane with a scheduler needs, such as kind's. A folder of programs may lack it.
 pub(crate) const SCHEDULER: &str = "kube-scheduler";
 
-/// How long a program may take to say its version.
-const ANSWER: Duration = Duration::from_secs(20);
+/// Timeout of `kubelet --version`.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-impl Workshop {
-    /// What the image of a folder's programs is. The programs themselves are read when one of them has changed.
-    pub(crate) async fn assets_target(&self, assets: &Assets) -> Result<Target, DockerError> {
+impl Builder {
+    /// The build target for the programs of a folder. Their content is read only if one of them has changed.
+    pub(crate) async fn assets_target(&self, assets: &Assets) -> Result<BuildTarget, DockerError> {
         let folder = assets.folder.clone();
         let missing: Vec<_> = PROGRAMS
             .iter()
@@ -46,19 +47,23 @@ impl Workshop {
                 missing,
             });
         }
-        let look = Look::at(&folder)?;
+        let stamp = FileStamp::at(&folder)?;
         let note = self
             .settings
             .cache
             .join("assets")
-            .join(format!("{}.json", look.0));
+            .join(format!("{}.json", stamp.0));
         if let Some((hash, version)) = std::fs::read(&note)
             .ok()
             .and_then(|text| serde_json::from_slice(&text).ok())
         {
             return Ok(target(hash, Some(version)));
         }
-        let version = ask_version(&folder.join("kubelet"), self.engine.time_factor().limit(ANSWER)).await?;
+        let version = kubelet_version(
+            &folder.join("kubelet"),
+            self.engine.time_factor().limit(VERSION_TIMEOUT),
+        )
+        .await?;
         let read = tokio::task::spawn_blocking({
             let folder = folder.clone();
             move || content_hash(&folder)
@@ -66,17 +71,17 @@ impl Workshop {
         let hash = read
             .await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
-        keep(&note, &hash, &version);
+        write_note(&note, &hash, &version);
         Ok(target(hash, Some(version)))
     }
 
-    /// Makes an image from program files of this host.
+    /// Builds an image from programs on this host.
     pub(crate) async fn programs_image(
         &self,
-        target: &Target,
+        target: &BuildTarget,
         files: Vec<(String, PathBuf)>,
     ) -> Result<(), DockerError> {
-        let Some(mut bench) = self.bench(target).await? else {
+        let Some(mut session) = self.begin(target).await? else {
             return Ok(());
         };
         let mut context: Vec<_> = files
@@ -84,7 +89,7 @@ impl Workshop {
             .map(|(name, path)| ContextFile {
                 path: format!("kubernetes/{name}"),
                 mode: 0o755,
-                source: Source::File(path),
+                source: FileContent::File(path),
             })
             .collect();
         let dockerfile = b"FROM scratch\nCOPY kubernetes /kubernetes\n".to_vec();
@@ -93,25 +98,25 @@ impl Workshop {
             ContextFile {
                 path: "Dockerfile".to_owned(),
                 mode: 0o644,
-                source: Source::Bytes(dockerfile),
+                source: FileContent::Bytes(dockerfile),
             },
         );
-        self.build(&mut bench, target, HashMap::new(), context).await?;
-        bench.done();
+        self.build(&mut session, target, HashMap::new(), context).await?;
+        session.finish();
         Ok(())
     }
 }
 
-pub(crate) fn target(hash: String, kubernetes: Option<String>) -> Target {
-    Target {
-        name: "kubernetes".to_owned(),
-        role: "kubernetes",
+pub(crate) fn target(hash: String, kubernetes: Option<String>) -> BuildTarget {
+    BuildTarget {
+        name: FOLDER.to_owned(),
+        role: FOLDER,
         hash,
         kubernetes,
     }
 }
 
-/// The programs of a folder, by name.
+/// Name and path of each program of a folder.
 pub(crate) fn files_of(folder: &Path) -> Vec<(String, PathBuf)> {
     let scheduler = folder.join(SCHEDULER).is_file().then_some(SCHEDULER);
     PROGRAMS
@@ -121,12 +126,12 @@ pub(crate) fn files_of(folder: &Path) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Size and time of each program: as long as these stay, so does the content.
-struct Look(String);
+/// A hash of size and modification time of each program, which change with the content.
+struct FileStamp(String);
 
-impl Look {
+impl FileStamp {
     fn at(folder: &Path) -> Result<Self, DockerError> {
-        let mut hash = Hash::new("look");
+        let mut hash = ContentHash::new("look");
         for (_, path) in files_of(folder) {
             let seen = std::fs::metadata(&path).map_err(DockerError::io("read", &path))?;
             let time = seen
@@ -142,7 +147,7 @@ impl Look {
 }
 
 fn content_hash(folder: &Path) -> Result<String, DockerError> {
-    let mut hash = Hash::new("assets");
+    let mut hash = ContentHash::new("assets");
     for (name, path) in files_of(folder) {
         let content = std::fs::read(&path).map_err(DockerError::io("read", &path))?;
         hash.add(&name).add_bytes(&content);
@@ -150,23 +155,23 @@ fn content_hash(folder: &Path) -> Result<String, DockerError> {
     Ok(hash.short())
 }
 
-/// The version that a kubelet says it is.
-async fn ask_version(kubelet: &Path, limit: Duration) -> Result<String, DockerError> {
-    let program = |wrong: String| DockerError::Program {
+/// The version that a kubelet reports.
+async fn kubelet_version(kubelet: &Path, limit: Duration) -> Result<String, DockerError> {
+    let program = |problem: String| DockerError::Program {
         program: kubelet.to_owned(),
-        wrong,
+        problem,
     };
-    let ask = Command::new(kubelet)
+    let command = Command::new(kubelet)
         .arg("--version")
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let said = timeout(limit, ask)
+    let output = timeout(limit, command)
         .await
-        .map_err(|_| program("it does not say its version".to_owned()))?;
-    let said = said.map_err(|error| program(error.to_string()))?;
-    let text = String::from_utf8_lossy(&said.stdout);
-    read_version(&text).ok_or_else(|| program(format!("`--version` said `{}`", text.trim())))
+        .map_err(|_| program(format!("`--version` timed out after {} s", limit.as_secs())))?;
+    let output = output.map_err(|error| program(error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    read_version(&text).ok_or_else(|| program(format!("invalid output of `--version`: `{}`", text.trim())))
 }
 
 /// The version in a line such as `Kubernetes v1.20.2`.
@@ -178,13 +183,13 @@ pub(crate) fn read_version(text: &str) -> Option<String> {
     Some(version.to_string())
 }
 
-fn keep(note: &Path, hash: &str, version: &str) {
+fn write_note(note: &Path, hash: &str, version: &str) {
     let write = || {
         std::fs::create_dir_all(note.parent()?).ok()?;
         std::fs::write(note, serde_json::to_vec(&(hash, version)).ok()?).ok()
     };
     if write().is_none() {
-        tracing::debug!(note = %note.display(), "the hash of the programs could not be kept and is made again next time");
+        tracing::debug!(note = %note.display(), "could not cache the hash of the programs; the next run computes it again");
     }
 }
 
@@ -193,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kubelet_says_its_version_in_a_line() {
+    fn the_version_is_read_from_the_output_of_a_kubelet() {
         assert_eq!(read_version("Kubernetes v1.20.2\n").unwrap(), "v1.20.2");
         assert_eq!(read_version("kubelet 1"), None);
     }

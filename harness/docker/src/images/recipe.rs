@@ -1,4 +1,4 @@
-//! Recipes: the folders of fixtures/images, as they travel inside the program.
+//! Recipes: the folders of fixtures/images, embedded in the program.
 
 use include_dir::{Dir, DirEntry, include_dir};
 use sha2::{Digest as _, Sha256};
@@ -8,7 +8,7 @@ use crate::labels;
 
 static FOLDERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/images");
 
-/// Changes when images are made in another way from the same recipe: every hash changes with it.
+/// Part of every hash; changed when the same recipe yields another image.
 const GENERATION: &str = "1";
 const DOCKERFILE: &str = "Dockerfile";
 
@@ -20,23 +20,23 @@ pub(crate) struct RecipeFile {
     pub(crate) content: Vec<u8>,
 }
 
-/// What an image is made of, but for its parents.
+/// The files that an image is built from, without its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recipe {
-    /// Its folder: `control-plane`, `nodes/al2`.
+    /// Folder below fixtures/images: `control-plane`, `nodes/al2`.
     pub(crate) folder: String,
     pub(crate) files: Vec<RecipeFile>,
 }
 
-/// An image that another one starts or copies from, named by a build argument of the Dockerfile.
+/// An image that another image starts or copies from, given by a build argument of the Dockerfile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Parent {
+pub(crate) enum ParentImage {
     Base,
     Kubernetes,
     ControlPlane,
 }
 
-impl Parent {
+impl ParentImage {
     pub(crate) fn argument(self) -> &'static str {
         match self {
             Self::Base => "BASE",
@@ -47,11 +47,11 @@ impl Parent {
 }
 
 impl Recipe {
-    /// The recipe in a folder of fixtures/images.
+    /// Loads the recipe in a folder below fixtures/images.
     pub(crate) fn load(folder: &str) -> Result<Self, DockerError> {
         let missing = || DockerError::Recipe {
             recipe: folder.to_owned(),
-            wrong: "it has no Dockerfile".to_owned(),
+            problem: "the Dockerfile is missing".to_owned(),
         };
         let dir = FOLDERS.get_dir(folder).ok_or_else(missing)?;
         let mut files = Vec::new();
@@ -65,7 +65,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// The names of all node images.
+    /// The names of the recipes of all node images.
     pub(crate) fn nodes() -> Vec<String> {
         let dirs = FOLDERS.get_dir("nodes").into_iter().flat_map(Dir::dirs);
         let with_recipe = dirs.filter(|dir| dir.get_file(dir.path().join(DOCKERFILE)).is_some());
@@ -76,13 +76,13 @@ impl Recipe {
         names
     }
 
-    /// The last part of its folder, which is the image's name.
+    /// The name of the image, which is the last part of the folder.
     pub(crate) fn name(&self) -> &str {
         self.folder.rsplit('/').next().unwrap_or(&self.folder)
     }
 
-    /// The images it is made from, as its Dockerfile names them before the first `FROM`.
-    pub(crate) fn parents(&self) -> Result<Vec<Parent>, DockerError> {
+    /// The parents, which are the build arguments before the first `FROM` of the Dockerfile.
+    pub(crate) fn parents(&self) -> Result<Vec<ParentImage>, DockerError> {
         let dockerfile = self.dockerfile().unwrap_or_default();
         let arguments = dockerfile
             .lines()
@@ -90,13 +90,17 @@ impl Recipe {
             .take_while(|line| !line.starts_with("FROM "))
             .filter_map(|line| line.strip_prefix("ARG "))
             .filter(|argument| !argument.contains('='));
-        let known = [Parent::Base, Parent::Kubernetes, Parent::ControlPlane];
-        let mut parents: Vec<Parent> = arguments
+        let known = [
+            ParentImage::Base,
+            ParentImage::Kubernetes,
+            ParentImage::ControlPlane,
+        ];
+        let mut parents: Vec<ParentImage> = arguments
             .map(|argument| {
                 let parent = known.into_iter().find(|parent| parent.argument() == argument.trim());
                 parent.ok_or_else(|| DockerError::Recipe {
                     recipe: self.folder.clone(),
-                    wrong: format!("its Dockerfile wants the argument `{argument}`, and only BASE, KUBERNETES and CONTROL_PLANE are given"),
+                    problem: format!("unknown argument `{argument}` in its Dockerfile: expected BASE, KUBERNETES or CONTROL_PLANE"),
                 })
             })
             .collect::<Result<_, _>>()?;
@@ -105,9 +109,9 @@ impl Recipe {
         Ok(parents)
     }
 
-    /// The hash of everything the image is made of.
-    pub(crate) fn hash(&self, parents: &[(Parent, String)]) -> String {
-        let mut hash = Hash::new("recipe");
+    /// The hash of everything the image is built from.
+    pub(crate) fn hash(&self, parents: &[(ParentImage, String)]) -> String {
+        let mut hash = ContentHash::new("recipe");
         for file in &self.files {
             hash.add(&file.path)
                 .add(&format!("{:o}", file.mode))
@@ -119,24 +123,24 @@ impl Recipe {
         hash.short()
     }
 
-    /// The files as the builder gets them: what each stage makes is labelled, so that leftovers of builds are found.
+    /// The files for the builder, with a label in each stage by which leftovers of builds are found.
     pub(crate) fn build_files(&self) -> Vec<RecipeFile> {
         let label = format!("LABEL {}={} {}=build", labels::IMAGE, self.name(), labels::ROLE);
-        let dress = |file: &RecipeFile| match file.path.as_str() {
+        let with_labels = |file: &RecipeFile| match file.path.as_str() {
             DOCKERFILE => {
                 let text = String::from_utf8_lossy(&file.content);
                 let lines = text
                     .lines()
                     .flat_map(|line| [Some(line), line.starts_with("FROM ").then_some(label.as_str())]);
-                let dressed: Vec<_> = lines.flatten().collect();
+                let labelled: Vec<_> = lines.flatten().collect();
                 RecipeFile {
-                    content: (dressed.join("\n") + "\n").into_bytes(),
+                    content: (labelled.join("\n") + "\n").into_bytes(),
                     ..file.clone()
                 }
             }
             _ => file.clone(),
         };
-        self.files.iter().map(dress).collect()
+        self.files.iter().map(with_labels).collect()
     }
 
     fn dockerfile(&self) -> Option<&str> {
@@ -154,7 +158,7 @@ fn collect(dir: &Dir<'_>, root: &str, files: &mut Vec<RecipeFile>) {
                     continue;
                 };
                 let content = file.contents().to_vec();
-                // Permission bits do not travel inside the program, and differ between checkouts anyway.
+                // Permission bits are not embedded, and differ between checkouts.
                 let mode = if content.starts_with(b"#!") { 0o755 } else { 0o644 };
                 files.push(RecipeFile {
                     path: path.to_string_lossy().replace('\\', "/"),
@@ -166,10 +170,10 @@ fn collect(dir: &Dir<'_>, root: &str, files: &mut Vec<RecipeFile>) {
     }
 }
 
-/// A hash over texts, each with its length so that none runs into the next.
-pub(crate) struct Hash(Sha256);
+/// A hash over texts, each preceded by its length so that their boundaries count.
+pub(crate) struct ContentHash(Sha256);
 
-impl Hash {
+impl ContentHash {
     pub(crate) fn new(kind: &str) -> Self {
         let mut hash = Self(Sha256::new());
         hash.add(GENERATION).add(kind);
@@ -186,7 +190,7 @@ impl Hash {
         self
     }
 
-    /// Its first twelve digits: the tag of an image.
+    /// The first twelve digits, which are the tag of an image.
     pub(crate) fn short(self) -> String {
         hex::encode(&self.0.finalize()[..6])
     }
@@ -209,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_recipes_can_be_read() {
+    fn the_embedded_recipes_are_valid() {
         assert!(Recipe::nodes().contains(&"al2".to_owned()));
         let kubernetes = Recipe::load("kubernetes").unwrap();
-        assert_eq!(kubernetes.parents().unwrap(), [Parent::Base]);
+        assert_eq!(kubernetes.parents().unwrap(), [ParentImage::Base]);
         let build = kubernetes.files.iter().find(|file| file.path == "build").unwrap();
         assert_eq!(build.mode, 0o755);
         assert!(Recipe::load("base").is_err());
@@ -221,7 +225,7 @@ mod tests {
     #[test]
     fn a_hash_changes_with_a_parent_and_with_a_file() {
         let one = recipe("ARG BASE\nFROM ${BASE}\n");
-        let base = |tag: &str| [(Parent::Base, format!("nodejoin/base:{tag}"))];
+        let base = |tag: &str| [(ParentImage::Base, format!("nodejoin/base:{tag}"))];
         assert_eq!(one.hash(&base("a")), one.hash(&base("a")));
         assert_ne!(one.hash(&base("a")), one.hash(&base("b")));
         assert_ne!(
@@ -231,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_nobody_gives_is_refused_and_one_with_a_default_is_not() {
-        let wrong = recipe("ARG BSE\nFROM ${BSE}\n").parents().unwrap_err();
-        assert!(wrong.to_string().contains("`BSE`"), "{wrong}");
+    fn an_unknown_argument_without_a_default_is_rejected() {
+        let problem = recipe("ARG BSE\nFROM ${BSE}\n").parents().unwrap_err();
+        assert!(problem.to_string().contains("`BSE`"), "{problem}");
         assert_eq!(
             recipe("ARG BASE\nARG X=1\nFROM ${BASE}\nARG Y\n")
                 .parents()
                 .unwrap(),
-            [Parent::Base]
+            [ParentImage::Base]
         );
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use kube::config::Kubeconfig;
-use nodejoin_docker::{Run, Started};
+use nodejoin_docker::{Run, StartedContainer};
 use tokio::time::timeout;
 
 use crate::ClusterError;
@@ -22,7 +22,7 @@ pub(crate) struct Made {
 }
 
 /// Waits for the kubeconfig and reads what k3s goes by. A container that has ended has nothing to read.
-pub(crate) async fn read(run: &Run, container: &Started) -> Result<Made, ClusterError> {
+pub(crate) async fn read(run: &Run, container: &StartedContainer) -> Result<Made, ClusterError> {
     let limit = run.engine().time_factor().limit(LIMIT);
     let script = script();
     let command = ["sh", "-c", &script];
@@ -43,7 +43,7 @@ pub(crate) async fn read(run: &Run, container: &Started) -> Result<Made, Cluster
     }
 }
 
-async fn ended(run: &Run, container: &Started) -> ClusterError {
+async fn ended(run: &Run, container: &StartedContainer) -> ClusterError {
     let logs = run.logs(&container.id).await.unwrap_or_default();
     let lines: Vec<_> = logs.lines().rev().take(LAST_LINES).collect();
     ClusterError::Ended {

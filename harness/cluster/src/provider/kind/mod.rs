@@ -33,7 +33,7 @@ use kube::api::DeleteParams;
 use kube::{Api, Client};
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
-use nodejoin_docker::{ImageRef, Run, Started};
+use nodejoin_docker::{ImageRef, Run, StartedContainer};
 
 use crate::ClusterError;
 use crate::access::Access;
@@ -85,7 +85,7 @@ impl Kind {
         self.prepare(site, wiring, &folder).await?;
         let node = format!("{cluster}-control-plane");
         site.run
-            .adopt(&node, site.network)
+            .track_external(&node, site.network)
             .map_err(ClusterError::container("make the cluster's node"))?;
         times.lap("files of the cluster", false);
         let limit = site.run.engine().time_factor().limit(CREATED_WITHIN);
@@ -93,7 +93,7 @@ impl Kind {
         let settled = settled(site.run.clone(), node.clone());
         // The folder is kind's as long as kind runs.
         let work = |ending| async move { (command.run(limit, ending, settled).await, folder) };
-        let (created, folder) = site.run.see_through(work).await;
+        let (created, folder) = site.run.run_uncancelled(work).await;
         if let Err(error) = created {
             // What kind left of the node; the run removes it again at its end, in vain.
             let _ = site.run.remove(&node).await;
@@ -101,7 +101,7 @@ impl Kind {
         }
         let _ = std::fs::remove_file(&log);
         times.lap("kind create cluster", true);
-        let started = site.run.adopted(&node, site.network).await;
+        let started = site.run.tracked_container(&node, site.network).await;
         let started = started.map_err(ClusterError::container("find the cluster's node"))?;
         self.running(site, wiring, folder, started).await
     }
@@ -155,7 +155,7 @@ impl Kind {
         site: &Site<'_>,
         wiring: &Wiring,
         folder: Folder,
-        node: Started,
+        node: StartedContainer,
     ) -> Result<Running, ClusterError> {
         let container = Container::new(site.run.clone(), node.id);
         container.run(&CONFINE).await?;

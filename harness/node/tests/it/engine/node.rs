@@ -42,7 +42,7 @@ impl Bench {
         };
         let busybox = run
             .engine()
-            .file_of_image(&image.name, "/bin/busybox")
+            .read_image_file(&image.name, "/bin/busybox")
             .await
             .unwrap();
         let network = run.network("nodes", true).await.unwrap();

@@ -1,12 +1,11 @@
-//! Debian packages where downloads are closed.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+//! Debian packages from an unreachable mirror.
 
 use nodejoin_docker::{DockerError, ImageSettings, debian_program};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mirror_that_does_not_answer_is_said_with_the_package() {
+async fn an_unreachable_mirror_is_reported_with_the_package() {
     let cache = tempfile::tempdir().unwrap();
-    // Port 9 is discard's, which nobody offers: the connection is refused at once.
+    // Port 9 is reserved for the discard service, which nothing offers: the connection is refused immediately.
     let settings = ImageSettings {
         debian_mirror: "http://127.0.0.1:9/debian".to_owned(),
         ..ImageSettings::with_cache(cache.path())
@@ -18,6 +17,6 @@ async fn a_mirror_that_does_not_answer_is_said_with_the_package() {
         matches!(&error, DockerError::Package { package, release, .. } if package == "kind" && release == "trixie"),
         "{error}"
     );
-    assert!(error.hint().unwrap().contains("install the program yourself"));
+    assert!(error.hint().unwrap().contains("install the program"));
     assert!(!cache.path().join("debian-trixie/tree/usr/bin/kind").exists());
 }

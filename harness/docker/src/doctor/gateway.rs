@@ -1,4 +1,4 @@
-//! Whether a container on an internal network reaches the harness on that network's gateway address, through the host's firewall.
+//! Checks that a container on an internal network reaches the harness at the network's gateway address, through the firewall.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::error::DockerError;
 use crate::probe::{Probe, rand_bits};
 use crate::run::{Run, RunNetwork};
 
-const NAME: &str = "way to the fakes";
-const LIMIT: Duration = Duration::from_secs(10);
-const CALL: Duration = Duration::from_secs(5);
-const REMEDY: &str = "let Docker's bridges in: `sudo ufw allow from 198.18.0.0/15`, \
+const NAME: &str = "connection to fakes";
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const REMEDY: &str = "allow connections from Docker's bridges: `sudo ufw allow from 198.18.0.0/15`, \
     or `sudo firewall-cmd --permanent --zone=trusted --add-source=198.18.0.0/15 && sudo firewall-cmd --reload`, \
     or `sudo iptables -I INPUT -i br-+ -j ACCEPT`";
 
-/// Tries it with a network and a container of its own, which are gone afterwards.
+/// Runs the check with its own network and container, and removes them.
 pub(crate) async fn check(engine: &Engine, image: Option<&str>) -> CheckResult {
     let Some(image) = image else {
         return not_checked(NAME);
@@ -29,7 +29,7 @@ pub(crate) async fn check(engine: &Engine, image: Option<&str>) -> CheckResult {
         return not_checked(NAME);
     };
     let run = Run::begin(engine.clone(), id);
-    let result = try_out(&run, image).await;
+    let result = connect(&run, image).await;
     let done = run.tear_down().await;
     match result {
         Err(error) => CheckResult::failed(NAME, &error),
@@ -42,7 +42,7 @@ pub(crate) async fn check(engine: &Engine, image: Option<&str>) -> CheckResult {
     }
 }
 
-async fn try_out(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
+async fn connect(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
     let network = run.network("doctor", true).await?;
     let listener = match TcpListener::bind((network.gateway, 0)).await {
         Ok(listener) => listener,
@@ -50,7 +50,7 @@ async fn try_out(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
             return Ok(CheckResult::bad(
                 NAME,
                 format!("{} is not an address of this machine: {error}", network.gateway),
-                "the engine must run on this machine, not in a virtual machine of its own or elsewhere",
+                "run the engine on this machine, not in a virtual machine or on another host",
             ));
         }
     };
@@ -58,15 +58,15 @@ async fn try_out(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
         .local_addr()
         .map(|address| address.port())
         .unwrap_or_default();
-    let limit = run.engine().time_factor().limit(LIMIT);
-    let called = tokio::spawn(async move {
+    let limit = run.engine().time_factor().limit(ACCEPT_TIMEOUT);
+    let accepted = tokio::spawn(async move {
         timeout(limit, listener.accept())
             .await
             .is_ok_and(|call| call.is_ok())
     });
-    let (code, said) = call(run.engine(), image, &network, port).await?;
-    let answered = called.await.unwrap_or(false);
-    Ok(match (code, answered) {
+    let (code, output) = call(run.engine(), image, &network, port).await?;
+    let accepted = accepted.await.unwrap_or(false);
+    Ok(match (code, accepted) {
         (0, true) => CheckResult::ok(
             NAME,
             format!("a container on an internal network reaches {}", network.gateway),
@@ -76,7 +76,7 @@ async fn try_out(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
             format!(
                 "a container on an internal network does not reach {}:{port}: {}",
                 network.gateway,
-                said.trim()
+                output.trim()
             ),
             REMEDY,
         ),
@@ -90,8 +90,8 @@ async fn call(
     port: u16,
 ) -> Result<(i64, String), DockerError> {
     let command = format!("exec 3<> /dev/tcp/{}/{port}", network.gateway);
-    // Shorter than the whole, so that the shell's own word is seen.
-    let seconds = engine.time_factor().limit(CALL).as_secs().to_string();
+    // Shorter than the timeout of the listener, so that the error of the shell is reported.
+    let seconds = engine.time_factor().limit(CONNECT_TIMEOUT).as_secs().to_string();
     let host = HostConfig {
         network_mode: Some(network.name.clone()),
         ..HostConfig::default()

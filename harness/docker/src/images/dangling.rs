@@ -1,4 +1,4 @@
-//! What builds leave: stages without a name that nobody starts from, and containers of steps that were cut off.
+//! Leftovers of builds: untagged stages that no image uses, and containers of interrupted steps.
 
 use std::collections::HashMap;
 
@@ -9,40 +9,40 @@ use bollard::query_parameters::{
 
 use crate::engine::Engine;
 use crate::error::DockerError;
-use crate::images::claim::Claim;
+use crate::images::build_lock::BuildLock;
 use crate::images::inventory::folders;
 use crate::labels;
-use crate::teardown::remove_container;
+use crate::object::ObjectKind;
 
-/// What was found of builds.
+/// Leftovers of builds that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Stages {
-    /// What is gone, or would be.
+pub(crate) struct DanglingBuilds {
+    /// Leftovers that were removed, or would be removed without `dry_run`.
     pub(crate) removed: Vec<String>,
-    /// The sizes of the stages, added up; layers that others share are still there.
+    /// Total size of the stages in bytes; layers that other images share are not freed.
     pub(crate) bytes: u64,
 }
 
-impl Stages {
-    /// Removes the leavings of one recipe's builds, unless another process builds from it.
+impl DanglingBuilds {
+    /// Removes the leftovers of one recipe's builds, unless another process builds from it.
     pub(crate) async fn remove(
         &mut self,
         engine: &Engine,
         name: &str,
-        own: Option<&Claim>,
+        own: Option<&BuildLock>,
         dry_run: bool,
     ) -> Result<(), DockerError> {
-        if Claim::is_held(engine, name, own).await? {
+        if BuildLock::is_held(engine, name, own).await? {
             return Ok(());
         }
-        for id in cut_off(engine, name).await? {
-            if dry_run || remove_container(engine.docker(), &id).await.is_ok() {
+        for id in interrupted_steps(engine, name).await? {
+            if dry_run || engine.remove(ObjectKind::Container, &id).await.is_ok() {
                 self.removed.push(format!("build container {}", short(&id)));
             }
         }
-        for image in dangling(engine, name).await? {
+        for image in untagged_stages(engine, name).await? {
             let remove = RemoveImageOptionsBuilder::new().build();
-            // One that somebody uses, or builds on, refuses: it is no leftover.
+            // The engine refuses to remove a stage in use, which is not a leftover.
             if dry_run
                 || engine
                     .docker()
@@ -57,7 +57,7 @@ impl Stages {
         Ok(())
     }
 
-    /// The same of all recipes.
+    /// Removes the leftovers of all recipes' builds.
     pub(crate) async fn remove_all(&mut self, engine: &Engine, dry_run: bool) -> Result<(), DockerError> {
         for folder in folders() {
             let name = folder.rsplit('/').next().unwrap_or_default();
@@ -67,7 +67,7 @@ impl Stages {
     }
 }
 
-async fn dangling(engine: &Engine, name: &str) -> Result<Vec<ImageSummary>, DockerError> {
+async fn untagged_stages(engine: &Engine, name: &str) -> Result<Vec<ImageSummary>, DockerError> {
     let filters = HashMap::from([
         ("label", build_labels(name)),
         ("dangling", vec!["true".to_owned()]),
@@ -80,9 +80,9 @@ async fn dangling(engine: &Engine, name: &str) -> Result<Vec<ImageSummary>, Dock
         .map_err(DockerError::engine("list the build stages of", name))
 }
 
-/// Containers of steps that an engine lost when it fell: they have the labels of their stage, and no run's. An engine ends the
-/// step of a builder that is gone by itself, so one that runs is somebody's.
-async fn cut_off(engine: &Engine, name: &str) -> Result<Vec<String>, DockerError> {
+/// Containers of build steps that a crash of the engine left behind: they have the labels of their stage and no run's. The engine
+/// itself ends the step of a builder that is gone, so a running container belongs to a build in progress.
+async fn interrupted_steps(engine: &Engine, name: &str) -> Result<Vec<String>, DockerError> {
     let ended = ["created", "exited", "dead"].map(str::to_owned).to_vec();
     let filters = HashMap::from([("label", build_labels(name)), ("status", ended)]);
     let options = ListContainersOptionsBuilder::new()

@@ -1,23 +1,21 @@
-//! Images on a real engine: made once, found again at once, listed, and pruned when no recipe makes them any more.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
+//! Images with a container engine: built once, found, listed and pruned.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bollard::query_parameters::RemoveImageOptions;
-use common::{build, engine, shell_image, tiny};
 use nodejoin_docker::{Engine, ImageEvent, ImageSettings, Images};
 
-type Events = Arc<Mutex<Vec<ImageEvent>>>;
+use super::support::{build, engine, shell_image, tiny};
+
+type ImageEvents = Arc<Mutex<Vec<ImageEvent>>>;
 
 fn settings() -> ImageSettings {
     ImageSettings::from_lookup(|name| std::env::var(name).ok())
 }
 
-fn images(engine: &Engine, settings: ImageSettings) -> (Images, Events) {
-    let events = Events::default();
+fn images(engine: &Engine, settings: ImageSettings) -> (Images, ImageEvents) {
+    let events = ImageEvents::default();
     let sink = events.clone();
     let progress = move |event| {
         eprintln!("{event:?}");
@@ -27,7 +25,7 @@ fn images(engine: &Engine, settings: ImageSettings) -> (Images, Events) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_is_there_is_found_at_once() {
+async fn an_existing_image_is_found_immediately() {
     let engine = engine().await;
     let (images, events) = images(&engine, settings());
     let plane = images.control_plane().await.unwrap();
@@ -39,8 +37,11 @@ async fn an_image_that_is_there_is_found_at_once() {
     assert_eq!(images.node("al2").await.unwrap(), node);
     let took = begun.elapsed();
     assert!(took < Duration::from_millis(200), "{took:?}");
-    assert!(events.lock().unwrap().is_empty(), "nothing is made a second time");
-    assert!(images.absent().await.unwrap().is_empty());
+    assert!(
+        events.lock().unwrap().is_empty(),
+        "nothing is built a second time"
+    );
+    assert!(images.missing_images().await.unwrap().is_empty());
     let listed = images.list().await.unwrap();
     let found = |name: &str| listed.iter().find(|image| image.name == name).unwrap();
     assert!(found(&node.name).is_current && found(&plane.name).is_current);
@@ -48,20 +49,20 @@ async fn an_image_that_is_there_is_found_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_image_is_refused_with_the_known_ones() {
+async fn an_unknown_image_is_rejected_with_the_known_ones() {
     let engine = engine().await;
     let error = images(&engine, settings()).0.node("al3").await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
-            "there is no node image `al3`; there are: {}",
+            "unknown node image `al3`: expected one of {}",
             Images::node_names().join(", ")
         )
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_image_for_kind_must_be_one_and_of_the_wanted_version() {
+async fn a_node_image_for_kind_is_checked_with_its_version() {
     let engine = engine().await;
     let (name, tag) = shell_image(&engine).await;
     let shell = format!("{name}:{tag}");
@@ -79,12 +80,12 @@ async fn a_node_image_for_kind_must_be_one_and_of_the_wanted_version() {
     let error = refused(other).await;
     assert_eq!(
         error.to_string(),
-        format!("image `{other}` has Kubernetes v1.19.16, and v1.20.2 is wanted")
+        format!("image `{other}` has Kubernetes v1.19.16: expected v1.20.2")
     );
     assert!(error.hint().unwrap().contains("NODEJOIN_KIND_IMAGE"));
     let none = refused(&shell).await.to_string();
     assert!(
-        none.contains("is no node image of kind: it has no /kind/version"),
+        none.contains("is not a node image for kind: /kind/version is missing"),
         "{none}"
     );
     engine
@@ -95,7 +96,7 @@ async fn a_node_image_for_kind_must_be_one_and_of_the_wanted_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_no_recipe_makes_is_stale_and_others_are_not_ours() {
+async fn an_image_without_a_recipe_is_stale_and_images_without_labels_are_ignored() {
     let _alone = STALE.lock().await;
     let engine = engine().await;
     let (images, _) = images(&engine, settings());
@@ -121,8 +122,8 @@ async fn an_image_that_no_recipe_makes_is_stale_and_others_are_not_ours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "prunes for good: images of other checkouts go, too"]
-async fn only_what_no_recipe_makes_is_pruned() {
+#[ignore = "prunes the images of other checkouts as well"]
+async fn only_stale_images_are_pruned() {
     let _alone = STALE.lock().await;
     let engine = engine().await;
     let (images, _) = images(&engine, settings());
@@ -146,10 +147,10 @@ async fn only_what_no_recipe_makes_is_pruned() {
     assert!(left.contains(&plane.name), "{left:?}");
 }
 
-/// Held by the tests that make stale images: pruning takes those of the others, too.
+/// Held by tests with stale images, because pruning removes those of other tests as well.
 static STALE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Labels as an image of ours has them.
+/// Labels of an image that the harness has built.
 const OURS: [(&str, &str); 3] = [
     ("nodejoin.recipe", "000000000000"),
     ("nodejoin.image", "al2"),

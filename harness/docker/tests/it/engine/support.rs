@@ -1,19 +1,21 @@
-//! What the tests on a real engine share.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+//! Helpers of the tests with a container engine.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bollard::query_parameters::{
-    BuildImageOptionsBuilder, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
-    ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+    BuildImageOptionsBuilder, ListContainersOptionsBuilder, ListNetworksOptionsBuilder,
+    ListVolumesOptionsBuilder,
 };
 use bollard::{Docker, body_full};
 use futures::StreamExt as _;
 use nodejoin_core::plan::ids::RunId;
-use nodejoin_docker::Engine;
+use nodejoin_docker::{Engine, ImageSettings, Images};
 
-/// Connects, or says what a person must do: a test that passes without an engine proves nothing.
+/// Set in child processes of tests, to the full name of the test that they run.
+pub const CHILD: &str = "NODEJOIN_TEST_CHILD";
+
+/// Connects, or fails with the hint: a test that passes without an engine proves nothing.
 pub async fn engine() -> Engine {
     match Engine::connect().await {
         Ok(engine) => engine,
@@ -21,32 +23,47 @@ pub async fn engine() -> Engine {
     }
 }
 
-/// A run id that no other test has.
+/// A unique run id.
 pub fn run_id() -> RunId {
     use std::hash::{BuildHasher as _, RandomState};
     let bits = RandomState::new().hash_one(std::process::id());
     format!("t{bits:015x}")[..16].parse().unwrap()
 }
 
-/// An image with a shell that the engine has: the base image of ours, or anything of Debian.
+/// The base image, which has a shell and apt, as name and tag. It is built if it is missing, so that the choice does not depend on
+/// the images of the engine.
 pub async fn shell_image(engine: &Engine) -> (String, String) {
-    let all = engine
-        .docker()
-        .list_images(Some(ListImagesOptionsBuilder::new().build()))
-        .await
-        .unwrap();
-    let tags: Vec<_> = all.into_iter().flat_map(|image| image.repo_tags).collect();
-    let wanted = ["nodejoin/base:", "debian:", "nodejoin/"];
-    let found = wanted
-        .iter()
-        .find_map(|start| tags.iter().find(|tag| tag.starts_with(start)));
-    let found = found.expect("an image with a shell: `nodejoin images build` makes one");
-    let (name, tag) = found.rsplit_once(':').unwrap();
+    let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+    let base = Images::new(engine.clone(), settings, Arc::new(|_| ()))
+        .base()
+        .await;
+    let base = base.unwrap_or_else(|error| panic!("{error}; {}", error.hint().unwrap_or_default()));
+    let (name, tag) = base.rsplit_once(':').unwrap();
     (name.to_owned(), tag.to_owned())
 }
 
-/// Keeps the sweeps of other tests waiting, those of other processes too: a sweep is of the whole engine.
-pub fn alone() -> std::fs::File {
+/// Runs a test in its own process, and checks that the process leaves no objects: other tests of this binary create objects with the
+/// pid of this process. `test` is the full name of the calling test.
+pub async fn in_own_process(test: &str, body: impl Future<Output = ()>) {
+    if std::env::var(CHILD).is_ok_and(|child| child == test) {
+        return body.await;
+    }
+    let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(CHILD, test)
+        .spawn()
+        .unwrap();
+    let pid = child.id().unwrap();
+    assert!(
+        child.wait().await.unwrap().success(),
+        "`{test}` failed in its own process"
+    );
+    let left = objects_with(&engine().await, &format!("nodejoin.pid={pid}")).await;
+    assert_eq!(left, Vec::<String>::new());
+}
+
+/// Excludes sweeps of other tests and test processes, because a sweep affects the whole engine.
+pub fn sweep_lock() -> std::fs::File {
     let file = std::fs::File::create(concat!(env!("CARGO_TARGET_TMPDIR"), "/sweep.lock")).unwrap();
     file.lock().unwrap();
     file
@@ -55,11 +72,6 @@ pub fn alone() -> std::fs::File {
 /// Containers, networks and volumes with a run's label.
 pub async fn objects(engine: &Engine, run: &str) -> Vec<String> {
     objects_with(engine, &format!("nodejoin.run={run}")).await
-}
-
-/// The same of everything that this process made.
-pub async fn objects_of_this_process(engine: &Engine) -> Vec<String> {
-    objects_with(engine, &format!("nodejoin.pid={}", std::process::id())).await
 }
 
 async fn objects_with(engine: &Engine, label: &str) -> Vec<String> {
@@ -89,12 +101,12 @@ async fn objects_with(engine: &Engine, label: &str) -> Vec<String> {
     containers.chain(networks).chain(volumes).collect()
 }
 
-/// An image of one file and nothing that runs.
+/// Builds an image with one file and no programs.
 pub async fn tiny(docker: &Docker, name: &str, labels: &[(&str, &str)]) {
     build(docker, name, "FROM scratch\nCOPY Dockerfile /\n", labels).await;
 }
 
-/// An image of this Dockerfile.
+/// Builds an image from a Dockerfile.
 pub async fn build(docker: &Docker, name: &str, dockerfile: &str, labels: &[(&str, &str)]) {
     let mut archive = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();

@@ -1,4 +1,4 @@
-//! Where images are made: one at a time by name, with all output in a file, through the engine's own builder.
+//! Builds images through the engine's builder: one build per name at a time, with all output in a log file.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -13,39 +13,39 @@ use futures::StreamExt as _;
 
 use crate::engine::Engine;
 use crate::error::{DockerError, status};
-use crate::images::claim::Claim;
+use crate::images::build_lock::BuildLock;
 use crate::images::context::{ContextFile, archive};
-use crate::images::{ImageEvent, Progress};
+use crate::images::{ImageEvent, ImageProgress};
 use crate::labels;
 use crate::settings::ImageSettings;
 
-/// How many lines of a failed build stand in its error.
+/// Number of output lines in the error of a failed build.
 const LAST_LINES: usize = 20;
-/// How often a waiting process looks whether another one has finished the image.
+/// Interval at which a waiting process tries to take a file lock; not multiplied by the time factor.
 const LOCK_POLL: Duration = Duration::from_millis(200);
 
-/// What images are made with.
+/// Builds images on an engine.
 #[derive(Clone)]
-pub(crate) struct Workshop {
+pub(crate) struct Builder {
     pub(crate) engine: Engine,
     pub(crate) settings: ImageSettings,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ImageProgress,
 }
 
-/// What is made: the image and what its labels say.
+/// An image to build, and the values of its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    /// The last part of the name: `base`, `al2`.
+pub(crate) struct BuildTarget {
+    /// Last part of the name: `base`, `al2`.
     pub(crate) name: String,
-    /// `base`, `kubernetes`, `control-plane`, `node`.
+    /// Purpose: `base`, `kubernetes`, `control-plane`, `node`.
     pub(crate) role: &'static str,
-    /// The hash of everything it is made of.
+    /// Hash of everything the image is built from.
     pub(crate) hash: String,
-    /// The version of the programs in it, where it has any.
+    /// Version of the Kubernetes programs, if the image contains them.
     pub(crate) kubernetes: Option<String>,
 }
 
-impl Target {
+impl BuildTarget {
     /// Name and tag.
     pub(crate) fn image(&self) -> String {
         format!("nodejoin/{}:{}", self.name, self.hash)
@@ -65,19 +65,19 @@ impl Target {
     }
 }
 
-/// An image that is being made: its output goes here, and its lock is held.
-pub(crate) struct Bench {
+/// A build in progress: writes its output and holds its locks.
+pub(crate) struct BuildSession {
     image: String,
     log_path: PathBuf,
     log: File,
-    progress: Progress,
+    progress: ImageProgress,
     begun: Instant,
-    claim: Claim,
-    _lock: Lock,
+    build_lock: BuildLock,
+    _lock: FileLock,
 }
 
-impl Workshop {
-    /// The image, where it is there.
+impl Builder {
+    /// The image, if it exists.
     pub(crate) async fn find(&self, image: &str) -> Result<Option<ImageInspect>, DockerError> {
         match self.engine.docker().inspect_image(image).await {
             Ok(found) => Ok(Some(found)),
@@ -86,17 +86,17 @@ impl Workshop {
         }
     }
 
-    /// Takes the lock of an image and opens its log; `None` when the image came to be while another process held the lock.
-    pub(crate) async fn bench(&self, target: &Target) -> Result<Option<Bench>, DockerError> {
+    /// Takes the locks of an image and opens its log; `None` if another process has built the image meanwhile.
+    pub(crate) async fn begin(&self, target: &BuildTarget) -> Result<Option<BuildSession>, DockerError> {
         let image = target.image();
         let file = format!("{}-{}", target.name, target.hash);
-        // By name and not by hash: whoever clears the stages of a recipe must be its only builder.
-        let lock = Lock::take(&self.settings.cache.join("locks"), &target.name).await?;
+        // By name and not by hash: only the single builder of a recipe can remove leftovers of its stages.
+        let lock = FileLock::take(&self.settings.cache.join("locks"), &target.name).await?;
         if self.find(&image).await?.is_some() {
             return Ok(None);
         }
         let folder = self.settings.cache.join("builds");
-        std::fs::create_dir_all(&folder).map_err(DockerError::io("make folder", &folder))?;
+        std::fs::create_dir_all(&folder).map_err(DockerError::io("create folder", &folder))?;
         let log_path = folder.join(format!("{file}.log"));
         let log = File::create(&log_path).map_err(DockerError::io("write", &log_path))?;
         (self.progress)(ImageEvent::Started {
@@ -104,23 +104,23 @@ impl Workshop {
             log: log_path.clone(),
         });
         let progress = self.progress.clone();
-        let claim = Claim::stake(&self.engine, &target.name).await?;
-        Ok(Some(Bench {
+        let build_lock = BuildLock::acquire(&self.engine, &target.name).await?;
+        Ok(Some(BuildSession {
             image,
             log_path,
             log,
             progress,
             begun: Instant::now(),
-            claim,
+            build_lock,
             _lock: lock,
         }))
     }
 
-    /// Builds an image from a context with a Dockerfile. The build ends when this future is dropped.
+    /// Builds an image from a context with a Dockerfile. Dropping this future ends the build.
     pub(crate) async fn build(
         &self,
-        bench: &mut Bench,
-        target: &Target,
+        session: &mut BuildSession,
+        target: &BuildTarget,
         arguments: HashMap<String, String>,
         files: Vec<ContextFile>,
     ) -> Result<(), DockerError> {
@@ -129,13 +129,13 @@ impl Workshop {
         let mut output = self.engine.docker().build_image(options, None, Some(context));
         while let Some(piece) = output.next().await {
             match piece {
-                Ok(info) => bench.say(&info.stream.or(info.status).unwrap_or_default()),
+                Ok(info) => session.write(&info.stream.or(info.status).unwrap_or_default()),
                 Err(error) => {
                     let reason = match error {
                         bollard::errors::Error::DockerStreamError { error } => error,
                         error => error.to_string(),
                     };
-                    return Err(bench.failed(reason.trim()));
+                    return Err(session.failed(reason.trim()));
                 }
             }
         }
@@ -160,27 +160,27 @@ impl Workshop {
     }
 }
 
-impl Bench {
-    /// What says to all that this image is being made.
-    pub(crate) fn claim(&self) -> &Claim {
-        &self.claim
+impl BuildSession {
+    /// The lock that is visible to all clients of the engine.
+    pub(crate) fn build_lock(&self) -> &BuildLock {
+        &self.build_lock
     }
 
-    /// The file that takes all output.
+    /// The file with all output.
     pub(crate) fn log_path(&self) -> &Path {
         &self.log_path
     }
 
-    /// Writes output to the log, and tells of steps.
-    pub(crate) fn say(&mut self, text: &str) {
-        // A log that cannot be written must not end a build that goes well.
+    /// Writes output to the log, and reports the steps in it.
+    pub(crate) fn write(&mut self, text: &str) {
+        // A log that cannot be written must not fail a successful build.
         let _ = self.log.write_all(text.as_bytes());
         for line in text.lines().filter(|line| line.starts_with("Step ")) {
             self.step(line);
         }
     }
 
-    /// Tells of a step.
+    /// Reports a step.
     pub(crate) fn step(&self, text: &str) {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         (self.progress)(ImageEvent::Step {
@@ -189,8 +189,8 @@ impl Bench {
         });
     }
 
-    /// Tells that the image is there.
-    pub(crate) fn done(self) {
+    /// Reports that the image is built, and releases the locks.
+    pub(crate) fn finish(self) {
         let seconds = self.begun.elapsed().as_secs_f64();
         (self.progress)(ImageEvent::Done {
             image: self.image.clone(),
@@ -198,9 +198,9 @@ impl Bench {
         });
     }
 
-    /// The error of a build that ended without an image.
+    /// The error of a failed build.
     pub(crate) fn failed(&mut self, reason: &str) -> DockerError {
-        self.say(&format!("\n{reason}\n"));
+        self.write(&format!("\n{reason}\n"));
         let text = std::fs::read(&self.log_path).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -213,26 +213,26 @@ impl Bench {
     }
 }
 
-/// A file whose lock says that this process works on something. The system takes the lock back when the process ends.
-pub(crate) struct Lock {
+/// An exclusive lock on a file. The kernel releases it when the process ends.
+pub(crate) struct FileLock {
     _file: File,
 }
 
-impl Lock {
+impl FileLock {
     /// Waits for the lock.
     pub(crate) async fn take(folder: &Path, name: &str) -> Result<Self, DockerError> {
         loop {
             if let Some(lock) = Self::try_take(folder, name)? {
                 return Ok(lock);
             }
-            // There is no event for a lock; and a blocking wait could not be cancelled.
+            // The kernel sends no event for a released lock, and a blocking wait could not be cancelled.
             tokio::time::sleep(LOCK_POLL).await;
         }
     }
 
-    /// Takes the lock unless another process has it.
+    /// Takes the lock; `None` if it is held.
     pub(crate) fn try_take(folder: &Path, name: &str) -> Result<Option<Self>, DockerError> {
-        std::fs::create_dir_all(folder).map_err(DockerError::io("make folder", folder))?;
+        std::fs::create_dir_all(folder).map_err(DockerError::io("create folder", folder))?;
         let path = folder.join(format!("{name}.lock"));
         let file = File::create(&path).map_err(DockerError::io("open", &path))?;
         match file.try_lock() {
@@ -248,19 +248,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_one_holders() {
+    fn a_file_lock_is_exclusive() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Lock::try_take(folder.path(), "al2").unwrap();
+        let first = FileLock::try_take(folder.path(), "al2").unwrap();
         assert!(first.is_some());
-        assert!(Lock::try_take(folder.path(), "al2").unwrap().is_none());
-        assert!(Lock::try_take(folder.path(), "other").unwrap().is_some());
+        assert!(FileLock::try_take(folder.path(), "al2").unwrap().is_none());
+        assert!(FileLock::try_take(folder.path(), "other").unwrap().is_some());
         drop(first);
-        assert!(Lock::try_take(folder.path(), "al2").unwrap().is_some());
+        assert!(FileLock::try_take(folder.path(), "al2").unwrap().is_some());
     }
 
     #[test]
-    fn labels_tell_what_an_image_is() {
-        let target = Target {
+    fn labels_describe_the_image() {
+        let target = BuildTarget {
             name: "al2".to_owned(),
             role: "node",
             hash: "0123456789ab".to_owned(),

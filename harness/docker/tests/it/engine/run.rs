@@ -1,17 +1,15 @@
-//! A run on a real engine: what it makes is there, is labelled, and is gone afterwards, however it ends.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
+//! Runs with a container engine: objects exist, have labels, and are removed however a run ends.
 
 use std::time::Duration;
 
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
-use common::{engine, objects, run_id, shell_image};
 use futures::StreamExt as _;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, Engine, ImageSettings, Run};
 use testcontainers::core::WaitFor;
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
+
+use super::support::{engine, objects, run_id, shell_image};
 
 async fn sleeper(engine: &Engine) -> ContainerRequest<GenericImage> {
     let (name, tag) = shell_image(engine).await;
@@ -21,7 +19,7 @@ async fn sleeper(engine: &Engine) -> ContainerRequest<GenericImage> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_container_is_on_its_network_and_everything_goes() {
+async fn a_container_is_attached_to_its_network_and_all_objects_are_removed() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let network = run.network("isolated", true).await.unwrap();
@@ -40,14 +38,14 @@ async fn a_container_is_on_its_network_and_everything_goes() {
     assert_eq!(
         seen.host_config.unwrap().init,
         Some(true),
-        "the caller's own settings stay"
+        "the settings of the caller stay"
     );
     assert_eq!(seen.config.unwrap().labels.unwrap()["nodejoin.role"], "node");
     let octets = network.gateway.octets();
     assert_eq!(
         started.ip.octets()[..2],
         octets[..2],
-        "{started:?} stands on {network:?}"
+        "{started:?} is attached to {network:?}"
     );
     let held = objects(&engine, run.id().as_str()).await;
     assert_eq!(held.len(), 3, "a container, a network and a volume: {held:?}");
@@ -78,7 +76,7 @@ async fn a_container_is_on_its_network_and_everything_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_machine_is_given_longer_to_start_a_container() {
+async fn the_time_factor_multiplies_the_startup_timeout() {
     let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
     let slow: TimeFactor = "60".parse().unwrap();
     let engine = Engine::connect_with(&settings.cache, slow).await.unwrap();
@@ -96,7 +94,7 @@ async fn a_slow_machine_is_given_longer_to_start_a_container() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_start_says_why_and_leaves_nothing() {
+async fn a_failed_start_reports_the_reason_and_leaves_nothing() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let network = run.network("isolated", true).await.unwrap();
@@ -108,7 +106,7 @@ async fn a_failed_start_says_why_and_leaves_nothing() {
     let error = run.start("node", "unknown", &network, unknown).await.unwrap_err();
     assert!(
         error.to_string().contains("nodejoin-"),
-        "the container is named: {error}"
+        "the error names the container: {error}"
     );
     assert!(
         std::error::Error::source(&error)
@@ -118,15 +116,15 @@ async fn a_failed_start_says_why_and_leaves_nothing() {
         "{error:?}"
     );
 
-    // testcontainers makes its guard only after the copying: a failed copy is what it leaks.
+    // testcontainers creates its guard after the copies, so it leaks the container of a failed copy.
     let copies = sleeper(&engine)
         .await
         .with_copy_to("/etc/passwd/x", CopyDataSource::Data(b"x".to_vec()));
     let error = run.start("node", "copies", &network, copies).await.unwrap_err();
     assert!(matches!(error, DockerError::Start { .. }), "{error}");
 
-    let absent = GenericImage::new("nodejoin/none", "absent").with_cmd(["true"]);
-    let error = run.start("node", "absent", &network, absent).await.unwrap_err();
+    let missing = GenericImage::new("nodejoin/none", "absent").with_cmd(["true"]);
+    let error = run.start("node", "absent", &network, missing).await.unwrap_err();
     assert!(
         error.to_string().contains("find image"),
         "nothing is pulled: {error}"
@@ -138,7 +136,7 @@ async fn a_failed_start_says_why_and_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_abandoned_start_leaves_nothing() {
+async fn a_cancelled_start_leaves_nothing() {
     let engine = engine().await;
     for delay in [0, 5, 30, 80, 200] {
         let run = Run::begin(engine.clone(), run_id());
@@ -153,7 +151,7 @@ async fn an_abandoned_start_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kept_container_stays_with_its_network() {
+async fn a_kept_container_and_its_network_stay() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let network = run.network("isolated", true).await.unwrap();
@@ -176,7 +174,7 @@ async fn a_kept_container_stays_with_its_network() {
     assert_eq!(
         objects(&engine, id.as_str()).await,
         held,
-        "the end of the run, and of the process, leaves them"
+        "dropping the run leaves them"
     );
     let force = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
     engine
@@ -188,7 +186,7 @@ async fn a_kept_container_stays_with_its_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_dropped_removes_what_it_made() {
+async fn a_dropped_run_removes_its_objects() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let id = run.id().clone();
@@ -201,7 +199,7 @@ async fn a_run_that_is_dropped_removes_what_it_made() {
 }
 
 #[tokio::test]
-async fn a_runtime_of_one_thread_is_enough() {
+async fn a_single_threaded_runtime_is_enough() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let network = run.network("open", false).await.unwrap();
@@ -215,7 +213,7 @@ async fn a_runtime_of_one_thread_is_enough() {
 }
 
 #[tokio::test]
-async fn a_dropped_run_does_not_wait_for_the_thread_that_it_blocks() {
+async fn dropping_a_run_on_a_single_threaded_runtime_does_not_deadlock() {
     let engine = engine().await;
     let run = Run::begin(engine.clone(), run_id());
     let id = run.id().clone();

@@ -1,21 +1,23 @@
-//! Sweeping on a real engine: a killed run's objects go, a live run's stay.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
+//! Sweeps with a container engine.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
-use common::{alone, engine, objects, run_id, shell_image};
-use nodejoin_docker::{Engine, ImageSettings, Run, Sweep, sweep};
+use nodejoin_docker::{Engine, ImageSettings, Run, SweepOptions, sweep};
 use testcontainers::{GenericImage, ImageExt as _};
 
-/// Set in the process that is killed.
-const CHILD: &str = "NODEJOIN_TEST_CHILD";
+use super::support::{CHILD, engine, objects, run_id, shell_image, sweep_lock};
 
-/// A run with one of everything.
+/// Full name of the test that runs in the killed process.
+const KILLED: &str = "engine::sweep::the_process_that_is_killed";
+
+/// Number of sweeps that race with starts: a start must fall into the few milliseconds between the removal of the folder and that of
+/// the container.
+const SWEPT_WHILE_STARTED: usize = 5;
+
+/// A run with a container, a network and a volume.
 async fn furnished() -> Run {
     let engine = engine().await;
     let (name, tag) = shell_image(&engine).await;
@@ -30,10 +32,10 @@ async fn furnished() -> Run {
     run
 }
 
-/// What the killed process does; in the test's own process it does nothing.
+/// Runs in the killed process only; elsewhere it does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_process_that_is_killed() {
-    if std::env::var_os(CHILD).is_none() {
+    if !std::env::var(CHILD).is_ok_and(|child| child == KILLED) {
         return;
     }
     let run = furnished().await;
@@ -41,11 +43,11 @@ async fn the_process_that_is_killed() {
     std::future::pending::<()>().await;
 }
 
-/// Starts a process that makes a run, and kills it with SIGKILL once the run is furnished.
+/// Starts a process that creates a run, and kills it with SIGKILL when the objects of the run exist.
 fn killed_run() -> String {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["the_process_that_is_killed", "--exact", "--nocapture"])
-        .env(CHILD, "1")
+        .args([KILLED, "--exact", "--nocapture"])
+        .env(CHILD, KILLED)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -55,13 +57,13 @@ fn killed_run() -> String {
         .find_map(|line| line.strip_prefix("run=").map(str::to_owned));
     child.kill().unwrap();
     child.wait().unwrap();
-    id.expect("the process makes a run")
+    id.expect("the process prints the id of its run")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_runs_objects_go_and_a_live_runs_stay() {
+async fn objects_of_a_killed_run_are_removed_and_those_of_a_live_run_stay() {
     let engine = engine().await;
-    let _alone = tokio::task::spawn_blocking(alone).await.unwrap();
+    let _alone = tokio::task::spawn_blocking(sweep_lock).await.unwrap();
     let dead = tokio::task::spawn_blocking(killed_run).await.unwrap();
     let live = furnished().await;
     assert_eq!(
@@ -98,7 +100,7 @@ async fn a_killed_runs_objects_go_and_a_live_runs_stay() {
     assert_eq!(objects(&engine, live.id().as_str()).await.len(), 3);
 
     assert!(live.tear_down().await.is_clean());
-    let again = Sweep {
+    let again = SweepOptions {
         dry_run: true,
         kept: false,
     }
@@ -111,7 +113,7 @@ async fn a_killed_runs_objects_go_and_a_live_runs_stay() {
     );
 }
 
-/// A container of a process that is gone, with a folder of this machine mounted; it ends as soon as it is started.
+/// A container of a dead process with a folder of this machine mounted; it ends immediately when it is started.
 async fn with_a_folder(engine: &Engine, folder: &std::path::Path) -> String {
     let (name, tag) = shell_image(engine).await;
     let run = Run::begin(engine.clone(), run_id());
@@ -128,13 +130,13 @@ async fn with_a_folder(engine: &Engine, folder: &std::path::Path) -> String {
         }),
         ..ContainerCreateBody::default()
     };
-    let made = engine
+    let created = engine
         .docker()
         .create_container(None::<CreateContainerOptions>, body);
-    made.await.unwrap().id
+    created.await.unwrap().id
 }
 
-/// Starts the container again and again until it is gone.
+/// Starts the container repeatedly until it is removed.
 async fn keep_starting(engine: Engine, container: String) {
     let docker = engine.docker();
     while docker.inspect_container(&container, None).await.is_ok() {
@@ -145,9 +147,9 @@ async fn keep_starting(engine: Engine, container: String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_container_that_is_being_started_does_not_bring_its_folder_back() {
+async fn a_start_during_a_sweep_does_not_restore_the_folder() {
     let engine = engine().await;
-    let _alone = tokio::task::spawn_blocking(alone).await.unwrap();
+    let _alone = tokio::task::spawn_blocking(sweep_lock).await.unwrap();
     let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
     for _ in 0..SWEPT_WHILE_STARTED {
         let folder = cache.join(format!("swept-{}", run_id()));
@@ -162,6 +164,3 @@ async fn a_container_that_is_being_started_does_not_bring_its_folder_back() {
         assert!(!folder.exists(), "{}", folder.display());
     }
 }
-
-/// How often: whether a start falls between the folder's removal and the container's is a matter of milliseconds.
-const SWEPT_WHILE_STARTED: usize = 5;

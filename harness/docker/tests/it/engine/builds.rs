@@ -1,7 +1,4 @@
-//! Builds that do not go well: a registry that is silent, a base without apt, two at once, one that nobody waits for.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-mod common;
+//! Builds with a container engine: a silent registry, a base image without apt, concurrent builds, cancelled builds.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,19 +8,20 @@ use std::time::{Duration, Instant};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder,
 };
-use common::{engine, run_id, shell_image, tiny};
 use nodejoin_docker::{DockerError, Engine, ImageEvent, ImageSettings, Images, sweep};
 use tokio::net::TcpListener;
 
-type Events = Arc<Mutex<Vec<ImageEvent>>>;
+use super::support::{engine, run_id, shell_image, tiny};
 
-fn images(engine: &Engine, cache: &Path, base: &str) -> (Images, Events) {
-    let events = Events::default();
+type ImageEvents = Arc<Mutex<Vec<ImageEvent>>>;
+
+fn images(engine: &Engine, cache: &Path, base: &str) -> (Images, ImageEvents) {
+    let events = ImageEvents::default();
     let sink = events.clone();
     let settings = ImageSettings {
         base: base.to_owned(),
-        registry_limit: Duration::from_secs(2),
-        connect_limit: Duration::from_millis(500),
+        registry_timeout: Duration::from_secs(2),
+        connect_timeout: Duration::from_millis(500),
         release_url: "http://127.0.0.1:9".to_owned(),
         ..ImageSettings::with_cache(cache)
     };
@@ -44,25 +42,25 @@ async fn remove(engine: &Engine, image: &str) {
         .await;
 }
 
-/// A name for a base image that no other test has.
+/// A unique name for a base image.
 fn own_base() -> String {
     format!("nodejoin-test-base:{}", run_id())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_registry_is_given_up_after_its_limit() {
+async fn a_silent_registry_times_out() {
     let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("{}/debian:none", silent.local_addr().unwrap());
     let begun = Instant::now();
     let error = images(&engine, cache.path(), &base).0.base().await.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
-    assert!(error.to_string().contains("was silent for 2 s"), "{error}");
+    assert!(error.to_string().contains("did not respond for 2 s"), "{error}");
     assert!(error.hint().unwrap().contains("mmdebstrap"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_build_names_its_log_and_shows_its_end() {
+async fn the_error_of_a_failed_build_has_the_log_and_its_last_lines() {
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
     tiny(engine.docker(), &base, &[("nodejoin-test", &base)]).await;
     let (images, events) = images(&engine, cache.path(), &base);
@@ -75,10 +73,7 @@ async fn a_failed_build_names_its_log_and_shows_its_end() {
         "all output is in `{}`",
         log.display()
     );
-    assert!(
-        lines.contains("/bin/sh"),
-        "the reason stands in the error: {lines}"
-    );
+    assert!(lines.contains("/bin/sh"), "the reason is in the error: {lines}");
     assert!(
         events
             .lock()
@@ -91,14 +86,14 @@ async fn a_failed_build_names_its_log_and_shows_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_that_want_an_image_one_makes_it() {
+async fn concurrent_builds_of_an_image_run_once() {
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
     tiny(engine.docker(), &base, &[("nodejoin-test", &base)]).await;
     let (one, seen_by_one) = images(&engine, cache.path(), &base);
     let (two, seen_by_two) = images(&engine, cache.path(), &base);
     let (first, second) = tokio::join!(one.base(), two.base());
     assert_eq!(first.as_ref().unwrap(), second.as_ref().unwrap());
-    let made = |events: &Events| {
+    let created = |events: &ImageEvents| {
         events
             .lock()
             .unwrap()
@@ -106,19 +101,19 @@ async fn of_two_that_want_an_image_one_makes_it() {
             .filter(|it| matches!(it, ImageEvent::Done { .. }))
             .count()
     };
-    assert_eq!(made(&seen_by_one) + made(&seen_by_two), 1);
+    assert_eq!(created(&seen_by_one) + created(&seen_by_two), 1);
     remove(&engine, &first.unwrap()).await;
     remove(&engine, &base).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_nobody_waits_for_ends() {
+async fn a_cancelled_build_ends() {
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
     retag_shell_image(&engine, &base).await;
     let (images, events) = images(&engine, cache.path(), &base);
     let base_image = images.base().await.unwrap();
 
-    // The programs are built from source for a base of one's own: some ten minutes, of which this sees the first seconds.
+    // With another base image the programs are built from source, which takes minutes: this test sees the first seconds.
     let build = tokio::spawn({
         let images = images.clone();
         async move { images.kubernetes().await }
@@ -134,24 +129,33 @@ async fn a_build_that_nobody_waits_for_ends() {
         assert!(!build.is_finished(), "the build must go on: {:?}", build.await);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = steps(&engine, &base_image).await;
+    let mut before = steps(&engine, &base_image).await;
+    while before.is_empty() {
+        assert!(!build.is_finished(), "the build must go on: {:?}", build.await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        before = steps(&engine, &base_image).await;
+    }
+    let locks = build_locks(&engine).await;
     assert_eq!(before.len(), 1, "a step runs: {before:?}");
-    // From elsewhere, with a cache folder that shares no locks.
-    let held = tokio::task::spawn_blocking(common::alone).await.unwrap();
+    // The sweep uses another cache folder, so it does not see the file lock of the build.
+    let held = tokio::task::spawn_blocking(super::support::sweep_lock)
+        .await
+        .unwrap();
     sweep(&engine, false).await.unwrap();
     drop(held);
     assert_eq!(
         steps(&engine, &base_image).await,
         before,
-        "a sweep leaves a build that goes on"
+        "a sweep leaves a build in progress alone"
     );
     build.abort();
     let begun = Instant::now();
-    while !steps(&engine, &base_image).await.is_empty() || !own_claims(&engine).await.is_empty() {
+    while !steps(&engine, &base_image).await.is_empty()
+        || build_locks(&engine).await.iter().any(|lock| locks.contains(lock))
+    {
         assert!(
             begun.elapsed() < Duration::from_secs(20),
-            "the step still runs, or its mark is still there"
+            "the step or its build lock still exists"
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -160,15 +164,15 @@ async fn a_build_that_nobody_waits_for_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_base_that_nobody_waits_for_leaves_no_process() {
+async fn a_cancelled_bootstrap_leaves_no_process() {
     let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
-    let events = Events::default();
+    let events = ImageEvents::default();
     let sink = events.clone();
     let mark = run_id().to_string();
     let settings = ImageSettings {
-        // Another mirror is another image, so it is not there; and the registry has no time to answer.
+        // Another mirror yields another image, which does not exist; and the registry has no time to respond.
         debian_mirror: format!("{}/?{mark}", ImageSettings::DEBIAN_MIRROR),
-        registry_limit: Duration::ZERO,
+        registry_timeout: Duration::ZERO,
         ..ImageSettings::with_cache(cache.path())
     };
     let progress = Arc::new(move |event| sink.lock().unwrap().push(event));
@@ -196,7 +200,7 @@ async fn a_base_that_nobody_waits_for_leaves_no_process() {
     }
 }
 
-/// Command lines of every mmdebstrap, unpacked or installed, that was given this mark in its mirror's address.
+/// Command lines of every mmdebstrap with this mark in the address of its mirror.
 fn processes(mark: &str) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
@@ -206,25 +210,25 @@ fn processes(mark: &str) -> Vec<String> {
         .collect()
 }
 
-/// The long way: `cargo test -p nodejoin-docker --test builds -- --ignored`.
+/// Run it with `cargo test -p nodejoin-docker --test it engine::builds -- --ignored`.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes some ten minutes on two processors"]
+#[ignore = "takes about ten minutes on two processors"]
 async fn the_programs_are_built_from_debians_source() {
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
     retag_shell_image(&engine, &base).await;
     let (images, events) = images(&engine, cache.path(), &base);
-    let made = images
+    let created = images
         .kubernetes()
         .await
         .unwrap_or_else(|error| panic!("{error}\n{:?}", events.lock().unwrap().last()));
-    assert_eq!(made.kubernetes, "v1.20.2");
-    assert_eq!(images.kubernetes().await.unwrap(), made);
-    remove(&engine, &made.name).await;
+    assert_eq!(created.kubernetes, "v1.20.2");
+    assert_eq!(images.kubernetes().await.unwrap(), created);
+    remove(&engine, &created.name).await;
     remove(&engine, &images.base().await.unwrap()).await;
     remove(&engine, &base).await;
 }
 
-/// Gives a name of its own to an image with a shell and apt.
+/// Gives another name to an image with a shell and apt.
 async fn retag_shell_image(engine: &Engine, as_name: &str) {
     let (name, tag) = shell_image(engine).await;
     let (repository, new_tag) = as_name.rsplit_once(':').unwrap();
@@ -239,8 +243,8 @@ async fn retag_shell_image(engine: &Engine, as_name: &str) {
         .unwrap();
 }
 
-/// What this process says of its builds.
-async fn own_claims(engine: &Engine) -> Vec<String> {
+/// The build locks of this process, which includes those of other tests.
+async fn build_locks(engine: &Engine) -> Vec<String> {
     let labels = vec![
         "nodejoin.run=build".to_owned(),
         format!("nodejoin.pid={}", std::process::id()),
@@ -256,7 +260,7 @@ async fn own_claims(engine: &Engine) -> Vec<String> {
         .collect()
 }
 
-/// The containers of build steps that descend from an image.
+/// The containers of build steps that are based on an image.
 async fn steps(engine: &Engine, base: &str) -> Vec<String> {
     let filter = HashMap::from([
         ("ancestor", vec![base.to_owned()]),

@@ -1,0 +1,10 @@
+//! Tests with a container engine.
+
+mod builds;
+mod doctor;
+mod images;
+mod kubernetes;
+mod privileges;
+mod run;
+mod support;
+mod sweep;
