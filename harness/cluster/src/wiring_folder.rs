@@ -136,14 +136,11 @@ impl WiringFolder {
 
     /// The API server must be able to read its files, whoever it runs as; the key is the harness's alone.
     fn lay(&self, file: &File) -> std::io::Result<()> {
-        use std::io::Write as _;
-        use std::os::unix::fs::OpenOptionsExt as _;
-        let mode = if file.name == KEY { 0o600 } else { 0o644 };
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(mode);
-        options
-            .open(self.folder.join(&file.name))?
-            .write_all(file.text.reveal().as_bytes())
+        let path = self.folder.join(&file.name);
+        match file.name == KEY {
+            true => nodejoin_docker::write_private(&path, file.text.reveal()),
+            false => fs::write(path, file.text.reveal()),
+        }
     }
 }
 

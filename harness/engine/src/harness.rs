@@ -204,18 +204,7 @@ impl Harness {
 
 /// A file that holds a key: nobody but its owner reads it.
 fn write_private(path: &Path, text: &str) -> Result<(), EngineError> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let write = || {
-        let mut file = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
-        file.write_all(text.as_bytes())
-    };
-    write().map_err(|source| EngineError::Write {
+    nodejoin_docker::write_private(path, text).map_err(|source| EngineError::Write {
         path: path.to_owned(),
         source,
     })

@@ -61,7 +61,7 @@ fn allow(host: &mut HostConfig, privileges: &Privileges) {
     let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
     host.privileged = Some(false);
     host.cap_add = Some(vec!["ALL".to_owned()]);
-    host.cap_drop = Some(dropped(privileges));
+    host.cap_drop = Some(privileges.capabilities_to_drop());
     host.security_opt = Some(unconfined.map(str::to_owned).to_vec());
     // What the command-line client sends for `--security-opt systempaths=unconfined`.
     host.masked_paths = Some(Vec::new());
@@ -72,21 +72,6 @@ fn allow(host: &mut HostConfig, privileges: &Privileges) {
         path_in_container: Some("/dev/kmsg".to_owned()),
         cgroup_permissions: Some("rwm".to_owned()),
     }]);
-}
-
-/// Capabilities that reach past the container: the clock and the modules of the kernel are the host's. The entry program looks that
-/// they are gone.
-const OF_THE_HOST: [&str; 2] = ["SYS_MODULE", "SYS_TIME"];
-
-fn dropped(privileges: &Privileges) -> Vec<String> {
-    let mut all = privileges.dropped.clone();
-    all.extend(
-        OF_THE_HOST
-            .iter()
-            .filter(|name| !privileges.lacking.iter().any(|lacking| lacking == *name))
-            .map(|name| (*name).to_owned()),
-    );
-    all
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The folder of this machine with what one cluster of kind is made of: it goes with the control plane.
 
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use nodejoin_docker::write_private;
 
 use crate::ClusterError;
 use crate::provider::Holding;
@@ -46,7 +48,7 @@ impl Folder {
     /// Writes a file that only its owner reads.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, ClusterError> {
         let path = self.file(name);
-        write(&path, text).map_err(|error| self.failed(name, error))?;
+        write_private(&path, text).map_err(|error| self.failed(name, error))?;
         Ok(path)
     }
 
@@ -108,17 +110,6 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -73,10 +73,8 @@ esac
         if self.privileges.privileged {
             return vec!["--privileged".to_owned()];
         }
-        let dropped = self.privileges.dropped.iter().map(String::as_str);
-        let dropped = dropped
-            .chain(OF_THE_HOST)
-            .map(|name| format!("--cap-drop={name}"));
+        let dropped = self.privileges.capabilities_to_drop();
+        let dropped = dropped.iter().map(|name| format!("--cap-drop={name}"));
         ["--cap-add=ALL".to_owned()]
             .into_iter()
             .chain(dropped)
@@ -84,9 +82,6 @@ esac
             .collect()
     }
 }
-
-/// The clock and the modules of the kernel are the host's.
-const OF_THE_HOST: [&str; 2] = ["SYS_MODULE", "SYS_TIME"];
 
 /// What `--privileged` is beside capabilities; kind itself asks for no seccomp and no AppArmor.
 const UNCONFINED: [&str; 3] = [
