@@ -7,12 +7,12 @@ use crate::observation::phase::Phase;
 use crate::observation::{Millis, ObservedEvent};
 
 /// AWS, or the authenticator, refuses a signature for its time.
-pub(super) fn clock_skew(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Authenticated) {
+pub(super) fn clock_skew(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
-    let (evidence, message) = by_aws(scene).or_else(|| by_authenticator(scene))?;
-    let how = match (times(&message), scene.plan.instance.clock_ahead_seconds) {
+    let (evidence, message) = by_aws(facts).or_else(|| by_authenticator(facts))?;
+    let how = match (times(&message), facts.plan.instance.clock_ahead_seconds) {
         (Some((signed, now)), _) => distance(signed - now),
         (None, 0) => "not AWS'".to_owned(),
         (None, ahead) => distance(ahead),
@@ -20,7 +20,7 @@ pub(super) fn clock_skew(scene: &Facts<'_>) -> Option<Finding> {
     let because = format!("the node's clock is {how}, and AWS takes no signature of that time");
     let remedy = "let the node keep the time (chronyd with 169.254.169.123), and start nothing that signs before its clock is set"
         .to_owned();
-    scene.found(Cause::ClockSkew, because, &evidence, remedy)
+    facts.found(Cause::ClockSkew, because, &evidence, remedy)
 }
 
 fn is_of_time(message: &str) -> bool {
@@ -33,9 +33,9 @@ fn is_of_time(message: &str) -> bool {
 }
 
 /// EC2 names no times, and says the same of credentials that have expired: there the scenario's own clock decides.
-fn by_aws(scene: &Facts<'_>) -> Option<(Evidence, String)> {
-    let is_off = scene.plan.instance.clock_ahead_seconds != 0;
-    scene.calls().find_map(|(at, call)| {
+fn by_aws(facts: &Facts<'_>) -> Option<(Evidence, String)> {
+    let is_off = facts.plan.instance.clock_ahead_seconds != 0;
+    facts.calls().find_map(|(at, call)| {
         let message = call.message.clone().unwrap_or_default();
         let is_silent = is_off && call.error.as_deref() == Some("RequestExpired");
         (is_silent || is_of_time(&message)).then(|| (Evidence::call(at, call), message))
@@ -44,8 +44,8 @@ fn by_aws(scene: &Facts<'_>) -> Option<(Evidence, String)> {
 
 /// The last decision counts: a token that was made before the clock was set is followed by a good one. The first of its kind tells
 /// since when.
-fn by_authenticator(scene: &Facts<'_>) -> Option<(Evidence, String)> {
-    let mut decisions = scene
+fn by_authenticator(facts: &Facts<'_>) -> Option<(Evidence, String)> {
+    let mut decisions = facts
         .observation
         .timeline
         .iter()

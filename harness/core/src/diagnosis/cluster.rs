@@ -5,23 +5,22 @@ use serde_json::Value;
 use super::Finding;
 use super::facts::{Evidence, Facts, between, sentence};
 use crate::diagnosis::Cause;
+use crate::observation::ObservedEvent;
 use crate::observation::phase::Phase;
-use crate::observation::phases::{KUBELET_CLIENT, KUBELET_SERVING};
-use crate::observation::{Certificate, Millis, ObservedEvent};
 use crate::plan::Cni;
 
 /// The API server refuses the Node object itself.
-pub(super) fn node_invalid(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
+pub(super) fn node_invalid(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
         return None;
     }
     // The kubelet is told the reason in full; the audit log has it not always.
-    let said = scene.kubelet().find(|(_, line)| {
+    let said = facts.kubelet().find(|(_, line)| {
         line.message.contains("Unable to register node") && line.message.contains("is invalid:")
     });
     let (evidence, message) = match said {
         Some((at, line)) => (Evidence::journal(at, line), line.message.clone()),
-        None => refused_by_audit(scene)?,
+        None => refused_by_audit(facts)?,
     };
     let why = between(&message, "is invalid: ", &['\n']).unwrap_or_else(|| sentence(&message));
     let why = why.split(" (e.g.").next().unwrap_or(why);
@@ -33,11 +32,11 @@ pub(super) fn node_invalid(scene: &Facts<'_>) -> Option<Finding> {
     } else {
         "correct what the kubelet registers with"
     };
-    scene.final_(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
+    facts.final_(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
 }
 
-fn refused_by_audit(scene: &Facts<'_>) -> Option<(Evidence, String)> {
-    scene
+fn refused_by_audit(facts: &Facts<'_>) -> Option<(Evidence, String)> {
+    facts
         .observation
         .timeline
         .iter()
@@ -54,128 +53,12 @@ fn refused_by_audit(scene: &Facts<'_>) -> Option<(Evidence, String)> {
         })
 }
 
-fn serving<'a>(scene: &Facts<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
-    scene
-        .observation
-        .certificates
-        .iter()
-        .filter(|certificate| certificate.signer == KUBELET_SERVING)
-}
-
-/// When the request came first.
-fn asked_at(scene: &Facts<'_>, name: &str) -> Millis {
-    let first = scene.observation.timeline.iter().find(|seen| match &seen.what {
-        ObservedEvent::Certificate(certificate) => certificate.name == name,
-        _ => false,
-    });
-    first.map_or(0, |seen| seen.at)
-}
-
-/// The kubelet waits for the client certificate with which it is to register.
-pub(super) fn client_certificate_not_approved(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
-        return None;
-    }
-    let all = scene.observation.certificates.iter();
-    let pending = all
-        .filter(|certificate| certificate.signer == KUBELET_CLIENT)
-        .find(|certificate| certificate.approved != Some(true) && !certificate.issued)?;
-    let because = format!(
-        "nobody approved {}: the kubelet waits for its client certificate, and registers with no other",
-        pending.name
-    );
-    let remedy = format!(
-        "let {} create `certificatesigningrequests/selfnodeclient` (`cluster.approve_clients: true`), by which \
-         kube-controller-manager approves it, or approve by hand: kubectl certificate approve {}",
-        pending.requestor, pending.name
-    );
-    let line = format!("{} of {} is pending", pending.name, pending.requestor);
-    let evidence = Evidence::new(
-        "certificate signing request",
-        asked_at(scene, &pending.name),
-        line,
-    );
-    scene.found(Cause::ClientCertificateNotApproved, because, &evidence, remedy)
-}
-
-/// The approver said no.
-pub(super) fn serving_certificate_denied(scene: &Facts<'_>) -> Option<Finding> {
-    if scene.has(Phase::Certified) {
-        return None;
-    }
-    let denied = serving(scene)
-        .filter(|certificate| certificate.approved == Some(false))
-        .last()?;
-    let reason = denied.decision.as_deref().unwrap_or("without a reason");
-    let line = format!("{} of {} is denied: {reason}", denied.name, denied.requestor);
-    let by = denied.decided_by.as_deref().unwrap_or("the approver");
-    let because = format!("{by} denied the serving certificate: {reason}");
-    let names = denied
-        .dns_names
-        .iter()
-        .chain(&denied.ip_addresses)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
-    let instance = &scene.plan.instance;
-    let remedy = format!(
-        "let the kubelet ask for what the instance has, {} and {}; it asked for {names}",
-        instance.private_dns_name, instance.private_ip
-    );
-    let evidence = Evidence::new("certificate signing request", asked_at(scene, &denied.name), line);
-    scene.found(Cause::ServingCertificateDenied, because, &evidence, remedy)
-}
-
-/// Nobody decided: the node registers and works, and port 10250 has no certificate.
-pub(super) fn serving_certificate_not_approved(scene: &Facts<'_>) -> Option<Finding> {
-    if scene.has(Phase::Certified) || !scene.has(Phase::Registered) {
-        return None;
-    }
-    let pending = serving(scene).find(|certificate| certificate.approved.is_none() && !certificate.issued)?;
-    let served = scene
-        .observation
-        .collected
-        .as_ref()
-        .and_then(|collected| collected.served.as_ref());
-    let error = served
-        .and_then(|served| served.error.as_deref())
-        .map(|error| format!("; port 10250: {error}"));
-    let line = format!(
-        "{} of {} is pending{}",
-        pending.name,
-        pending.requestor,
-        error.unwrap_or_default()
-    );
-    let because = format!(
-        "nobody approved {}: the node has no serving certificate, so logs, exec and metrics fail at port 10250",
-        pending.name
-    );
-    let remedy = if scene.plan.cluster.approve_serving {
-        format!(
-            "see why the approver left it: kubectl describe csr {}",
-            pending.name
-        )
-    } else {
-        format!(
-            "let an approver of kubelet-serving requests run (`cluster.approve_serving: true`), or approve by hand: \
-             kubectl certificate approve {}",
-            pending.name
-        )
-    };
-    let evidence = Evidence::new(
-        "certificate signing request",
-        asked_at(scene, &pending.name),
-        line,
-    );
-    scene.found(Cause::ServingCertificateNotApproved, because, &evidence, remedy)
-}
-
 /// The container runtime has no network configuration.
-pub(super) fn cni_not_ready(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.has(Phase::Registered) {
+pub(super) fn cni_not_ready(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.has(Phase::Registered) {
         return None;
     }
-    let message = ready_message(scene.observation.node.as_ref()?)?;
+    let message = ready_message(facts.observation.node.as_ref()?)?;
     if ![
         "cni plugin not initialized",
         "cni config uninitialized",
@@ -187,7 +70,7 @@ pub(super) fn cni_not_ready(scene: &Facts<'_>) -> Option<Finding> {
     {
         return None;
     }
-    let at = scene
+    let at = facts
         .observation
         .timeline
         .iter()
@@ -198,18 +81,18 @@ pub(super) fn cni_not_ready(scene: &Facts<'_>) -> Option<Finding> {
         format!("Ready is False: {message}"),
     );
     let because = "the node registered, and its container runtime has no network configuration".to_owned();
-    let remedy = match scene.plan.cni {
+    let remedy = match facts.plan.cni {
         Cni::None => "on EKS the VPC CNI's pod brings it; `cni: bridge` lets the harness lay one down",
         Cni::Bridge => {
             "see /etc/cni/net.d and /opt/cni/bin in the node, and where containerd's configuration looks for them"
         }
     };
-    scene.found(Cause::CniNotReady, because, &evidence, remedy.to_owned())
+    facts.found(Cause::CniNotReady, because, &evidence, remedy.to_owned())
 }
 
 /// Somebody deleted the Node, and a kubelet registers only when it starts.
-pub(super) fn node_deleted(scene: &Facts<'_>) -> Option<Finding> {
-    let mut changes = scene
+pub(super) fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
+    let mut changes = facts
         .observation
         .timeline
         .iter()
@@ -218,7 +101,7 @@ pub(super) fn node_deleted(scene: &Facts<'_>) -> Option<Finding> {
             _ => None,
         });
     let (at, change) = changes.next_back().filter(|(_, change)| !change.exists)?;
-    let by = scene
+    let by = facts
         .observation
         .timeline
         .iter()
@@ -237,15 +120,15 @@ pub(super) fn node_deleted(scene: &Facts<'_>) -> Option<Finding> {
     let evidence = Evidence::new("Node", at, format!("{} is gone", change.name));
     let remedy =
         "restart the kubelet (`systemctl restart kubelet`), or let the instance be replaced".to_owned();
-    scene.found(Cause::NodeDeleted, because, &evidence, remedy)
+    facts.found(Cause::NodeDeleted, because, &evidence, remedy)
 }
 
 /// A kubelet that finds a Node of its name takes it over as it is: nobody changes the provider id of a Node.
-pub(super) fn of_another_instance(scene: &Facts<'_>) -> Option<Finding> {
-    let node = scene.observation.node.as_ref()?;
+pub(super) fn of_another_instance(facts: &Facts<'_>) -> Option<Finding> {
+    let node = facts.observation.node.as_ref()?;
     let provider_id = node.pointer("/spec/providerID")?.as_str()?;
     let other = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
-    let own = &scene.plan.instance.id;
+    let own = &facts.plan.instance.id;
     if other == own.as_str() {
         return None;
     }
@@ -256,7 +139,7 @@ pub(super) fn of_another_instance(scene: &Facts<'_>) -> Option<Finding> {
     let because = format!(
         "the Node {name} was made by instance {other}, which had the name before {own}: its provider id, labels and taints stay"
     );
-    let at = scene
+    let at = facts
         .observation
         .timeline
         .iter()
@@ -270,7 +153,7 @@ pub(super) fn of_another_instance(scene: &Facts<'_>) -> Option<Finding> {
         "delete the Node (`kubectl delete node {name}`) before the new kubelet starts, as the cloud controller does \
                           once the instance is terminated"
     );
-    scene.found(Cause::ProviderIdOfAnotherInstance, because, &evidence, remedy)
+    facts.found(Cause::ProviderIdOfAnotherInstance, because, &evidence, remedy)
 }
 
 /// The message of a Ready condition that is not true.

@@ -191,30 +191,31 @@ impl<'a> Facts<'a> {
     }
 
     /// How the node's container ended, where it did.
-    pub(super) fn exit(&self) -> Option<(i64, String)> {
+    pub(super) fn exit(&self) -> Option<(i64, Evidence)> {
         self.observation
             .timeline
             .iter()
             .find_map(|seen| match &seen.what {
                 ObservedEvent::ContainerExited { code, lines } => {
                     let last = lines.last().map_or("it wrote nothing", String::as_str);
-                    Some((*code, Evidence::new("container", seen.at, last).text()))
+                    Some((*code, Evidence::new("container", seen.at, last)))
                 }
                 _ => None,
             })
     }
 
     /// The last line that sounds like a failure, for joins of which the cause is not known.
-    pub(super) fn last_complaint(&self) -> String {
+    pub(super) fn last_complaint(&self) -> Evidence {
         let lines: Vec<(Millis, &JournalLine)> = self.journal().collect();
         let found = lines
             .iter()
             .rev()
             .find(|(_, line)| complains(line))
             .or(lines.last());
-        found.map_or("no line of the node's journal".to_owned(), |(at, line)| {
-            Evidence::journal(*at, line).text()
-        })
+        found.map_or_else(
+            || Evidence::new("journal", 0, "no line of the node's journal"),
+            |(at, line)| Evidence::journal(*at, line),
+        )
     }
 }
 

@@ -12,9 +12,9 @@ use crate::observation::{
 use crate::plan::RoleMapping;
 
 /// The first refusal of this kind, unless a token was accepted after it.
-fn refused<'a>(scene: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
+fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
     let decisions = || {
-        scene
+        facts
             .observation
             .timeline
             .iter()
@@ -55,8 +55,8 @@ impl Refused<'_> {
 }
 
 /// STS knows the role, and aws-auth does not.
-pub(super) fn role_not_mapped(scene: &Facts<'_>) -> Option<Finding> {
-    let refused = refused(scene, RejectionKind::NotMapped)?;
+pub(super) fn role_not_mapped(facts: &Facts<'_>) -> Option<Finding> {
+    let refused = refused(facts, RejectionKind::NotMapped)?;
     let Refused {
         decision, rejection, ..
     } = &refused;
@@ -73,44 +73,44 @@ pub(super) fn role_not_mapped(scene: &Facts<'_>) -> Option<Finding> {
         let remedy = "mend the YAML in `data.mapRoles`: `kubectl edit` takes any text there, and every node that it maps \
                       is refused while it cannot be read"
             .to_owned();
-        return scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
+        return facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
-    if let Some(unmapped) = access::unmapped(&scene.plan.cluster, &role, &arn, rejection.problem.as_ref()) {
+    if let Some(unmapped) = access::unmapped(&facts.plan.cluster, &role, &arn, rejection.problem.as_ref()) {
         let access::Unmapped { because, remedy } = unmapped;
-        return scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
+        return facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
-    let rows = &scene.plan.cluster.aws_auth;
+    let rows = &facts.plan.cluster.aws_auth;
     let with_path = rows.iter().find(|row| has_path(row) && name_of(row) == role);
     if let Some(row) = with_path {
         let because = format!(
             "the row of {role} in kube-system/aws-auth has the role's path, which the authenticator never sees"
         );
         let remedy = format!("write {arn} instead of {}", row.rolearn);
-        return scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
+        return facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
     let because = format!("role {role} is in no mapRoles row of kube-system/aws-auth");
     let remedy = remedy_for_unmapped(&role, &arn, rows);
-    scene.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy)
+    facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy)
 }
 
 /// The role is mapped, and not to a node: the node authorizer knows nodes by the group `system:nodes`.
-pub(super) fn groups_missing(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
+pub(super) fn groups_missing(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
         return None;
     }
-    let (at, decision) = last_decision(scene).filter(|(_, decision)| decision.is_accepted())?;
+    let (at, decision) = last_decision(facts).filter(|(_, decision)| decision.is_accepted())?;
     if decision.groups().iter().any(|group| group == NODES) {
         return None;
     }
     let user = decision.username().unwrap_or_default();
     let arn = decision.canonical_arn.as_deref().unwrap_or_default();
-    let rows = scene.plan.cluster.aws_auth.iter();
+    let rows = facts.plan.cluster.aws_auth.iter();
     let rows = rows.filter(|row| row.rolearn.eq_ignore_ascii_case(arn)).count();
     let row = match rows {
         0 | 1 => format!("the row of {arn} in kube-system/aws-auth gives"),
         rows => format!("kube-system/aws-auth has {rows} rows for {arn}, of which the last counts: it gives"),
     };
-    let entry = access::counting_entry(&scene.plan.cluster, arn);
+    let entry = access::counting_entry(&facts.plan.cluster, arn);
     let row = entry.map_or(row, |entry| {
         format!(
             "the access entry of {arn} has the type {}: it gives",
@@ -128,15 +128,15 @@ pub(super) fn groups_missing(scene: &Facts<'_>) -> Option<Finding> {
     } else {
         format!("give the row of {arn} the groups system:bootstrappers and {NODES}")
     };
-    let evidence = forbidden(scene, user).unwrap_or_else(|| {
+    let evidence = forbidden(facts, user).unwrap_or_else(|| {
         let line = format!("{arn} is {user} in {}", names_or_none(decision.groups()));
         Evidence::new("authenticator", at, line)
     });
-    scene.found(Cause::GroupsMissing, because, &evidence, remedy)
+    facts.found(Cause::GroupsMissing, because, &evidence, remedy)
 }
 
-fn last_decision<'a>(scene: &Facts<'a>) -> Option<(Millis, &'a Authentication)> {
-    let mut timeline = scene.observation.timeline.iter().rev();
+fn last_decision<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a Authentication)> {
+    let mut timeline = facts.observation.timeline.iter().rev();
     timeline.find_map(|seen| match &seen.what {
         ObservedEvent::Authentication(decision) => Some((seen.at, decision)),
         _ => None,
@@ -144,8 +144,8 @@ fn last_decision<'a>(scene: &Facts<'a>) -> Option<(Millis, &'a Authentication)> 
 }
 
 /// The first request of this user that no authorizer allowed.
-fn forbidden(scene: &Facts<'_>, user: &str) -> Option<Evidence> {
-    scene
+fn forbidden(facts: &Facts<'_>, user: &str) -> Option<Evidence> {
+    facts
         .observation
         .timeline
         .iter()
@@ -196,10 +196,10 @@ fn has_path(row: &RoleMapping) -> bool {
 }
 
 /// STS refuses the signature: the name of another cluster was signed.
-pub(super) fn token_for_another_cluster(scene: &Facts<'_>) -> Option<Finding> {
-    let refused = refused(scene, RejectionKind::Signature)?;
-    let own = &scene.plan.cluster.name;
-    let because = match named_cluster(scene).filter(|name| name != own) {
+pub(super) fn token_for_another_cluster(facts: &Facts<'_>) -> Option<Finding> {
+    let refused = refused(facts, RejectionKind::Signature)?;
+    let own = &facts.plan.cluster.name;
+    let because = match named_cluster(facts).filter(|name| name != own) {
         Some(other) => format!("the token was made for the cluster `{other}`, and this one is `{own}`"),
         None => format!(
             "STS refuses the token's signature for `{own}`: it was made for another cluster, or with other credentials"
@@ -208,7 +208,7 @@ pub(super) fn token_for_another_cluster(scene: &Facts<'_>) -> Option<Finding> {
     let remedy = format!(
         "give the script the name `{own}` (`{{{{ cluster.name }}}}` in a scenario): it goes into every token"
     );
-    scene.final_(
+    facts.final_(
         Cause::TokenForAnotherCluster,
         because,
         &refused.evidence(),
@@ -217,9 +217,9 @@ pub(super) fn token_for_another_cluster(scene: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The cluster that the user data names to the bootstrap script.
-fn named_cluster(scene: &Facts<'_>) -> Option<String> {
-    let text = scene.user_data_text()?.replace("\\\n", " ");
-    let own = text.replace("{{ cluster.name }}", &scene.plan.cluster.name);
+fn named_cluster(facts: &Facts<'_>) -> Option<String> {
+    let text = facts.user_data_text()?.replace("\\\n", " ");
+    let own = text.replace("{{ cluster.name }}", &facts.plan.cluster.name);
     let after_script = own
         .split_once("bootstrap.sh ")
         .and_then(|(_, rest)| rest.split_whitespace().next());
@@ -232,8 +232,8 @@ fn named_cluster(scene: &Facts<'_>) -> Option<String> {
 }
 
 /// The API server answers 401 for another reason.
-pub(super) fn unauthorized(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Authenticated) {
+pub(super) fn unauthorized(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
     let other = [
@@ -243,19 +243,19 @@ pub(super) fn unauthorized(scene: &Facts<'_>) -> Option<Finding> {
         RejectionKind::Throttled,
         RejectionKind::Down,
     ];
-    if let Some(refused) = other.into_iter().find_map(|kind| refused(scene, kind)) {
+    if let Some(refused) = other.into_iter().find_map(|kind| refused(facts, kind)) {
         let because = format!(
             "the authenticator refuses the node's token: {}",
             refused.rejection.reason
         );
-        return scene.found(
+        return facts.found(
             Cause::Unauthorized,
             because,
             &refused.evidence(),
             remedy_of(refused.rejection.kind),
         );
     }
-    let (at, line) = scene
+    let (at, line) = facts
         .kubelet()
         .find(|(_, line)| is_without_token(line) || is_unauthorized(line))?;
     let because = if is_unauthorized(line) {
@@ -268,7 +268,7 @@ pub(super) fn unauthorized(scene: &Facts<'_>) -> Option<Finding> {
     };
     let remedy =
         "run the `exec` command of /var/lib/kubelet/kubeconfig in the node and see what it prints".to_owned();
-    scene.found(Cause::Unauthorized, because, &Evidence::journal(at, line), remedy)
+    facts.found(Cause::Unauthorized, because, &Evidence::journal(at, line), remedy)
 }
 
 fn is_without_token(line: &JournalLine) -> bool {
@@ -297,19 +297,19 @@ fn remedy_of(kind: RejectionKind) -> String {
 }
 
 /// The API server knows the node, as another one than it says it is.
-pub(super) fn node_name_refused(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
+pub(super) fn node_name_refused(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
         return None;
     }
-    let refusal = audited(scene).or_else(|| {
+    let refusal = audited(facts).or_else(|| {
         let words = ["is not allowed to modify node", "unknown node for user"];
-        let (at, line) = scene
+        let (at, line) = facts
             .kubelet()
             .find(|(_, line)| words.iter().any(|word| line.message.contains(word)))?;
         Some((Evidence::journal(at, line), None, line.message.clone()))
     })?;
     let (evidence, user, message) = refusal;
-    let own = scene.plan.instance.private_dns_name.as_str();
+    let own = facts.plan.instance.private_dns_name.as_str();
     let claimed = between(&message, "to modify node \"", &['"'])
         .or_else(|| between(&message, "nodes \"", &['"']))
         .unwrap_or(own);
@@ -321,13 +321,13 @@ pub(super) fn node_name_refused(scene: &Facts<'_>) -> Option<Finding> {
     let user = user.or_else(|| named().map(|name| format!("system:node:{name}")));
     let user = user.unwrap_or_else(|| "another user".to_owned());
     let because = format!("the kubelet registers as {claimed}, and to the API server it is {user}");
-    let remedy = remedy_for_name(scene, claimed, &user);
-    scene.found(Cause::NodeNameRefused, because, &evidence, remedy)
+    let remedy = remedy_for_name(facts, claimed, &user);
+    facts.found(Cause::NodeNameRefused, because, &evidence, remedy)
 }
 
 /// A refusal in the audit log: evidence, user, message.
-fn audited(scene: &Facts<'_>) -> Option<(Evidence, Option<String>, String)> {
-    scene.observation.timeline.iter().find_map(|seen| {
+fn audited(facts: &Facts<'_>) -> Option<(Evidence, Option<String>, String)> {
+    facts.observation.timeline.iter().find_map(|seen| {
         let ObservedEvent::Audit(audit) = &seen.what else {
             return None;
         };
@@ -357,9 +357,9 @@ fn is_refused_name(audit: &Audit) -> bool {
     audit.code == 403 && is_node && words.iter().any(|word| message.contains(word))
 }
 
-fn remedy_for_name(scene: &Facts<'_>, claimed: &str, user: &str) -> String {
-    let instance = &scene.plan.instance;
-    let fixed: Vec<&str> = scene
+fn remedy_for_name(facts: &Facts<'_>, claimed: &str, user: &str) -> String {
+    let instance = &facts.plan.instance;
+    let fixed: Vec<&str> = facts
         .plan
         .cluster
         .aws_auth

@@ -10,8 +10,8 @@ use crate::run::concurrency;
 use crate::user_data::{self, FaultKind};
 
 /// The kernel counts inotify instances by user, and all nodes are root's on this host.
-pub(super) fn host_limit(scene: &Facts<'_>) -> Option<Finding> {
-    let (at, line) = scene.journal().find(|(_, line)| {
+pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
+    let (at, line) = facts.journal().find(|(_, line)| {
         let message = line.message.to_lowercase();
         // The words of containerd, of kubelets and other programs, and of systemd.
         let is_watch = ["fsnotify", "inotify", "directory watch"]
@@ -20,20 +20,20 @@ pub(super) fn host_limit(scene: &Facts<'_>) -> Option<Finding> {
         is_watch && message.contains("too many open files")
     })?;
     let because = "the host that runs nodejoin has no inotify instances left for this node".to_owned();
-    let nodes = 1 + scene.plan.others.len() as u64;
+    let nodes = 1 + facts.plan.others.len() as u64;
     let remedy = format!(
         "on the host: {}, or let fewer nodes run at once",
         concurrency::remedy(nodes)
     );
-    scene.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
+    facts.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
 
 /// Every request to the metadata service failed.
-pub(super) fn metadata_unreachable(scene: &Facts<'_>) -> Option<Finding> {
-    if scene.has(Phase::Metadata) || !scene.is_before(Phase::KubeletStarted) {
+pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.has(Phase::Metadata) || !facts.is_before(Phase::KubeletStarted) {
         return None;
     }
-    let calls = || scene.calls().filter(|(_, call)| call.service == Service::Imds);
+    let calls = || facts.calls().filter(|(_, call)| call.service == Service::Imds);
     let (at, first) = calls().next()?;
     if calls().any(|(_, call)| is_without_token(call)) {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn metadata_unreachable(scene: &Facts<'_>) -> Option<Finding> {
         format!("all of {count} requests")
     };
     let mut because = format!("the metadata service at 169.254.169.254 {answer} to {requests}");
-    let remedy = if !scene.plan.instance.metadata.enabled {
+    let remedy = if !facts.plan.instance.metadata.enabled {
         "set `instance.metadata.enabled: true`: this instance has its metadata service off".to_owned()
     } else if first.fault.is_some() {
         "this scenario breaks the metadata service by a fault; a script that must live with it has to wait longer".to_owned()
@@ -57,25 +57,25 @@ pub(super) fn metadata_unreachable(scene: &Facts<'_>) -> Option<Finding> {
         "see that nothing on the node (routes, proxies, firewalls) stands before 169.254.169.254".to_owned()
     };
     let evidence = Evidence::call(at, first);
-    if without_data_source(scene).is_none() {
-        return scene.found(Cause::MetadataUnreachable, because, &evidence, remedy);
+    if without_data_source(facts).is_none() {
+        return facts.found(Cause::MetadataUnreachable, because, &evidence, remedy);
     }
     because.push_str("; cloud-init gave up and ended as done without running any user data");
-    scene.final_(Cause::MetadataUnreachable, because, &evidence, remedy)
+    facts.final_(Cause::MetadataUnreachable, because, &evidence, remedy)
 }
 
 /// A script that speaks IMDSv1 to an instance that wants IMDSv2 takes the page of the refusal for the value.
-pub(super) fn metadata_token_missing(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
+pub(super) fn metadata_token_missing(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
         return None;
     }
     // Clients that try without a token first come back with one.
     let was_answered = |since: Millis, refused: &AwsCall| {
-        scene
+        facts
             .calls()
             .any(|(at, call)| at >= since && call.operation == refused.operation && call.status == 200)
     };
-    let refused: Vec<(Millis, &AwsCall)> = scene
+    let refused: Vec<(Millis, &AwsCall)> = facts
         .calls()
         .filter(|(at, call)| is_without_token(call) && !was_answered(*at, call))
         .collect();
@@ -87,7 +87,7 @@ pub(super) fn metadata_token_missing(scene: &Facts<'_>) -> Option<Finding> {
     );
     let remedy = "let the script get a session token first (PUT /latest/api/token) and send it with each request; \
                   `instance.metadata.tokens: optional` is an instance that does without";
-    let finding = scene.found(
+    let finding = facts.found(
         Cause::MetadataTokenMissing,
         because,
         &Evidence::call(*at, first),
@@ -95,7 +95,7 @@ pub(super) fn metadata_token_missing(scene: &Facts<'_>) -> Option<Finding> {
     )?;
     // A kubelet that was started all the same may yet join with what it has.
     Some(Finding {
-        is_final: scene.is_before(Phase::Configured),
+        is_final: facts.is_before(Phase::Configured),
         ..finding
     })
 }
@@ -115,12 +115,12 @@ fn requests(count: usize) -> String {
 }
 
 /// cloud-init ended without a data source, and calls that `done`.
-pub(super) fn user_data_never_ran(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) || scene.plan.user_data.is_none() {
+pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) || facts.plan.user_data.is_none() {
         return None;
     }
-    let line = without_data_source(scene);
-    let result = scene
+    let line = without_data_source(facts);
+    let result = facts
         .observation
         .collected
         .as_ref()
@@ -129,7 +129,7 @@ pub(super) fn user_data_never_ran(scene: &Facts<'_>) -> Option<Finding> {
         (Some((at, line)), _) => Evidence::journal(at, line),
         (None, Some(result)) if !result.ran && is_over(result.status.as_deref()) => {
             let source = result.data_source.as_deref().unwrap_or("no data source");
-            let at = scene.user_data_done.unwrap_or_default();
+            let at = facts.user_data_done.unwrap_or_default();
             Evidence::new(
                 "cloud-init",
                 at,
@@ -142,7 +142,7 @@ pub(super) fn user_data_never_ran(scene: &Facts<'_>) -> Option<Finding> {
         _ => return None,
     };
     // What cloud-init could not crawl is why it dropped the EC2 data source.
-    let failed = scene
+    let failed = facts
         .calls()
         .find(|(_, call)| call.service == Service::Imds && !(200..400).contains(&call.status));
     let why = failed
@@ -152,12 +152,12 @@ pub(super) fn user_data_never_ran(scene: &Facts<'_>) -> Option<Finding> {
         "cloud-init dropped the EC2 data source{why}, and ended as done without running any user data"
     );
     let remedy = "let every path that the metadata service lists be answered: cloud-init gives up at the first that is not";
-    scene.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
+    facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
 }
 
 /// Where cloud-init says that it ended without a data source.
-fn without_data_source<'a>(scene: &Facts<'a>) -> Option<(Millis, &'a JournalLine)> {
-    scene
+fn without_data_source<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine)> {
+    facts
         .user_data_lines()
         .find(|(_, line)| line.message.contains("DataSourceNone"))
 }
@@ -167,15 +167,15 @@ fn is_over(status: Option<&str>) -> bool {
 }
 
 /// A script part that the kernel cannot start, because it does not say by what.
-pub(super) fn missing_shebang(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::KubeletStarted) {
+pub(super) fn missing_shebang(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::KubeletStarted) {
         return None;
     }
-    let told = scene.user_data_lines().find(|(_, line)| is_format_error(line));
+    let told = facts.user_data_lines().find(|(_, line)| is_format_error(line));
     // Taken apart only when there is something to tell: this is asked many times while a join runs.
-    told.map(|(at, _)| at).or(scene.user_data_done)?;
-    let guilty = faulty_part(scene, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
-    let evidence = match (told, &guilty, scene.user_data_done) {
+    told.map(|(at, _)| at).or(facts.user_data_done)?;
+    let guilty = faulty_part(facts, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
+    let evidence = match (told, &guilty, facts.user_data_done) {
         (Some((at, line)), _, _) => Evidence::journal(at, line),
         (None, Some((part, what)), Some(done)) => Evidence::new("user data", done, format!("{part}: {what}")),
         _ => return None,
@@ -189,7 +189,7 @@ pub(super) fn missing_shebang(scene: &Facts<'_>) -> Option<Finding> {
     let because =
         format!("{part} of the user data was not run: its first line is not `#!` and an interpreter");
     let remedy = format!("begin {part} with `#!/bin/bash`");
-    scene.final_(Cause::MissingShebang, because, &evidence, remedy)
+    facts.final_(Cause::MissingShebang, because, &evidence, remedy)
 }
 
 fn is_format_error(line: &JournalLine) -> bool {
@@ -197,8 +197,8 @@ fn is_format_error(line: &JournalLine) -> bool {
 }
 
 /// A part with a fault of such a kind, from the user data itself, and what is wrong with it.
-fn faulty_part(scene: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
-    let parsed = user_data::parse(&scene.user_data()?);
+fn faulty_part(facts: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
+    let parsed = user_data::parse(&facts.user_data()?);
     let fault = parsed
         .faults
         .into_iter()
@@ -207,13 +207,13 @@ fn faulty_part(scene: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String
 }
 
 /// cloud-init does not decode user data as a whole: it warns about what it does not know, and goes on.
-pub(super) fn user_data_is_base64(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn user_data_is_base64(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let done = scene.user_data_done?;
-    let (part, what) = faulty_part(scene, &[FaultKind::Base64])?;
-    let told = scene
+    let done = facts.user_data_done?;
+    let (part, what) = faulty_part(facts, &[FaultKind::Base64])?;
+    let told = facts
         .user_data_lines()
         .find(|(_, line)| line.message.contains("Unhandled non-multipart"));
     let evidence = told.map_or_else(
@@ -223,5 +223,5 @@ pub(super) fn user_data_is_base64(scene: &Facts<'_>) -> Option<Finding> {
     let because = "the user data was encoded in base64 twice, so that nothing in it was run".to_owned();
     let remedy =
         "give the user data as it is: EC2's API and CloudFormation's Fn::Base64 encode it once".to_owned();
-    scene.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
+    facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
 }

@@ -9,11 +9,11 @@ use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
 use crate::run::redact::{Kind, find_secrets};
 
 /// kubeadm pins the public key of the CA.
-pub(super) fn ca_cert_hash_mismatch(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn ca_cert_hash_mismatch(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line) = scene
+    let (at, line) = facts
         .user_data_lines()
         .find(|(_, line)| line.message.contains("public keys") && line.message.contains("pinned"))?;
     let has = between(&line.message, "public keys \"", &['"']).unwrap_or("another one");
@@ -23,7 +23,7 @@ pub(super) fn ca_cert_hash_mismatch(scene: &Facts<'_>) -> Option<Finding> {
     let remedy = format!(
         "pass {has} to kubeadm (`{{{{ cluster.ca_cert_hash }}}}` in a scenario), if this is the cluster that you mean"
     );
-    scene.final_(
+    facts.final_(
         Cause::CaCertHashMismatch,
         because,
         &Evidence::journal(at, line),
@@ -32,13 +32,13 @@ pub(super) fn ca_cert_hash_mismatch(scene: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The API server answers 401 to whoever shows the token.
-pub(super) fn token_refused(scene: &Facts<'_>) -> Option<Finding> {
-    let id = token_id(scene).filter(|_| scene.is_before(Phase::Authenticated))?;
-    let (at, audit) = audits(scene).find(|(_, audit)| audit.code == 401)?;
+pub(super) fn token_refused(facts: &Facts<'_>) -> Option<Finding> {
+    let id = token_id(facts).filter(|_| facts.is_before(Phase::Authenticated))?;
+    let (at, audit) = audits(facts).find(|(_, audit)| audit.code == 401)?;
     let evidence = Evidence::new("audit log", at, format!("{} {}: 401", audit.verb, audit.resource));
-    let token = known(scene, &id);
+    let token = known(facts, &id);
     if token.is_some_and(|token| has_expired(token, at)) {
-        return expired(scene, &id, &evidence);
+        return expired(facts, &id, &evidence);
     }
     let (because, remedy) = match token {
         Some(token) if !token.usages.contains(&TokenUsage::Authentication) => (
@@ -53,20 +53,20 @@ pub(super) fn token_refused(scene: &Facts<'_>) -> Option<Finding> {
             ),
         ),
     };
-    scene.found(Cause::BootstrapTokenRefused, because, &evidence, remedy)
+    facts.found(Cause::BootstrapTokenRefused, because, &evidence, remedy)
 }
 
 /// kubeadm waits for a signature that never comes; it says so after five minutes.
-pub(super) fn token_unknown(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn token_unknown(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let id = token_id(scene)?;
-    let (at, audit) = audits(scene).find(|(_, audit)| audit.name.as_deref() == Some("cluster-info"))?;
+    let id = token_id(facts)?;
+    let (at, audit) = audits(facts).find(|(_, audit)| audit.name.as_deref() == Some("cluster-info"))?;
     let evidence = Evidence::new("audit log", at, line(audit));
-    let token = known(scene, &id);
+    let token = known(facts, &id);
     if token.is_some_and(|token| !token.deleted && has_expired(token, at)) {
-        return expired(scene, &id, &evidence);
+        return expired(facts, &id, &evidence);
     }
     let what = match token {
         _ if audit.code >= 400 => format!(
@@ -82,7 +82,7 @@ pub(super) fn token_unknown(scene: &Facts<'_>) -> Option<Finding> {
     };
     let because =
         format!("{what}, and kubeadm waits for its signature of kube-public/cluster-info for five minutes");
-    scene.found(
+    facts.found(
         Cause::BootstrapTokenUnknown,
         because,
         &evidence,
@@ -90,9 +90,9 @@ pub(super) fn token_unknown(scene: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-fn expired(scene: &Facts<'_>, id: &str, evidence: &Evidence) -> Option<Finding> {
+fn expired(facts: &Facts<'_>, id: &str, evidence: &Evidence) -> Option<Finding> {
     let because = format!("the bootstrap token {id} has expired, and tokencleaner has removed it");
-    scene.found(
+    facts.found(
         Cause::BootstrapTokenExpired,
         because,
         evidence,
@@ -114,8 +114,8 @@ fn line(audit: &Audit) -> String {
 }
 
 /// Requests that stand in the audit log.
-fn audits<'a>(scene: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + use<'a> {
-    scene
+fn audits<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + use<'a> {
+    facts
         .observation
         .timeline
         .iter()
@@ -125,8 +125,8 @@ fn audits<'a>(scene: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + 
         })
 }
 
-fn known<'a>(scene: &Facts<'a>, id: &str) -> Option<&'a BootstrapToken> {
-    scene
+fn known<'a>(facts: &Facts<'a>, id: &str) -> Option<&'a BootstrapToken> {
+    facts
         .plan
         .cluster
         .bootstrap_tokens
@@ -135,13 +135,13 @@ fn known<'a>(scene: &Facts<'a>, id: &str) -> Option<&'a BootstrapToken> {
 }
 
 /// The id of the token in user data that calls kubeadm: as it stands there, or the scenario's own.
-fn token_id(scene: &Facts<'_>) -> Option<String> {
-    let text = scene.user_data_text().filter(|text| text.contains("kubeadm"))?;
+fn token_id(facts: &Facts<'_>) -> Option<String> {
+    let text = facts.user_data_text().filter(|text| text.contains("kubeadm"))?;
     let written = find_secrets(&text)
         .into_iter()
         .find(|secret| secret.kind == Kind::BootstrapToken)
         .and_then(|secret| text.get(secret.range.start - 7..secret.range.start - 1));
-    let own = || Some(scene.plan.cluster.bootstrap_tokens.first()?.token.id());
+    let own = || Some(facts.plan.cluster.bootstrap_tokens.first()?.token.id());
     written.or_else(own).map(str::to_owned)
 }
 

@@ -8,19 +8,19 @@ use crate::observation::phase::Phase;
 use crate::observation::{JournalLine, Millis};
 use crate::plan::CaChoice;
 
-fn said<'a>(scene: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
-    scene
+fn said<'a>(facts: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
+    facts
         .kubelet()
         .find(|(_, line)| words.iter().any(|word| line.message.contains(word)))
 }
 
 /// A label that a kubelet may not give itself, or that is none.
-pub(super) fn label_refused(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Authenticated) {
+pub(super) fn label_refused(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
     let (at, line) = said(
-        scene,
+        facts,
         &["labels specified with --node-labels", "invalid node labels"],
     )?;
     let label = between(&line.message, "--node-labels: [", &[']'])
@@ -31,12 +31,12 @@ pub(super) fn label_refused(scene: &Facts<'_>) -> Option<Finding> {
         "take {label} out of --node-labels; use a domain of your own or `node.kubernetes.io/`, and set labels like \
          node-role.kubernetes.io from the control plane: kubectl label node"
     );
-    scene.final_(Cause::LabelRefused, because, &Evidence::journal(at, line), remedy)
+    facts.final_(Cause::LabelRefused, because, &Evidence::journal(at, line), remedy)
 }
 
 /// A taint that the kubelet cannot read.
-pub(super) fn taint_invalid(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Authenticated) {
+pub(super) fn taint_invalid(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
     let words = [
@@ -45,7 +45,7 @@ pub(super) fn taint_invalid(scene: &Facts<'_>) -> Option<Finding> {
         "invalid taint effect",
         "duplicated taints",
     ];
-    let (at, line) = said(scene, &words)?;
+    let (at, line) = said(facts, &words)?;
     let spec = between(&line.message, "invalid taint spec: ", &['\n', ',', ' ']);
     let spec = spec
         .or_else(|| between(&line.message, "invalid argument \"", &['"']))
@@ -59,15 +59,15 @@ pub(super) fn taint_invalid(scene: &Facts<'_>) -> Option<Finding> {
     let remedy = format!(
         "write the taint with one of the effects NoSchedule, PreferNoSchedule and NoExecute, such as {example}"
     );
-    scene.final_(Cause::TaintInvalid, because, &Evidence::journal(at, line), remedy)
+    facts.final_(Cause::TaintInvalid, because, &Evidence::journal(at, line), remedy)
 }
 
 /// The kubelet was given the CA of something else.
-pub(super) fn wrong_certificate_authority(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Authenticated) {
+pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
-    let host = scene.plan.cluster.endpoint_host(&scene.plan.region);
+    let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
     let is_about_api = |line: &JournalLine| {
         line.message.contains(&host)
             || ["Unable to register node", "ailed to list", "leases"]
@@ -78,23 +78,23 @@ pub(super) fn wrong_certificate_authority(scene: &Facts<'_>) -> Option<Finding> 
         line.message
             .contains("x509: certificate signed by unknown authority")
     };
-    let (at, line) = scene
+    let (at, line) = facts
         .kubelet()
         .find(|(_, line)| is_distrust(line) && is_about_api(line))?;
     let because = format!(
         "the kubelet does not trust the API server at {host}: the CA it was given did not sign its certificate"
     );
-    let remedy = match scene.plan.cluster.certificate_authority {
+    let remedy = match facts.plan.cluster.certificate_authority {
         CaChoice::Other => {
             "give the script the CA of this cluster: `cluster.certificate_authority: own` in the scenario"
                 .to_owned()
         }
         CaChoice::Own => format!(
             "give the script the CA that DescribeCluster tells for `{}`",
-            scene.plan.cluster.name
+            facts.plan.cluster.name
         ),
     };
-    scene.final_(
+    facts.final_(
         Cause::WrongCertificateAuthority,
         because,
         &Evidence::journal(at, line),
@@ -103,12 +103,12 @@ pub(super) fn wrong_certificate_authority(scene: &Facts<'_>) -> Option<Finding> 
 }
 
 /// The API server of the harness gives up on what the kubelet asks: a host that is too slow for it says nothing of the node.
-pub(super) fn api_server_gives_up(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
+pub(super) fn api_server_times_out(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
         return None;
     }
     let (at, line) = said(
-        scene,
+        facts,
         &["the server was unable to return a response in the time allotted"],
     )?;
     let because = "the API server did not answer the kubelet within its own 60 s: the host that runs nodejoin is too slow, or \
@@ -117,11 +117,11 @@ pub(super) fn api_server_gives_up(scene: &Facts<'_>) -> Option<Finding> {
     let remedy =
         "let fewer nodes run at once (`--jobs 1`), and give the host less else to do; no limit of nodejoin changes the API server's"
             .to_owned();
-    scene.found(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
+    facts.found(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
 
 /// The kubelet does not get through to the API server.
-pub(super) fn endpoint_unreachable(scene: &Facts<'_>) -> Option<Finding> {
+pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     const WORDS: [&str; 5] = [
         "connection refused",
         "no such host",
@@ -129,7 +129,7 @@ pub(super) fn endpoint_unreachable(scene: &Facts<'_>) -> Option<Finding> {
         "no route to host",
         "network is unreachable",
     ];
-    if !scene.is_before(Phase::Authenticated) {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
     let is_about_api = |line: &JournalLine| {
@@ -137,7 +137,7 @@ pub(super) fn endpoint_unreachable(scene: &Facts<'_>) -> Option<Finding> {
             .iter()
             .any(|w| line.message.contains(w))
     };
-    let (at, line) = scene
+    let (at, line) = facts
         .kubelet()
         .find(|(_, line)| is_about_api(line) && WORDS.iter().any(|word| line.message.contains(word)))?;
     let word = WORDS
@@ -146,17 +146,17 @@ pub(super) fn endpoint_unreachable(scene: &Facts<'_>) -> Option<Finding> {
         .copied()
         .unwrap_or_default();
     let asked = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
-    let host = scene.plan.cluster.endpoint_host(&scene.plan.region);
+    let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
     let because = format!("the kubelet cannot reach {asked}: {word}");
     let remedy = if asked == host {
         "see in the evidence folder whether the control plane still runs".to_owned()
     } else {
         format!(
             "the endpoint of `{}` is https://{host}: pass it to the script",
-            scene.plan.cluster.name
+            facts.plan.cluster.name
         )
     };
-    scene.found(
+    facts.found(
         Cause::EndpointUnreachable,
         because,
         &Evidence::journal(at, line),
@@ -165,18 +165,18 @@ pub(super) fn endpoint_unreachable(scene: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The kubelet ends by itself, and nothing more specific was found.
-pub(super) fn exits(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Registered) {
+pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
         return None;
     }
     let ends = || {
-        scene
+        facts
             .systemd_of_kubelet()
             .filter(|(_, line)| line.message.contains("Main process exited"))
     };
     let (at, end) = ends().next()?;
     let status = between(&end.message, "status=", &['/', ' ', ',']).unwrap_or("an error");
-    let last = last_words(scene, at);
+    let last = last_words(facts, at);
     let evidence = last.map_or_else(
         || Evidence::journal(at, end),
         |(at, line)| Evidence::journal(at, line),
@@ -187,10 +187,10 @@ pub(super) fn exits(scene: &Facts<'_>) -> Option<Finding> {
     let count = ends().count();
     let because = format!("the kubelet ended with {status}, {} so far{said}", times(count));
     let remedy = remedy_of(
-        scene,
+        facts,
         last.map(|(_, line)| line.message.as_str()).unwrap_or_default(),
     );
-    let finding = scene.found(Cause::KubeletExits, because, &evidence, remedy)?;
+    let finding = facts.found(Cause::KubeletExits, because, &evidence, remedy)?;
     // The first end may come before something that the kubelet needs is there; the third does not.
     Some(Finding {
         is_final: count >= 3,
@@ -200,10 +200,10 @@ pub(super) fn exits(scene: &Facts<'_>) -> Option<Finding> {
 
 /// The first fatal line, else the last complaint before the kubelet's end. The journal may have systemd's line about the end
 /// before the kubelet's own last one.
-fn last_words<'a>(scene: &Facts<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
-    let fatal = scene.kubelet().find(|(_, line)| is_klog(line, &['F']));
+fn last_words<'a>(facts: &Facts<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
+    let fatal = facts.kubelet().find(|(_, line)| is_klog(line, &['F']));
     fatal.or_else(|| {
-        scene
+        facts
             .kubelet()
             .filter(|(at, line)| *at <= end && is_complaint(line))
             .last()
@@ -229,8 +229,8 @@ fn is_complaint(line: &JournalLine) -> bool {
     is_klog(line, &['E']) || WORDS.iter().any(|word| line.message.contains(word))
 }
 
-fn remedy_of(scene: &Facts<'_>, message: &str) -> String {
-    let tags: Vec<&String> = scene
+fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
+    let tags: Vec<&String> = facts
         .plan
         .instance
         .tags
@@ -243,10 +243,10 @@ fn remedy_of(scene: &Facts<'_>, message: &str) -> String {
     if message.contains("failed to find ClusterID") {
         return format!(
             "tag the instance with kubernetes.io/cluster/{}=owned",
-            scene.plan.cluster.name
+            facts.plan.cluster.name
         );
     }
-    if let Some(remedy) = versions::remedy(&scene.observation.kubelet, message) {
+    if let Some(remedy) = versions::remedy(&facts.observation.kubelet, message) {
         return remedy;
     }
     if message.contains("failed to get docker version") {

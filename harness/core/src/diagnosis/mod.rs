@@ -1,21 +1,23 @@
-//! Why a join stopped: small rules, the most specific first, each from what was seen to a cause, its evidence and the way out.
+//! Why a join stopped: small rules, the most specific first. Each derives a cause, its evidence and a remedy from an observation.
 //!
 //! | file | causes |
 //! | --- | --- |
-//! | `instance.rs` | metadata service, user data that never ran, script parts |
-//! | `script.rs` | AWS calls of the script, the script's own end, a kubelet that was never started |
+//! | `cause.rs` | the list of causes, and the order of the rules |
+//! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
+//! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
-//! | `kubelet.rs` | what the kubelet refuses, or ends of |
-//! | `kubeadm.rs` | what `kubeadm join` is given |
-//! | `nodeadm.rs` | what nodeadm makes of a NodeConfig |
-//! | `identity.rs` | who the node is to the authenticator and to the API server |
-//! | `cluster.rs` | what comes after registration |
-//! | `clock.rs` | a clock that is not AWS' |
+//! | `kubelet.rs` | what the kubelet refuses, and why it exits |
+//! | `kubeadm.rs` | arguments of `kubeadm join` |
+//! | `nodeadm.rs` | the NodeConfig |
+//! | `identity.rs`, `access.rs` | the node's identity for the authenticator and the API server |
+//! | `cluster.rs`, `certificates.rs` | everything after registration |
+//! | `clock.rs` | a clock that differs from AWS' time |
 //!
-//! `script_location.rs` finds the line of the script that a cause belongs to.
+//! `script_location.rs` finds the line of the script that a cause blames.
 
 mod access;
 mod cause;
+mod certificates;
 mod clock;
 mod cluster;
 mod facts;
@@ -36,106 +38,71 @@ use crate::observation::phase::Phase;
 use crate::observation::{Millis, Observation};
 use crate::plan::Plan;
 pub use cause::Cause;
+pub(crate) use types::BlamedLine;
 pub use types::{Diagnosis, ScriptLocation};
+
+use cause::RULES;
+use types::When;
 
 use facts::Facts;
 
-/// A cause that was found, and since when it holds.
+/// A cause that a rule found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
-    /// What was found.
     pub(crate) diagnosis: Diagnosis,
-    /// When its evidence was seen first.
+    /// The time of the first evidence.
     pub(crate) at: Millis,
-    /// Whether nothing that the node does by itself can mend it, once user data is done.
+    /// Whether the join cannot recover by itself once the user data is done.
     pub(crate) is_final: bool,
 }
 
 type Rule = fn(&Facts<'_>) -> Option<Finding>;
 
-/// In order: a rule may rely on those before it having found nothing. Each says itself until which phase it holds.
-const RULES: &[Rule] = &[
-    instance::host_limit,
-    cluster::node_deleted,
-    cluster::serving_certificate_denied,
-    cluster::serving_certificate_not_approved,
-    cluster::cni_not_ready,
-    instance::metadata_unreachable,
-    cluster::client_certificate_not_approved,
-    kubeadm::ca_cert_hash_mismatch,
-    kubeadm::token_refused,
-    kubeadm::token_unknown,
-    clock::clock_skew,
-    kubelet::label_refused,
-    kubelet::taint_invalid,
-    identity::groups_missing,
-    identity::node_name_refused,
-    cluster::node_invalid,
-    identity::role_not_mapped,
-    identity::token_for_another_cluster,
-    kubelet::wrong_certificate_authority,
-    identity::unauthorized,
-    script::access_denied,
-    script::describe_failed,
-    nodeadm::node_config_invalid,
-    instance::user_data_is_base64,
-    instance::missing_shebang,
-    instance::user_data_never_ran,
-    instance::metadata_token_missing,
-    kubelet::exits,
-    kubelet::endpoint_unreachable,
-    kubelet::api_server_gives_up,
-    user_data_end::unit_is_refused,
-    nodeadm::failed,
-    script::failed,
-    user_data_end::error_is_hidden,
-    script::kubelet_never_started,
-];
-
-/// The cause that is known so far.
+/// The cause that the rules find while the join runs.
 pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
-    let scene = Facts::of(plan, observation);
-    if scene.reached == Some(Phase::Ready) {
-        return cluster::of_another_instance(&scene);
-    }
-    RULES.iter().find_map(|rule| rule(&scene))
+    find_in(&Facts::of(plan, observation))
 }
 
-/// Why a join stopped; `None` for one that reached everything as the right node.
+/// Why a join stopped; `None` for a join that is ready as the right node.
 #[must_use]
 pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
-    let scene = Facts::of(plan, observation);
-    if scene.reached == Some(Phase::Ready) {
-        return cluster::of_another_instance(&scene).map(|finding| finding.diagnosis);
+    let facts = Facts::of(plan, observation);
+    if facts.reached == Some(Phase::Ready) {
+        return find_in(&facts).map(|finding| finding.diagnosis);
     }
-    // Until the end it is no cause that user data still runs.
-    let found = find(plan, observation).or_else(|| user_data_end::is_not_done(&scene));
-    let mut diagnosis = found.map_or_else(|| unknown(&scene), |finding| finding.diagnosis);
-    diagnosis.script = script_location::of(&scene, diagnosis.cause);
+    let found = find_in(&facts).or_else(|| apply(When::AtTheEnd, &facts));
+    let mut diagnosis = found?.diagnosis;
+    diagnosis.script = script_location::of(&facts, diagnosis.cause);
     Some(diagnosis)
 }
 
-fn unknown(scene: &Facts<'_>) -> Diagnosis {
-    let at = scene
+fn find_in(facts: &Facts<'_>) -> Option<Finding> {
+    match facts.reached {
+        Some(Phase::Ready) => apply(When::Ready, facts),
+        _ => apply(When::Stopped, facts),
+    }
+}
+
+fn apply(when: When, facts: &Facts<'_>) -> Option<Finding> {
+    let mut rules = RULES.iter().filter(|rule| rule.when == when);
+    rules.find_map(|rule| (rule.apply)(facts))
+}
+
+/// No rule found a cause.
+fn unknown(facts: &Facts<'_>) -> Option<Finding> {
+    let at = facts
         .reached
-        .map_or("before systemd ran".to_owned(), |phase| format!("at {phase}"));
-    let (because, seen) = match scene.exit() {
-        Some((code, seen)) => (
-            format!("the node's container ended by itself {at}, with code {code}"),
-            seen,
+        .map_or("before systemd started".to_owned(), |phase| format!("at {phase}"));
+    let (because, evidence) = match facts.exit() {
+        Some((code, evidence)) => (
+            format!("the node's container exited by itself {at}, with code {code}"),
+            evidence,
         ),
         None => (
-            format!("the join stopped {at}, and nothing that was seen says why"),
-            scene.last_complaint(),
+            format!("the join stopped {at}, and no rule recognizes why"),
+            facts.last_complaint(),
         ),
     };
-    Diagnosis {
-        phase: scene.reached,
-        cause: Cause::Unknown,
-        because,
-        seen,
-        remedy: "look into the evidence folder: journals, the transcript of AWS calls, the timeline"
-            .to_owned(),
-        script: None,
-    }
+    let remedy = "read the evidence folder: journals, AWS calls, timeline".to_owned();
+    facts.found(Cause::Unknown, because, &evidence, remedy)
 }

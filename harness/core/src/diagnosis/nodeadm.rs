@@ -12,36 +12,36 @@ use crate::observation::{JournalLine, Millis};
 use crate::user_data;
 
 /// nodeadm ends with an error about its configuration. What is wrong with one document of several it only warns of.
-pub(super) fn node_config_invalid(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = told(scene, FATAL).next()?;
+    let (at, line, error) = told(facts, FATAL).next()?;
     if !is_about_config(&error) {
         return None;
     }
-    let before = told(scene, "Encountered error in config provider").last();
+    let before = told(facts, "Encountered error in config provider").last();
     let because = match before {
         Some((.., warned)) if error.contains(NO_CONFIG) => {
             format!("nodeadm cannot read the NodeConfig: {warned}")
         }
         _ => format!("nodeadm cannot use the NodeConfig: {error}"),
     };
-    scene.final_(
+    facts.final_(
         Cause::NodeConfigInvalid,
         because,
         &Evidence::journal(at, line),
-        remedy(scene, &error),
+        remedy(facts, &error),
     )
 }
 
 /// nodeadm ends with another error than those that rules before this one know.
-pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = told(scene, FATAL).next()?;
-    scene.final_(
+    let (at, line, error) = told(facts, FATAL).next()?;
+    facts.final_(
         Cause::ScriptFailed,
         format!("nodeadm ended with an error before it started the kubelet: {error}"),
         &Evidence::journal(at, line),
@@ -54,15 +54,15 @@ fn is_about_config(error: &str) -> bool {
     CONFIG.iter().any(|word| error.contains(word)) && (!error.contains("ec2imds") || error.contains("404"))
 }
 
-fn remedy(scene: &Facts<'_>, error: &str) -> String {
-    if let Some((wrong, right)) = misnamed(scene) {
+fn remedy(facts: &Facts<'_>, error: &str) -> String {
+    if let Some((wrong, right)) = misnamed(facts) {
         return format!("write `{right}` for `{wrong}`: nodeadm passes over fields that it does not know");
     }
     if error.contains(MISSING) {
         return "give name, apiServerEndpoint, certificateAuthority and cidr under `spec.cluster`: nodeadm asks EKS for none of them"
             .to_owned();
     }
-    if !has_node_config(scene) {
+    if !has_node_config(facts) {
         return "put a NodeConfig into the user data, alone or as a part of type `application/node.eks.aws`: this AMI has no \
                 bootstrap.sh, and a script of the user data comes too late to be one"
             .to_owned();
@@ -74,10 +74,10 @@ fn remedy(scene: &Facts<'_>, error: &str) -> String {
 
 /// Lines of nodeadm's log with this message, and the error that each has in its JSON.
 fn told<'a>(
-    scene: &Facts<'a>,
+    facts: &Facts<'a>,
     message: &'static str,
 ) -> impl Iterator<Item = (Millis, &'a JournalLine, String)> {
-    let lines = scene
+    let lines = facts
         .journal()
         .filter(|(_, line)| is_of_nodeadm(line) && !line.by_systemd);
     lines.filter_map(move |(at, line)| {
@@ -88,8 +88,8 @@ fn told<'a>(
 }
 
 /// A key of the user data's NodeConfig that is none, and the one that is most like it.
-fn misnamed(scene: &Facts<'_>) -> Option<(String, &'static str)> {
-    node_configs(scene).iter().find_map(|config| {
+fn misnamed(facts: &Facts<'_>) -> Option<(String, &'static str)> {
+    node_configs(facts).iter().find_map(|config| {
         let spec = &config["spec"];
         let at = [
             (spec, SPEC),
@@ -105,20 +105,20 @@ fn misnamed(scene: &Facts<'_>) -> Option<(String, &'static str)> {
 }
 
 /// Whether the user data has what means to be a NodeConfig.
-fn has_node_config(scene: &Facts<'_>) -> bool {
-    texts(scene).iter().any(|text| text.contains("node.eks.aws/"))
+fn has_node_config(facts: &Facts<'_>) -> bool {
+    texts(facts).iter().any(|text| text.contains("node.eks.aws/"))
 }
 
 /// The NodeConfigs of the user data that can be read at all.
-fn node_configs(scene: &Facts<'_>) -> Vec<Value> {
-    let texts = texts(scene);
+fn node_configs(facts: &Facts<'_>) -> Vec<Value> {
+    let texts = texts(facts);
     let found = texts.iter().filter(|text| text.contains("NodeConfig"));
     found.filter_map(|text| serde_yaml::from_str(text).ok()).collect()
 }
 
 /// The parts of the user data as texts.
-fn texts(scene: &Facts<'_>) -> Vec<String> {
-    let parts = scene
+fn texts(facts: &Facts<'_>) -> Vec<String> {
+    let parts = facts
         .user_data()
         .map_or(Vec::new(), |bytes| user_data::parse(&bytes).parts);
     parts

@@ -8,14 +8,14 @@ use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::plan::fault::Service;
 
 /// AWS refused a call for want of permission, and never allowed it.
-pub(super) fn access_denied(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Authenticated) {
+pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
         return None;
     }
-    let (at, call) = scene
+    let (at, call) = facts
         .calls()
-        .find(|(_, call)| is_denied(call) && !was_allowed_later(scene, call))?;
-    let role = scene
+        .find(|(_, call)| is_denied(call) && !was_allowed_later(facts, call))?;
+    let role = facts
         .plan
         .role
         .as_ref()
@@ -34,7 +34,7 @@ pub(super) fn access_denied(scene: &Facts<'_>) -> Option<Finding> {
         ),
         _ => format!("allow {action} in the policy of the role"),
     };
-    scene.found(Cause::AccessDenied, because, &Evidence::call(at, call), remedy)
+    facts.found(Cause::AccessDenied, because, &Evidence::call(at, call), remedy)
 }
 
 fn is_denied(call: &AwsCall) -> bool {
@@ -47,8 +47,8 @@ fn is_denied(call: &AwsCall) -> bool {
     call.error.as_deref().is_some_and(|error| CODES.contains(&error))
 }
 
-fn was_allowed_later(scene: &Facts<'_>, denied: &AwsCall) -> bool {
-    scene.calls().any(|(_, call)| {
+fn was_allowed_later(facts: &Facts<'_>, denied: &AwsCall) -> bool {
+    facts.calls().any(|(_, call)| {
         call.service == denied.service
             && call.operation == denied.operation
             && (200..300).contains(&call.status)
@@ -56,22 +56,22 @@ fn was_allowed_later(scene: &Facts<'_>, denied: &AwsCall) -> bool {
 }
 
 /// EKS described no cluster, for another reason than permission; or one that is not active.
-pub(super) fn describe_failed(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
     let is_describe = |call: &AwsCall| call.service == Service::Eks && call.operation == "DescribeCluster";
-    let (at, call) = scene.calls().filter(|(_, call)| is_describe(call)).last()?;
+    let (at, call) = facts.calls().filter(|(_, call)| is_describe(call)).last()?;
     let evidence = Evidence::call(at, call);
-    let own = &scene.plan.cluster.name;
+    let own = &facts.plan.cluster.name;
     let asked = call.subject.as_deref().unwrap_or(own);
     if call.error.as_deref() == Some("ResourceNotFoundException") {
         let because = format!(
             "there is no cluster `{asked}` in {}; the account has `{own}`",
-            scene.plan.region
+            facts.plan.region
         );
         let remedy = format!("pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario)");
-        return scene.found(Cause::DescribeFailed, because, &evidence, remedy);
+        return facts.found(Cause::DescribeFailed, because, &evidence, remedy);
     }
     if !(200..300).contains(&call.status) {
         let error = call.error.as_deref().unwrap_or("no answer");
@@ -82,18 +82,18 @@ pub(super) fn describe_failed(scene: &Facts<'_>) -> Option<Finding> {
             ),
             None => "see the transcript of AWS calls".to_owned(),
         };
-        return scene.found(Cause::DescribeFailed, because, &evidence, remedy);
+        return facts.found(Cause::DescribeFailed, because, &evidence, remedy);
     }
-    let status = status_at(scene, at).filter(|status| *status != "ACTIVE")?;
+    let status = status_at(facts, at).filter(|status| *status != "ACTIVE")?;
     let because = format!("the cluster `{asked}` is {status}, and the script waits for it to become ACTIVE");
     let remedy = "wait for the cluster before instances are started".to_owned();
-    scene.found(Cause::DescribeFailed, because, &evidence, remedy)
+    facts.found(Cause::DescribeFailed, because, &evidence, remedy)
 }
 
 /// What DescribeCluster says at a time.
-fn status_at<'a>(scene: &Facts<'a>, at: Millis) -> Option<&'a str> {
+fn status_at<'a>(facts: &Facts<'a>, at: Millis) -> Option<&'a str> {
     let holds = |until: Option<f64>| until.is_none_or(|until| (at as f64) < until * 1000.0);
-    scene
+    facts
         .plan
         .cluster
         .status
@@ -103,12 +103,12 @@ fn status_at<'a>(scene: &Facts<'a>, at: Millis) -> Option<&'a str> {
 }
 
 /// User data, or a script in it, ended with an error before the kubelet was started.
-pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::Configured) {
+pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let line = scene.user_data_lines().find(|(_, line)| is_failure(line));
-    let collected = scene
+    let line = facts.user_data_lines().find(|(_, line)| is_failure(line));
+    let collected = facts
         .observation
         .collected
         .as_ref()
@@ -126,7 +126,7 @@ pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
                 .rev()
                 .find(|line| !line.trim().is_empty())
                 .unwrap_or("no output");
-            Evidence::new("user data", scene.user_data_done.unwrap_or_default(), last)
+            Evidence::new("user data", facts.user_data_done.unwrap_or_default(), last)
         }
         _ => return None,
     };
@@ -137,7 +137,7 @@ pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
             .to_owned(),
         failed => failed.join(", "),
     };
-    let words = last_words(scene, evidence.at);
+    let words = last_words(facts, evidence.at);
     let last = words
         .as_ref()
         .map(|words| format!("; its last words: {}", words.text()))
@@ -149,7 +149,7 @@ pub(super) fn failed(scene: &Facts<'_>) -> Option<Finding> {
     });
     let remedy = format!("run {line} by hand in the node (`nodejoin run --keep` leaves it standing)");
     let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.told));
-    scene.final_(Cause::ScriptFailed, because, &evidence, remedy)
+    facts.final_(Cause::ScriptFailed, because, &evidence, remedy)
 }
 
 fn is_failure(line: &JournalLine) -> bool {
@@ -211,7 +211,7 @@ fn is_trap(line: &JournalLine) -> bool {
 }
 
 /// The last lines that a script printed before `at`: neither systemd's nor cloud-init's own.
-fn last_words<'a>(scene: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
+fn last_words<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
     /// How far before a trap its reason may stand.
     const BEFORE: usize = 4;
     let is_own = |line: &JournalLine| {
@@ -220,7 +220,7 @@ fn last_words<'a>(scene: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
             .any(|mark| line.message.contains(mark));
         !line.by_systemd && !is_cloud_init && !is_failure(line) && !line.message.trim().is_empty()
     };
-    let lines: Vec<(Millis, &JournalLine)> = scene
+    let lines: Vec<(Millis, &JournalLine)> = facts
         .user_data_lines()
         .filter(|(time, line)| *time <= at && is_own(line))
         .collect();
@@ -251,20 +251,20 @@ fn last_words<'a>(scene: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
 }
 
 /// User data is done, and systemd never came to start the kubelet.
-pub(super) fn kubelet_never_started(scene: &Facts<'_>) -> Option<Finding> {
-    if !scene.is_before(Phase::KubeletStarted) {
+pub(super) fn kubelet_never_started(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::KubeletStarted) {
         return None;
     }
-    dependency_failed(scene)
-        .or_else(|| pre_command_failed(scene))
-        .or_else(|| nothing_started_it(scene))
+    dependency_failed(facts)
+        .or_else(|| pre_command_failed(facts))
+        .or_else(|| nothing_started_it(facts))
 }
 
-fn dependency_failed(scene: &Facts<'_>) -> Option<Finding> {
-    let (at, line) = scene
+fn dependency_failed(facts: &Facts<'_>) -> Option<Finding> {
+    let (at, line) = facts
         .systemd_of_kubelet()
         .find(|(_, line)| line.message.starts_with("Dependency failed for"))?;
-    let failed: Vec<&str> = scene
+    let failed: Vec<&str> = facts
         .journal()
         .filter(|(time, line)| *time <= at && line.by_systemd && line.message.contains("Failed with result"))
         .filter_map(|(_, line)| line.unit.as_deref())
@@ -274,7 +274,7 @@ fn dependency_failed(scene: &Facts<'_>) -> Option<Finding> {
         [] => "see `systemctl list-dependencies kubelet` in the node".to_owned(),
         [first, ..] => format!("see the journal of {first} in the evidence folder"),
     };
-    scene.final_(
+    facts.final_(
         Cause::KubeletNeverStarted,
         because,
         &Evidence::journal(at, line),
@@ -282,13 +282,13 @@ fn dependency_failed(scene: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-fn pre_command_failed(scene: &Facts<'_>) -> Option<Finding> {
-    let (at, line) = scene
+fn pre_command_failed(facts: &Facts<'_>) -> Option<Finding> {
+    let (at, line) = facts
         .systemd_of_kubelet()
         .find(|(_, line)| line.message.contains("Control process exited"))?;
     let because = "an `ExecStartPre=` command of the kubelet's unit failed".to_owned();
     let remedy = "see the kubelet's journal in the evidence folder for what the command said".to_owned();
-    scene.found(
+    facts.found(
         Cause::KubeletNeverStarted,
         because,
         &Evidence::journal(at, line),
@@ -296,11 +296,11 @@ fn pre_command_failed(scene: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-fn nothing_started_it(scene: &Facts<'_>) -> Option<Finding> {
-    let done = scene.user_data_done.filter(|_| !scene.has(Phase::Configured))?;
-    let (at, line) = scene.user_data_lines().find(|(at, _)| *at == done)?;
+fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
+    let done = facts.user_data_done.filter(|_| !facts.has(Phase::Configured))?;
+    let (at, line) = facts.user_data_lines().find(|(at, _)| *at == done)?;
     let because = "the user data is done, and nothing told systemd to start the kubelet".to_owned();
-    let script = scene
+    let script = facts
         .user_data_text()
         .is_some_and(|text| text.contains("bootstrap.sh"));
     let remedy = if script {
@@ -308,7 +308,7 @@ fn nothing_started_it(scene: &Facts<'_>) -> Option<Finding> {
     } else {
         "call the bootstrap script in the user data: /etc/eks/bootstrap.sh CLUSTER"
     };
-    scene.final_(
+    facts.final_(
         Cause::KubeletNeverStarted,
         because,
         &Evidence::journal(at, line),

@@ -1,7 +1,7 @@
 //! Where a script was when it ended: the lines of bash, dash, Python, traps and `set -x` that name a place.
 
 use super::facts::Facts;
-use crate::diagnosis::{Cause, ScriptLocation};
+use crate::diagnosis::{BlamedLine, Cause, ScriptLocation};
 use crate::observation::phase::Phase;
 use crate::user_data::{Parsed, parse};
 
@@ -9,24 +9,22 @@ use crate::user_data::{Parsed, parse};
 const BACK: usize = 6;
 
 /// The place that belongs to a cause; none where no script is to blame, or it did not say where it was.
-pub(super) fn of(scene: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
-    match cause {
-        Cause::LabelRefused => flag(scene, "--node-labels"),
-        Cause::TaintInvalid => flag(scene, "--register-with-taints"),
-        Cause::MissingShebang => guilty_part(scene),
-        // A script that ended well has no line at which it failed.
-        Cause::KubeletNeverStarted => None,
-        _ if scene.is_before(Phase::Configured) => last_place(scene)
-            .or_else(|| last_speaker(scene))
-            .or_else(|| failed_part(scene)),
-        _ => None,
+pub(super) fn of(facts: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
+    match cause.blames_script() {
+        BlamedLine::NoLine => None,
+        BlamedLine::KubeletFlag(name) => flag(facts, name),
+        BlamedLine::PartWithoutInterpreter => part_without_interpreter(facts),
+        BlamedLine::LastOfScript if facts.is_before(Phase::Configured) => last_location(facts)
+            .or_else(|| last_named_script(facts))
+            .or_else(|| failed_part(facts)),
+        BlamedLine::LastOfScript => None,
     }
 }
 
 /// The last place that user data, or what it called, named.
-fn last_place(scene: &Facts<'_>) -> Option<ScriptLocation> {
-    let lines = last_lines(scene);
-    let scripts = scripts(scene);
+fn last_location(facts: &Facts<'_>) -> Option<ScriptLocation> {
+    let lines = last_lines(facts);
+    let scripts = scripts(facts);
     let mut placed: Vec<(usize, Named<'_>)> = lines
         .iter()
         .enumerate()
@@ -49,8 +47,8 @@ fn last_place(scene: &Facts<'_>) -> Option<ScriptLocation> {
 }
 
 /// The script whose word was the last, where it puts its name before it: `bootstrap.sh: the name of the cluster is missing`.
-fn last_speaker(scene: &Facts<'_>) -> Option<ScriptLocation> {
-    let lines = last_lines(scene);
+fn last_named_script(facts: &Facts<'_>) -> Option<ScriptLocation> {
+    let lines = last_lines(facts);
     let (script, _) = lines.last()?.trim().split_once(": ")?;
     (is_script(script) && script.ends_with(".sh")).then(|| ScriptLocation {
         script: Some(script.to_owned()),
@@ -60,13 +58,13 @@ fn last_speaker(scene: &Facts<'_>) -> Option<ScriptLocation> {
 
 /// The last lines of user data that no one but scripts wrote; from the journal, or from what was collected where a node's user
 /// data does not write to the journal.
-fn last_lines(scene: &Facts<'_>) -> Vec<String> {
-    let journal = scene.user_data_lines().filter(|(_, line)| !line.by_systemd);
+fn last_lines(facts: &Facts<'_>) -> Vec<String> {
+    let journal = facts.user_data_lines().filter(|(_, line)| !line.by_systemd);
     let mut lines: Vec<String> = journal
         .flat_map(|(_, line)| line.message.lines())
         .map(str::to_owned)
         .collect();
-    let collected = scene.observation.collected.as_ref();
+    let collected = facts.observation.collected.as_ref();
     if let Some(result) = collected.and_then(|collected| collected.user_data.as_ref())
         && !lines.iter().any(|line| Named::read(line).is_some())
     {
@@ -186,8 +184,8 @@ fn traced<'s>(text: &str, scripts: &'s [(String, String)]) -> Option<Named<'s>> 
 }
 
 /// The line of the user data in which a flag of the kubelet stands.
-fn flag(scene: &Facts<'_>, flag: &str) -> Option<ScriptLocation> {
-    scripts(scene).into_iter().find_map(|(name, script)| {
+fn flag(facts: &Facts<'_>, flag: &str) -> Option<ScriptLocation> {
+    scripts(facts).into_iter().find_map(|(name, script)| {
         let (line, _) = (1..).zip(script.lines()).find(|(_, line)| line.contains(flag))?;
         Some(ScriptLocation {
             script: Some(name),
@@ -197,8 +195,8 @@ fn flag(scene: &Facts<'_>, flag: &str) -> Option<ScriptLocation> {
 }
 
 /// The part without `#!`, in its first line.
-fn guilty_part(scene: &Facts<'_>) -> Option<ScriptLocation> {
-    let fault = parsed(scene)?.faults.into_iter().find_map(|fault| fault.part)?;
+fn part_without_interpreter(facts: &Facts<'_>) -> Option<ScriptLocation> {
+    let fault = parsed(facts)?.faults.into_iter().find_map(|fault| fault.part)?;
     Some(ScriptLocation {
         script: Some(fault),
         line: Some(1),
@@ -206,8 +204,8 @@ fn guilty_part(scene: &Facts<'_>) -> Option<ScriptLocation> {
 }
 
 /// The part that ended with an error, where none of its lines is known.
-fn failed_part(scene: &Facts<'_>) -> Option<ScriptLocation> {
-    let result = scene.observation.collected.as_ref()?.user_data.as_ref()?;
+fn failed_part(facts: &Facts<'_>) -> Option<ScriptLocation> {
+    let result = facts.observation.collected.as_ref()?.user_data.as_ref()?;
     let (part, _) = result.exit_codes.iter().find(|(_, code)| **code != 0)?;
     Some(ScriptLocation {
         script: Some(part.clone()),
@@ -216,16 +214,16 @@ fn failed_part(scene: &Facts<'_>) -> Option<ScriptLocation> {
 }
 
 /// The scripts of the user data by their names.
-fn scripts(scene: &Facts<'_>) -> Vec<(String, String)> {
-    let scripts = parsed(scene).map_or(Vec::new(), |parsed| parsed.scripts());
+fn scripts(facts: &Facts<'_>) -> Vec<(String, String)> {
+    let scripts = parsed(facts).map_or(Vec::new(), |parsed| parsed.scripts());
     let texts = scripts
         .into_iter()
         .map(|script| (script.name, String::from_utf8_lossy(&script.content).into_owned()));
     texts.collect()
 }
 
-fn parsed(scene: &Facts<'_>) -> Option<Parsed> {
-    Some(parse(&scene.user_data()?))
+fn parsed(facts: &Facts<'_>) -> Option<Parsed> {
+    Some(parse(&facts.user_data()?))
 }
 
 #[cfg(test)]

@@ -29,18 +29,10 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
     }
     if let Some(cause) = expect.diagnosis {
         let found = diagnosis.map(|diagnosis| diagnosis.cause);
-        let seen = found.map_or("none: the node joined".to_owned(), word);
-        checks.push(check("diagnosis", found == Some(cause), word(cause), seen));
+        let seen = found.map_or("none: the node joined", Cause::word);
+        checks.push(check("diagnosis", found == Some(cause), cause.word(), seen));
     }
     checks
-}
-
-/// The word of a cause, as scenarios have it.
-pub(crate) fn word(cause: Cause) -> String {
-    match serde_json::to_value(cause) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => format!("{cause:?}"),
-    }
 }
 
 /// Who the node was: to the authenticator, and in the audit log.

@@ -119,8 +119,8 @@ impl<'a> Join<'a> {
     }
 
     fn missing_failure(&self, cause: Option<Cause>) -> String {
-        let wanted = self.plan.expect.diagnosis.map(join::word).unwrap_or_default();
-        let cause = cause.map_or("nothing".to_owned(), join::word);
+        let wanted = self.plan.expect.diagnosis.map_or("", Cause::word);
+        let cause = cause.map_or("nothing", Cause::word);
         format!(
             "{wanted}: at {}, {cause} so far",
             self.reached.map_or("nothing", Phase::word)
@@ -212,7 +212,7 @@ impl<'a> Join<'a> {
         let known = self
             .finding
             .as_ref()
-            .is_none_or(|finding| !may_pass(finding.diagnosis.cause));
+            .is_none_or(|finding| !finding.diagnosis.cause.may_pass());
         known
             && !self.faults_may_end()
             && !self.rows_may_come(began)
@@ -237,20 +237,6 @@ impl<'a> Join<'a> {
                 .iter()
                 .any(|fault| fault.until_seconds.is_some() || fault.times.is_some())
     }
-}
-
-/// Causes that are also seen for a while in joins that succeed.
-fn may_pass(cause: Cause) -> bool {
-    matches!(
-        cause,
-        Cause::Unknown
-            | Cause::EndpointUnreachable
-            | Cause::CniNotReady
-            | Cause::ServingCertificateNotApproved
-            | Cause::KubeletExits
-            | Cause::Unauthorized
-            | Cause::ClientCertificateNotApproved
-    )
 }
 
 fn millis(seconds: f64) -> Millis {

@@ -1,6 +1,7 @@
 //! Joins that stopped, with the texts that real programs wrote.
 
 mod cases;
+mod coverage;
 mod finality;
 mod host;
 mod no_cause;

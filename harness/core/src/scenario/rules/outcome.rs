@@ -2,7 +2,6 @@
 
 use crate::diagnosis::Cause;
 use crate::input::problems::Problems;
-use crate::judge::join::word;
 use crate::observation::phase::Phase;
 use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine};
@@ -137,11 +136,11 @@ fn startable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
 
 /// Whether a join can stop at this phase for this cause.
 fn stage(phase: Phase, cause: Cause, problems: &mut Problems<'_>) {
-    let (first, last) = stages(cause);
+    let (first, last) = cause.phases();
     if (first..=last).contains(&phase) {
         return;
     }
-    let word = word(cause);
+    let word = cause.word();
     let range = if first == last {
         format!("at {first}")
     } else {
@@ -154,41 +153,4 @@ fn stage(phase: Phase, cause: Cause, problems: &mut Problems<'_>) {
         format!("it stops {range}"),
         format!("expect `{hint}`"),
     );
-}
-
-/// The phases at which a join can stop for a cause.
-fn stages(cause: Cause) -> (Phase, Phase) {
-    match cause {
-        Cause::MetadataUnreachable => (Phase::Booted, Phase::Booted),
-        Cause::UserDataNeverRan | Cause::MissingShebang => (Phase::Booted, Phase::Described),
-        Cause::AccessDenied => (Phase::Booted, Phase::KubeletStarted),
-        Cause::DescribeFailed | Cause::ScriptFailed => (Phase::Booted, Phase::Described),
-        Cause::UserDataNotDone => (Phase::Booted, Phase::Configured),
-        Cause::KubeletNeverStarted => (Phase::Booted, Phase::Configured),
-        Cause::LabelRefused | Cause::TaintInvalid => (Phase::KubeletStarted, Phase::KubeletStarted),
-        Cause::MetadataTokenMissing => (Phase::Booted, Phase::Authenticated),
-        Cause::KubeletExits => (Phase::Configured, Phase::Authenticated),
-        Cause::WrongCertificateAuthority
-        | Cause::EndpointUnreachable
-        | Cause::TokenForAnotherCluster
-        | Cause::RoleNotMapped
-        | Cause::Unauthorized => (Phase::KubeletStarted, Phase::KubeletStarted),
-        Cause::GroupsMissing => (Phase::Authenticated, Phase::Authenticated),
-        Cause::NodeNameRefused | Cause::NodeInvalid => (Phase::KubeletStarted, Phase::Authenticated),
-        Cause::ServingCertificateNotApproved | Cause::ServingCertificateDenied => {
-            (Phase::Authenticated, Phase::Registered)
-        }
-        Cause::CniNotReady => (Phase::Registered, Phase::Certified),
-        Cause::NodeConfigInvalid => (Phase::Booted, Phase::Described),
-        Cause::ClientCertificateNotApproved => (Phase::Authenticated, Phase::Authenticated),
-        Cause::CaCertHashMismatch
-        | Cause::BootstrapTokenUnknown
-        | Cause::BootstrapTokenExpired
-        | Cause::BootstrapTokenRefused => (Phase::Booted, Phase::KubeletStarted),
-        Cause::ProviderIdOfAnotherInstance => (Phase::Ready, Phase::Ready),
-        Cause::NodeDeleted => (Phase::Booted, Phase::Certified),
-        Cause::HostLimit => (Phase::Booted, Phase::Certified),
-        Cause::ClockSkew => (Phase::Metadata, Phase::KubeletStarted),
-        Cause::Unknown => (Phase::Booted, Phase::Certified),
-    }
 }

@@ -42,6 +42,14 @@ impl Case {
         self
     }
 
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn cause(&self) -> Cause {
+        self.diagnosis().cause
+    }
+
     pub(super) fn diagnosis(&self) -> Diagnosis {
         diagnose(&self.plan, &self.observation).unwrap_or_else(|| panic!("{}: no diagnosis", self.name))
     }
@@ -88,7 +96,7 @@ fn text(cases: &[Case]) -> String {
     for case in cases {
         let found = case.diagnosis();
         let phase = found.phase.map_or("nothing", Phase::word);
-        let cause = crate::judge::join::word(found.cause);
+        let cause = found.cause.word();
         let _ = writeln!(text, "# {}\n{cause} at {phase}", case.name);
         let _ = writeln!(text, "  because: {}", found.because);
         let _ = writeln!(text, "  seen:    {}", found.seen);

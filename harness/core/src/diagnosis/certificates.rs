@@ -1,0 +1,124 @@
+//! The certificates that a kubelet requests: the client certificate to register with, and the serving certificate of port 10250.
+
+use super::Finding;
+use super::facts::{Evidence, Facts};
+use crate::diagnosis::Cause;
+use crate::observation::phase::Phase;
+use crate::observation::phases::{KUBELET_CLIENT, KUBELET_SERVING};
+use crate::observation::{Certificate, Millis, ObservedEvent};
+
+fn serving<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
+    facts
+        .observation
+        .certificates
+        .iter()
+        .filter(|certificate| certificate.signer == KUBELET_SERVING)
+}
+
+/// When the request came first.
+fn asked_at(facts: &Facts<'_>, name: &str) -> Millis {
+    let first = facts.observation.timeline.iter().find(|seen| match &seen.what {
+        ObservedEvent::Certificate(certificate) => certificate.name == name,
+        _ => false,
+    });
+    first.map_or(0, |seen| seen.at)
+}
+
+/// The kubelet waits for the client certificate with which it is to register.
+pub(super) fn client_certificate_not_approved(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
+        return None;
+    }
+    let all = facts.observation.certificates.iter();
+    let pending = all
+        .filter(|certificate| certificate.signer == KUBELET_CLIENT)
+        .find(|certificate| certificate.approved != Some(true) && !certificate.issued)?;
+    let because = format!(
+        "nobody approved {}: the kubelet waits for its client certificate, and registers with no other",
+        pending.name
+    );
+    let remedy = format!(
+        "let {} create `certificatesigningrequests/selfnodeclient` (`cluster.approve_clients: true`), by which \
+         kube-controller-manager approves it, or approve by hand: kubectl certificate approve {}",
+        pending.requestor, pending.name
+    );
+    let line = format!("{} of {} is pending", pending.name, pending.requestor);
+    let evidence = Evidence::new(
+        "certificate signing request",
+        asked_at(facts, &pending.name),
+        line,
+    );
+    facts.found(Cause::ClientCertificateNotApproved, because, &evidence, remedy)
+}
+
+/// The approver said no.
+pub(super) fn serving_certificate_denied(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.has(Phase::Certified) {
+        return None;
+    }
+    let denied = serving(facts)
+        .filter(|certificate| certificate.approved == Some(false))
+        .last()?;
+    let reason = denied.decision.as_deref().unwrap_or("without a reason");
+    let line = format!("{} of {} is denied: {reason}", denied.name, denied.requestor);
+    let by = denied.decided_by.as_deref().unwrap_or("the approver");
+    let because = format!("{by} denied the serving certificate: {reason}");
+    let names = denied
+        .dns_names
+        .iter()
+        .chain(&denied.ip_addresses)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    let instance = &facts.plan.instance;
+    let remedy = format!(
+        "let the kubelet ask for what the instance has, {} and {}; it asked for {names}",
+        instance.private_dns_name, instance.private_ip
+    );
+    let evidence = Evidence::new("certificate signing request", asked_at(facts, &denied.name), line);
+    facts.found(Cause::ServingCertificateDenied, because, &evidence, remedy)
+}
+
+/// Nobody decided: the node registers and works, and port 10250 has no certificate.
+pub(super) fn serving_certificate_not_approved(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.has(Phase::Certified) || !facts.has(Phase::Registered) {
+        return None;
+    }
+    let pending = serving(facts).find(|certificate| certificate.approved.is_none() && !certificate.issued)?;
+    let served = facts
+        .observation
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.served.as_ref());
+    let error = served
+        .and_then(|served| served.error.as_deref())
+        .map(|error| format!("; port 10250: {error}"));
+    let line = format!(
+        "{} of {} is pending{}",
+        pending.name,
+        pending.requestor,
+        error.unwrap_or_default()
+    );
+    let because = format!(
+        "nobody approved {}: the node has no serving certificate, so logs, exec and metrics fail at port 10250",
+        pending.name
+    );
+    let remedy = if facts.plan.cluster.approve_serving {
+        format!(
+            "see why the approver left it: kubectl describe csr {}",
+            pending.name
+        )
+    } else {
+        format!(
+            "let an approver of kubelet-serving requests run (`cluster.approve_serving: true`), or approve by hand: \
+             kubectl certificate approve {}",
+            pending.name
+        )
+    };
+    let evidence = Evidence::new(
+        "certificate signing request",
+        asked_at(facts, &pending.name),
+        line,
+    );
+    facts.found(Cause::ServingCertificateNotApproved, because, &evidence, remedy)
+}
