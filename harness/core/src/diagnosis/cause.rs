@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::types::{BlamedLine, CauseFacts, RuleEntry, When};
+use super::types::{BlamedLine, CauseFacts, RuleEntry, RuleScope};
 use super::{
     certificates, clock, cluster, identity, instance, kubeadm, kubelet, nodeadm, script, unknown,
     user_data_end,
@@ -180,23 +180,23 @@ pub(super) const RULES: &[RuleEntry] = &[
         cluster::of_another_instance,
         &[Cause::ProviderIdOfAnotherInstance],
     )
-    .when(When::Ready),
-    rule(user_data_end::is_not_done, &[Cause::UserDataNotDone]).when(When::AtTheEnd),
-    rule(unknown, &[Cause::Unknown]).when(When::AtTheEnd),
+    .scope(RuleScope::Ready),
+    rule(user_data_end::is_not_done, &[Cause::UserDataNotDone]).scope(RuleScope::AtTheEnd),
+    rule(unknown, &[Cause::Unknown]).scope(RuleScope::AtTheEnd),
 ];
 
 const fn rule(apply: super::Rule, gives: &'static [Cause]) -> RuleEntry {
     RuleEntry {
         apply,
         gives,
-        when: When::Stopped,
+        scope: RuleScope::Stopped,
     }
 }
 
 impl Cause {
     #[rustfmt::skip]
     pub(super) const fn facts(self) -> CauseFacts {
-        use super::types::Duration::{Lasts, MayPass};
+        use super::types::Permanence::{Lasts, MayPass};
         use BlamedLine::{KubeletFlag, LastOfScript, NoLine, PartWithoutInterpreter};
         use Phase::{Authenticated, Booted, Certified, Configured, Described, KubeletStarted, Metadata, Ready, Registered};
         match self {

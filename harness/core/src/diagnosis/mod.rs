@@ -42,7 +42,7 @@ pub(crate) use types::BlamedLine;
 pub use types::{Diagnosis, ScriptLocation};
 
 use cause::RULES;
-use types::When;
+use types::RuleScope;
 
 use facts::Facts;
 
@@ -70,7 +70,7 @@ pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
     if facts.reached == Some(Phase::Ready) {
         return find_in(&facts).map(|finding| finding.diagnosis);
     }
-    let found = find_in(&facts).or_else(|| apply(When::AtTheEnd, &facts));
+    let found = find_in(&facts).or_else(|| apply(RuleScope::AtTheEnd, &facts));
     let mut diagnosis = found?.diagnosis;
     diagnosis.script = script_location::of(&facts, diagnosis.cause);
     Some(diagnosis)
@@ -78,13 +78,13 @@ pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
 
 fn find_in(facts: &Facts<'_>) -> Option<Finding> {
     match facts.reached {
-        Some(Phase::Ready) => apply(When::Ready, facts),
-        _ => apply(When::Stopped, facts),
+        Some(Phase::Ready) => apply(RuleScope::Ready, facts),
+        _ => apply(RuleScope::Stopped, facts),
     }
 }
 
-fn apply(when: When, facts: &Facts<'_>) -> Option<Finding> {
-    let mut rules = RULES.iter().filter(|rule| rule.when == when);
+fn apply(scope: RuleScope, facts: &Facts<'_>) -> Option<Finding> {
+    let mut rules = RULES.iter().filter(|rule| rule.scope == scope);
     rules.find_map(|rule| (rule.apply)(facts))
 }
 

@@ -36,13 +36,13 @@ pub struct ScriptLocation {
 pub(super) struct CauseFacts {
     first: Phase,
     last: Phase,
-    duration: Duration,
+    permanence: Permanence,
     blames: BlamedLine,
     remedy: &'static str,
 }
 
 /// Whether joins that succeed can also show a cause for a while.
-pub(super) enum Duration {
+pub(super) enum Permanence {
     Lasts,
     MayPass,
 }
@@ -64,14 +64,14 @@ impl CauseFacts {
     pub(super) const fn new(
         first: Phase,
         last: Phase,
-        duration: Duration,
+        permanence: Permanence,
         blames: BlamedLine,
         remedy: &'static str,
     ) -> Self {
         Self {
             first,
             last,
-            duration,
+            permanence,
             blames,
             remedy,
         }
@@ -89,7 +89,7 @@ impl Cause {
     /// Whether joins that succeed can also show this cause for a while.
     #[must_use]
     pub const fn may_pass(self) -> bool {
-        matches!(self.facts().duration, Duration::MayPass)
+        matches!(self.facts().permanence, Permanence::MayPass)
     }
 
     /// What to change in general; a diagnosis has the remedy for its join.
@@ -107,12 +107,12 @@ impl Cause {
 pub(super) struct RuleEntry {
     pub(super) apply: Rule,
     pub(super) gives: &'static [Cause],
-    pub(super) when: When,
+    pub(super) scope: RuleScope,
 }
 
 /// Which joins a rule looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum RuleScope {
     /// Joins that have not reached `ready`, at any time.
     Stopped,
     /// Joins that have reached `ready`.
@@ -122,8 +122,8 @@ pub(super) enum When {
 }
 
 impl RuleEntry {
-    pub(super) const fn when(self, when: When) -> Self {
-        Self { when, ..self }
+    pub(super) const fn scope(self, scope: RuleScope) -> Self {
+        Self { scope, ..self }
     }
 
     const fn gives(&self, cause: Cause) -> bool {

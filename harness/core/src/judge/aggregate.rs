@@ -1,24 +1,22 @@
-//! One verdict of many: of all nodes of a scenario, and of a join with the steps after it.
+//! Combines verdicts: of all nodes of a scenario, and of a join with the steps after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::check;
+use super::join::counted;
 use crate::diagnosis::Diagnosis;
-use crate::judge::verdict::{Check, Outcome, Part, Verdict};
+use crate::judge::verdict::{Check, Outcome, Verdict, VerdictPart};
 use crate::observation::phase::Phase;
 use crate::observation::{Millis, Observation};
 use crate::plan::Plan;
 
-/// A node of a scenario, as far as it is judged.
+/// A node of a scenario with its verdict.
 #[derive(Debug, Clone, Copy)]
 pub struct Joined<'a> {
-    /// Its plan.
     pub plan: &'a Plan,
-    /// What was seen of it.
     pub observation: &'a Observation,
-    /// What is said of it.
     pub verdict: &'a Verdict,
 }
 
@@ -28,8 +26,7 @@ impl Joined<'_> {
     }
 }
 
-/// The verdict of all nodes of a scenario. A phase is reached when the last has reached it; what is wrong is told with the node
-/// it is wrong at.
+/// The verdict on all nodes of a scenario. A phase is reached when the last node has reached it; failures name their node.
 #[must_use]
 pub fn of_nodes(nodes: &[Joined<'_>]) -> Verdict {
     let [first, others @ ..] = nodes else {
@@ -72,7 +69,7 @@ fn outcome<'a>(all: impl Iterator<Item = (&'a str, &'a Outcome)>, checks: &[Chec
     }
 }
 
-/// The phases that all have reached, each with the time of the last.
+/// The phases that all nodes have reached, each with the time of the last node.
 fn latest(nodes: &[Joined<'_>]) -> BTreeMap<Phase, Millis> {
     let of = |phase: &Phase| {
         let times: Option<Vec<Millis>> = nodes
@@ -84,7 +81,7 @@ fn latest(nodes: &[Joined<'_>]) -> BTreeMap<Phase, Millis> {
     Phase::ALL.iter().filter_map(of).collect()
 }
 
-/// The cause of the node that got least far, with its name and how many others stopped, too.
+/// The diagnosis of the node that stopped first, with its name and the number of nodes that stopped.
 fn worst(nodes: &[Joined<'_>]) -> Option<Diagnosis> {
     let stopped = nodes
         .iter()
@@ -101,7 +98,7 @@ fn worst(nodes: &[Joined<'_>]) -> Option<Diagnosis> {
     })
 }
 
-/// Checks of one key as one: it holds where it holds for all nodes.
+/// Merges the checks of each key: the result holds if it holds for all nodes.
 fn together(nodes: &[Joined<'_>]) -> Vec<Check> {
     let mut keys: Vec<(&str, usize)> = Vec::new();
     for node in nodes {
@@ -119,7 +116,7 @@ fn together(nodes: &[Joined<'_>]) -> Vec<Check> {
         .collect()
 }
 
-/// The check of a key; where the same key is checked more than once, its so-and-so-manieth.
+/// Merges the check of one key; `time` counts checks of the same key within a verdict.
 fn of_key(nodes: &[Joined<'_>], key: &str, time: usize) -> Option<Check> {
     let found = nodes.iter().filter_map(|node| {
         let mut checks = node.verdict.checks.iter().filter(|check| check.key == key);
@@ -131,7 +128,7 @@ fn of_key(nodes: &[Joined<'_>], key: &str, time: usize) -> Option<Check> {
         let (_, any) = found.first()?;
         return Some((*any).clone());
     };
-    // A fault is of all nodes together, and meets some of them.
+    // All nodes share the faults of a scenario: it is enough if a fault fires for one of them.
     if let Some((_, any)) = found
         .iter()
         .find(|(_, check)| check.held && key.starts_with("faults["))
@@ -142,18 +139,18 @@ fn of_key(nodes: &[Joined<'_>], key: &str, time: usize) -> Option<Check> {
     let seen = match names.as_slice() {
         [_] => format!("{name}: {}", first.seen),
         names => format!(
-            "{name}: {}; wrong at {} of {} nodes: {}",
+            "{name}: {}; failed at {} of {} nodes: {}",
             first.seen,
             names.len(),
             nodes.len(),
-            some(names)
+            first_names(names)
         ),
     };
     Some(check(key, false, &first.expected, seen))
 }
 
-/// The first names; all of them stand in the evidence, which has a folder for each.
-fn some(names: &[&str]) -> String {
+/// The first names; the evidence has a folder for each node.
+fn first_names(names: &[&str]) -> String {
     const FEW: usize = 3;
     match names.len() {
         count if count > FEW => format!("{} and {} more", names[..FEW].join(", "), count - FEW),
@@ -161,9 +158,9 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// What every node has for itself.
+/// Values that must differ between the Nodes.
 fn distinct(nodes: &[Joined<'_>]) -> Vec<Check> {
-    const OWN: [(&str, &str); 4] = [
+    const VALUES: [(&str, &str); 4] = [
         ("nodes.names", "/metadata/name"),
         ("nodes.provider_ids", "/spec/providerID"),
         ("nodes.host_names", "/metadata/labels/kubernetes.io~1hostname"),
@@ -173,18 +170,17 @@ fn distinct(nodes: &[Joined<'_>]) -> Vec<Check> {
         .iter()
         .filter_map(|node| node.observation.node.as_ref())
         .collect();
-    let distinct = OWN.iter().map(|(key, pointer)| {
+    let distinct = VALUES.iter().map(|(key, pointer)| {
         let values = registered
             .iter()
             .filter_map(|node| node.pointer(pointer)?.as_str());
         let values: Vec<&str> = values.collect();
         let distinct: BTreeSet<&str> = values.iter().copied().collect();
-        let expected = format!("{} of {} Nodes", values.len(), values.len());
-        let seen = format!("{} of {} Nodes are distinct", distinct.len(), values.len());
+        let seen = format!("{} of {} distinct", distinct.len(), values.len());
         check(
             *key,
             distinct.len() == values.len(),
-            format!("{expected} distinct"),
+            format!("{} distinct", counted(values.len(), "value")),
             seen,
         )
     });
@@ -193,9 +189,9 @@ fn distinct(nodes: &[Joined<'_>]) -> Vec<Check> {
     checks
 }
 
-/// Each Node is that of its own instance: by its name, by its provider id where it has one, and by its address.
+/// Whether each Node belongs to its instance, by its address and its provider id, if it has one.
 fn identities(nodes: &[Joined<'_>]) -> Check {
-    let strange = nodes.iter().filter_map(|joined| {
+    let others = nodes.iter().filter_map(|joined| {
         let (node, instance) = (joined.observation.node.as_ref()?, &joined.plan.instance);
         let id = node.pointer("/spec/providerID").and_then(Value::as_str);
         let is_own_id = id.is_none_or(|id| id.ends_with(&format!("/{}", instance.id)));
@@ -203,51 +199,54 @@ fn identities(nodes: &[Joined<'_>]) -> Check {
         let mut addresses = addresses.into_iter().flatten();
         let is_own_address = addresses.any(|one| one["address"] == instance.private_ip.to_string());
         (!is_own_id || !is_own_address)
-            .then(|| format!("{} is {}", joined.name(), id.unwrap_or("of no instance")))
+            .then(|| format!("{} is {}", joined.name(), id.unwrap_or("without a provider id")))
     });
-    let strange: Vec<String> = strange.collect();
-    let seen = if strange.is_empty() {
-        "all are".to_owned()
+    let others: Vec<String> = others.collect();
+    let seen = if others.is_empty() {
+        "each Node belongs to its instance".to_owned()
     } else {
-        strange.join(", ")
+        others.join(", ")
     };
     check(
         "nodes.identities",
-        strange.is_empty(),
-        "each the Node of its own instance",
+        others.is_empty(),
+        "each Node belongs to its instance",
         seen,
     )
 }
 
-/// The verdict of a join and the steps after it; each step has its name, such as `reboot`.
+/// The verdict on a join with the steps after it; each step has its name, such as `reboot`.
 #[must_use]
-pub fn of_steps(join: Verdict, steps: &[(&str, Verdict)], wanted: usize) -> Verdict {
-    if wanted == 0 {
+pub fn of_steps(join: Verdict, steps: &[(&str, Verdict)], planned: usize) -> Verdict {
+    if planned == 0 {
         return join;
     }
-    let mut whole = join;
+    let mut verdict = join;
     for (index, (name, step)) in steps.iter().enumerate() {
         let key = format!("then[{index}]");
         let checks = step.checks.iter().map(|check| Check {
             key: format!("{key}.{}", check.key),
             ..check.clone()
         });
-        whole.checks.extend(checks);
-        whole.parts.push(Part {
+        verdict.checks.extend(checks);
+        verdict.parts.push(VerdictPart {
             name: format!("then {name}"),
             phases: step.phases.clone(),
             diagnosis: step.diagnosis.clone(),
         });
-        if whole.outcome == Outcome::Passed && step.outcome != Outcome::Passed {
-            whole.outcome = step.outcome.clone();
-            whole.diagnosis.clone_from(&step.diagnosis);
+        if verdict.outcome == Outcome::Passed && step.outcome != Outcome::Passed {
+            verdict.outcome = step.outcome.clone();
+            verdict.diagnosis.clone_from(&step.diagnosis);
         }
     }
-    if steps.len() < wanted {
-        let (expected, seen) = (format!("{wanted} steps"), format!("{} were taken", steps.len()));
-        whole.checks.push(check("then", false, expected, seen));
+    if steps.len() < planned {
+        let (expected, seen) = (
+            counted(planned, "step"),
+            format!("{} ran", counted(steps.len(), "step")),
+        );
+        verdict.checks.push(check("then", false, expected, seen));
     }
-    whole
+    verdict
 }
 
 #[cfg(test)]
@@ -256,10 +255,10 @@ mod tests {
 
     use super::*;
     use crate::judge::judge;
-    use crate::judge::tests::{plan, stopped, whole};
+    use crate::judge::tests::{complete, plan, stopped};
 
     fn node(number: u8) -> (Plan, Observation) {
-        let (mut plan, mut seen) = (plan("phase: ready"), whole());
+        let (mut plan, mut seen) = (plan("phase: ready"), complete());
         plan.instance.id = format!("i-{number:017x}").parse().unwrap();
         plan.instance.private_ip = [192, 168, 40, number].into();
         plan.instance.private_dns_name = format!("node-{number}");
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn all_nodes_pass_or_none_does_and_the_one_that_did_not_is_named() {
+    fn a_scenario_passes_with_all_its_nodes_and_names_the_one_that_failed() {
         let mut nodes = vec![node(16), node(17), node(18)];
         let verdict = judged(&nodes);
         assert_eq!(verdict.outcome, Outcome::Passed, "{:?}", broken(&verdict));
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_nodes_own_no_other_has() {
+    fn no_two_nodes_share_a_provider_id() {
         let mut nodes = vec![node(16), node(17)];
         nodes[1].1.node.as_mut().unwrap()["spec"]["providerID"] =
             json!("aws:///eu-west-1a/i-00000000000000010");
@@ -325,8 +324,8 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_fails_the_whole_and_a_step_that_was_not_taken_does_too() {
-        let passed = judge(&plan("phase: ready"), &whole());
+    fn a_step_that_fails_or_does_not_run_fails_the_scenario() {
+        let passed = judge(&plan("phase: ready"), &complete());
         let failed = judge(&plan("phase: ready"), &stopped());
         let all = of_steps(passed.clone(), &[("reboot", passed.clone())], 1);
         assert_eq!((all.outcome, all.parts.len()), (Outcome::Passed, 1));

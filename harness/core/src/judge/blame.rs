@@ -1,4 +1,4 @@
-//! Which line of the user's own files a verdict belongs to: the script's where it is known, else the scenario's.
+//! Finds the line of the caller's files that a verdict belongs to: a line of the script if it is known, else of the scenario.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::plan::sources::SourceLine;
 use crate::user_data::{self, Script};
 
-/// The line that a verdict belongs to.
+/// The line of the script or of the scenario that a verdict belongs to.
 #[must_use]
 pub fn locate(plan: &Plan, verdict: &Verdict) -> SourceLine {
     let script = verdict
@@ -17,11 +17,11 @@ pub fn locate(plan: &Plan, verdict: &Verdict) -> SourceLine {
         .as_ref()
         .and_then(|diagnosis| diagnosis.script.as_ref());
     script
-        .and_then(|place| of_script(plan, place))
+        .and_then(|location| of_script(plan, location))
         .unwrap_or_else(|| in_scenario(plan, verdict))
 }
 
-/// The first check that is broken and stands in the file, or the file.
+/// The line of the first failed check that has one, or the file.
 fn in_scenario(plan: &Plan, verdict: &Verdict) -> SourceLine {
     let mut broken = verdict.checks.iter().filter(|check| !check.held);
     SourceLine {
@@ -30,16 +30,16 @@ fn in_scenario(plan: &Plan, verdict: &Verdict) -> SourceLine {
     }
 }
 
-fn of_script(plan: &Plan, place: &ScriptLocation) -> Option<SourceLine> {
-    let Some(script) = &place.script else {
-        return of_nameless(plan, place.line);
+fn of_script(plan: &Plan, location: &ScriptLocation) -> Option<SourceLine> {
+    let Some(script) = &location.script else {
+        return of_nameless(plan, location.line);
     };
-    of_user_data(plan, script, place.line)
-        .or_else(|| of_overlay(plan, script, place.line))
+    of_user_data(plan, script, location.line)
+        .or_else(|| of_overlay(plan, script, location.line))
         .or_else(|| caller_of(plan, script))
 }
 
-/// A trap told a line and no script: it is that of the overlay which the user data calls, else the only script there is.
+/// A trap printed a line without a script: use the overlay file that the user data calls, else the only script.
 fn of_nameless(plan: &Plan, line: Option<u64>) -> Option<SourceLine> {
     let scripts = scripts(plan);
     let is_called = |path: &str| scripts.iter().any(|script| line_with(script, path).is_some());
@@ -53,7 +53,7 @@ fn of_nameless(plan: &Plan, line: Option<u64>) -> Option<SourceLine> {
     }
 }
 
-/// cloud-init runs a part as `/var/lib/cloud/instance/scripts/part-001`, and where there is none it runs as
+/// cloud-init runs a part as `/var/lib/cloud/instance/scripts/part-001`; without cloud-init it runs as
 /// `.../scripts/001.part-001`.
 fn of_user_data(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
     let name = file_name(script);
@@ -76,8 +76,8 @@ fn of_user_data(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLi
     }))
 }
 
-/// The overlay's file that lies where the node names it; by its file name where the node names no path. A line of a patched file
-/// comes from the patch if it was inserted, else from the original.
+/// The overlay file at the path that the node names, or with the file name if the node names no path. A line of a patched
+/// file is a line of the patch if the patch inserted it, else of the original.
 fn of_overlay(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
     let is_it = |to: &str| to == script || (!script.contains('/') && file_name(to) == script);
     let file = plan.image.overlay.iter().rev().find(|file| is_it(&file.to))?;
@@ -91,7 +91,7 @@ fn of_overlay(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine
     }))
 }
 
-/// A script of the image itself is not the user's to mend: the line that calls it is.
+/// The caller cannot change a script of the image: blame the line that calls it.
 fn caller_of(plan: &Plan, script: &str) -> Option<SourceLine> {
     scripts(plan).iter().find_map(|caller| {
         let line = line_with(caller, script)?;
@@ -187,11 +187,11 @@ mod tests {
     }
 
     fn found(plan: &Plan, script: Option<&str>, line: u64) -> String {
-        let place = ScriptLocation {
+        let location = ScriptLocation {
             script: script.map(str::to_owned),
             line: Some(line),
         };
-        shown(&locate(plan, &verdict(Some(place), &["node.labels.x"])))
+        shown(&locate(plan, &verdict(Some(location), &["node.labels.x"])))
     }
 
     fn shown(source: &SourceLine) -> String {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_of_an_overlay_is_the_checkouts_file() {
+    fn a_script_of_an_overlay_is_blamed_in_its_file() {
         let plan = plan(&[
             ("/src/boot.sh", "/etc/eks/bootstrap.sh"),
             ("/src/lib", "/usr/lib/x"),
@@ -208,7 +208,7 @@ mod tests {
             (Some("/etc/eks/bootstrap.sh"), "/src/boot.sh:7"),
             (Some("bootstrap.sh"), "/src/boot.sh:7"),
             (Some("/usr/lib/x"), "/src/lib:7"),
-            // Amazon's trap tells no script: it is that which the user data calls.
+            // Amazon's trap prints no script: use the one that the user data calls.
             (None, "/src/boot.sh:7"),
         ] {
             assert_eq!(found(&plan, script, 7), source, "{script:?}");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_of_the_user_data_is_where_the_scenario_has_it() {
+    fn a_script_of_the_user_data_is_blamed_in_the_scenario() {
         let plan = plan(&[]);
         for script in [
             "/var/lib/cloud/instance/scripts/part-001",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_of_the_image_is_told_where_it_is_called() {
+    fn a_script_of_the_image_is_blamed_where_it_is_called() {
         assert_eq!(
             found(&plan(&[]), Some("/etc/eks/bootstrap.sh"), 99),
             "demo.yaml:4"
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_without_a_script_is_told_at_the_broken_expectation() {
+    fn a_verdict_without_a_script_is_blamed_at_the_failed_check() {
         let plan = plan(&[]);
         for (broken, line) in [
             (&["node.labels.a.b/c"][..], 13),
@@ -279,7 +279,7 @@ mod tests {
             let source = locate(&plan, &verdict(None, broken));
             assert_eq!(shown(&source), format!("demo.yaml:{line}"), "{broken:?}");
         }
-        // Nobody knows where this script comes from.
+        // The origin of this script is unknown.
         assert_eq!(found(&plan, Some("/usr/bin/other"), 1), "demo.yaml:12");
     }
 }

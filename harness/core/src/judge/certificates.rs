@@ -1,24 +1,24 @@
-//! Checks of certificate signing requests, and of what port 10250 serves.
+//! Checks of certificate signing requests, and of the certificate on port 10250.
 
 use super::{check, list, same};
 use crate::judge::verdict::Check;
 use crate::observation::{Certificate, Observation, ServingCertificate};
 use crate::plan::expect::CertificateExpect;
 
-/// Whether what the node serves is known yet.
+/// Whether port 10250 was already checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
-    /// The join still runs: what is served is looked at later.
-    Live,
+pub(super) enum JoinState {
+    /// The port is checked later.
+    Running,
     /// Everything is collected.
-    End,
+    Ended,
 }
 
-/// Each expected entry must have a request of its own; `[]` wants none.
+/// Each expected entry must match a different request; `[]` expects none.
 pub(super) fn certificates(
     wanted: &[CertificateExpect],
     observation: &Observation,
-    when: When,
+    state: JoinState,
 ) -> Vec<Check> {
     let served = observation
         .collected
@@ -31,8 +31,8 @@ pub(super) fn certificates(
             .map(|certificate| format!("{} ({})", certificate.name, certificate.signer));
         return vec![check("certificates", seen.is_empty(), "no request", list(names))];
     }
-    let compare = |wanted, certificate| mismatches(wanted, certificate, served, when);
-    let fitting: Vec<Vec<usize>> = wanted
+    let compare = |wanted, certificate| mismatches(wanted, certificate, served, state);
+    let matching: Vec<Vec<usize>> = wanted
         .iter()
         .map(|wanted| {
             (0..seen.len())
@@ -40,7 +40,7 @@ pub(super) fn certificates(
                 .collect()
         })
         .collect();
-    let owners = assign(&fitting, seen.len());
+    let owners = assign(&matching, seen.len());
     let mut checks = Vec::new();
     for (index, (wanted, owner)) in wanted.iter().zip(&owners).enumerate() {
         let key = format!("certificates[{index}]");
@@ -58,14 +58,14 @@ pub(super) fn certificates(
                 key,
                 false,
                 describe(wanted),
-                format!("no such request among {}", seen.len()),
+                format!("no matching request ({} in total)", seen.len()),
             )),
             Some((found, _)) if found.is_empty() => {
                 checks.push(check(
                     key,
                     false,
                     describe(wanted),
-                    "the request that fits is another entry's",
+                    "the matching request belongs to another entry",
                 ));
             }
             Some((found, owner)) => {
@@ -76,13 +76,13 @@ pub(super) fn certificates(
     checks
 }
 
-/// Gives as many entries as possible a request of their own (augmenting paths).
-fn assign(fitting: &[Vec<usize>], requests: usize) -> Vec<Option<usize>> {
+/// Assigns different requests to as many entries as possible (augmenting paths).
+fn assign(matching: &[Vec<usize>], requests: usize) -> Vec<Option<usize>> {
     let mut owner_of: Vec<Option<usize>> = vec![None; requests];
-    for entry in 0..fitting.len() {
-        augment(entry, fitting, &mut owner_of, &mut vec![false; requests]);
+    for entry in 0..matching.len() {
+        augment(entry, matching, &mut owner_of, &mut vec![false; requests]);
     }
-    let mut assigned = vec![None; fitting.len()];
+    let mut assigned = vec![None; matching.len()];
     for (request, owner) in owner_of.iter().enumerate() {
         if let Some(entry) = owner {
             assigned[*entry] = Some(request);
@@ -91,12 +91,17 @@ fn assign(fitting: &[Vec<usize>], requests: usize) -> Vec<Option<usize>> {
     assigned
 }
 
-fn augment(entry: usize, fitting: &[Vec<usize>], owner_of: &mut [Option<usize>], tried: &mut [bool]) -> bool {
-    for &request in &fitting[entry] {
+fn augment(
+    entry: usize,
+    matching: &[Vec<usize>],
+    owner_of: &mut [Option<usize>],
+    tried: &mut [bool],
+) -> bool {
+    for &request in &matching[entry] {
         if std::mem::replace(&mut tried[request], true) {
             continue;
         }
-        if owner_of[request].is_none_or(|owner| augment(owner, fitting, owner_of, tried)) {
+        if owner_of[request].is_none_or(|owner| augment(owner, matching, owner_of, tried)) {
             owner_of[request] = Some(entry);
             return true;
         }
@@ -129,7 +134,7 @@ fn mismatches(
     wanted: &CertificateExpect,
     seen: &Certificate,
     served: Option<&ServingCertificate>,
-    when: When,
+    state: JoinState,
 ) -> Vec<Mismatch> {
     let text = |field, wanted: &Option<String>, seen: Option<&str>| {
         let wanted = wanted.as_deref()?;
@@ -167,7 +172,7 @@ fn mismatches(
         flag("approved", wanted.approved, seen.approved == Some(true)),
         text("decided_by", &wanted.decided_by, seen.decided_by.as_deref()),
         flag("issued", wanted.issued, seen.issued),
-        served_mismatch(wanted.served, seen, served, when),
+        served_mismatch(wanted.served, seen, served, state),
     ]
     .into_iter()
     .flatten()
@@ -178,11 +183,11 @@ fn served_mismatch(
     wanted: Option<bool>,
     seen: &Certificate,
     served: Option<&ServingCertificate>,
-    when: When,
+    state: JoinState,
 ) -> Option<Mismatch> {
     let wanted = wanted?;
-    if when == When::Live {
-        // What is not issued cannot be served yet; the rest is seen at the end.
+    if state == JoinState::Running {
+        // A certificate that is not issued cannot be served yet; the rest is checked at the end.
         return (wanted && !seen.issued).then(|| Mismatch {
             field: "served",
             expected: "true".to_owned(),
@@ -192,8 +197,8 @@ fn served_mismatch(
     let is_this = served.is_some_and(|served| {
         served.verified && served.fingerprint.is_some() && served.fingerprint == seen.fingerprint
     });
-    let told = match served {
-        None => "port 10250 was not looked at".to_owned(),
+    let found = match served {
+        None => "port 10250 was not checked".to_owned(),
         Some(ServingCertificate {
             error: Some(error), ..
         }) => error.clone(),
@@ -206,6 +211,6 @@ fn served_mismatch(
     (wanted != is_this).then(|| Mismatch {
         field: "served",
         expected: wanted.to_string(),
-        seen: told,
+        seen: found,
     })
 }

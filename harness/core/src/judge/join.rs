@@ -1,4 +1,4 @@
-//! Checks of the join itself: phase, cause, authentication, AWS calls, faults.
+//! Checks of the join itself: phase, cause, authentication, AWS calls, `aws-auth`, faults.
 
 use super::{check, list, same};
 use crate::diagnosis::{Cause, Diagnosis};
@@ -8,7 +8,7 @@ use crate::observation::{Audit, Authentication, AwsCall, MappingWrite, Observati
 use crate::plan::Plan;
 use crate::plan::expect::{AuthenticationExpect, CountExpect, Expect, MappingExpect};
 
-/// The phase and, for a scenario that must fail, its cause.
+/// The phase and, for a scenario that expects a failure, its cause.
 pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option<&Diagnosis>) -> Vec<Check> {
     let seen = reached.map_or("nothing", Phase::word);
     let mut checks = Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
             checks.push(check(
                 "phase",
                 reached >= Some(phase),
-                format!("{phase} or further"),
+                format!("{phase} or later"),
                 seen,
             ));
         }
@@ -35,7 +35,7 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
     checks
 }
 
-/// Who the node was: to the authenticator, and in the audit log.
+/// The node's identity according to the authenticator and the audit log.
 pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observation) -> Vec<Check> {
     let decisions: Vec<&Authentication> = decisions(observation).collect();
     let accepted: Vec<&Authentication> = decisions
@@ -47,17 +47,17 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
     if let Some(wanted) = expect.accepted {
         let held = !decisions.is_empty() && wanted != accepted.is_empty();
         let expected = if wanted {
-            "a token accepted"
+            "at least one accepted token"
         } else {
-            "tokens, none accepted"
+            "tokens, but none accepted"
         };
         let seen = format!("{} of {} tokens accepted", accepted.len(), decisions.len());
         checks.push(check("authentication.accepted", held, expected, seen));
     }
     if let Some(wanted) = &expect.refused {
         let seen = decisions.len() - accepted.len();
-        let (is_within, expected) = is_within(wanted, seen, "refused token");
-        let held = is_within && !decisions.is_empty();
+        let (matches, expected) = count_matches(wanted, seen, "refused token");
+        let held = matches && !decisions.is_empty();
         let seen = format!("{seen} of {}", counted(decisions.len(), "token"));
         checks.push(check("authentication.refused", held, expected, seen));
     }
@@ -80,19 +80,23 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
 }
 
 fn username_check(username: &str, accepted: &[&Authentication], observation: &Observation) -> Check {
-    let told = unique(accepted.iter().filter_map(|decision| decision.username()));
+    let accepted_names = unique(accepted.iter().filter_map(|decision| decision.username()));
     let logged = unique(
         audits(observation)
             .map(|audit| audit.username.as_str())
             .filter(|name| *name == username),
     );
-    let held = told == [username] && logged == [username];
-    let seen = format!("authenticator: {}; audit log: {}", list(told), list(logged));
+    let held = accepted_names == [username] && logged == [username];
+    let seen = format!(
+        "authenticator: {}; audit log: {}",
+        list(accepted_names),
+        list(logged)
+    );
     check("authentication.username", held, username, seen)
 }
 
 fn groups_check(groups: &[String], accepted: &[&Authentication], observation: &Observation) -> Check {
-    let told = accepted
+    let given = accepted
         .last()
         .map(|decision| groups_without_authenticated(decision.groups()));
     let names: Vec<&str> = accepted
@@ -103,15 +107,15 @@ fn groups_check(groups: &[String], accepted: &[&Authentication], observation: &O
         .find(|audit| names.contains(&audit.username.as_str()))
         .map(|audit| groups_without_authenticated(&audit.groups));
     let wanted = groups_without_authenticated(groups);
-    let held = [&told, &logged]
+    let held = [&given, &logged]
         .iter()
         .all(|seen| seen.as_ref().is_some_and(|seen| same(seen, &wanted)));
     let words = |seen: Option<Vec<String>>| seen.map_or("nothing".to_owned(), list);
-    let seen = format!("authenticator: {}; audit log: {}", words(told), words(logged));
+    let seen = format!("authenticator: {}; audit log: {}", words(given), words(logged));
     check("authentication.groups", held, list(wanted), seen)
 }
 
-/// `system:authenticated` goes without saying: the API server adds it to everyone it knows.
+/// The API server adds `system:authenticated` to every user.
 fn groups_without_authenticated(groups: &[String]) -> Vec<String> {
     groups
         .iter()
@@ -162,7 +166,7 @@ fn unique<'a>(items: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     found
 }
 
-/// How often calls came, and in what order.
+/// Number and order of AWS calls.
 pub(super) fn aws(expect: &Expect, observation: &Observation) -> Vec<Check> {
     let made: Vec<String> = calls(observation).map(name_of).collect();
     let mut checks: Vec<Check> = expect
@@ -176,7 +180,7 @@ pub(super) fn aws(expect: &Expect, observation: &Observation) -> Vec<Check> {
     checks
 }
 
-/// `service.Operation`.
+/// The call as `service.Operation`, as in `expect.aws`.
 pub(crate) fn name_of(call: &AwsCall) -> String {
     format!("{}.{}", call.service.word(), call.operation)
 }
@@ -200,7 +204,7 @@ fn count(name: &str, wanted: &CountExpect, observation: &Observation) -> Check {
     let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
     let expected = match (min, max) {
         (min, max) if min == max => times(min),
-        (min, u32::MAX) => format!("{} or more", times(min)),
+        (min, u32::MAX) => format!("at least {}", times(min)),
         (min, max) => format!("{min} to {}", times(max)),
     };
     let about = subject
@@ -210,7 +214,7 @@ fn count(name: &str, wanted: &CountExpect, observation: &Observation) -> Check {
     let others = if held || subject.is_none() || others.is_empty() {
         String::new()
     } else {
-        format!("; there were: {}", others.join(", "))
+        format!("; other subjects: {}", others.join(", "))
     };
     check(
         format!("aws.{name}"),
@@ -240,13 +244,13 @@ fn order(wanted: &[String], made: &[String]) -> Check {
     }
     let seen = match left.peek() {
         None => "in this order".to_owned(),
-        Some(name) => format!("no {name} where it should come, in {}", list(made)),
+        Some(name) => format!("{name} is missing or out of order in: {}", list(made)),
     };
     check("aws_order", left.peek().is_none(), list(wanted), seen)
 }
 
-/// Whether a count is as it is wanted, and what is wanted in words.
-pub(super) fn is_within(wanted: &CountExpect, seen: usize, of: &str) -> (bool, String) {
+/// Whether a count is in the expected range, and the range in words.
+pub(super) fn count_matches(wanted: &CountExpect, seen: usize, of: &str) -> (bool, String) {
     let (min, max) = match wanted {
         CountExpect::Count(count) => (*count, *count),
         CountExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
@@ -254,7 +258,7 @@ pub(super) fn is_within(wanted: &CountExpect, seen: usize, of: &str) -> (bool, S
     let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
     let expected = match (min, max) {
         (min, max) if min == max => counted(min as usize, of),
-        (min, u32::MAX) => format!("{} or more", counted(min as usize, of)),
+        (min, u32::MAX) => format!("at least {}", counted(min as usize, of)),
         (min, max) => format!("{min} to {}", counted(max as usize, of)),
     };
     (held, expected)
@@ -264,7 +268,7 @@ pub(super) fn counted(count: usize, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Who wrote rows into aws-auth.
+/// Requests that added rows to `aws-auth`.
 pub(super) fn mappings(plan: &Plan, observation: &Observation) -> Vec<Check> {
     let writes: Vec<&MappingWrite> = observation
         .timeline
@@ -281,7 +285,7 @@ pub(super) fn mappings(plan: &Plan, observation: &Observation) -> Vec<Check> {
             let own = plan.role.as_ref().map(|role| role.name.as_str());
             let role = wanted.role.as_deref().or(own).unwrap_or_default();
             let held = writes.iter().any(|write| is_mapping(write, role, wanted));
-            let by = wanted.added_by.as_deref().unwrap_or("anybody");
+            let by = wanted.added_by.as_deref().unwrap_or("any user");
             let verb = wanted.verb.as_deref().unwrap_or("any verb");
             let expected = format!("{verb} by {by}, adding {role}");
             check(format!("aws_auth[{index}]"), held, expected, &seen)
@@ -300,18 +304,18 @@ fn mapping_text(write: &MappingWrite) -> String {
     format!("{} by {}, adding {}", write.verb, write.username, list(names))
 }
 
-/// What no scenario asks for and every scenario needs: only calls that the fake knows, and every fault fired.
-pub(super) fn hygiene(plan: &Plan, observation: &Observation) -> Vec<Check> {
-    let strange = calls(observation)
+/// Checks of every scenario: the fake AWS implements all calls, and every fault fired.
+pub(super) fn implicit_checks(plan: &Plan, observation: &Observation) -> Vec<Check> {
+    let unknown = calls(observation)
         .filter(|call| !call.known)
         .map(|call| format!("{} {}", name_of(call), call.path));
-    let mut strange: Vec<String> = strange.collect();
-    strange.dedup();
+    let mut unknown: Vec<String> = unknown.collect();
+    unknown.dedup();
     let mut checks = vec![check(
         "aws",
-        strange.is_empty(),
-        "only calls that the fake AWS knows",
-        list(strange),
+        unknown.is_empty(),
+        "only operations that the fake AWS implements",
+        list(unknown),
     )];
     for (index, fault) in plan
         .faults
@@ -320,12 +324,12 @@ pub(super) fn hygiene(plan: &Plan, observation: &Observation) -> Vec<Check> {
         .filter(|(_, fault)| !fault.may_fire)
     {
         let fired = observation.faults_fired.get(&index).copied().unwrap_or(0);
-        let expected = format!("fires ({})", fault.service.word());
+        let expected = format!("fires at least once ({})", fault.service.word());
         checks.push(check(
             format!("faults[{index}]"),
             fired > 0,
             expected,
-            format!("fired {fired} times"),
+            format!("fired {}", counted(fired as usize, "time")),
         ));
     }
     checks

@@ -1,21 +1,23 @@
-//! Compares what was seen with what must be seen.
+//! Compares an observation with what a scenario expects.
 //!
-//! | file | question |
+//! | file | content |
 //! | --- | --- |
-//! | `progress.rs` | while the join runs: is there anything left to wait for? |
-//! | `decide.rs` | at its end: passed or failed, and which checks decided |
-//! | `join.rs` | phase, cause, authentication, AWS calls, faults |
-//! | `certificates.rs` | certificate signing requests, and what port 10250 serves |
-//! | `node.rs` | the Node object |
-//! | `ownership.rs` | who set its labels and taints, and what else the audit log has |
-//! | `verdict.rs` | the result, as data |
-//! | `blame.rs` | which line of the user's own files a verdict belongs to |
-//! | `aggregate.rs` | one verdict of many: of all nodes, of a join and the steps after it |
-//! | `node_state.rs` | files, units, kubelet, user data, pod: what is collected at the end |
+//! | `progress.rs` | decides while the join runs whether to keep waiting |
+//! | `decide.rs` | the verdict at the end of a join |
+//! | `checks.rs` | the list of checks for both |
+//! | `join.rs` | checks of phase, cause, authentication, AWS calls, faults |
+//! | `certificates.rs` | checks of certificate signing requests and port 10250 |
+//! | `node.rs` | checks of the Node object |
+//! | `ownership.rs` | checks of who set its labels and taints, and of the audit log |
+//! | `node_state.rs` | checks of files, units, kubelet, user data, pod |
+//! | `verdict.rs` | the verdict as data |
+//! | `blame.rs` | the line of the caller's files that a verdict belongs to |
+//! | `aggregate.rs` | one verdict for all nodes of a scenario, and for a join with its steps |
 
 mod aggregate;
 pub mod blame;
 mod certificates;
+mod checks;
 mod decide;
 pub(crate) mod join;
 mod node;
@@ -33,7 +35,6 @@ pub use progress::{Progress, progress};
 
 use crate::judge::verdict::Check;
 
-/// A check of `key`.
 fn check(key: impl Into<String>, held: bool, expected: impl Into<String>, seen: impl Into<String>) -> Check {
     Check {
         key: key.into(),
@@ -43,7 +44,7 @@ fn check(key: impl Into<String>, held: bool, expected: impl Into<String>, seen: 
     }
 }
 
-/// Words for a report: `none` where there are none.
+/// Joins items for a report; `none` for an empty list.
 fn list<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     let texts: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     if texts.is_empty() {
@@ -53,7 +54,7 @@ fn list<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     }
 }
 
-/// Whether two lists hold the same things in any order.
+/// Whether two lists contain the same items in any order.
 fn same<T: Ord + Clone>(left: &[T], right: &[T]) -> bool {
     let sorted = |items: &[T]| {
         let mut items = items.to_vec();

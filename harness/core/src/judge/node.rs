@@ -9,15 +9,15 @@ use crate::judge::verdict::Check;
 use crate::observation::Observation;
 use crate::plan::expect::{NodeExpect, Quantity};
 
-/// Everything a scenario wants of the Node, now and at its creation.
+/// Checks of the Node in its latest state and at its creation.
 pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
     let now = ObservedNode {
         node: observation.node.as_ref(),
-        missing: "there is no Node",
+        missing: "the Node does not exist",
     };
     let then = ObservedNode {
         node: observation.node_at_creation.as_ref(),
-        missing: "its creation was not seen",
+        missing: "the creation of the Node was not observed",
     };
     let mut checks = Vec::new();
     checks.extend(
@@ -89,21 +89,21 @@ pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check>
             .map(|taint| then.taint("node.taints_at_creation", taint, true)),
     );
     checks.extend(wanted.ready.map(|ready| now.ready(ready)));
-    checks.extend(since(wanted, observation));
+    checks.extend(compared_with_before(wanted, observation));
     checks
 }
 
-/// What became of the Node that was there before a step.
-fn since(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+/// Compares the Node with the Node before a step.
+fn compared_with_before(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
     let (before, now) = (observation.node_before.as_ref(), observation.node.as_ref());
-    let told = |pointer: &str, wanted: bool, key: &str, of: &str| {
+    let compare = |pointer: &str, wanted: bool, key: &str, of: &str| {
         let text = |node: Option<&Value>| Some(node?.pointer(pointer)?.as_str()?.to_owned());
         let (before, now) = (text(before), text(now));
         let is_kept = before.is_some() && before == now;
         let expected = if wanted {
             format!("the same {of}")
         } else {
-            format!("another {of}")
+            format!("a different {of}")
         };
         let word = |seen: Option<String>| seen.unwrap_or_else(|| "none".to_owned());
         let held = now.is_some() && before.is_some() && is_kept == wanted;
@@ -116,13 +116,13 @@ fn since(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
     };
     let same = wanted
         .same
-        .map(|same| told("/metadata/uid", same, "node.same", "UID"));
+        .map(|same| compare("/metadata/uid", same, "node.same", "UID"));
     let again = wanted.booted_again;
-    let again = again.map(|again| told("/status/nodeInfo/bootID", !again, "node.booted_again", "boot id"));
+    let again = again.map(|again| compare("/status/nodeInfo/bootID", !again, "node.booted_again", "boot id"));
     same.into_iter().chain(again).collect()
 }
 
-/// A Node as it was at some time.
+/// The Node at one time.
 struct ObservedNode<'a> {
     node: Option<&'a Value>,
     missing: &'static str,
@@ -133,7 +133,7 @@ impl ObservedNode<'_> {
         self.node?.pointer(pointer)
     }
 
-    /// What stands in a report where a value is not there.
+    /// The text for a missing value.
     fn nothing(&self) -> String {
         if self.node.is_some() {
             "nothing".to_owned()
@@ -218,7 +218,7 @@ impl ObservedNode<'_> {
             .collect();
         let extra = seen.iter().filter(|(key, _)| !wanted.contains_key(**key));
         let extra: Vec<String> = extra
-            .map(|(key, value)| format!("{key}={value} is there"))
+            .map(|(key, value)| format!("{key}={value} is not expected"))
             .collect();
         let differences: Vec<String> = missing.into_iter().chain(extra).collect();
         let held = self.node.is_some() && differences.is_empty();
@@ -230,7 +230,10 @@ impl ObservedNode<'_> {
         check(
             "node.labels_exactly",
             held,
-            format!("these {} labels", wanted.len()),
+            format!(
+                "exactly these labels: {}",
+                list(wanted.iter().map(|(key, value)| format!("{key}={value}")))
+            ),
             text,
         )
     }
@@ -268,20 +271,20 @@ impl ObservedNode<'_> {
         self.node.map(taint_texts).unwrap_or_default()
     }
 
-    /// A node has the disk, the memory and the processes of the host that the harness runs on.
+    /// A node shares disk, memory and process ids with the host, so its pressure taints come from there.
     fn taints_text(&self, taints: &[String]) -> String {
         let is_of_host = |taint: &String| PRESSURE.iter().any(|key| taint.starts_with(key));
         match self.node {
             None => self.nothing(),
             Some(_) if taints.iter().any(is_of_host) => format!(
-                "{} (pressure is of the host that runs nodejoin, not of the script: `nodejoin doctor` says what it lacks)",
+                "{} (the host that runs nodejoin causes pressure taints, not the script: see `nodejoin doctor`)",
                 list(taints)
             ),
             Some(_) => list(taints),
         }
     }
 
-    /// The node controller takes the not-ready taints away a moment after the node is ready.
+    /// The node controller removes the not-ready taints shortly after the node is ready.
     fn taints_exactly(&self, wanted: &[String]) -> Check {
         let mut seen = self.taints();
         if self.is_ready() {
@@ -306,7 +309,7 @@ impl ObservedNode<'_> {
     }
 }
 
-/// What the node controller puts on a node whose kubelet says that something runs out.
+/// Taints that the node controller adds when the kubelet reports that a resource runs out.
 const PRESSURE: [&str; 3] = [
     "node.kubernetes.io/disk-pressure:",
     "node.kubernetes.io/memory-pressure:",
@@ -324,12 +327,12 @@ fn taint_text(taint: &Value) -> String {
     canonical(&format!("{}={}:{}", part("key"), part("value"), part("effect")))
 }
 
-/// `key=:Effect` and `key:Effect` are one taint.
+/// `key=:Effect` and `key:Effect` are the same taint.
 fn canonical(taint: &str) -> String {
     taint.replacen("=:", ":", 1)
 }
 
-/// Whether two quantities are one amount, such as `1Gi` and `1024Mi`.
+/// Whether two quantities are equal, such as `1Gi` and `1024Mi`.
 fn is_same_quantity(left: &str, right: &str) -> bool {
     left == right || matches!((amount(left), amount(right)), (Some(left), Some(right)) if left == right)
 }

@@ -1,4 +1,4 @@
-//! Checks of what is collected from the node at the end: files, units, kubelet, user data, pod.
+//! Checks of the state that is collected from the node at the end: files, units, kubelet, user data, pod, access.
 
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ use crate::plan::expect::{AccessExpect, Expect, FileExpect, KubeletExpect, PodEx
 use crate::plan::golden::difference;
 use crate::scenario::overlay::octal;
 
-/// Everything a scenario wants of the machine.
-pub(super) fn machine(expect: &Expect, observation: &Observation) -> Vec<Check> {
+/// Checks of the collected state.
+pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Check> {
     let nothing = Collected::default();
     let collected = observation.collected.as_ref().unwrap_or(&nothing);
     let mut checks = Vec::new();
@@ -40,27 +40,27 @@ pub(super) fn machine(expect: &Expect, observation: &Observation) -> Vec<Check> 
     checks
 }
 
-/// The node against its snapshot.
+/// Compares the node with its snapshot.
 pub(super) fn golden(plan: &Plan, observation: &Observation) -> Option<Check> {
     let golden = plan.golden.as_ref()?;
     let seen = observation
         .collected
         .as_ref()
         .and_then(|collected| collected.golden.as_deref());
-    let expected = format!("as in {}", golden.path);
-    let (held, told) = match (golden.text.as_deref(), seen) {
-        (_, None) => (false, "it was not collected".to_owned()),
+    let expected = format!("equal to {}", golden.path);
+    let (held, found) = match (golden.text.as_deref(), seen) {
+        (_, None) => (false, "not collected".to_owned()),
         (None, Some(_)) => (
             false,
-            "the snapshot is not there: `nodejoin run --bless` writes it".to_owned(),
+            "the snapshot does not exist: create it with `nodejoin run --bless`".to_owned(),
         ),
-        (Some(wanted), Some(seen)) if wanted == seen => (true, "the same".to_owned()),
+        (Some(wanted), Some(seen)) if wanted == seen => (true, "equal".to_owned()),
         (Some(wanted), Some(seen)) => (false, difference(wanted, seen)),
     };
-    Some(check("golden", held, expected, told))
+    Some(check("golden", held, expected, found))
 }
 
-/// What the node may do.
+/// What the API server's authorizers allow the node.
 fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
     let word = |allowed: bool| if allowed { "allowed" } else { "not allowed" };
     let answers = collected.access.as_deref();
@@ -85,7 +85,7 @@ fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
                     key,
                     false,
                     word(wanted.allowed),
-                    "not asked: the node never had an identity",
+                    "not checked: the node never had an identity",
                 ),
             }
         })
@@ -95,15 +95,10 @@ fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
 fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Check> {
     let key = |field: &str| format!("files.{path}.{field}");
     let Some(seen) = seen else {
-        return vec![check(
-            key("exists"),
-            false,
-            "to be looked at",
-            "it was not collected",
-        )];
+        return vec![check(key("exists"), false, "collected", "not collected")];
     };
     let exists = wanted.exists.unwrap_or(true);
-    let word = |exists: bool| if exists { "there" } else { "not there" };
+    let word = |exists: bool| if exists { "exists" } else { "does not exist" };
     let mut checks = vec![check(
         key("exists"),
         seen.exists == exists,
@@ -140,7 +135,7 @@ fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Ch
     checks
 }
 
-/// The start of a text, for a report.
+/// The beginning of a text, for a report.
 fn excerpt(text: &str) -> String {
     const LENGTH: usize = 200;
     if text.chars().count() <= LENGTH {
@@ -158,7 +153,7 @@ fn line_with(text: &str, part: &str) -> String {
 
 fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observation) -> Vec<Check> {
     let argv = collected.kubelet_argv.as_deref();
-    let text = argv.map_or("no kubelet runs".to_owned(), |argv| argv.join(" "));
+    let text = argv.map_or("the kubelet does not run".to_owned(), |argv| argv.join(" "));
     let mut checks = Vec::new();
     for argument in &wanted.argv {
         let held = argv.is_some_and(|argv| has_argument(argv, argument));
@@ -171,12 +166,12 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
     }
     for start in &wanted.argv_absent {
         let seen = argv.map(|argv| argv.iter().find(|argument| argument.starts_with(start)));
-        let told = seen.flatten().cloned().unwrap_or_else(|| text.clone());
+        let found = seen.flatten().cloned().unwrap_or_else(|| text.clone());
         checks.push(check(
             format!("kubelet.argv_absent.{start}"),
             seen == Some(None),
             format!("no {start}"),
-            told,
+            found,
         ));
     }
     for (path, wanted) in &wanted.config {
@@ -184,12 +179,12 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
             .configz
             .as_ref()
             .and_then(|config| config_value(config, path));
-        let told = seen.map_or("nothing".to_owned(), Value::to_string);
+        let found = seen.map_or("nothing".to_owned(), Value::to_string);
         checks.push(check(
             format!("kubelet.config.{path}"),
             seen == Some(wanted),
             wanted.to_string(),
-            told,
+            found,
         ));
     }
     if let Some(wanted) = wanted.starts {
@@ -204,7 +199,7 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
     checks
 }
 
-/// To the kubelet `--flag value` and `--flag=value` are the same.
+/// `--flag value` and `--flag=value` are equal for the kubelet.
 fn has_argument(argv: &[String], wanted: &str) -> bool {
     let joined = wanted.replacen(' ', "=", 1);
     argv.iter()
@@ -218,7 +213,7 @@ fn config_value<'a>(config: &'a Value, path: &str) -> Option<&'a Value> {
     dotted(config.get("kubeletconfig").unwrap_or(config), path)
 }
 
-/// A key with dots in it, such as `memory.available`, is tried whole before it is taken apart.
+/// Tries a key with dots, such as `memory.available`, before it splits the path.
 fn dotted<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if let Some(found) = value.get(path) {
         return Some(found);
@@ -239,38 +234,33 @@ fn starts(observation: &Observation) -> usize {
 
 fn user_data(wanted: &UserDataExpect, collected: &Collected) -> Vec<Check> {
     let Some(seen) = &collected.user_data else {
-        return vec![check(
-            "user_data",
-            false,
-            "to be looked at",
-            "it was not collected",
-        )];
+        return vec![check("user_data", false, "collected", "not collected")];
     };
     let mut checks = Vec::new();
     if let Some(succeeded) = wanted.succeeded {
         let failed = seen.exit_codes.iter().filter(|(_, code)| **code != 0);
         let failures: Vec<String> = failed
-            .map(|(part, code)| format!("{part} ended with {code}"))
+            .map(|(part, code)| format!("{part} exited with {code}"))
             .collect();
         let held = (seen.ran && failures.is_empty() && seen.errors.is_empty()) == succeeded;
-        let told = match (seen.ran, failures.is_empty()) {
-            (false, _) => "it never ran".to_owned(),
-            (true, true) if seen.errors.is_empty() => "all parts ended with 0".to_owned(),
+        let found = match (seen.ran, failures.is_empty()) {
+            (false, _) => "it did not run".to_owned(),
+            (true, true) if seen.errors.is_empty() => "all parts exited with 0".to_owned(),
             _ => list(failures.iter().chain(&seen.errors)),
         };
-        checks.push(check("user_data.succeeded", held, succeeded.to_string(), told));
+        checks.push(check("user_data.succeeded", held, succeeded.to_string(), found));
     }
     for (part, code) in &wanted.exit_codes {
-        let found = seen.exit_codes.get(part);
-        let told = found.map_or_else(
-            || format!("no {part} among {}", list(seen.exit_codes.keys())),
+        let seen_code = seen.exit_codes.get(part);
+        let found = seen_code.map_or_else(
+            || format!("no part {part}; parts: {}", list(seen.exit_codes.keys())),
             i32::to_string,
         );
         checks.push(check(
             format!("user_data.exit_codes.{part}"),
-            found == Some(code),
+            seen_code == Some(code),
             code.to_string(),
-            told,
+            found,
         ));
     }
     for text in &wanted.output_contains {
@@ -297,11 +287,11 @@ fn last_lines(text: &str) -> String {
 fn pod(wanted: &PodExpect, collected: &Collected) -> Option<Check> {
     let answers = wanted.answers?;
     let seen = collected.pod.as_ref();
-    let told = seen.map_or("it was not run".to_owned(), |pod| pod.detail.clone());
+    let found = seen.map_or("the pod did not run".to_owned(), |pod| pod.detail.clone());
     Some(check(
         "pod.answers",
         seen.is_some_and(|pod| pod.answered) == answers,
         answers.to_string(),
-        told,
+        found,
     ))
 }

@@ -1,41 +1,41 @@
-//! Who set the labels and taints of a Node, from the audit log, and what else stands there.
+//! Checks of the audit log: who set the labels and taints of the Node, and other requests.
 
 use serde_json::Value;
 
-use super::join::{audits, counted, is_within};
+use super::join::{audits, count_matches, counted};
 use super::node::taint_texts;
 use super::{check, list};
 use crate::judge::verdict::Check;
 use crate::observation::{Audit, Observation, ObservedEvent};
 use crate::plan::expect::{AuditExpect, NodeExpect};
 
-/// Who set what: told at the end, when the kubelet's arguments are known.
-pub(super) fn origins(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+/// Who set which label or taint. Needs the kubelet's arguments, which are collected at the end.
+pub(super) fn set_by(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
     let labels = wanted.labels_set_by.iter().map(|(key, by)| {
         let seen = label_set_by(key, observation);
-        told(format!("node.labels_set_by.{key}"), by, seen)
+        set_by_check(format!("node.labels_set_by.{key}"), by, seen)
     });
     let taints = wanted.taints_set_by.iter().map(|(taint, by)| {
         let seen = taint_set_by(taint, observation);
-        told(format!("node.taints_set_by.{taint}"), by, seen)
+        set_by_check(format!("node.taints_set_by.{taint}"), by, seen)
     });
     labels.chain(taints).collect()
 }
 
-fn told(key: String, wanted: &str, seen: Option<String>) -> Check {
+fn set_by_check(key: String, wanted: &str, seen: Option<String>) -> Check {
     let held = seen.as_deref() == Some(wanted);
     check(
         key,
         held,
         wanted,
-        seen.unwrap_or_else(|| "nobody in the audit log".to_owned()),
+        seen.unwrap_or_else(|| "no request in the audit log".to_owned()),
     )
 }
 
-/// The writes of the Node that were let pass, with the Node as each left it, in the order in which they were made.
+/// The successful writes of the Node in their order, each with its result.
 ///
-/// The API server tells of requests that are answered at the same time in any order, and one that changes nothing may be told of
-/// before the one whose Node it gives back. The versions of the Node have the order.
+/// The API server logs concurrent requests in any order, and it can log a request that changes nothing before the request
+/// whose result it returns. The order is that of the Node's resource versions.
 fn writes(observation: &Observation) -> Vec<(&Audit, &Value)> {
     let timeline = observation.timeline.iter();
     let mut writes: Vec<_> = timeline
@@ -58,7 +58,7 @@ fn resource_version(node: &Value) -> Option<u64> {
     node.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
 }
 
-/// Who made of a Node that lacked something one that has it, the last time that this happened.
+/// The last request that changed the Node so that `has` holds.
 fn last_setter(observation: &Observation, has: impl Fn(&Value) -> bool) -> Option<&Audit> {
     let mut had = false;
     let mut setter = None;
@@ -76,31 +76,31 @@ fn label_set_by(key: &str, observation: &Observation) -> Option<String> {
     let value = |node: &Value| Some(node.pointer("/metadata/labels")?.get(key)?.as_str()?.to_owned());
     let now = value(observation.node.as_ref()?)?;
     let setter = last_setter(observation, |node| value(node).as_deref() == Some(now.as_str()))?;
-    let is_told = |argument: &str| {
+    let is_in_flag = |argument: &str| {
         let labels = argument.strip_prefix("--node-labels=").unwrap_or_default();
         labels
             .split(',')
             .any(|label| label.split('=').next() == Some(key))
     };
-    Some(name(setter, observation, "node-labels", is_told))
+    Some(name(setter, observation, "node-labels", is_in_flag))
 }
 
 fn taint_set_by(taint: &str, observation: &Observation) -> Option<String> {
     let wanted = taint.replacen("=:", ":", 1);
     let setter = last_setter(observation, |node| taint_texts(node).contains(&wanted))?;
-    let is_told = |argument: &str| {
+    let is_in_flag = |argument: &str| {
         let taints = argument
             .strip_prefix("--register-with-taints=")
             .unwrap_or_default();
         taints
             .split(',')
-            .any(|told| told.replacen("=:", ":", 1) == wanted)
+            .any(|given| given.replacen("=:", ":", 1) == wanted)
     };
-    Some(name(setter, observation, "register-with-taints", is_told))
+    Some(name(setter, observation, "register-with-taints", is_in_flag))
 }
 
-/// The user of a write; of a kubelet's, whether it was told by a flag.
-fn name(setter: &Audit, observation: &Observation, flag: &str, is_told: impl Fn(&str) -> bool) -> String {
+/// The user of a write; for a kubelet, the flag if it has one for this.
+fn name(setter: &Audit, observation: &Observation, flag: &str, is_in_flag: impl Fn(&str) -> bool) -> String {
     if !setter.username.starts_with("system:node:") {
         return setter.username.clone();
     }
@@ -109,19 +109,19 @@ fn name(setter: &Audit, observation: &Observation, flag: &str, is_told: impl Fn(
     let words = argv.unwrap_or_default();
     let joined = words.windows(2).map(|pair| format!("{}={}", pair[0], pair[1]));
     let mut all = words.iter().cloned().chain(joined);
-    if all.any(|argument| is_told(&argument)) {
+    if all.any(|argument| is_in_flag(&argument)) {
         flag.to_owned()
     } else {
         "kubelet".to_owned()
     }
 }
 
-/// Requests that must stand in the audit log.
+/// Requests that the audit log must contain.
 pub(super) fn requests(wanted: &[AuditExpect], observation: &Observation) -> Vec<Check> {
     let checks = (0..).zip(wanted).map(|(index, wanted): (usize, _)| {
         let found = audits(observation).filter(|audit| is_like(audit, wanted)).count();
         if let Some(times) = &wanted.times {
-            let (held, times) = is_within(times, found, "request");
+            let (held, times) = count_matches(times, found, "request");
             let expected = format!("{}, {times}", expected_text(wanted));
             return check(
                 format!("audit[{index}]"),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn who_set_a_label_last_counts_and_a_kubelet_may_have_been_told() {
+    fn the_last_setter_of_a_label_counts_and_a_kubelet_can_have_a_flag_for_it() {
         let seen = seen();
         let by = |key: &str| label_set_by(key, &seen);
         assert_eq!(by("team").as_deref(), Some("ann"));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_are_told_of_out_of_order_count_in_that_of_their_versions() {
+    fn writes_are_ordered_by_resource_version() {
         let node = |team: Option<&str>| match team {
             Some(team) => json!({ "team": team }),
             None => json!({}),
@@ -286,7 +286,7 @@ mod tests {
         let mut seen = observed([
             write("ann", "10", Some("x")),
             write("kubelet", "9", None),
-            // Changes nothing, and comes before the one that did.
+            // Changes nothing, and is logged before the request that did.
             write("bob", "12", Some("y")),
             write("carol", "12", Some("y")),
             write("bob", "11", Some("x")),
@@ -302,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_that_went_and_came_back_is_whose_it_is_now() {
+    fn a_taint_that_was_removed_and_added_again_belongs_to_the_second_user() {
         assert_eq!(taint_set_by("gpu:NoSchedule", &seen()).as_deref(), Some("ann"));
         assert_eq!(taint_set_by("gpu=:NoSchedule", &seen()).as_deref(), Some("ann"));
         assert_eq!(taint_set_by("other:NoSchedule", &seen()), None);
     }
 
     #[test]
-    fn a_refusal_is_found_by_its_words() {
+    fn a_refused_request_is_found_by_its_message() {
         let refused = |text: &str| AuditExpect {
             verb: Some("patch".into()),
             username: Some("node".into()),

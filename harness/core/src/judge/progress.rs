@@ -1,50 +1,45 @@
-//! While a join runs: is there anything left to wait for?
+//! Decides while a join runs whether to keep waiting.
 
-use super::certificates::{When, certificates};
-use super::{join, node, ownership};
-use crate::diagnosis::Cause;
-use crate::diagnosis::{Finding, find};
-use crate::judge::verdict::Check;
+use super::checks::{Join, live_checks};
+use crate::diagnosis::{Cause, Finding, find};
 use crate::observation::phase::Phase;
 use crate::observation::phases::{KUBELET_SERVING, phases, reached, user_data_done};
 use crate::observation::{Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
 
-/// Whether a join has come to its end.
+/// Whether to wait for more events of a join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// It has not.
     Waiting {
-        /// What it waits for, in words.
+        /// What is missing, for the console.
         on: String,
     },
-    /// Nothing more will change the verdict, or the limit has passed.
+    /// More events would not change the verdict, or the timeout has passed.
     Settled,
 }
 
 impl Progress {
-    /// Whether the join has come to its end.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         *self == Self::Settled
     }
 }
 
-/// How many settling times a known cause must hold before a join that should succeed is given up before its limit.
-const PATIENCE: f64 = 10.0;
+/// A join that should succeed ends before its timeout once a known cause has lasted for this many settle times.
+const SETTLE_TIMES_BEFORE_GIVING_UP: f64 = 10.0;
 
-/// Looks at a join that runs, `now` milliseconds after the start of its node.
+/// Evaluates a running join, `now` milliseconds after the start of its node.
 #[must_use]
 pub fn progress(plan: &Plan, observation: &Observation, now: Millis) -> Progress {
-    let limit = millis(plan.limits.join_seconds);
+    let timeout = millis(plan.limits.join_seconds);
     let exited = observation
         .timeline
         .iter()
         .any(|seen| matches!(seen.what, ObservedEvent::ContainerExited { .. }));
-    if exited || now >= limit {
+    if exited || now >= timeout {
         return Progress::Settled;
     }
-    let join = Join::of(plan, observation, now);
+    let join = RunningJoin::of(plan, observation, now);
     let waiting = if plan.expect.diagnosis.is_some() {
         join.until_it_failed()
     } else {
@@ -56,18 +51,18 @@ pub fn progress(plan: &Plan, observation: &Observation, now: Millis) -> Progress
     }
 }
 
-struct Join<'a> {
+struct RunningJoin<'a> {
     plan: &'a Plan,
     observation: &'a Observation,
     now: Millis,
     reached: Option<Phase>,
-    /// When the phase that stands now was reached.
+    /// When the current phase was reached.
     since: Millis,
     user_data_done: Option<Millis>,
     finding: Option<Finding>,
 }
 
-impl<'a> Join<'a> {
+impl<'a> RunningJoin<'a> {
     fn of(plan: &'a Plan, observation: &'a Observation, now: Millis) -> Self {
         let phases = phases(observation);
         let reached = reached(&phases, observation);
@@ -84,16 +79,23 @@ impl<'a> Join<'a> {
         }
     }
 
+    fn join(&self) -> Join<'a> {
+        Join {
+            plan: self.plan,
+            observation: self.observation,
+        }
+    }
+
     fn settle(&self) -> Millis {
         millis(self.plan.limits.settle_seconds)
     }
 
-    /// Whether something that began at `at` has stood for the settling time.
-    fn has_stood(&self, at: Millis) -> bool {
+    /// Whether a state that began at `at` has lasted for the settle time.
+    fn has_settled(&self, at: Millis) -> bool {
         self.now.saturating_sub(at) >= self.settle()
     }
 
-    /// For a scenario that must fail: what is missing until it has failed as it must, or has joined.
+    /// For a scenario that must fail: what is missing until it failed as expected, or joined.
     fn until_it_failed(&self) -> Option<String> {
         let wanted = self.plan.expect.phase;
         let cause = self.finding.as_ref().map(|finding| finding.diagnosis.cause);
@@ -101,7 +103,7 @@ impl<'a> Join<'a> {
             let is_past = self.reached == Some(Phase::Ready)
                 || wanted.is_some_and(|wanted| self.reached > Some(wanted));
             return match is_past {
-                true => (!self.has_stood(self.since)).then(|| "the node to stay joined".to_owned()),
+                true => (!self.has_settled(self.since)).then(|| "the node to stay ready".to_owned()),
                 false => Some(self.missing_failure(cause)),
             };
         }
@@ -109,10 +111,10 @@ impl<'a> Join<'a> {
             return Some("the end of user data".to_owned());
         }
         let found = self.finding.as_ref().map_or(0, |finding| finding.at);
-        (!self.has_stood(found.max(self.since))).then(|| "the failure to hold".to_owned())
+        (!self.has_settled(found.max(self.since))).then(|| "the failure to last".to_owned())
     }
 
-    /// Whether how user data went is to be checked, and it has not ended.
+    /// Whether the scenario checks the result of user data that is still running.
     fn wants_end_of_user_data(&self) -> bool {
         let is_checked = self.plan.expect.user_data.is_some() && self.plan.user_data.is_some();
         is_checked && self.user_data_done.is_none()
@@ -127,7 +129,7 @@ impl<'a> Join<'a> {
         )
     }
 
-    /// For a scenario that must join: what is missing until everything that can be seen from outside is there.
+    /// For a scenario that must join: what is missing until every check that does not need the node holds.
     fn until_it_succeeded(&self) -> Option<String> {
         let expect = &self.plan.expect;
         if let Some(wanted) = expect.phase.filter(|wanted| self.reached < Some(*wanted)) {
@@ -136,62 +138,36 @@ impl<'a> Join<'a> {
                 self.reached.map_or("nothing", Phase::word)
             ));
         }
-        if expect.phase >= Some(Phase::Certified) && !self.is_certified_for_good() {
+        if expect.phase >= Some(Phase::Certified) && !self.is_certified_if_requested() {
             return Some("a request for a serving certificate".to_owned());
         }
         let has_none_to_wait_for = self.plan.user_data.is_none() || self.user_data_done.is_some();
         if self.wants_end_of_user_data() || (expect.phase.is_none() && !has_none_to_wait_for) {
             return Some("the end of user data".to_owned());
         }
-        if let Some(check) = self.live_checks().into_iter().find(|check| !check.held) {
+        if let Some(check) = live_checks(self.join()).into_iter().find(|check| !check.held) {
             return Some(format!("{}: {}", check.key, check.expected));
         }
         let from = self.user_data_done.unwrap_or(0).max(self.since);
-        (expect.phase.is_none() && !self.has_stood(from)).then(|| "things to settle".to_owned())
+        (expect.phase.is_none() && !self.has_settled(from)).then(|| "the settle time".to_owned())
     }
 
-    /// A kubelet may be ready before it asks for its serving certificate. One that never asks has none to wait for.
-    fn is_certified_for_good(&self) -> bool {
-        let asked = self
+    /// A kubelet can be ready before it requests its serving certificate. One that never requests it has none to wait for.
+    fn is_certified_if_requested(&self) -> bool {
+        let requested = self
             .observation
             .certificates
             .iter()
             .any(|certificate| certificate.signer == KUBELET_SERVING);
-        asked || self.has_stood(self.since)
+        requested || self.has_settled(self.since)
     }
 
-    fn live_checks(&self) -> Vec<Check> {
-        let (expect, observation) = (&self.plan.expect, self.observation);
-        let mut checks = join::aws(expect, observation);
-        checks.extend(join::mappings(self.plan, observation));
-        checks.extend(ownership::requests(&expect.audit, observation));
-        checks.extend(
-            expect
-                .authentication
-                .iter()
-                .flat_map(|wanted| join::authentication(wanted, observation)),
-        );
-        checks.extend(
-            expect
-                .certificates
-                .iter()
-                .flat_map(|wanted| certificates(wanted, observation, When::Live)),
-        );
-        checks.extend(
-            expect
-                .node
-                .iter()
-                .flat_map(|wanted| node::node(wanted, observation)),
-        );
-        checks
-    }
-
-    /// Whether waiting longer cannot help: the cause is final, or has held so long that nothing will mend it.
+    /// Whether waiting longer cannot help: the cause is final, or has lasted so long that the join will not recover.
     fn is_hopeless(&self) -> bool {
         let Some(done) = self.user_data_done else {
             return false;
         };
-        let wanted_is_reached = self
+        let has_expected_phase = self
             .plan
             .expect
             .phase
@@ -205,30 +181,30 @@ impl<'a> Join<'a> {
         if self
             .finding
             .as_ref()
-            .is_some_and(|finding| finding.is_final && !wanted_is_reached)
+            .is_some_and(|finding| finding.is_final && !has_expected_phase)
         {
-            return self.has_stood(began);
+            return self.has_settled(began);
         }
         let known = self
             .finding
             .as_ref()
             .is_none_or(|finding| !finding.diagnosis.cause.may_pass());
         known
-            && !self.faults_may_end()
-            && !self.rows_may_come(began)
-            && self.now.saturating_sub(began) as f64 >= self.settle() as f64 * PATIENCE
+            && !self.has_temporary_faults()
+            && !self.has_delayed_rows(began)
+            && self.now.saturating_sub(began) as f64 >= self.settle() as f64 * SETTLE_TIMES_BEFORE_GIVING_UP
     }
 
-    /// A row of aws-auth that comes late mends what it is missing for, given time.
-    fn rows_may_come(&self, began: Millis) -> bool {
+    /// Whether a delayed row of `aws-auth` can still let the node join.
+    fn has_delayed_rows(&self, began: Millis) -> bool {
         let rows = self.plan.cluster.aws_auth.iter();
         let last = rows.filter_map(|row| row.after_seconds).map(millis).max();
-        let patience = (self.settle() as f64 * PATIENCE) as Millis;
-        last.is_some_and(|last| self.now < last.max(began) + patience)
+        let giving_up_after = (self.settle() as f64 * SETTLE_TIMES_BEFORE_GIVING_UP) as Millis;
+        last.is_some_and(|last| self.now < last.max(began) + giving_up_after)
     }
 
-    /// A fault that ends may be what keeps the node from joining.
-    fn faults_may_end(&self) -> bool {
+    /// Whether the end of a fault, or the next status of the cluster, can still let the node join.
+    fn has_temporary_faults(&self) -> bool {
         let steps = self.plan.cluster.status.len() > 1;
         steps
             || self
@@ -240,6 +216,6 @@ impl<'a> Join<'a> {
 }
 
 fn millis(seconds: f64) -> Millis {
-    // A limit is positive and far below the range of the target: the loader sees to it.
+    // The loader accepts only positive limits far below the maximum of the type.
     (seconds * 1000.0) as Millis
 }

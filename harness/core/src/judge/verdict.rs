@@ -1,4 +1,4 @@
-//! What the harness says of a join.
+//! The verdict on a scenario, as data.
 
 use std::collections::BTreeMap;
 
@@ -8,72 +8,67 @@ use crate::diagnosis::Diagnosis;
 use crate::observation::phase::Phase;
 use crate::observation::{Deviation, Millis};
 
-/// What the harness says of one scenario.
+/// The result of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The word.
     pub outcome: Outcome,
-    /// The versions that were seen to run; `None` where nothing ran.
+    /// The versions that ran; `None` if nothing ran.
     #[serde(default)]
     pub versions: Option<Versions>,
-    /// When each phase was reached.
+    /// The time of each phase that was reached.
     pub phases: BTreeMap<Phase, Millis>,
-    /// Why the join stopped, where it did.
+    /// Why the join stopped.
     pub diagnosis: Option<Diagnosis>,
-    /// Every check, held or not.
     pub checks: Vec<Check>,
-    /// Changes that the harness made to what the AMI would have.
+    /// Differences between the node and the AMI that the harness caused.
     pub deviations: Vec<Deviation>,
-    /// What it was put together from: steps after the join.
+    /// The steps after the join.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<VerdictPart>,
 }
 
-/// A part of a verdict.
+/// The part of a verdict for one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct VerdictPart {
     /// Its name, such as `then reboot`.
     pub name: String,
-    /// When each phase was reached, from the part's own start.
+    /// The time of each phase, from the start of the step.
     pub phases: BTreeMap<Phase, Millis>,
-    /// Why it stopped, where it did.
+    /// Why the step stopped.
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// The versions of Kubernetes that a join was seen with.
+/// The versions of Kubernetes that a join ran with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
-    /// The control plane's, such as `v1.36.3`.
+    /// Version of the control plane, such as `v1.36.3`.
     pub kubernetes: String,
-    /// The kubelet's.
+    /// Version of the kubelet.
     pub kubelet: String,
 }
 
-/// The word of a verdict.
+/// The outcome of a verdict, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "outcome", content = "reason")]
 pub enum Outcome {
-    /// Everything that must be seen was seen.
+    /// Every check holds.
     Passed,
-    /// Something that must be seen was not, or something that must not be seen was.
+    /// At least one check does not hold.
     Failed,
-    /// The harness could not tell.
+    /// The harness cannot decide.
     Errored(String),
-    /// The scenario is not for this control plane or this host.
+    /// The scenario does not apply to this control plane or host.
     Skipped(String),
-    /// The user ended the run.
+    /// The user interrupted the run.
     Cancelled,
 }
 
-/// One thing that was checked.
+/// A comparison of an expectation with the observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// Key of the scenario's `expect`, such as `node.labels.app`.
     pub key: String,
-    /// Whether it held.
     pub held: bool,
-    /// What was wanted.
     pub expected: String,
-    /// What was seen.
     pub seen: String,
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use nodejoin_core::diagnosis::{Cause, Diagnosis};
-use nodejoin_core::judge::verdict::{Check, Outcome, Part, Versions};
+use nodejoin_core::judge::verdict::{Check, Outcome, VerdictPart, Versions};
 use nodejoin_core::observation::Deviation;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::{RunEvent, Summary};
@@ -60,7 +60,7 @@ fn diagnosis() -> Diagnosis {
 fn failed_step() -> RunEvent {
     let mut event = finished("steps", Outcome::Failed);
     if let RunEvent::ScenarioFinished { verdict, .. } = &mut event {
-        let part = |name: &str, diagnosis| Part {
+        let part = |name: &str, diagnosis| VerdictPart {
             name: name.to_owned(),
             phases: BTreeMap::from([(Phase::Booted, 900)]),
             diagnosis,

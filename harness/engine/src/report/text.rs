@@ -215,7 +215,7 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::judge::verdict::Part;
+    use nodejoin_core::judge::verdict::VerdictPart;
 
     use super::*;
 
@@ -272,7 +272,7 @@ mod tests {
         );
 
         // Of a step that failed the cause is told once.
-        failed.parts.push(Part {
+        failed.parts.push(VerdictPart {
             name: "then reboot".to_owned(),
             phases: BTreeMap::new(),
             diagnosis: failed.diagnosis.clone(),

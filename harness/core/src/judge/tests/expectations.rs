@@ -1,14 +1,14 @@
-//! Every expectation, met by a whole join and missed by it.
+//! Every expectation, once with a value that a complete join has and once with another.
 
 use serde_json::json;
 
-use super::{broken, plan, whole};
+use super::{broken, complete, plan};
 use crate::judge::judge;
 use crate::judge::verdict::Outcome;
 use crate::observation::phases::tests::observed;
 use crate::observation::{Certificate, ObservedEvent};
 
-/// Each: an expectation that the whole join meets, and one beside it that it does not, with the key that tells.
+/// An expectation that the complete join matches, one that it does not match, and the key of the failed check.
 pub(super) const PAIRS: &[(&str, &str, &str)] = &[
     (
         "phase: ready",
@@ -239,22 +239,22 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
 fn every_expectation_can_hold_and_can_fail() {
     for (met, unmet, key) in PAIRS {
         let (good, bad) = (plan(met), plan(unmet));
-        assert_eq!(broken(&good, &whole()), [], "{met}");
-        assert_eq!(judge(&good, &whole()).outcome, Outcome::Passed, "{met}");
-        let told = broken(&bad, &whole());
+        assert_eq!(broken(&good, &complete()), [], "{met}");
+        assert_eq!(judge(&good, &complete()).outcome, Outcome::Passed, "{met}");
+        let failed = broken(&bad, &complete());
         assert_eq!(
-            told.first().map(|check| check.key.as_str()),
+            failed.first().map(|check| check.key.as_str()),
             Some(*key),
-            "{unmet}: {told:#?}"
+            "{unmet}: {failed:#?}"
         );
-        assert_eq!(judge(&bad, &whole()).outcome, Outcome::Failed);
+        assert_eq!(judge(&bad, &complete()).outcome, Outcome::Failed);
     }
 }
 
 #[test]
-fn nothing_holds_of_what_was_never_seen() {
+fn no_expectation_holds_for_a_node_that_did_nothing() {
     let nothing = observed([ObservedEvent::Isolated]);
-    // What asks for the absence of calls holds where nothing called.
+    // An expectation without calls holds if the node sent none.
     let absent = ["aws: { imds.meta-data/*: { max: 1 } }"];
     for (met, ..) in PAIRS.iter().filter(|(met, ..)| !absent.contains(met)) {
         assert_ne!(broken(&plan(met), &nothing), [], "{met}");
@@ -263,14 +263,14 @@ fn nothing_holds_of_what_was_never_seen() {
 
 #[test]
 fn two_expected_requests_need_two_requests() {
-    let mut observation = whole();
+    let mut observation = complete();
     let client = Certificate {
         name: "csr-2".into(),
         signer: "kubernetes.io/kubelet-serving".into(),
         ..Certificate::default()
     };
     observation.certificates.push(client);
-    // The first entry fits both requests, the second only the first: the first must yield.
+    // The first entry matches both requests, the second only the first request.
     let wanted = plan(
         "certificates: [{ signer: kubernetes.io/kubelet-serving }, { signer: kubernetes.io/kubelet-serving, issued: true }]",
     );
@@ -278,14 +278,14 @@ fn two_expected_requests_need_two_requests() {
 }
 
 #[test]
-fn a_taint_of_a_full_host_is_told_as_the_host_s() {
-    let mut observation = whole();
+fn a_pressure_taint_is_reported_as_caused_by_the_host() {
+    let mut observation = complete();
     let wanted = plan("node: { taints: ['gpu:NoExecute', 'dedicated=batch:NoSchedule'] }");
     let node = observation.node.as_mut().unwrap();
     let taints = node["spec"]["taints"].as_array_mut().unwrap();
     taints.push(json!({"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}));
-    let told = broken(&wanted, &observation);
-    assert!(told[0].seen.contains("`nodejoin doctor`"), "{told:#?}");
-    let other = broken(&plan("node: { taints: [] }"), &whole());
+    let failed = broken(&wanted, &observation);
+    assert!(failed[0].seen.contains("`nodejoin doctor`"), "{failed:#?}");
+    let other = broken(&plan("node: { taints: [] }"), &complete());
     assert!(!other[0].seen.contains("doctor"), "{other:#?}");
 }

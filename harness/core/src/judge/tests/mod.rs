@@ -1,4 +1,4 @@
-//! Joins that are held against expectations.
+//! Observations of joins for the tests of this folder.
 
 mod expectations;
 mod outcome;
@@ -28,8 +28,8 @@ pub(super) fn plan(expect: &str) -> Plan {
     }
 }
 
-/// A whole join with everything that a scenario can ask for.
-pub(super) fn whole() -> Observation {
+/// A complete join with everything that a scenario can check.
+pub(super) fn complete() -> Observation {
     let audit = ObservedEvent::Audit(Audit {
         verb: "create".into(),
         resource: "nodes".into(),
@@ -148,7 +148,7 @@ pub(super) fn unmapped() -> ObservedEvent {
     ObservedEvent::Authentication(decision)
 }
 
-/// A join that stops because its role is not mapped: refused at 5 s.
+/// A join that stops because its role is not mapped; the token is refused at 5 s.
 pub(super) fn stopped() -> Observation {
     observed(
         join()

@@ -1,8 +1,8 @@
-//! Which outcome and which diagnosis a verdict has.
+//! The outcome and the diagnosis of a verdict.
 
 use serde_json::json;
 
-use super::{broken, plan, stopped, whole};
+use super::{broken, complete, plan, stopped};
 use crate::diagnosis::Cause;
 use crate::judge::verdict::Outcome;
 use crate::judge::{judge, judge_step};
@@ -12,8 +12,8 @@ use crate::observation::{AwsCall, Observation, ObservedEvent, TimelineEntry};
 use crate::plan::fault::Service;
 
 #[test]
-fn a_join_with_no_proof_of_isolation_is_errored() {
-    let mut observation = whole();
+fn a_join_without_proof_of_isolation_is_errored() {
+    let mut observation = complete();
     observation
         .timeline
         .retain(|seen| seen.what != ObservedEvent::Isolated);
@@ -30,17 +30,17 @@ fn a_join_with_no_proof_of_isolation_is_errored() {
     };
     assert_eq!(
         reason,
-        "the node's container ended with 97 before it reached the harness: no harness"
+        "the node's container exited with code 97 before it reached the harness: no harness"
     );
 }
 
 #[test]
-fn a_node_that_is_not_its_snapshot_fails_with_the_difference() {
+fn a_node_that_differs_from_its_snapshot_fails_with_the_difference() {
     let mut wanted = plan("phase: ready");
-    let mut seen = whole();
+    let mut seen = complete();
     seen.collected.as_mut().unwrap().golden = Some("==> kubelet\n--v=2\n".into());
-    for (text, told) in [
-        (None, "`nodejoin run --bless` writes it"),
+    for (text, expected) in [
+        (None, "create it with `nodejoin run --bless`"),
         (Some("==> kubelet\n--v=3\n"), "- --v=3\n+ --v=2"),
     ] {
         wanted.golden = Some(crate::plan::golden::GoldenPlan {
@@ -52,7 +52,7 @@ fn a_node_that_is_not_its_snapshot_fails_with_the_difference() {
         let broken = broken(&wanted, &seen);
         assert_eq!(broken.len(), 1);
         assert!(
-            broken[0].key == "golden" && broken[0].seen.contains(told),
+            broken[0].key == "golden" && broken[0].seen.contains(expected),
             "{broken:?}"
         );
     }
@@ -61,8 +61,8 @@ fn a_node_that_is_not_its_snapshot_fails_with_the_difference() {
 }
 
 #[test]
-fn a_call_that_the_fake_does_not_know_fails_any_verdict() {
-    let mut observation = whole();
+fn an_operation_that_the_fake_does_not_implement_fails_every_verdict() {
+    let mut observation = complete();
     let call = AwsCall {
         known: false,
         path: "/x".into(),
@@ -72,15 +72,15 @@ fn a_call_that_the_fake_does_not_know_fails_any_verdict() {
         at: 0,
         what: ObservedEvent::Aws(call),
     });
-    let told = broken(&plan("phase: ready"), &observation);
+    let failed = broken(&plan("phase: ready"), &observation);
     assert_eq!(
-        (told[0].key.as_str(), told[0].seen.as_str()),
+        (failed[0].key.as_str(), failed[0].seen.as_str()),
         ("aws", "ec2.RunInstances /x")
     );
 }
 
 #[test]
-fn a_fault_that_never_fired_fails_the_verdict_unless_it_may() {
+fn a_fault_that_did_not_fire_fails_the_verdict_without_may_fire() {
     for (may_fire, fired, held) in [(false, 0, false), (false, 2, true), (true, 0, true)] {
         let mut plan = plan("phase: ready");
         plan.faults =
@@ -88,14 +88,14 @@ fn a_fault_that_never_fired_fails_the_verdict_unless_it_may() {
                 .unwrap();
         let observation = Observation {
             faults_fired: [(0, fired)].into(),
-            ..whole()
+            ..complete()
         };
         assert_eq!(broken(&plan, &observation).is_empty(), held, "{may_fire} {fired}");
     }
 }
 
 #[test]
-fn a_scenario_that_must_fail_passes_at_its_phase_for_its_cause_only() {
+fn a_scenario_that_expects_a_failure_passes_at_its_phase_for_its_cause_only() {
     for (expect, observation, outcome) in [
         (
             "{ phase: kubelet-started, diagnosis: role-not-mapped }",
@@ -115,7 +115,7 @@ fn a_scenario_that_must_fail_passes_at_its_phase_for_its_cause_only() {
         ),
         (
             "{ phase: kubelet-started, diagnosis: role-not-mapped }",
-            whole(),
+            complete(),
             Outcome::Failed,
         ),
         ("phase: ready", stopped(), Outcome::Failed),
@@ -126,7 +126,7 @@ fn a_scenario_that_must_fail_passes_at_its_phase_for_its_cause_only() {
 }
 
 #[test]
-fn a_diagnosis_stands_in_verdicts_of_joins_that_stopped() {
+fn verdicts_on_joins_that_stopped_have_a_diagnosis() {
     let cause = |expect: &str, observation: &Observation| {
         judge(&plan(expect), observation).diagnosis.map(|d| d.cause)
     };
@@ -139,12 +139,12 @@ fn a_diagnosis_stands_in_verdicts_of_joins_that_stopped() {
         Some(Cause::RoleNotMapped)
     );
     assert_eq!(cause("phase: kubelet-started", &stopped()), None);
-    assert_eq!(cause("node: { name: x }", &whole()), None);
+    assert_eq!(cause("node: { name: x }", &complete()), None);
 }
 
-/// A kubelet that was restarted does not register again: that it got no further than `kubelet-started` is no cause of a file's absence.
+/// A restarted kubelet does not register again: that the step stops at `kubelet-started` does not explain a missing file.
 #[test]
-fn a_step_that_asks_for_no_phase_is_not_said_to_have_stopped_for_no_known_reason() {
+fn a_step_without_a_phase_has_no_unknown_diagnosis() {
     let restarted = observed(join().into_iter().take(5).chain([ObservedEvent::Isolated]));
     let cause = |expect: &str, observation: &Observation| {
         let verdict = judge_step(&plan(expect), observation);
@@ -153,14 +153,14 @@ fn a_step_that_asks_for_no_phase_is_not_said_to_have_stopped_for_no_known_reason
     };
     let file = "files: { /etc/nope: { mode: '0644' } }";
     assert_eq!(cause(file, &restarted), None);
-    // What is known stays told.
+    // A known cause is reported.
     assert_eq!(cause(file, &stopped()), Some(Cause::RoleNotMapped));
     assert_eq!(cause("phase: ready", &restarted), Some(Cause::Unknown));
 }
 
 #[test]
-fn reached_phases_stand_in_the_verdict() {
-    let verdict = judge(&plan("phase: ready"), &whole());
+fn a_verdict_has_the_phases_that_were_reached() {
+    let verdict = judge(&plan("phase: ready"), &complete());
     assert_eq!(verdict.phases[&Phase::Ready], 8000);
     assert_eq!(verdict.phases[&Phase::Booted], 0);
 }

@@ -1,6 +1,6 @@
-//! When a join has come to its end.
+//! When the harness stops waiting for a join.
 
-use super::{plan, stopped, unmapped, whole};
+use super::{complete, plan, stopped, unmapped};
 use crate::judge::{Progress, progress};
 use crate::observation::phases::tests::{join, journal, observed, serving};
 use crate::observation::{Observation, ObservedEvent};
@@ -11,7 +11,7 @@ fn is_settled(plan: &Plan, observation: &Observation, now: u64) -> bool {
 }
 
 #[test]
-fn a_join_that_must_succeed_settles_when_all_that_is_seen_from_outside_holds() {
+fn a_join_that_must_succeed_settles_when_all_live_checks_hold() {
     let (ready, label) = (
         plan("phase: ready"),
         plan("{ phase: ready, node: { labels: { team: thor } } }"),
@@ -24,16 +24,16 @@ fn a_join_that_must_succeed_settles_when_all_that_is_seen_from_outside_holds() {
         }
     );
     assert!(is_settled(&ready, &part(9), 8000));
-    assert!(!is_settled(&label, &whole(), 11_000));
-    assert!(is_settled(&label, &whole(), 90_000), "the limit");
-    // What is served is seen at the end only, and does not keep a join from its end.
+    assert!(!is_settled(&label, &complete(), 11_000));
+    assert!(is_settled(&label, &complete(), 90_000), "the timeout");
+    // Port 10250 is checked at the end only, so the join does not wait for it.
     let served =
         plan("{ phase: ready, certificates: [{ signer: kubernetes.io/kubelet-serving, served: true }] }");
     assert!(is_settled(&served, &part(9), 8000));
 }
 
 #[test]
-fn a_row_that_comes_late_is_waited_for() {
+fn a_delayed_row_of_aws_auth_is_awaited() {
     let mut wanted = plan("phase: ready");
     let mut unmapped = stopped();
     unmapped.timeline.extend(
@@ -45,29 +45,32 @@ fn a_row_that_comes_late_is_waited_for() {
     assert!(is_settled(&wanted, &unmapped, 60_000));
     wanted.cluster.aws_auth[0].after_seconds = Some(50.0);
     assert!(!is_settled(&wanted, &unmapped, 60_000));
-    assert!(is_settled(&wanted, &unmapped, 80_000), "30 s after the row came");
+    assert!(
+        is_settled(&wanted, &unmapped, 80_000),
+        "30 s after the row was added"
+    );
 }
 
 #[test]
-fn a_ready_node_gets_time_to_ask_for_its_certificate() {
+fn a_ready_node_has_time_to_request_its_certificate() {
     let ready = plan("phase: ready");
     let mut whats = join();
     whats.remove(7);
     let observation = observed(whats);
     for wanted in [&ready, &plan("phase: certified")] {
         assert!(!is_settled(wanted, &observation, 8000));
-        assert!(is_settled(wanted, &observation, 10_000), "it never asked");
+        assert!(is_settled(wanted, &observation, 10_000), "it did not request one");
     }
     let mut whats = join();
     whats[7] = ObservedEvent::Certificate(serving(None, false));
     assert!(
         !is_settled(&ready, &observed(whats), 20_000),
-        "it asked, and waits for an answer"
+        "its request is pending"
     );
 }
 
 #[test]
-fn a_join_that_must_fail_settles_when_its_cause_has_held() {
+fn a_join_that_must_fail_settles_when_its_cause_has_lasted() {
     let wanted = plan("{ phase: kubelet-started, diagnosis: role-not-mapped }");
     assert!(!is_settled(&wanted, &stopped(), 7999));
     assert!(
@@ -78,7 +81,7 @@ fn a_join_that_must_fail_settles_when_its_cause_has_held() {
     assert!(!is_settled(&wanted, &joined, 8000));
     assert!(
         is_settled(&wanted, &joined, 11_000),
-        "it joined, which nothing mends"
+        "it joined, so it will not fail"
     );
     let mut checked =
         plan("{ phase: kubelet-started, diagnosis: role-not-mapped, user_data: { succeeded: true } }");
@@ -91,7 +94,7 @@ fn a_join_that_must_fail_settles_when_its_cause_has_held() {
 }
 
 #[test]
-fn a_final_cause_ends_a_join_before_its_limit() {
+fn a_final_cause_ends_a_join_before_its_timeout() {
     let ready = plan("phase: ready");
     let done = journal(
         "cloud-final.service",
@@ -109,14 +112,14 @@ fn a_final_cause_ends_a_join_before_its_limit() {
         lines: vec![],
     }]);
     assert!(is_settled(&ready, &exited, 0));
-    // A role may be mapped a little later, as eksctl does it: that takes ten times as long to be given up.
+    // A role can be mapped a little later, as eksctl does it: the harness waits ten times as long.
     let unmapped_for_good = observed(join().into_iter().take(5).chain([unmapped(), done]));
     assert!(!is_settled(&ready, &unmapped_for_good, 30_000));
     assert!(is_settled(&ready, &unmapped_for_good, 36_000));
 }
 
 #[test]
-fn without_a_phase_the_end_of_user_data_is_waited_for() {
+fn without_a_phase_the_join_lasts_until_the_end_of_user_data() {
     let mut wanted = plan("aws: { eks.DescribeCluster: 1 }");
     wanted.user_data = Some(UserDataPlan {
         engine: UserDataEngine::CloudInit,

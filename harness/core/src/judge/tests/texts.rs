@@ -1,9 +1,9 @@
-//! The texts of every check, as a report shows them.
+//! Snapshots of the texts of every check.
 
 use std::fmt::Write as _;
 
 use super::expectations::PAIRS;
-use super::{plan, stopped, whole};
+use super::{complete, plan, stopped};
 use crate::judge::judge;
 use crate::judge::verdict::{Check, Outcome};
 use crate::observation::phases::tests::observed;
@@ -19,7 +19,7 @@ fn line(check: &Check) -> String {
     )
 }
 
-/// The checks of one expectation: of those that every scenario has, only the first pair shows.
+/// The checks of one expectation, without the implicit ones.
 fn checks(expect: &str, observation: &Observation) -> String {
     let verdict = judge(&plan(expect), observation);
     let own = verdict.checks.iter().filter(|check| check.key != "aws");
@@ -30,7 +30,7 @@ fn checks(expect: &str, observation: &Observation) -> String {
 fn checks_that_hold() {
     let mut text = String::new();
     for (expect, ..) in PAIRS {
-        let _ = writeln!(text, "# {expect}\n{}", checks(expect, &whole()));
+        let _ = writeln!(text, "# {expect}\n{}", checks(expect, &complete()));
     }
     insta::assert_snapshot!(text);
 }
@@ -39,7 +39,7 @@ fn checks_that_hold() {
 fn checks_that_are_broken() {
     let mut text = String::new();
     for (_, expect, _) in PAIRS {
-        let _ = writeln!(text, "# {expect}\n{}", checks(expect, &whole()));
+        let _ = writeln!(text, "# {expect}\n{}", checks(expect, &complete()));
     }
     insta::assert_snapshot!(text);
 }
@@ -55,12 +55,12 @@ fn checks_of_a_node_that_did_nothing() {
 }
 
 #[test]
-fn checks_and_outcomes_that_no_scenario_asks_for() {
+fn implicit_checks_and_errors() {
     let mut text = String::new();
     let mut with_faults = plan("phase: ready");
     with_faults.faults =
         serde_json::from_value(serde_json::json!([{"service": "eks", "effect": "refuse"}])).unwrap();
-    let verdict = judge(&with_faults, &whole());
+    let verdict = judge(&with_faults, &complete());
     text.extend(verdict.checks.iter().map(line));
     let exit = ObservedEvent::ContainerExited {
         code: 97,
@@ -75,7 +75,7 @@ fn checks_and_outcomes_that_no_scenario_asks_for() {
     on_a_full_host.timeline.extend(full.timeline);
     for observation in [observed([]), observed([exit]), on_a_full_host] {
         let Outcome::Errored(reason) = judge(&plan("phase: ready"), &observation).outcome else {
-            panic!("it says nothing of the script")
+            panic!("expected an error")
         };
         let _ = writeln!(text, "errored: {reason}");
     }

@@ -1,0 +1,165 @@
+//! The list of checks: one for the running join and for its end, so that a wait and a verdict cannot disagree.
+
+use super::certificates::{JoinState, certificates};
+use super::{join, node, node_state, ownership};
+use crate::diagnosis::Diagnosis;
+use crate::judge::verdict::Check;
+use crate::observation::Observation;
+use crate::observation::phase::Phase;
+use crate::plan::Plan;
+
+/// What the checks compare.
+#[derive(Clone, Copy)]
+pub(super) struct Join<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) observation: &'a Observation,
+}
+
+/// How a join ended.
+pub(super) struct End<'a> {
+    pub(super) reached: Option<Phase>,
+    pub(super) diagnosis: Option<&'a Diagnosis>,
+}
+
+/// The checks of one or more keys of `expect`, in the order of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CheckKind {
+    Outcome,
+    Authentication,
+    Certificates,
+    Node,
+    Ownership,
+    Audit,
+    AwsAuth,
+    AwsCalls,
+    NodeState,
+    Golden,
+    Implicit,
+}
+
+/// The checks that can change while the join runs. Checks of what is collected at the end are not among them.
+pub(super) fn live_checks(join: Join<'_>) -> Vec<Check> {
+    let kinds = CheckKind::ALL.into_iter();
+    kinds.flat_map(|kind| kind.live(join)).collect()
+}
+
+/// All checks, at the end of the join.
+pub(super) fn final_checks(join: Join<'_>, end: &End<'_>) -> Vec<Check> {
+    let kinds = CheckKind::ALL.into_iter();
+    kinds.flat_map(|kind| kind.at_the_end(join, end)).collect()
+}
+
+impl CheckKind {
+    const ALL: [Self; 11] = [
+        Self::Outcome,
+        Self::Authentication,
+        Self::Certificates,
+        Self::Node,
+        Self::Ownership,
+        Self::Audit,
+        Self::AwsAuth,
+        Self::AwsCalls,
+        Self::NodeState,
+        Self::Golden,
+        Self::Implicit,
+    ];
+
+    fn live(self, join: Join<'_>) -> Vec<Check> {
+        match self {
+            Self::Certificates => Self::certificates(join, JoinState::Running),
+            Self::Node => Self::node(join),
+            Self::Authentication | Self::Audit | Self::AwsAuth | Self::AwsCalls => self.of_events(join),
+            // The wait compares the phase itself; the rest is collected or complete only at the end.
+            Self::Outcome | Self::Ownership | Self::NodeState | Self::Golden | Self::Implicit => Vec::new(),
+        }
+    }
+
+    fn at_the_end(self, join: Join<'_>, end: &End<'_>) -> Vec<Check> {
+        let Join { plan, observation } = join;
+        match self {
+            Self::Outcome => join::outcome(&plan.expect, end.reached, end.diagnosis),
+            Self::Certificates => Self::certificates(join, JoinState::Ended),
+            Self::Node => Self::node(join),
+            Self::Authentication | Self::Audit | Self::AwsAuth | Self::AwsCalls => self.of_events(join),
+            Self::Ownership => {
+                let wanted = plan.expect.node.iter();
+                wanted
+                    .flat_map(|wanted| ownership::set_by(wanted, observation))
+                    .collect()
+            }
+            Self::NodeState => node_state::node_state(&plan.expect, observation),
+            Self::Golden => node_state::golden(plan, observation).into_iter().collect(),
+            Self::Implicit => join::implicit_checks(plan, observation),
+        }
+    }
+
+    /// Checks of events, which are the same at any time.
+    fn of_events(self, Join { plan, observation }: Join<'_>) -> Vec<Check> {
+        let expect = &plan.expect;
+        match self {
+            Self::Authentication => {
+                let wanted = expect.authentication.iter();
+                wanted
+                    .flat_map(|wanted| join::authentication(wanted, observation))
+                    .collect()
+            }
+            Self::Audit => ownership::requests(&expect.audit, observation),
+            Self::AwsAuth => join::mappings(plan, observation),
+            Self::AwsCalls => join::aws(expect, observation),
+            Self::Outcome
+            | Self::Certificates
+            | Self::Node
+            | Self::Ownership
+            | Self::NodeState
+            | Self::Golden
+            | Self::Implicit => Vec::new(),
+        }
+    }
+
+    fn certificates(join: Join<'_>, state: JoinState) -> Vec<Check> {
+        let wanted = join.plan.expect.certificates.iter();
+        wanted
+            .flat_map(|wanted| certificates(wanted, join.observation, state))
+            .collect()
+    }
+
+    fn node(join: Join<'_>) -> Vec<Check> {
+        let wanted = join.plan.expect.node.iter();
+        wanted
+            .flat_map(|wanted| node::node(wanted, join.observation))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::plan::expect::Expect;
+
+    impl CheckKind {
+        /// The keys of `expect` that this kind checks.
+        fn keys(self) -> &'static [&'static str] {
+            match self {
+                Self::Outcome => &["phase", "diagnosis"],
+                Self::Authentication => &["authentication"],
+                Self::Certificates => &["certificates"],
+                Self::Node | Self::Ownership => &["node"],
+                Self::Audit => &["audit"],
+                Self::AwsAuth => &["aws_auth"],
+                Self::AwsCalls => &["aws", "aws_order"],
+                Self::NodeState => &["files", "kubelet", "user_data", "units", "pod", "access"],
+                Self::Golden | Self::Implicit => &[],
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_expect_has_a_check() {
+        let expect = serde_json::to_value(Expect::default()).unwrap();
+        let keys: BTreeSet<&str> = expect.as_object().unwrap().keys().map(String::as_str).collect();
+        let checked = CheckKind::ALL.into_iter().flat_map(CheckKind::keys);
+        assert_eq!(checked.copied().collect::<BTreeSet<_>>(), keys);
+    }
+}
