@@ -42,6 +42,8 @@ pub mod router;
 mod secret;
 pub mod services;
 pub mod sigv4;
+#[cfg(test)]
+mod snapshots;
 mod sts_client;
 #[cfg(test)]
 mod testing;
