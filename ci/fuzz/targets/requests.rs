@@ -7,15 +7,11 @@
 mod world;
 
 use std::sync::LazyLock;
-use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use libfuzzer_sys::fuzz_target;
-use nodejoin_fake_aws::clock::{Moment, Twist};
-use nodejoin_fake_aws::exchange::Request;
-use nodejoin_fake_aws::router::Route;
-use nodejoin_fake_aws::{Instance, World};
+use nodejoin_fake_aws::{World, fuzzing};
 
 const HOSTS: [&str; 8] = [
     "169.254.169.254",
@@ -33,23 +29,11 @@ static WORLD: LazyLock<World> = LazyLock::new(world::world);
 // Generating the keys of the identity document takes seconds, which must not count against an input.
 fuzz_target!(init: nodejoin_fake_aws::identity::make_keys(), |input: &[u8]| {
     let Some(request) = read(input) else { return };
-    let launched = SystemTime::UNIX_EPOCH + Duration::from_secs(1_778_155_200);
-    let mut instance = Instance::launch(WORLD.clone(), launched);
-    let moment = Moment {
-        now: launched.into(),
-        elapsed: Duration::from_secs(1),
-        twist: Twist::None,
-    };
-    let route = match request.host.as_str() {
-        "169.254.169.254" => Route::Metadata,
-        _ => Route::of_host(&request),
-    };
-    let target = route.identify(&request);
-    let status = route.answer(&mut instance, &request, &target, moment).status;
+    let status = fuzzing::status(WORLD.clone(), request);
     assert!((200..=599).contains(&status), "{status}");
 });
 
-fn read(input: &[u8]) -> Option<Request> {
+fn read(input: &[u8]) -> Option<Request<Bytes>> {
     let (host, rest) = input.split_first()?;
     let text = String::from_utf8_lossy(rest);
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -65,12 +49,11 @@ fn read(input: &[u8]) -> Option<Request> {
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
         Some((name, HeaderValue::from_bytes(value.as_bytes()).ok()?))
     });
-    Some(Request {
-        method,
-        host: HOSTS[usize::from(*host) % HOSTS.len()].to_owned(),
-        path: format!("/{}", path.trim_start_matches('/')),
-        query: query.to_owned(),
-        headers: pairs.collect::<HeaderMap>(),
-        body: Bytes::copy_from_slice(body.as_bytes()),
-    })
+    let host = HOSTS[usize::from(*host) % HOSTS.len()];
+    let target = format!("http://{host}/{}?{query}", path.trim_start_matches('/'));
+    let mut request = Request::new(Bytes::copy_from_slice(body.as_bytes()));
+    *request.method_mut() = method;
+    *request.uri_mut() = target.parse().ok()?;
+    *request.headers_mut() = pairs.collect::<HeaderMap>();
+    Some(request)
 }

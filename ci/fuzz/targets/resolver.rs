@@ -6,11 +6,10 @@ mod world;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use nodejoin_fake_aws::{World, dns};
+use nodejoin_fake_aws::{World, fuzzing};
 
 static WORLD: LazyLock<World> = LazyLock::new(world::world);
 
 fuzz_target!(|query: &[u8]| {
-    let _ = dns::answer(&WORLD, query);
-    let _ = dns::refuse(query);
+    fuzzing::resolve(&WORLD, query);
 });

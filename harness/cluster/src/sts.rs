@@ -42,36 +42,3 @@ pub struct StsRefused {
     /// Message.
     pub message: String,
 }
-
-/// The fake AWS of a run answers, from the worlds it holds.
-impl SecurityTokens for nodejoin_fake_aws::Sts {
-    fn instance_of(&self, access_key_id: &str) -> Option<InstanceId> {
-        self.instance_of(access_key_id)
-    }
-
-    fn caller_identity<'a>(
-        &'a self,
-        presigned: &'a Url,
-        cluster: &'a str,
-    ) -> BoxFuture<'a, Result<Caller, StsRefused>> {
-        Box::pin(async move {
-            let identity = self
-                .caller_identity(presigned, cluster)
-                .await
-                .map_err(|error| StsRefused {
-                    status: error.status,
-                    code: error.code,
-                    message: error.message,
-                })?;
-            Ok(Caller {
-                account: identity.account,
-                arn: identity.arn,
-                user_id: identity.user_id,
-            })
-        })
-    }
-
-    fn private_dns_name(&self, instance: &InstanceId) -> Option<String> {
-        self.private_dns_name(instance)
-    }
-}

@@ -4,10 +4,11 @@ use nodejoin_cluster::{ControlPlane, Provider};
 use nodejoin_core::plan::{Network, ProviderName};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Run, RunNetwork};
-use nodejoin_fake_aws::{FakeAws, Listening, RegistryImage};
+use nodejoin_fake_aws::{FakeAws, FakeAwsServer, RegistryImage};
 
 use crate::error::EngineError;
 use crate::events::Events;
+use crate::security_tokens::FakeSecurityTokens;
 
 /// What tells one ground from another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +22,7 @@ pub(crate) struct GroundKey {
 /// What stands ready before the first node of a network boots.
 pub(crate) struct Ground {
     pub(crate) network: RunNetwork,
-    pub(crate) fakes: Listening,
+    pub(crate) fakes: FakeAwsServer,
     pub(crate) control_plane: ControlPlane,
     /// What the fake registry serves.
     pub(crate) images: Vec<RegistryImage>,
@@ -47,7 +48,8 @@ impl Ground {
             .map_err(EngineError::Fakes)?;
         // Every cloud-init asks for signatures of the identity document; their keys take a moment to make, once a process.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
-        let control_plane = ControlPlane::start(provider, run, &network, fakes.sts()).await?;
+        let control_plane =
+            ControlPlane::start(provider, run, &network, FakeSecurityTokens(fakes.sts())).await?;
         events.send(RunEvent::ControlPlaneReady {
             provider: name,
             kubernetes: control_plane.version.clone(),

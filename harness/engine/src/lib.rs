@@ -31,6 +31,7 @@ mod registry;
 pub mod report;
 mod runner;
 mod scenario;
+mod security_tokens;
 mod settings;
 mod tenancy;
 

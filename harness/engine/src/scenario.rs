@@ -10,8 +10,8 @@ use nodejoin_core::kubernetes::{Minor, check_skew, not_for, not_for_asked};
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::ImageRef;
+use nodejoin_fake_aws::Rates;
 use nodejoin_fake_aws::RegistryImage;
-use nodejoin_fake_aws::faults::Rates;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

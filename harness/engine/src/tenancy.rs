@@ -14,7 +14,7 @@ use nodejoin_core::plan::{CaChoice, Cni, Plan, PodPlan, RoleMapping, UserDataEng
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::user_data::{self, Values};
 use nodejoin_docker::{ImageRef, Run};
-use nodejoin_fake_aws::faults::Rates;
+use nodejoin_fake_aws::Rates;
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, RegistryImage, World};
 use nodejoin_node::{CollectAsk, Node, NodeAsk};
 use tokio::sync::mpsc;

@@ -1,4 +1,4 @@
-//! Changes of a world while it is served: pure, and each says what became of it.
+//! Changes of a world while it is served. Pure: each change returns one line per setting.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,29 +9,31 @@ use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{CLUSTER_STATUSES, RoleMapping, StatusStep};
 use nodejoin_core::user_data::LIMIT;
 
-use crate::router::operations;
+use crate::router::operation_names;
 use crate::world::World;
 
-/// What became of it, one thing a line.
-type Said = Result<Vec<String>, Refused>;
+const UNCHANGED: &str = ", as before";
 
-/// Changes a world. `default` is what it was when it was started, and `seconds` have passed since then. Rows of `aws-auth` come
-/// read: whoever asks for them knows the file.
+/// One line per setting, with its old and new value.
+type ChangeLines = Result<Vec<String>, Refused>;
+
+/// Changes a world. `default` is the world at the start, `seconds` ago. The caller reads the rows of `aws-auth` from
+/// their file.
 ///
 /// # Errors
-/// What cannot be; nothing has changed then.
-pub fn apply(
+/// The change is refused; the world is unchanged.
+pub(crate) fn apply(
     world: &mut World,
     default: &World,
     change: &Change,
     rows: Option<&[RoleMapping]>,
     seconds: f64,
-) -> Said {
+) -> ChangeLines {
     let metadata = &mut world.instance.metadata;
     let was = &default.instance.metadata;
     match change {
-        Change::Tokens(to) => Ok(one("tokens", &mut metadata.tokens, to, &was.tokens, tokens)),
-        Change::Endpoint(to) => Ok(one("endpoint", &mut metadata.enabled, to, &was.enabled, enabled)),
+        Change::Tokens(to) => Ok(set("tokens", &mut metadata.tokens, to, &was.tokens, tokens)),
+        Change::Endpoint(to) => Ok(set("endpoint", &mut metadata.enabled, to, &was.enabled, enabled)),
         Change::InstanceTags(to) => instance_tags(world, default, to),
         Change::UserData(to) => user_data(world, default, to),
         Change::SpotNotice(to) => spot_notice(world, default, to, seconds),
@@ -44,7 +46,7 @@ pub fn apply(
                 &mut world.cluster.authentication_mode,
                 &default.cluster.authentication_mode,
             );
-            Ok(one(
+            Ok(set(
                 "authentication-mode",
                 mode,
                 to,
@@ -56,8 +58,8 @@ pub fn apply(
     }
 }
 
-fn everything(world: &mut World, default: &World, seconds: f64) -> Said {
-    let mut said = Vec::new();
+fn everything(world: &mut World, default: &World, seconds: f64) -> ChangeLines {
+    let mut lines = Vec::new();
     for change in [
         Change::Tokens(Setting::Default),
         Change::Endpoint(Setting::Default),
@@ -70,21 +72,19 @@ fn everything(world: &mut World, default: &World, seconds: f64) -> Said {
         Change::AwsAuth(Setting::Default),
         Change::AuthenticationMode(Setting::Default),
     ] {
-        let lines = apply(world, default, &change, None, seconds)?;
-        said.extend(lines.into_iter().filter(|line| !line.ends_with(AS_BEFORE)));
+        let changed = apply(world, default, &change, None, seconds)?;
+        lines.extend(changed.into_iter().filter(|line| !line.ends_with(UNCHANGED)));
     }
-    if said.is_empty() {
-        said.push("nothing had been changed".to_owned());
+    if lines.is_empty() {
+        lines.push("no setting had been changed".to_owned());
     }
-    Ok(said)
+    Ok(lines)
 }
 
-const AS_BEFORE: &str = ", as before";
-
-/// Sets one thing and says what it was and is.
-fn one<T: Clone + PartialEq>(
+/// Changes one setting.
+fn set<T: Clone + PartialEq>(
     name: &str,
-    place: &mut T,
+    setting: &mut T,
     to: &Setting<T>,
     default: &T,
     word: impl Fn(&T) -> String,
@@ -93,13 +93,13 @@ fn one<T: Clone + PartialEq>(
         Setting::Default => default.clone(),
         Setting::Value(new) => new.clone(),
     };
-    let old = std::mem::replace(place, new);
-    vec![said(name, &word(&old), &word(place), old == *place)]
+    let old = std::mem::replace(setting, new);
+    vec![line(name, &word(&old), &word(setting), old == *setting)]
 }
 
-fn said(name: &str, old: &str, new: &str, is_same: bool) -> String {
+fn line(name: &str, old: &str, new: &str, is_same: bool) -> String {
     if is_same {
-        format!("{name}: {new}{AS_BEFORE}")
+        format!("{name}: {new}{UNCHANGED}")
     } else {
         format!("{name}: {old} -> {new}")
     }
@@ -120,37 +120,37 @@ fn on(on: &bool) -> String {
     if *on { "on" } else { "off" }.to_owned()
 }
 
-/// EC2 takes no key with a slash or a blank while tags are on in the metadata.
-fn instance_tags(world: &mut World, default: &World, to: &Setting<bool>) -> Said {
+/// EC2 rejects tag keys with a slash or a blank while the metadata includes tags.
+fn instance_tags(world: &mut World, default: &World, to: &Setting<bool>) -> ChangeLines {
     let slashed = world.instance.tags.keys().find(|key| key.contains(['/', ' ']));
     if let (Setting::Value(true), Some(tag)) = (to, slashed) {
         return Err(Refused::new(
-            format!("EC2 lets no instance with the tag `{tag}` have tags in its metadata"),
-            "rename the tag, or start with `instance: { metadata: { instance_tags: true } }`, which leaves the cluster's tag out",
+            format!("EC2 does not allow tags in the metadata of an instance with the tag `{tag}`"),
+            "rename the tag, or start with `instance: { metadata: { instance_tags: true } }`, which omits the cluster's tag",
         ));
     }
-    let place = &mut world.instance.metadata.instance_tags;
+    let setting = &mut world.instance.metadata.instance_tags;
     let was = &default.instance.metadata.instance_tags;
-    Ok(one("instance-tags", place, to, was, on))
+    Ok(set("instance-tags", setting, to, was, on))
 }
 
-fn user_data(world: &mut World, default: &World, to: &Setting<Option<String>>) -> Said {
+fn user_data(world: &mut World, default: &World, to: &Setting<Option<String>>) -> ChangeLines {
     let new = match to {
         Setting::Default => default.user_data.clone(),
         Setting::Value(None) => None,
         Setting::Value(Some(text)) => {
             let bytes = BASE64_STANDARD.decode(text).map_err(|error| Refused {
-                what: format!("the user data did not arrive: {error}"),
+                what: format!("invalid user data: expected base64: {error}"),
                 hint: None,
             })?;
             if bytes.len() > LIMIT {
                 let what = format!(
-                    "EC2 refuses user data of more than {LIMIT} bytes, and it has {}",
+                    "EC2 rejects user data over {LIMIT} bytes; this has {}",
                     bytes.len()
                 );
                 return Err(Refused::new(
                     what,
-                    "compress it with gzip, which cloud-init unpacks",
+                    "compress it with gzip; cloud-init decompresses it",
                 ));
             }
             Some(bytes)
@@ -162,7 +162,7 @@ fn user_data(world: &mut World, default: &World, to: &Setting<Option<String>>) -
     };
     let old = std::mem::replace(&mut world.user_data, new);
     let is_same = old == world.user_data;
-    Ok(vec![said(
+    Ok(vec![line(
         "user-data",
         &word(&old),
         &word(&world.user_data),
@@ -170,11 +170,16 @@ fn user_data(world: &mut World, default: &World, to: &Setting<Option<String>>) -
     )])
 }
 
-fn spot_notice(world: &mut World, default: &World, to: &Setting<Option<SpotAction>>, seconds: f64) -> Said {
+fn spot_notice(
+    world: &mut World,
+    default: &World,
+    to: &Setting<Option<SpotAction>>,
+    seconds: f64,
+) -> ChangeLines {
     if matches!(to, Setting::Value(Some(_))) && world.instance.life_cycle != "spot" {
         return Err(Refused::new(
-            "only a spot instance is taken back, and this one is on-demand",
-            "start with `instance: { life_cycle: spot }` in the file",
+            "only a spot instance has notices, and this one is on-demand",
+            "set `instance: { life_cycle: spot }` in the file and restart",
         ));
     }
     let notice = match to {
@@ -188,12 +193,12 @@ fn spot_notice(world: &mut World, default: &World, to: &Setting<Option<SpotActio
         None => "none".to_owned(),
         Some(notice) => notice.action.word().to_owned(),
     };
-    let place = &mut world.instance.metadata.spot_notice;
+    let setting = &mut world.instance.metadata.spot_notice;
     let was = &default.instance.metadata.spot_notice;
-    Ok(one("spot-notice", place, &notice, was, word))
+    Ok(set("spot-notice", setting, &notice, was, word))
 }
 
-fn credentials(world: &mut World, default: &World, to: &Setting<CredentialsCode>) -> Said {
+fn credentials(world: &mut World, default: &World, to: &Setting<CredentialsCode>) -> ChangeLines {
     let was = &default.instance.metadata.credentials;
     let (code, message) = match to {
         Setting::Default => (was.code.clone(), was.message.clone()),
@@ -201,25 +206,25 @@ fn credentials(world: &mut World, default: &World, to: &Setting<CredentialsCode>
     };
     if code.is_empty() || code.contains(char::is_whitespace) {
         return Err(Refused::new(
-            format!("`{code}` is not a code"),
-            "write one word such as `AssumeRoleUnauthorizedAccess`, or `Success`",
+            format!("invalid code `{code}`: expected one word"),
+            "for example `AssumeRoleUnauthorizedAccess`, or `Success`",
         ));
     }
-    let place = &mut world.instance.metadata.credentials;
-    let is_same = (&place.code, &place.message) == (&code, &message);
-    place.message = message;
-    let old = std::mem::replace(&mut place.code, code);
-    Ok(vec![said("credentials", &old, &place.code, is_same)])
+    let setting = &mut world.instance.metadata.credentials;
+    let is_same = (&setting.code, &setting.message) == (&code, &message);
+    setting.message = message;
+    let old = std::mem::replace(&mut setting.code, code);
+    Ok(vec![line("credentials", &old, &setting.code, is_same)])
 }
 
-fn cluster_status(world: &mut World, default: &World, to: &Setting<String>) -> Said {
+fn cluster_status(world: &mut World, default: &World, to: &Setting<String>) -> ChangeLines {
     let steps = match to {
         Setting::Default => Setting::Default,
         Setting::Value(status) => {
             if !CLUSTER_STATUSES.contains(&status.as_str()) {
                 let hint = nearest(status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
-                let hint = hint.unwrap_or_else(|| format!("one of {}", CLUSTER_STATUSES.join(", ")));
-                return Err(Refused::new(format!("`{status}` is not a status of EKS"), hint));
+                let hint = hint.unwrap_or_else(|| format!("expected one of {}", CLUSTER_STATUSES.join(", ")));
+                return Err(Refused::new(format!("unknown cluster status `{status}`"), hint));
             }
             Setting::Value(vec![StatusStep {
                 status: status.clone(),
@@ -231,27 +236,27 @@ fn cluster_status(world: &mut World, default: &World, to: &Setting<String>) -> S
         let words: Vec<&str> = steps.iter().map(|step| step.status.as_str()).collect();
         words.join(", then ")
     };
-    let (place, was) = (&mut world.cluster.status, &default.cluster.status);
-    Ok(one("cluster-status", place, &steps, was, word))
+    let (setting, was) = (&mut world.cluster.status, &default.cluster.status);
+    Ok(set("cluster-status", setting, &steps, was, word))
 }
 
-/// A throttle stands before every other fault, so that it counts at once.
-fn throttle(world: &mut World, default: &World, to: &Setting<Throttle>) -> Said {
+/// A throttle precedes every other fault, so that it takes effect at once.
+fn throttle(world: &mut World, default: &World, to: &Setting<Throttle>) -> ChangeLines {
     let Setting::Value(throttle) = to else {
         let is_same = world.faults == default.faults;
         world.faults.clone_from(&default.faults);
-        return Ok(vec![said("throttle", "as set", "as in the file", is_same)]);
+        return Ok(vec![line("throttle", "as set", "as in the file", is_same)]);
     };
     is_there(throttle)?;
     if throttle.times == Some(0) {
         return Err(Refused::new(
-            "a throttle that meets no request",
-            "leave `--times` out for every request, or use `throttle default`",
+            "a throttle of 0 requests has no effect",
+            "omit `--times` to throttle every request, or use `throttle default`",
         ));
     }
     let fault = Fault {
         service: throttle.service,
-        // The metadata service has paths where others have operations.
+        // The metadata service has paths instead of operations.
         path: throttle
             .operation
             .clone()
@@ -292,25 +297,25 @@ fn is_there(throttle: &Throttle) -> Result<(), Refused> {
     let Some(operation) = throttle.operation.as_deref() else {
         return Ok(());
     };
-    let (known, word) = (operations(throttle.service), throttle.service.word());
+    let (known, word) = (operation_names(throttle.service), throttle.service.word());
     if throttle.service == Service::Imds {
         let is_path = operation.starts_with('/');
         return if is_path {
             Ok(())
         } else {
-            let what = format!("the metadata service has paths, and `{operation}` is none");
-            Err(Refused::new(what, "write it like `imds./latest/meta-data/*`"))
+            let what = format!("invalid metadata path `{operation}`: expected a path that starts with `/`");
+            Err(Refused::new(what, "for example `imds./latest/meta-data/*`"))
         };
     }
     if known.contains(&operation) {
         return Ok(());
     }
     let hint = nearest(operation, known.iter().copied()).map_or_else(
-        || format!("{word} has: {}", known.join(", ")),
+        || format!("{word} has {}", known.join(", ")),
         |right| format!("did you mean `{word}.{right}`?"),
     );
     Err(Refused::new(
-        format!("{word} answers no `{operation}` here"),
+        format!("unknown operation `{operation}` of {word}"),
         hint,
     ))
 }
@@ -334,7 +339,7 @@ fn aws_auth(world: &mut World, default: &World, rows: Option<&[RoleMapping]>) ->
         world.cluster.aws_auth.clone(),
         world.cluster.aws_auth_text.clone(),
     );
-    vec![said("aws-auth", &mapped(&old), &mapped(&new), old == new)]
+    vec![line("aws-auth", &mapped(&old), &mapped(&new), old == new)]
 }
 
 fn mapped((rows, text): &(Vec<RoleMapping>, Option<String>)) -> String {
@@ -353,13 +358,13 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn set(world: &mut World, change: &Change) -> Said {
+    fn apply_to(world: &mut World, change: &Change) -> ChangeLines {
         let default = testing::world().0;
         apply(world, &default, change, None, 7.0)
     }
 
     #[test]
-    fn a_change_says_what_was_and_is_and_default_undoes_it() {
+    fn a_change_reports_old_and_new_value_and_default_reverts_it() {
         let default = testing::world().0;
         let mut world = testing::world().0;
         let table = [
@@ -400,9 +405,9 @@ mod tests {
             ),
         ];
         for (change, expected) in table {
-            assert_eq!(set(&mut world, &change).unwrap(), [expected]);
+            assert_eq!(apply_to(&mut world, &change).unwrap(), [expected]);
         }
-        let undone = set(&mut world, &Change::Everything).unwrap();
+        let undone = apply_to(&mut world, &Change::Everything).unwrap();
         assert!(
             undone.contains(&"tokens: optional -> required".to_owned()),
             "{undone:?}"
@@ -414,13 +419,13 @@ mod tests {
             (&default.faults, &default.cluster)
         );
         assert_eq!(
-            set(&mut world, &Change::Everything).unwrap(),
-            ["nothing had been changed"]
+            apply_to(&mut world, &Change::Everything).unwrap(),
+            ["no setting had been changed"]
         );
     }
 
     #[test]
-    fn what_cannot_be_is_refused_and_nothing_changes() {
+    fn a_refused_change_changes_nothing() {
         let throttle = |operation: &str, service| {
             Change::Throttle(Setting::Value(Throttle {
                 service,
@@ -441,13 +446,13 @@ mod tests {
             ),
             (
                 throttle("DescribeClutser", Service::Eks),
-                "no `DescribeClutser`",
+                "`DescribeClutser`",
                 "eks.DescribeCluster",
             ),
-            (throttle("token", Service::Imds), "paths", "imds./latest"),
+            (throttle("token", Service::Imds), "path", "imds./latest"),
             (
                 Change::UserData(Setting::Value(Some(BASE64_STANDARD.encode(vec![0; LIMIT + 1])))),
-                "and it has 16385",
+                "this has 16385",
                 "gzip",
             ),
             (
@@ -455,13 +460,13 @@ mod tests {
                     code: "a b".into(),
                     message: None,
                 })),
-                "`a b` is not a code",
-                "one word",
+                "`a b`: expected one word",
+                "AssumeRoleUnauthorizedAccess",
             ),
         ];
         for (change, what, hint) in table {
             let mut world = testing::world().0;
-            let refused = set(&mut world, &change).unwrap_err();
+            let refused = apply_to(&mut world, &change).unwrap_err();
             assert!(refused.what.contains(what), "{refused:?}");
             assert!(refused.hint.as_deref().unwrap().contains(hint), "{refused:?}");
             let default = testing::world().0;
@@ -473,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttle_of_the_same_requests_takes_the_place_of_the_last() {
+    fn a_throttle_replaces_the_last_one_of_the_same_requests() {
         let mut world = testing::world().0;
         for times in [1, 2] {
             let throttle = Throttle {
@@ -481,7 +486,7 @@ mod tests {
                 operation: None,
                 times: Some(times),
             };
-            set(&mut world, &Change::Throttle(Setting::Value(throttle))).unwrap();
+            apply_to(&mut world, &Change::Throttle(Setting::Value(throttle))).unwrap();
         }
         assert_eq!(world.faults.len(), 1);
         assert_eq!(world.faults[0].times, Some(2));

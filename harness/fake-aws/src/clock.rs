@@ -1,22 +1,21 @@
-//! The time as the fakes see it: the one place that reads the wall clock, and how AWS writes times down.
+//! The fakes' clock, the only code here that reads the wall clock, and AWS' formats of times.
 
 use std::fmt;
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
-/// Where the fakes take the time from.
+/// The source of the time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time now.
     fn now(&self) -> SystemTime;
 }
 
 /// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct MachineClock;
+pub(crate) struct MachineClock;
 
 impl Clock for MachineClock {
     fn now(&self) -> SystemTime {
@@ -24,63 +23,57 @@ impl Clock for MachineClock {
     }
 }
 
-/// A clock that moves only when it is told to: for tests of expiry and of what holds for so many seconds.
+/// A clock that only [`StoppedClock::advance`] moves, for tests of expiry and of faults with a duration.
 #[derive(Debug)]
 pub struct StoppedClock(Mutex<SystemTime>);
 
 impl StoppedClock {
-    /// A clock that shows this time.
     #[must_use]
     pub fn at(time: SystemTime) -> Self {
         Self(Mutex::new(time))
     }
 
-    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
-        let mut time = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *time += by;
+        *self.0.lock() += by;
     }
 }
 
 impl Clock for StoppedClock {
     fn now(&self) -> SystemTime {
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 
-/// When a request came: by the clock, and after the start of the node.
+/// The time of a request, and the state that the service shows it.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub(crate) struct RequestTime {
     /// The time, as the service sees it.
     pub now: OffsetDateTime,
-    /// The time since the node's source address was attached.
+    /// Time since the node's source address was attached.
     pub elapsed: Duration,
-    /// What the service sees otherwise than it is.
-    pub twist: Twist,
+    pub view: StateView,
 }
 
-/// What a service sees otherwise than it is, because a fault says so.
+/// The state that a service shows to a request. Faults select others than the current one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Twist {
-    /// Nothing.
+pub(crate) enum StateView {
     #[default]
-    None,
-    /// The news of what was made last has not come around.
+    Current,
+    /// Eventual consistency: recently created resources are not visible yet.
     Stale,
     /// The caller's credentials have expired.
     ExpiredCredentials,
 }
 
-impl Moment {
-    /// The same moment, seen otherwise.
+impl RequestTime {
     #[must_use]
-    pub fn with_twist(self, twist: Twist) -> Self {
-        Self { twist, ..self }
+    pub(crate) fn with_view(self, view: StateView) -> Self {
+        Self { view, ..self }
     }
 
-    /// The same moment by a clock that is so many seconds ahead. A clock that would leave the calendar stays where it is.
+    /// Moves the clock ahead. A time outside the calendar leaves it unchanged.
     #[must_use]
-    pub fn ahead(self, seconds: i64) -> Self {
+    pub(crate) fn ahead(self, seconds: i64) -> Self {
         let now = self.now.checked_add(time::Duration::seconds(seconds));
         Self {
             now: now.unwrap_or(self.now),
@@ -88,9 +81,9 @@ impl Moment {
         }
     }
 
-    /// Seconds since the node's start.
+    /// Seconds since the start of the node.
     #[must_use]
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.elapsed.as_secs_f64()
     }
 }
@@ -112,33 +105,33 @@ fn written(time: OffsetDateTime, format: &[BorrowedFormatItem<'_>]) -> String {
         .unwrap_or_else(|_| time.unix_timestamp().to_string())
 }
 
-/// The time as credentials and identity documents have it.
+/// Formats a time for credentials and identity documents.
 #[must_use]
-pub fn extended(time: OffsetDateTime) -> String {
+pub(crate) fn extended(time: OffsetDateTime) -> String {
     written(time, EXTENDED)
 }
 
-/// The time as EC2 answers it.
+/// Formats a time for EC2.
 #[must_use]
-pub fn milliseconds(time: OffsetDateTime) -> String {
+pub(crate) fn milliseconds(time: OffsetDateTime) -> String {
     written(time, MILLISECONDS)
 }
 
-/// The time as signatures have it.
+/// Formats a time for signatures.
 #[must_use]
-pub fn basic(time: OffsetDateTime) -> String {
+pub(crate) fn basic(time: OffsetDateTime) -> String {
     written(time, BASIC)
 }
 
-/// The time as HTTP headers have it.
+/// Formats a time for HTTP headers.
 #[must_use]
-pub fn http(time: OffsetDateTime) -> String {
+pub(crate) fn http(time: OffsetDateTime) -> String {
     written(time, HTTP)
 }
 
-/// Reads the time of a signature.
+/// Parses the time of a signature.
 #[must_use]
-pub fn parse_basic(text: &str) -> Option<OffsetDateTime> {
+pub(crate) fn parse_basic(text: &str) -> Option<OffsetDateTime> {
     time::PrimitiveDateTime::parse(text, BASIC)
         .ok()
         .map(time::PrimitiveDateTime::assume_utc)
@@ -149,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_aws_writes_them() {
+    fn times_have_the_formats_of_aws() {
         let time = OffsetDateTime::from_unix_timestamp(1_778_145_243).unwrap();
         assert_eq!(extended(time), "2026-05-07T09:14:03Z");
         assert_eq!(milliseconds(time), "2026-05-07T09:14:03.000Z");

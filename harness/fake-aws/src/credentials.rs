@@ -1,4 +1,4 @@
-//! The credentials that an instance's role gets: made, renewed and found again, and what is derived from an instance's own key.
+//! Credentials of an instance: issue, renewal and lookup, and the proofs by an instance's own key.
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
@@ -9,60 +9,57 @@ use time::{Duration, OffsetDateTime};
 
 use crate::secret::Secret;
 
-/// New credentials are there at least this long before the old ones expire (AWS documents five minutes).
-pub const RENEWED_BEFORE: Duration = Duration::minutes(15);
-/// Expired credentials are remembered this long, so that their use is told as expiry and not as an unknown key.
+/// New credentials appear at least this long before the old ones expire (AWS documents five minutes).
+pub(crate) const RENEWED_BEFORE: Duration = Duration::minutes(15);
+/// Expired credentials stay known this long, so that their use is reported as expired and not as an unknown key.
 const REMEMBERED: Duration = Duration::hours(24);
-/// Sets of credentials that an instance has at most.
-const KEPT: usize = 1_000;
+/// Limit of an instance's credentials.
+const MAX_CREDENTIALS: usize = 1_000;
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// One set of temporary credentials.
 #[derive(Debug, Clone)]
-pub struct Credentials {
-    /// `ASIA` and 16 more; not a secret.
+pub(crate) struct Credentials {
+    /// `ASIA` and 16 characters. Not a secret.
     pub access_key_id: String,
     /// Secret access key, 40 characters.
     pub secret_access_key: Secret,
     /// Session token.
     pub token: Secret,
-    /// When they were made.
+    /// Time of issue.
     pub updated: OffsetDateTime,
-    /// When they expire.
     pub expires: OffsetDateTime,
-    /// Whose they are.
     pub principal: Principal,
 }
 
-/// Whose credentials are.
+/// The owner of credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Principal {
+pub(crate) enum Principal {
     /// The session of the instance's own role.
     #[default]
     Instance,
-    /// A session of a role that was assumed.
+    /// A session of an assumed role.
     Assumed {
         /// The role's name, without its path.
         role: String,
-        /// The session's name.
         session: String,
     },
 }
 
-/// Every set of credentials that an instance got, for itself and for the roles that it assumed.
+/// The credentials of an instance: those of its own role, and those of the roles that it assumed.
 #[derive(Debug)]
-pub struct Issued {
+pub(crate) struct CredentialStore {
     all: Vec<Credentials>,
-    /// The place of the instance's own credentials among them.
+    /// Access key id of the instance's current credentials.
     current: Option<String>,
     lifetime: Duration,
 }
 
-impl Issued {
-    /// Nothing yet. Credentials of the instance itself live this long.
+impl CredentialStore {
+    /// An empty store. `lifetime` is that of the instance's own credentials.
     #[must_use]
-    pub fn living(lifetime: Duration) -> Self {
+    pub(crate) fn with_lifetime(lifetime: Duration) -> Self {
         Self {
             all: Vec::new(),
             current: None,
@@ -70,34 +67,39 @@ impl Issued {
         }
     }
 
-    /// The credentials to hand out now; new ones where the last are about to expire.
-    pub fn current(&mut self, now: OffsetDateTime) -> &Credentials {
+    /// The instance's own credentials; new ones if the last are about to expire.
+    pub(crate) fn current(&mut self, now: OffsetDateTime) -> &Credentials {
         let before = RENEWED_BEFORE.min(self.lifetime / 2);
-        let place = self.own().filter(|place| {
-            let last = &self.all[*place];
+        let index = self.own().filter(|index| {
+            let last = &self.all[*index];
             now >= last.updated && now + before < last.expires
         });
-        let place = place.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             let fresh = Credentials::issue(now, self.lifetime, Principal::Instance);
             self.current = Some(fresh.access_key_id.clone());
             self.keep(fresh, now)
         });
-        &self.all[place]
+        &self.all[index]
     }
 
-    /// Credentials that expired a minute ago: known, and of no use.
-    pub fn expired(&mut self, now: OffsetDateTime) -> &Credentials {
+    /// Issues credentials that expired a minute ago.
+    pub(crate) fn expired(&mut self, now: OffsetDateTime) -> &Credentials {
         let made = now - self.lifetime - Duration::minutes(1);
         let expired = Credentials::issue(made, self.lifetime, Principal::Instance);
-        let place = self.keep(expired, now);
-        &self.all[place]
+        let index = self.keep(expired, now);
+        &self.all[index]
     }
 
-    /// Credentials of a role that is assumed.
-    pub fn assume(&mut self, principal: Principal, lifetime: Duration, now: OffsetDateTime) -> &Credentials {
+    /// Issues credentials of an assumed role.
+    pub(crate) fn assume(
+        &mut self,
+        principal: Principal,
+        lifetime: Duration,
+        now: OffsetDateTime,
+    ) -> &Credentials {
         let assumed = Credentials::issue(now, lifetime, principal);
-        let place = self.keep(assumed, now);
-        &self.all[place]
+        let index = self.keep(assumed, now);
+        &self.all[index]
     }
 
     fn own(&self) -> Option<usize> {
@@ -107,13 +109,13 @@ impl Issued {
             .position(|credentials| credentials.access_key_id == id)
     }
 
-    /// Keeps credentials and forgets what is too old, or too much: a client may assume roles without end.
+    /// Stores credentials and drops old ones: a client may assume any number of roles.
     fn keep(&mut self, credentials: Credentials, now: OffsetDateTime) -> usize {
         let current = self.current.clone();
         let is_own = |old: &Credentials| current.as_deref() == Some(&old.access_key_id);
         self.all
             .retain(|old| is_own(old) || now < old.expires + REMEMBERED);
-        if self.all.len() >= KEPT
+        if self.all.len() >= MAX_CREDENTIALS
             && let Some(oldest) = self.all.iter().position(|old| !is_own(old))
         {
             self.all.remove(oldest);
@@ -122,9 +124,8 @@ impl Issued {
         self.all.len() - 1
     }
 
-    /// The credentials with this access key id.
     #[must_use]
-    pub fn find(&self, access_key_id: &str) -> Option<&Credentials> {
+    pub(crate) fn find(&self, access_key_id: &str) -> Option<&Credentials> {
         self.all
             .iter()
             .find(|credentials| credentials.access_key_id == access_key_id)
@@ -133,7 +134,7 @@ impl Issued {
 
 impl Credentials {
     fn issue(now: OffsetDateTime, lifetime: Duration, principal: Principal) -> Self {
-        // The first bytes are those of every real session token.
+        // Every real session token starts with these bytes.
         let token = format!("IQoJb3JpZ2luX2Vj{}", BASE64_STANDARD.encode(random::<630>()));
         Self {
             access_key_id: format!("ASIA{}", base32::<16>(&random::<16>())),
@@ -146,9 +147,9 @@ impl Credentials {
     }
 }
 
-/// The unique id that IAM gives to a role, an instance profile or a user: a prefix and 17 characters, the same for the same name.
+/// The unique id of a role or an instance profile: a prefix and 17 characters, derived from the ARN.
 #[must_use]
-pub fn unique_id(prefix: &str, arn: &str) -> String {
+pub(crate) fn unique_id(prefix: &str, arn: &str) -> String {
     format!("{prefix}{}", base32::<17>(&Sha256::digest(arn)))
 }
 
@@ -166,9 +167,9 @@ fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     bytes
 }
 
-/// A request id as AWS writes it.
+/// A random request id in AWS' format.
 #[must_use]
-pub fn request_id() -> String {
+pub(crate) fn request_id() -> String {
     let text = hex::encode(random::<16>());
     format!(
         "{}-{}-4{}-a{}-{}",
@@ -180,9 +181,9 @@ pub fn request_id() -> String {
     )
 }
 
-/// An instance's own key. Metadata tokens and registry passwords are proved by it instead of being remembered, so that a
-/// client that asks for a million of them costs no memory.
-pub struct InstanceKey([u8; 32]);
+/// An instance's own key. It proves metadata tokens and registry passwords, so that the fake stores none of them: a
+/// client may request millions.
+pub(crate) struct InstanceKey([u8; 32]);
 
 impl std::fmt::Debug for InstanceKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -190,9 +191,9 @@ impl std::fmt::Debug for InstanceKey {
     }
 }
 
-/// What an instance's key proves.
+/// The kind of value that an instance's key proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// A session token of the metadata service.
     MetadataToken,
     /// A password of the image registry.
@@ -200,15 +201,13 @@ pub enum Purpose {
 }
 
 impl InstanceKey {
-    /// A new key.
     #[must_use]
-    pub fn generate() -> Self {
+    pub(crate) fn generate() -> Self {
         Self(random())
     }
 
-    /// The proof of some bytes.
     #[must_use]
-    pub fn proof(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32] {
+    pub(crate) fn proof(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32] {
         let mut mac = self.mac(purpose);
         mac.update(bytes);
         mac.finalize().into_bytes().into()
@@ -220,9 +219,9 @@ impl InstanceKey {
         mac
     }
 
-    /// A session token of the metadata service: 56 characters that start with `AQAEA`, as real ones do.
+    /// A session token of the metadata service: like real ones, 56 characters that start with `AQAEA`.
     #[must_use]
-    pub fn metadata_token(&self, expires: OffsetDateTime) -> String {
+    pub(crate) fn metadata_token(&self, expires: OffsetDateTime) -> String {
         let mut token = [0_u8; 40];
         token[..4].copy_from_slice(&[1, 0, 4, random::<1>()[0] & 3]);
         token[4..12].copy_from_slice(&expires.unix_timestamp().to_be_bytes());
@@ -232,9 +231,9 @@ impl InstanceKey {
         BASE64_URL_SAFE.encode(token)
     }
 
-    /// When a token expires; `None` where it is not one of this instance's.
+    /// Expiry of a token; `None` for a token of another origin.
     #[must_use]
-    pub fn token_expiry(&self, token: &str) -> Option<OffsetDateTime> {
+    pub(crate) fn token_expiry(&self, token: &str) -> Option<OffsetDateTime> {
         let bytes: [u8; 40] = BASE64_URL_SAFE.decode(token).ok()?.try_into().ok()?;
         if self.proof(Purpose::MetadataToken, &bytes[..16])[..24] != bytes[16..] {
             return None;
@@ -263,8 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_renewed_before_they_expire_and_stay_known() {
-        let mut issued = Issued::living(LIFETIME);
+    fn credentials_are_renewed_before_expiry_and_stay_known() {
+        let mut issued = CredentialStore::with_lifetime(LIFETIME);
         let first = issued.current(noon()).access_key_id.clone();
         assert_eq!(issued.current(noon() + Duration::hours(5)).access_key_id, first);
         assert_ne!(
@@ -274,21 +273,21 @@ mod tests {
             first
         );
         assert!(issued.find(&first).is_some());
-        // A life that is shorter than the margin is not renewed at every request.
-        let mut issued = Issued::living(Duration::minutes(10));
+        // A lifetime below the margin does not cause a renewal at every request.
+        let mut issued = CredentialStore::with_lifetime(Duration::minutes(10));
         let first = issued.current(noon()).access_key_id.clone();
         assert_eq!(issued.current(noon() + Duration::minutes(4)).access_key_id, first);
         assert_ne!(issued.current(noon() + Duration::minutes(6)).access_key_id, first);
     }
 
     #[test]
-    fn a_client_that_assumes_roles_without_end_costs_no_memory() {
-        let mut issued = Issued::living(LIFETIME);
+    fn the_number_of_credentials_is_limited() {
+        let mut issued = CredentialStore::with_lifetime(LIFETIME);
         let own = issued.current(noon()).access_key_id.clone();
-        for _ in 0..2 * KEPT {
+        for _ in 0..2 * MAX_CREDENTIALS {
             issued.assume(Principal::Instance, LIFETIME, noon());
         }
-        assert_eq!(issued.all.len(), KEPT);
+        assert_eq!(issued.all.len(), MAX_CREDENTIALS);
         assert_eq!(issued.current(noon()).access_key_id, own);
     }
 

@@ -1,14 +1,14 @@
-//! The resolver of a node, 169.254.169.253: names of AWS, of the cluster and of the instance, and nothing else.
+//! The resolver of a node, 169.254.169.253: names of AWS, of the cluster and of the instance.
 //!
-//! | name | record | answer |
+//! | name | record | response |
 //! | --- | --- | --- |
-//! | a host name of [a service](crate::router::Endpoint) | A | [`SERVICES`] |
+//! | a host name of [a service](crate::endpoint::Endpoint) | A | [`SERVICES`] |
 //! | the cluster's endpoint, and its name in kubeadm's ConfigMaps | A | the control plane's address |
 //! | the instance's private DNS name, its host name | A | its private address |
 //! | the private address, reversed | PTR | the private DNS name |
-//! | one of these, other record types | - | no error, no records |
-//! | anything else | - | NXDOMAIN, and an event that says so |
-//! | anything else, in an open network | - | REFUSED, which sends the node to its next resolver, and an event |
+//! | one of these, other record types | - | no records |
+//! | any other | - | NXDOMAIN, and an event |
+//! | any other, in an open network | - | REFUSED, which sends the node to its next resolver, and an event |
 
 use std::net::Ipv4Addr;
 
@@ -18,31 +18,29 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 use nodejoin_core::observation::DnsQuery;
 use nodejoin_core::plan::Network;
 
-use crate::router::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::world::World;
 
-/// The address of every AWS host name in a node; its port 443 leads to the fakes.
-pub const SERVICES: Ipv4Addr = Ipv4Addr::new(169, 254, 171, 1);
+/// The address of every AWS host name in a node. Its port 443 leads to the fakes.
+pub(crate) const SERVICES: Ipv4Addr = Ipv4Addr::new(169, 254, 171, 1);
 
 const TTL: u32 = 60;
 const UDP_PAYLOAD: u16 = 1232;
 
-/// What a question gets.
+/// The result of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolution {
-    /// An address.
+pub(crate) enum Resolution {
     Address(Ipv4Addr),
-    /// The name of an address.
     Pointer(String),
     /// The name exists and has no record of this type.
     Empty,
-    /// There is no such name.
+    /// The name does not exist.
     Missing,
 }
 
-/// What a world's resolver says of a name, given in lower case and without its final dot.
+/// Resolves a name in lower case and without its final dot.
 #[must_use]
-pub fn resolve(world: &World, name: &str, record: RecordType) -> Resolution {
+pub(crate) fn resolve(world: &World, name: &str, record: RecordType) -> Resolution {
     if let Some(address) = address(world, name) {
         return if record == RecordType::A {
             Resolution::Address(address)
@@ -63,7 +61,7 @@ pub fn resolve(world: &World, name: &str, record: RecordType) -> Resolution {
 
 fn address(world: &World, name: &str) -> Option<Ipv4Addr> {
     let instance = &world.instance;
-    if Endpoint::of_host(name).is_some() {
+    if Endpoint::parse(name).is_some() {
         return Some(SERVICES);
     }
     let is_endpoint = name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase();
@@ -81,10 +79,10 @@ fn reversed(ip: Ipv4Addr) -> String {
     format!("{d}.{c}.{b}.{a}.in-addr.arpa")
 }
 
-/// Answers a query's bytes. `None` for what is no query; the event is `None` for a name that was only tried with the search
-/// domain appended.
+/// Responds to a query; `None` for bytes that are not a query. The event is `None` for a name that a resolver tried
+/// only because of the search domain.
 #[must_use]
-pub fn answer(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<DnsQuery>)> {
+pub(crate) fn respond(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<DnsQuery>)> {
     let query = parse(query)?;
     let mut response = respond_to(&query);
     let Some(question) = query
@@ -108,9 +106,9 @@ pub fn answer(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<DnsQuery>)
     Some((response.to_vec().ok()?, event))
 }
 
-/// Refuses a query of a source that no world has.
+/// Responds to a query of a source without a world.
 #[must_use]
-pub fn refuse(query: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn refuse(query: &[u8]) -> Option<Vec<u8>> {
     let mut response = respond_to(&parse(query)?);
     response.metadata.response_code = ResponseCode::ServFail;
     response.to_vec().ok()
@@ -143,7 +141,7 @@ fn fill(response: &mut Message, question: &Query, resolution: &Resolution, netwo
             .map(|name| RData::PTR(PTR(name))),
         Resolution::Empty => None,
         Resolution::Missing => {
-            // A resolver that says that there is no such name is believed; one that refuses is not asked alone.
+            // NXDOMAIN is final; after REFUSED, the node tries its next resolver.
             response.metadata.response_code = match network {
                 Network::Isolated => ResponseCode::NXDomain,
                 Network::Open => ResponseCode::Refused,
@@ -164,12 +162,12 @@ fn text(question: &Query) -> String {
         .to_ascii_lowercase()
 }
 
-/// Whether a name was only tried beside another one that counts: made by appending the search domain, or what is left of one
-/// of this world's names without it. Names of instances are what the domain is for, and always count.
+/// Whether a resolver derived the name from another query: by appending the search domain, or by removing it from one
+/// of this world's names. Instance names belong to the domain and are never derived.
 fn is_search(world: &World, name: &str) -> bool {
     let domain = world.region.private_domain();
-    let made = name.strip_suffix(&domain).and_then(|rest| rest.strip_suffix('.'));
-    match made {
+    let without_domain = name.strip_suffix(&domain).and_then(|rest| rest.strip_suffix('.'));
+    match without_domain {
         Some(rest) => !rest.starts_with("ip-"),
         None => address(world, &format!("{name}.{domain}")).is_some(),
     }
@@ -188,12 +186,12 @@ mod tests {
         let mut query = Message::query();
         query.add_query(Query::query(Name::from_ascii(name).unwrap(), record));
         query.set_edns(Edns::new());
-        let (bytes, event) = answer(&World { network, ..world().0 }, &query.to_vec().unwrap()).unwrap();
+        let (bytes, event) = respond(&World { network, ..world().0 }, &query.to_vec().unwrap()).unwrap();
         (Message::from_vec(&bytes).unwrap(), event)
     }
 
     #[test]
-    fn names_resolve_as_the_table_says() {
+    fn names_resolve() {
         let endpoint = "0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com.";
         let own = "ip-192-168-40-16.eu-west-1.compute.internal.";
         let table = [
@@ -243,27 +241,26 @@ mod tests {
     }
 
     #[test]
-    fn in_an_open_network_the_next_resolver_is_asked_for_what_is_not_known_here() {
+    fn an_open_network_refuses_unknown_names() {
         let (response, event) = ask_in(Network::Open, "registry.k8s.io.", RecordType::A);
         assert_eq!(response.metadata.response_code, ResponseCode::Refused);
         assert!(!event.unwrap().answered);
-        // What is faked stays faked.
         let (response, _) = ask_in(Network::Open, "sts.amazonaws.com.", RecordType::A);
         assert_eq!(response.metadata.response_code, ResponseCode::NoError);
     }
 
     #[test]
-    fn a_name_with_the_search_domain_appended_is_no_second_unknown_one() {
+    fn a_name_with_the_search_domain_is_not_recorded() {
         let (response, event) = ask("registry.k8s.io.eu-west-1.compute.internal.", RecordType::A);
         assert_eq!(response.metadata.response_code, ResponseCode::NXDomain);
         assert_eq!(event, None);
-        // A resolver asks for the AAAA record of its own short name without the domain, after there was none with it.
+        // After its full name, a resolver queries the AAAA record of its short name.
         assert_eq!(ask("ip-192-168-40-16.", RecordType::AAAA).1, None);
     }
 
     #[test]
-    fn what_is_no_query_gets_no_answer() {
-        assert_eq!(answer(&world().0, b"nonsense"), None);
-        assert_eq!(answer(&world().0, b""), None);
+    fn bytes_that_are_not_a_query_have_no_response() {
+        assert_eq!(respond(&world().0, b"nonsense"), None);
+        assert_eq!(respond(&world().0, b""), None);
     }
 }

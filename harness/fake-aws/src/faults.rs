@@ -1,33 +1,37 @@
-//! Faults as data: which request meets which fault, counted.
+//! Matches requests against faults and counts.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nodejoin_core::plan::fault::{Effect, Fault, Service};
+use nodejoin_core::observation::CalledService;
+use nodejoin_core::plan::fault::{Effect, Fault};
+use parking_lot::Mutex;
 
-/// The faults of a scenario and how far each has got.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The faults of an instance and their counts.
 #[derive(Debug)]
-pub struct Faults {
-    rules: Vec<Rule>,
+pub(crate) struct Faults {
+    rules: Vec<ActiveFault>,
     rates: Rates,
 }
 
-/// When requests were let pass that a fault allows so many a second of, by its place. Clones share it: AWS counts the requests of
-/// an account, whichever instance they come from.
+/// Times of the requests that `above_per_second` admitted in the last second, by the fault's index. Clones share them:
+/// AWS counts the requests of an account, from all instances together.
 #[derive(Debug, Clone, Default)]
 pub struct Rates(Arc<Mutex<BTreeMap<usize, VecDeque<SystemTime>>>>);
 
 impl Rates {
-    /// Whether a request is one of those that are let pass: so many in any second.
-    fn admits(&self, place: usize, most: u32, at: SystemTime) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = all.entry(place).or_default();
+    /// Admits a request while fewer than `limit` were admitted in the last second.
+    fn admits(&self, index: usize, limit: u32, at: SystemTime) -> bool {
+        let mut all = self.0.lock();
+        let passed = all.entry(index).or_default();
         let is_past = |time: &SystemTime| at.duration_since(*time).is_ok_and(|ago| ago >= SECOND);
         while passed.front().is_some_and(is_past) {
             passed.pop_front();
         }
-        let is_admitted = u32::try_from(passed.len()).is_ok_and(|count| count < most);
+        let is_admitted = u32::try_from(passed.len()).is_ok_and(|count| count < limit);
         if is_admitted {
             passed.push_back(at);
         }
@@ -35,40 +39,43 @@ impl Rates {
     }
 }
 
-const SECOND: Duration = Duration::from_secs(1);
-
 #[derive(Debug)]
-struct Rule {
+struct ActiveFault {
     fault: Fault,
-    /// Requests that matched, the ones let pass included.
+    /// Requests that matched, including those before `after`.
     matched: u32,
     fired: u32,
 }
 
-/// What a fault is matched against.
+/// The properties of a request that faults match on.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
-    /// Service.
-    pub service: Service,
-    /// Operation, as the transcript has it.
+pub(crate) struct RequestSummary<'a> {
+    pub service: CalledService,
+    /// Operation, as the transcript shows it.
     pub operation: &'a str,
     /// Path, without the query.
     pub path: &'a str,
-    /// Seconds since the node's start.
+    /// Seconds since the start of the node.
     pub seconds: f64,
-    /// When it came.
     pub at: SystemTime,
 }
 
+/// A fault that fired for a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FiredFault {
+    /// Index in the plan.
+    pub(crate) index: usize,
+    pub(crate) effect: Effect,
+}
+
 impl Faults {
-    /// No fault has fired yet.
     #[must_use]
-    pub fn new(faults: &[Fault], rates: Rates) -> Self {
+    pub(crate) fn new(faults: &[Fault], rates: Rates) -> Self {
         Self {
             rates,
             rules: faults
                 .iter()
-                .map(|fault| Rule {
+                .map(|fault| ActiveFault {
                     fault: fault.clone(),
                     matched: 0,
                     fired: 0,
@@ -77,48 +84,48 @@ impl Faults {
         }
     }
 
-    /// Takes other faults in. One that was there already keeps its count.
-    pub fn renew(&mut self, faults: &[Fault]) {
+    /// Replaces the faults. A fault that was there before keeps its count.
+    pub(crate) fn replace(&mut self, faults: &[Fault]) {
         let mut old = std::mem::take(&mut self.rules);
         let mut rules = Self::new(faults, Rates::default()).rules;
         for rule in &mut rules {
-            if let Some(place) = old.iter().position(|old| old.fault == rule.fault) {
-                *rule = old.swap_remove(place);
+            if let Some(index) = old.iter().position(|old| old.fault == rule.fault) {
+                *rule = old.swap_remove(index);
             }
         }
         self.rules = rules;
     }
 
-    /// Forgets how far a fault got: the same one begins anew when it is taken in again.
-    pub fn forget(&mut self, fault: &Fault) {
+    /// Drops a fault with its count: the same fault starts from zero when it is added again.
+    pub(crate) fn forget(&mut self, fault: &Fault) {
         self.rules.retain(|rule| rule.fault != *fault);
     }
 
-    /// The fault that meets this request, by its place in the plan. Only one does: the first that is due.
-    pub fn meet(&mut self, asked: Asked<'_>) -> Option<(usize, Effect)> {
+    /// Fires the first fault that is due for this request.
+    pub(crate) fn fire(&mut self, request: RequestSummary<'_>) -> Option<FiredFault> {
         let rates = &self.rates;
-        let admits = |place: usize, rule: &Rule| {
-            let most = rule.fault.above_per_second;
-            most.is_some_and(|most| rates.admits(place, most, asked.at))
+        let admits = |index: usize, rule: &ActiveFault| {
+            let limit = rule.fault.above_per_second;
+            limit.is_some_and(|limit| rates.admits(index, limit, request.at))
         };
-        self.rules.iter_mut().enumerate().find_map(|(place, rule)| {
-            if !rule.matches(asked) || admits(place, rule) {
+        self.rules.iter_mut().enumerate().find_map(|(index, rule)| {
+            if !rule.matches(request) || admits(index, rule) {
                 return None;
             }
-            rule.meet().map(|effect| (place, effect))
+            rule.fire().map(|effect| FiredFault { index, effect })
         })
     }
 
-    /// How often each fault fired, by its place in the plan.
+    /// How often each fault fired, by its index in the plan.
     #[must_use]
-    pub fn fired(&self) -> BTreeMap<usize, u32> {
+    pub(crate) fn fired(&self) -> BTreeMap<usize, u32> {
         self.rules.iter().map(|rule| rule.fired).enumerate().collect()
     }
 }
 
-impl Rule {
-    /// For a request that matches.
-    fn meet(&mut self) -> Option<Effect> {
+impl ActiveFault {
+    /// Counts a request that matches; returns the effect if the fault is due.
+    fn fire(&mut self) -> Option<Effect> {
         self.matched = self.matched.saturating_add(1);
         let due = self.matched > self.fault.after && self.fault.times.is_none_or(|times| self.fired < times);
         due.then(|| {
@@ -127,19 +134,19 @@ impl Rule {
         })
     }
 
-    fn matches(&self, asked: Asked<'_>) -> bool {
+    fn matches(&self, request: RequestSummary<'_>) -> bool {
         let fault = &self.fault;
-        fault.service == asked.service
+        request.service == fault.service
             && fault
                 .operation
                 .as_deref()
-                .is_none_or(|operation| operation == asked.operation)
+                .is_none_or(|operation| operation == request.operation)
             && fault
                 .path
                 .as_deref()
-                .is_none_or(|pattern| path_matches(pattern, asked.path))
-            && fault.from_seconds.is_none_or(|from| asked.seconds >= from)
-            && fault.until_seconds.is_none_or(|until| asked.seconds < until)
+                .is_none_or(|pattern| path_matches(pattern, request.path))
+            && fault.from_seconds.is_none_or(|from| request.seconds >= from)
+            && fault.until_seconds.is_none_or(|until| request.seconds < until)
     }
 }
 
@@ -152,6 +159,8 @@ fn path_matches(pattern: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::plan::fault::Service;
+
     use super::*;
 
     fn fault() -> Fault {
@@ -169,9 +178,9 @@ mod tests {
         }
     }
 
-    fn eks(seconds: f64) -> Asked<'static> {
-        Asked {
-            service: Service::Eks,
+    fn eks(seconds: f64) -> RequestSummary<'static> {
+        RequestSummary {
+            service: Service::Eks.into(),
             operation: "DescribeCluster",
             path: "/clusters/demo",
             seconds,
@@ -180,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_meets_what_it_says() {
+    fn a_fault_matches_its_conditions() {
         let other = |f: fn(&mut Fault)| {
             let mut changed = fault();
             f(&mut changed);
@@ -201,7 +210,7 @@ mod tests {
         for (fault, expected) in table {
             assert_eq!(
                 Faults::new(std::slice::from_ref(&fault), Rates::default())
-                    .meet(eks(4.0))
+                    .fire(eks(4.0))
                     .is_some(),
                 expected,
                 "{fault:?}"
@@ -210,31 +219,31 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_stays_keeps_its_count() {
+    fn an_unchanged_fault_keeps_its_count() {
         let twice = Fault {
             times: Some(2),
             ..fault()
         };
         let mut faults = Faults::new(std::slice::from_ref(&twice), Rates::default());
-        faults.meet(eks(0.0));
+        faults.fire(eks(0.0));
         let new = Fault {
             operation: Some("ListClusters".into()),
             ..fault()
         };
-        faults.renew(&[new, twice]);
+        faults.replace(&[new, twice]);
         assert_eq!(faults.fired(), BTreeMap::from([(0, 0), (1, 1)]));
-        assert!(faults.meet(eks(0.0)).is_some() && faults.meet(eks(0.0)).is_none());
+        assert!(faults.fire(eks(0.0)).is_some() && faults.fire(eks(0.0)).is_none());
         let again = Fault {
             times: Some(2),
             ..fault()
         };
         faults.forget(&again);
-        faults.renew(&[again]);
+        faults.replace(&[again]);
         assert_eq!(faults.fired(), BTreeMap::from([(0, 0)]));
     }
 
     #[test]
-    fn after_and_times_count_and_the_next_fault_gets_its_turn() {
+    fn after_and_times_count_before_the_next_fault_fires() {
         let first = Fault {
             after: 1,
             times: Some(2),
@@ -245,16 +254,16 @@ mod tests {
             ..fault()
         };
         let mut faults = Faults::new(&[first, second], Rates::default());
-        let met: Vec<usize> = (0..5)
-            .filter_map(|_| faults.meet(eks(0.0)))
-            .map(|(place, _)| place)
+        let fired: Vec<usize> = (0..5)
+            .filter_map(|_| faults.fire(eks(0.0)))
+            .map(|fired| fired.index)
             .collect();
-        assert_eq!(met, [1, 0, 0, 1, 1]);
+        assert_eq!(fired, [1, 0, 0, 1, 1]);
         assert_eq!(faults.fired(), BTreeMap::from([(0, 2), (1, 3)]));
     }
 
     #[test]
-    fn so_many_a_second_pass_whichever_node_asks() {
+    fn a_rate_limit_counts_requests_of_all_nodes() {
         let limit = Fault {
             above_per_second: Some(2),
             effect: Effect::Throttle,
@@ -263,12 +272,12 @@ mod tests {
         let rates = Rates::default();
         let mut nodes = [0, 1].map(|_| Faults::new(std::slice::from_ref(&limit), rates.clone()));
         let times = [0.0, 0.1, 0.2, 0.9, 1.0, 1.05, 1.2, 2.1];
-        let met = times
+        let fired = times
             .iter()
             .enumerate()
-            .map(|(index, at)| nodes[index % 2].meet(eks(*at)).is_some());
-        let met: Vec<bool> = met.collect();
-        assert_eq!(met, [false, false, true, true, false, true, false, false]);
+            .map(|(index, at)| nodes[index % 2].fire(eks(*at)).is_some());
+        let fired: Vec<bool> = fired.collect();
+        assert_eq!(fired, [false, false, true, true, false, true, false, false]);
         assert_eq!(nodes[0].fired()[&0] + nodes[1].fired()[&0], 3);
     }
 }

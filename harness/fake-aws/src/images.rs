@@ -1,4 +1,4 @@
-//! Container images for the fake registry, packed in the process: no builder and no registry is needed to have them.
+//! Container images for the fake registry, packed in the process without a builder.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,17 +14,15 @@ use sha2::{Digest, Sha256};
 use crate::content::{Content, FilePart};
 use crate::error::FakeAwsError;
 
-/// Media type of a manifest.
-pub const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
+pub(crate) const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const CONFIG_TYPE: &str = "application/vnd.docker.container.image.v1+json";
 const LAYER_TYPE: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
-/// Which tags of a repository lead to an image.
+/// The tags of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tags {
-    /// Every tag that is asked for: a pause image has to be there under whatever tag an AMI was built for.
+    /// Every tag: each AMI requests its own tag of the pause image.
     Any,
-    /// These.
     Only(Vec<String>),
 }
 
@@ -33,32 +31,28 @@ pub enum Tags {
 pub struct RegistryImage {
     /// Repository, such as `eks/pause`.
     pub repository: String,
-    /// Tags.
     pub tags: Tags,
-    /// Whose registry it is in.
-    pub holder: Holder,
-    /// What a tag leads to, then the manifests of its list, where it is one.
+    pub scope: RegistryScope,
+    /// The manifest of the tags; for an image index, the manifests of its entries follow.
     manifests: Vec<Blob>,
     blobs: Vec<Blob>,
 }
 
-/// The registries that have an image.
+/// The registries with an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
-    /// That of every account: what nodes need comes from accounts of EKS' own.
-    Everybody,
-    /// That of the account itself.
-    Account,
+pub enum RegistryScope {
+    /// The registries of all accounts: nodes pull from accounts of EKS.
+    EveryAccount,
+    /// The registry of the scenario's account.
+    OwnAccount,
 }
 
-/// Bytes with their digest.
+/// Content with its digest.
 #[derive(Debug, Clone)]
 pub struct Blob {
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// Media type.
     pub media_type: String,
-    /// The bytes.
     pub content: Content,
 }
 
@@ -71,7 +65,6 @@ impl Blob {
         }
     }
 
-    /// A manifest of an archive, which has no more than the document.
     fn of_manifest(manifest: Manifest) -> Self {
         Self {
             digest: manifest.digest,
@@ -80,12 +73,12 @@ impl Blob {
         }
     }
 
-    /// A configuration or a layer, which stays in its archive. Registries hand both out without saying what they are.
+    /// A configuration or a layer, which stays in its archive. Registries serve both without their media type.
     fn of_extent(file: &Arc<File>, extent: Extent) -> Self {
         Self {
             digest: extent.digest,
             media_type: "application/octet-stream".to_owned(),
-            content: Content::Stored(FilePart {
+            content: Content::File(FilePart {
                 file: Arc::clone(file),
                 offset: extent.offset,
                 length: extent.length,
@@ -100,18 +93,18 @@ impl Blob {
 
 /// A layer: an uncompressed tar archive.
 #[derive(Debug, Clone)]
-pub struct Layer(pub Vec<u8>);
+pub struct ImageLayer(pub Vec<u8>);
 
 impl RegistryImage {
     /// Packs an image.
     ///
     /// # Errors
-    /// Where a layer cannot be compressed.
+    /// A layer cannot be compressed.
     pub fn pack(
         repository: &str,
         tags: Tags,
         command: &[&str],
-        layers: &[Layer],
+        layers: &[ImageLayer],
     ) -> Result<Self, FakeAwsError> {
         let failed = |source| FakeAwsError::Image {
             repository: repository.to_owned(),
@@ -138,13 +131,13 @@ impl RegistryImage {
         Ok(Self {
             repository: repository.to_owned(),
             tags,
-            holder: Holder::Everybody,
+            scope: RegistryScope::EveryAccount,
             manifests: vec![manifest],
             blobs,
         })
     }
 
-    /// The image of an archive, in the account's own registry. What is not a document stays in the file.
+    /// The image of an archive, in the account's own registry. Configuration and layers stay in the file.
     #[must_use]
     pub fn stored(repository: &str, tags: Vec<String>, archive: ImageArchive, file: File) -> Self {
         let file = Arc::new(file);
@@ -152,7 +145,7 @@ impl RegistryImage {
         Self {
             repository: repository.to_owned(),
             tags: Tags::Only(tags),
-            holder: Holder::Account,
+            scope: RegistryScope::OwnAccount,
             manifests: archive.manifests.into_iter().map(Blob::of_manifest).collect(),
             blobs: blobs.map(|extent| Blob::of_extent(&file, extent)).collect(),
         }
@@ -167,7 +160,7 @@ impl RegistryImage {
         }
     }
 
-    /// The manifest that a tag or a digest leads to.
+    /// Finds a manifest by tag or digest.
     #[must_use]
     pub fn manifest(&self, reference: &str) -> Option<&Blob> {
         if reference.starts_with("sha256:") {
@@ -183,7 +176,7 @@ impl RegistryImage {
         self.manifests.first().filter(|_| is_tag)
     }
 
-    /// A blob of this image.
+    /// Finds a blob by digest.
     #[must_use]
     pub fn blob(&self, digest: &str) -> Option<&Blob> {
         self.blobs.iter().find(|blob| blob.digest == digest)
@@ -191,10 +184,10 @@ impl RegistryImage {
 }
 
 /// The images that a node needs, made from a static busybox: `eks/pause` and `eks/pause-amd64` under every tag, and
-/// `nodejoin/echo`, which answers on port 8080 with its own host name.
+/// `nodejoin/echo`, which serves its host name on port 8080.
 ///
 /// # Errors
-/// Where they cannot be packed.
+/// An image cannot be packed.
 pub fn busybox_images(busybox: &[u8]) -> Result<Vec<RegistryImage>, FakeAwsError> {
     let layer = busybox_layer(busybox).map_err(|source| FakeAwsError::Image {
         repository: "busybox".to_owned(),
@@ -207,22 +200,22 @@ pub fn busybox_images(busybox: &[u8]) -> Result<Vec<RegistryImage>, FakeAwsError
     Ok(vec![pause, older, echo])
 }
 
-/// The first process of a sandbox gets no default actions of signals: without a trap, every pod would take its whole grace
-/// period to end.
+/// The first process of a sandbox has no default signal handlers: without a trap, each pod would end only after its
+/// grace period.
 const PAUSE: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
-/// One file that says who answers.
+/// Serves one file with the host name.
 const ECHO: &str = "mkdir -p /tmp/www && hostname > /tmp/www/index.html && cd /tmp/www || exit 1\n\
     httpd -f -p 8080 -h /tmp/www & server=$!\n\
     trap 'kill $server; exit 0' TERM INT\n\
     wait $server";
 
-/// What busybox is called by: enough for the commands above and for a look around.
+/// Names of busybox: enough for the commands above and for debugging.
 const APPLETS: &[&str] = &[
     "sh", "sleep", "httpd", "hostname", "mkdir", "cat", "ls", "ps", "kill", "nc", "wget", "env", "id", "ip",
     "nslookup", "echo", "true",
 ];
 
-fn busybox_layer(busybox: &[u8]) -> io::Result<Layer> {
+fn busybox_layer(busybox: &[u8]) -> io::Result<ImageLayer> {
     let mut archive = tar::Builder::new(Vec::new());
     for folder in ["bin", "tmp", "etc"] {
         let mode = if folder == "tmp" { 0o1777 } else { 0o755 };
@@ -238,10 +231,10 @@ fn busybox_layer(busybox: &[u8]) -> io::Result<Layer> {
             "busybox",
         )?;
     }
-    Ok(Layer(archive.into_inner()?))
+    Ok(ImageLayer(archive.into_inner()?))
 }
 
-/// Everything about an entry is fixed: the same busybox gives the same digests.
+/// Fixed metadata: the same busybox yields the same digests.
 fn header(kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(kind);
@@ -253,8 +246,8 @@ fn header(kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
     header
 }
 
-fn config(command: &[&str], layers: &[Layer]) -> Value {
-    // The runtime of a node takes an image for its own processor, which is this process': both are on one machine.
+fn config(command: &[&str], layers: &[ImageLayer]) -> Value {
+    // A node runs on this machine, so that its runtime expects this process' architecture.
     let here = std::env::consts::ARCH;
     let architecture = here.parse::<Architecture>().map_or(here, Architecture::go);
     json!({
@@ -282,25 +275,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_name_what_they_hold() {
+    fn manifests_name_their_blobs() {
         let images = busybox_images(b"not really busybox").unwrap();
         let pause = &images[0];
         let manifest = pause.manifest("3.5").unwrap();
         assert_eq!(
-            pause.manifest(&manifest.digest).unwrap().content.here(),
-            manifest.content.here()
+            pause.manifest(&manifest.digest).unwrap().content.in_memory(),
+            manifest.content.in_memory()
         );
-        let manifest: Value = serde_json::from_slice(manifest.content.here()).unwrap();
+        let manifest: Value = serde_json::from_slice(manifest.content.in_memory()).unwrap();
         for digest in [&manifest["config"]["digest"], &manifest["layers"][0]["digest"]] {
             let digest = digest.as_str().unwrap();
-            assert_eq!(super::digest(pause.blob(digest).unwrap().content.here()), digest);
+            assert_eq!(
+                super::digest(pause.blob(digest).unwrap().content.in_memory()),
+                digest
+            );
         }
         let again = busybox_images(b"not really busybox").unwrap();
         assert_eq!(again[0].manifests[0].digest, pause.manifests[0].digest);
     }
 
     #[test]
-    fn tags_are_any_or_only_these() {
+    fn tags_match_any_or_a_list() {
         let image = RegistryImage::pack("demo", Tags::Only(vec!["1".into()]), &["x"], &[]).unwrap();
         assert!(
             image.manifest("1").is_some()

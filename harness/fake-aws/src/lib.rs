@@ -1,61 +1,77 @@
 //! AWS as a node sees it: instance metadata, EKS, STS, EC2, ECR, a registry, CloudFormation and DNS, on the wire.
 //!
 //! ```text
-//!              listening/             router.rs          services/*.rs
-//! source  ->   world by address   ->  service by     ->  (state, request) -> answer
-//! address      fault, if one meets    host name          pure
-//!              event to the engine
+//!            server/                    router.rs               services/
+//! source  -> world_registry: world  ->  endpoint: service   ->  (instance, request) -> response
+//! address    effects: fault             operation: target       pure
+//!            event to the engine
 //! ```
 //!
-//! Three ports: metadata (HTTP), all other services (HTTPS, by host name) and DNS. A request belongs to the world whose node has
-//! its source address; many worlds stand side by side. Each service's file opens with what it answers, what of it is real and
-//! what is not. No credential gets into an event or a log.
+//! Three ports: metadata (HTTP), all other services (HTTPS, by host name) and DNS. The source address of a request
+//! selects its world, so that many worlds share the ports. Each service's file starts with a table of its requests and
+//! lists which parts are real and which are faked. Events and logs contain no credentials.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `listening/` | sockets, connections, the way of a request |
-//! | `router.rs` | host name to service, request to operation |
-//! | `services/` | one file a service |
-//! | `sigv4/` | signatures, from the server's side |
-//! | `iam.rs` | who asks, and what their policies let them do |
-//! | `wire/` | answers and errors in each protocol's shape |
-//! | `world.rs` | what a scenario's AWS holds, and an instance's state |
+//! | `server/` | sockets, connections, the path of a request |
+//! | `router.rs`, `endpoint.rs`, `operation.rs` | host name to service, request to operation |
+//! | `services/` | one module per service |
+//! | `world.rs`, `instance.rs`, `world_registry.rs` | a scenario's AWS, the state of its instance, lookup by address |
+//! | `metadata/`, `stacks.rs`, `images.rs`, `credentials.rs` | parts of that state |
+//! | `faults.rs`, `effects.rs` | when a fault fires, and what it changes |
+//! | `sigv4/`, `iam.rs` | signatures and policies, from the server's side |
+//! | `wire/` | responses and errors in each protocol's format |
 //! | `identity/` | signatures of the instance identity document |
-//! | `changes.rs` | what can change of an account while it is served |
-//! | `images.rs` | container images made in the process |
-//! | `dns.rs`, `tls.rs` | names, and certificates for them |
-//! | `sts_client.rs` | what the control plane's authenticator asks |
+//! | `changes.rs` | changes of an account while it is served |
+//! | `dns.rs`, `tls.rs`, `arn.rs`, `ec2_names.rs` | names, and certificates for them |
+//! | `sts_client.rs` | STS for the control plane's authenticator |
 
+#![warn(unreachable_pub)]
+
+mod arn;
 mod changes;
-pub mod clock;
-pub mod content;
-pub mod credentials;
-pub mod dns;
+mod clock;
+mod content;
+mod credentials;
+mod dns;
+mod ec2_names;
+mod effects;
+mod endpoint;
 mod error;
-pub mod exchange;
-pub mod faults;
-pub mod iam;
+mod faults;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod http;
+mod iam;
 pub mod identity;
 mod images;
-mod listening;
-pub mod router;
+mod instance;
+mod metadata;
+mod operation;
+#[cfg(test)]
+mod property_tests;
+mod router;
 mod secret;
-pub mod services;
-pub mod sigv4;
+mod server;
+mod services;
+mod sigv4;
 #[cfg(test)]
 mod snapshots;
+mod stacks;
 mod sts_client;
 #[cfg(test)]
 mod testing;
 mod tls;
 mod wildcard;
-pub mod wire;
+mod wire;
 mod world;
+mod world_registry;
 
+pub use clock::{Clock, StoppedClock};
 pub use error::FakeAwsError;
-pub use images::{Blob, Holder, Layer, RegistryImage, Tags, busybox_images};
-pub use listening::{Account, AccountDoors, Bound, FakeAws, Listening};
-pub use secret::Secret;
+pub use faults::Rates;
+pub use images::{RegistryImage, busybox_images};
+pub use server::{AccountAddresses, AccountServer, BoundFakeAws, FakeAws, FakeAwsServer};
 pub use services::sts::CallerIdentity;
-pub use sts_client::{Sts, StsError};
-pub use world::{AwsEvent, AwsEventKind, Instance, Target, World};
+pub use sts_client::{StsClient, StsError};
+pub use world::{AwsEvent, AwsEventKind, World};

@@ -1,21 +1,21 @@
-//! Text that must not reach a log.
+//! Text that must not appear in a log.
 
 use std::fmt;
 
-/// A credential. `Debug` and `Display` hide it; [`Secret::reveal`] is the only way to it.
+/// A credential. `Debug` and `Display` hide it; only [`Secret::reveal`] returns it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub(crate) struct Secret(String);
 
 impl Secret {
     /// Hides a text.
     #[must_use]
-    pub fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         Self(text)
     }
 
     /// The text itself, for the one place that needs it.
     #[must_use]
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }

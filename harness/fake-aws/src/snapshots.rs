@@ -1,4 +1,5 @@
-//! Snapshots of every text that a user or a client reads: errors with their hints, refusals of changes, and AWS' error bodies.
+//! Snapshots of every text that a user or a client reads: errors with their hints, refusals of changes, and AWS' error
+//! bodies.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,16 +11,16 @@ use nodejoin_core::plan::change::{Change, CredentialsCode, Setting, Throttle};
 use nodejoin_core::plan::fault::Service;
 
 use crate::changes;
-use crate::clock::{Moment, Twist};
+use crate::clock::{RequestTime, StateView};
 use crate::credentials::Principal;
 use crate::error::FakeAwsError;
-use crate::exchange::{Request, ServiceError};
-use crate::iam::Caller;
-use crate::router::{Endpoint, Route};
-use crate::sigv4::refusal::Refusal;
+use crate::http::{Request, ServiceError};
+use crate::iam::Signer;
+use crate::instance::Instance;
+use crate::router::{self, Route};
+use crate::sigv4::error::SignatureError;
 use crate::testing;
 use crate::wire::defaults;
-use crate::world::Instance;
 
 fn launched() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_778_155_200)
@@ -129,21 +130,25 @@ fn line(text: &mut String, label: &str, error: &ServiceError) {
 fn refused_signatures() {
     let refusals = || {
         [
-            Refusal::Missing,
-            Refusal::Incomplete("INCOMPLETE".into()),
-            Refusal::UnknownKey,
-            Refusal::WrongToken,
-            Refusal::Scope("SCOPE".into()),
-            Refusal::Late("LATE".into()),
-            Refusal::ExpiredCredentials,
-            Refusal::Signature,
+            SignatureError::Missing,
+            SignatureError::Incomplete("INCOMPLETE".into()),
+            SignatureError::UnknownKey,
+            SignatureError::WrongToken,
+            SignatureError::Scope("SCOPE".into()),
+            SignatureError::Late("LATE".into()),
+            SignatureError::ExpiredCredentials,
+            SignatureError::Mismatch,
         ]
     };
     let mut text = String::new();
     for service in Service::ALL {
-        for refusal in refusals() {
-            let label = format!("{} {refusal:?}", service.word());
-            line(&mut text, &label, &refusal.error(Endpoint::shape(service)));
+        for error in refusals() {
+            let label = format!("{} {error:?}", service.word());
+            line(
+                &mut text,
+                &label,
+                &error.service_error(router::wire_format(service)),
+            );
         }
     }
     insta::assert_snapshot!(text);
@@ -160,7 +165,7 @@ fn denied_actions_and_errors_of_faults() {
             let mut world = testing::world().0;
             let role = world.role.as_mut().unwrap();
             (role.allow, role.deny) = (allow, deny);
-            let error = Caller::new(&world, &Principal::Instance)
+            let error = Signer::new(&world, &Principal::Instance)
                 .permit(service, "service:Action", "arn:aws:resource")
                 .unwrap_err();
             line(&mut text, &format!("{} {label}", service.word()), &error);
@@ -259,20 +264,20 @@ fn error_bodies() {
             _ => Route::of_host(&request),
         };
         let target = route.identify(&request);
-        let moment = Moment {
+        let time = RequestTime {
             now: launched().into(),
             elapsed: Duration::from_secs(1),
-            twist: Twist::None,
+            view: StateView::Current,
         };
-        let answer = route.answer(&mut instance, &request, &target, moment);
-        let body = without_ids(&String::from_utf8_lossy(answer.body.here()));
+        let response = route.respond(&mut instance, &request, time);
+        let body = without_ids(&String::from_utf8_lossy(response.body.in_memory()));
         writeln!(
             text,
             "{method} {host}{path}?{query}\n  operation `{}`, known: {}\n  {} {:?}\n  {body}",
             target.operation,
             target.known,
-            answer.status,
-            answer.error.map(|error| error.code)
+            response.status,
+            response.error.map(|error| error.code)
         )
         .unwrap();
     }

@@ -1,36 +1,34 @@
-//! What the control plane's IAM authenticator asks of AWS, without a detour over the network.
+//! Answers the control plane's IAM authenticator from the worlds, without a detour over the network.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
-use nodejoin_core::plan::fault::{Effect, Service};
+use nodejoin_core::plan::fault::Service;
 use nodejoin_core::plan::ids::InstanceId;
 use url::Url;
 
-use crate::exchange::{Request, ServiceError};
-use crate::faults::Asked;
-use crate::listening::effects::{self, Ending};
-use crate::listening::worlds::{Shared, Worlds, moment};
-use crate::router::Endpoint;
-use crate::services::ec2::machines;
+use crate::effects::{Applied, Disconnect, applied};
+use crate::endpoint::Endpoint;
+use crate::faults::RequestSummary;
+use crate::http::{Request, ServiceError};
+use crate::operation::ApiOperation as _;
+use crate::services::ec2::inventory;
 use crate::services::sts::{self, CallerIdentity};
-use crate::sigv4::signed;
+use crate::sigv4::request_signature;
+use crate::world_registry::{SharedInstance, WorldRegistry};
 
-/// STS and EC2, as the authenticator asks them.
+/// A client of STS and EC2 for the authenticator.
 #[derive(Debug, Clone)]
-pub struct Sts(Arc<Worlds>);
+pub struct StsClient(Arc<WorldRegistry>);
 
-/// STS refused.
+/// STS refused a request, or the authenticator received no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("STS answered {status}: {code}: {message}")]
+#[error("STS returned {status} {code}: {message}")]
 pub struct StsError {
-    /// HTTP status; 0 where there was no answer.
+    /// HTTP status; 0 without a response.
     pub status: u16,
-    /// Error code.
     pub code: String,
-    /// Message.
     pub message: String,
 }
 
@@ -44,53 +42,52 @@ impl From<ServiceError> for StsError {
     }
 }
 
-impl Sts {
-    pub(crate) fn new(worlds: Arc<Worlds>) -> Self {
+impl StsClient {
+    pub(crate) fn new(worlds: Arc<WorldRegistry>) -> Self {
         Self(worlds)
     }
 
-    /// The instance whose role got this access key.
+    /// The instance whose role owns this access key.
     #[must_use]
     pub fn instance_of(&self, access_key_id: &str) -> Option<InstanceId> {
         self.0
-            .holder(access_key_id)
+            .owner_of_key(access_key_id)
             .map(|shared| shared.lock().world.instance.id.clone())
     }
 
-    /// `PrivateDnsName` of an instance, as EC2 tells it by now; `None` where it is not known or still empty.
+    /// `PrivateDnsName` of an instance; `None` for an unknown instance, and while EC2 still returns an empty name.
     #[must_use]
     pub fn private_dns_name(&self, instance: &InstanceId) -> Option<String> {
         let shared = self.0.instance(instance)?;
         let instance = shared.lock();
-        let is_named = machines::is_named(&instance.world, moment(&instance, self.0.now()));
+        let is_named = inventory::is_named(&instance.world, instance.request_time(self.0.now()));
         is_named.then(|| instance.world.instance.private_dns_name.clone())
     }
 
-    /// `GetCallerIdentity` by a presigned URL, with the header `x-k8s-aws-id` set to the verifier's own cluster. Faults of STS
-    /// meet it as they meet a node's request; it is the control plane's call and stands in no node's transcript.
+    /// Calls `GetCallerIdentity` with a presigned URL and the header `x-k8s-aws-id` of the verifier's own cluster.
+    /// Faults of STS apply as they do to a node's request. The call comes from the control plane, so that no node's
+    /// transcript shows it.
     ///
     /// # Errors
-    /// What STS answers to a signature that it refuses.
+    /// STS refuses the signature, or a fault spoils the response.
     pub async fn caller_identity(
         &self,
         presigned: &Url,
         cluster_header: &str,
     ) -> Result<CallerIdentity, StsError> {
         let request = get(presigned, cluster_header)?;
-        let shared = self.holder(&request)?;
-        let effect = self.fault(&shared, &request);
-        if let Some(error) = effect.as_ref().and_then(spoiled) {
+        let shared = self.owner(&request)?;
+        let fault = self.fault(&shared, &request);
+        tokio::time::sleep(fault.delay).await;
+        if let Some(error) = failure(&fault) {
             return Err(error.into());
         }
-        if let Some(Effect::DelayMs(delay)) = effect {
-            tokio::time::sleep(Duration::from_millis(delay)).await;
-        }
-        self.ask(&shared, &request, effect.as_ref())
+        self.request(&shared, &request, &fault)
     }
 
-    fn holder(&self, request: &Request) -> Result<Shared, StsError> {
-        let holder = signed::claimed_access_key_id(request).and_then(|id| self.0.holder(&id));
-        holder.ok_or_else(|| {
+    fn owner(&self, request: &Request) -> Result<SharedInstance, StsError> {
+        let owner = request_signature::claimed_access_key_id(request).and_then(|id| self.0.owner_of_key(&id));
+        owner.ok_or_else(|| {
             ServiceError::new(
                 403,
                 "InvalidClientTokenId",
@@ -100,61 +97,58 @@ impl Sts {
         })
     }
 
-    fn fault(&self, shared: &Shared, request: &Request) -> Option<Effect> {
+    fn fault(&self, shared: &SharedInstance, request: &Request) -> Applied {
         let mut instance = shared.lock();
         let at = self.0.now();
-        let seconds = moment(&instance, at).seconds();
-        let asked = Asked {
-            service: Service::Sts,
-            operation: "GetCallerIdentity",
+        let summary = RequestSummary {
+            service: Service::Sts.into(),
+            operation: sts::Operation::GetCallerIdentity.name(),
             path: &request.path,
-            seconds,
+            seconds: instance.request_time(at).seconds(),
             at,
         };
-        instance.faults.meet(asked).map(|(_, effect)| effect)
+        let fired = instance.faults.fire(summary);
+        fired.map_or_else(Applied::default, |fired| applied(&fired.effect, Service::Sts))
     }
 
-    fn ask(
+    fn request(
         &self,
-        shared: &Shared,
+        shared: &SharedInstance,
         request: &Request,
-        effect: Option<&Effect>,
+        fault: &Applied,
     ) -> Result<CallerIdentity, StsError> {
         let endpoint =
-            Endpoint::of_host(&request.host_name()).filter(|endpoint| endpoint.service == Service::Sts);
+            Endpoint::parse(&request.host_name()).filter(|endpoint| endpoint.service == Service::Sts);
         let endpoint = endpoint.ok_or_else(|| {
-            ServiceError::new(0, "NoSuchHost", format!("{} is no host of STS", request.host))
+            let message = format!("{} is not an STS host name", request.host);
+            ServiceError::new(0, "NoSuchHost", message)
         })?;
         let target = sts::identify(request);
         if !target.known {
-            return Err(ServiceError::new(
-                400,
-                "InvalidAction",
-                format!("Could not find operation {}", target.operation),
-            )
-            .into());
+            let message = format!("Could not find operation {}", target.operation);
+            return Err(ServiceError::new(400, "InvalidAction", message).into());
         }
         let instance = shared.lock();
-        let moment = effects::seen(moment(&instance, self.0.now()), effect);
-        Ok(sts::caller_identity(&instance, request, &endpoint, moment)?)
+        let time = fault.seen(instance.request_time(self.0.now()));
+        Ok(sts::caller_identity(&instance, request, &endpoint, time)?)
     }
 }
 
-/// What the authenticator sees where a fault leaves nothing of the answer that it could use.
-fn spoiled(effect: &Effect) -> Option<ServiceError> {
-    let no_answer = |code: &str, message: &str| Some(ServiceError::new(0, code, message));
-    match effects::ending(effect) {
-        Some(Ending::Closed) => return no_answer("EOF", "the connection was closed without an answer"),
-        Some(Ending::Reset) => return no_answer("ECONNRESET", "connection reset by peer"),
-        Some(Ending::Hanging) => return no_answer("Timeout", "no answer came in time"),
+/// The failure that the authenticator sees when a fault leaves it without a usable response.
+fn failure(fault: &Applied) -> Option<ServiceError> {
+    let no_response = |code: &str, message: &str| Some(ServiceError::new(0, code, message));
+    match fault.disconnect {
+        Some(Disconnect::Close) => {
+            return no_response("EOF", "the connection was closed without a response");
+        }
+        Some(Disconnect::Reset) => return no_response("ECONNRESET", "connection reset by peer"),
+        Some(Disconnect::Hang) => return no_response("Timeout", "no response before the timeout"),
         None => {}
     }
-    match effect {
-        Effect::CutAfter(_) | Effect::EmptyBody | Effect::Body(_) => {
-            no_answer("Unreadable", "the answer is not what STS answers")
-        }
-        other => effects::error(other, Service::Sts),
+    if fault.spoils_body() {
+        return no_response("Unreadable", "the response is not one of STS");
     }
+    fault.error.clone()
 }
 
 fn get(presigned: &Url, cluster_header: &str) -> Result<Request, StsError> {
@@ -162,8 +156,13 @@ fn get(presigned: &Url, cluster_header: &str) -> Result<Request, StsError> {
     let host = presigned
         .port()
         .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    let cluster = HeaderValue::from_str(cluster_header)
-        .map_err(|_| ServiceError::new(0, "InvalidHeader", "the cluster's name cannot stand in a header"))?;
+    let cluster = HeaderValue::from_str(cluster_header).map_err(|_| {
+        ServiceError::new(
+            0,
+            "InvalidHeader",
+            "the cluster's name is not a valid header value",
+        )
+    })?;
     let mut headers = HeaderMap::new();
     headers.insert("x-k8s-aws-id", cluster);
     headers.insert("accept", HeaderValue::from_static("application/json"));

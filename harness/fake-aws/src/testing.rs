@@ -1,4 +1,4 @@
-//! A world for the unit tests of this crate.
+//! A world for unit tests.
 
 use nodejoin_core::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep};
@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::world::{AwsEvent, World};
 
-/// An ordinary world and its events.
+/// A world with defaults, and its events.
 pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
     let (events, received) = mpsc::unbounded_channel();
     let world = World {

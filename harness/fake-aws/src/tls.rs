@@ -1,11 +1,12 @@
-//! Certificates of the AWS host names: a private CA, and a leaf for whatever name a client asks for.
+//! Certificates of the AWS host names: a private CA, and a leaf for every requested name.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -19,21 +20,21 @@ use time::{Duration, OffsetDateTime};
 
 use crate::error::FakeAwsError;
 
-/// Leaves that are kept; past that the oldest knowledge is dropped, so that a client that asks for many names costs no memory.
-const KEPT: usize = 256;
+/// Limit of cached leaves. Beyond it, the cache is cleared: a client may request any number of names.
+const MAX_LEAVES: usize = 256;
 
-/// The certificate authority that a node has to trust.
-pub struct Authority {
+/// The certificate authority that a node must trust.
+pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
     leaf_key: KeyPair,
     now: OffsetDateTime,
     leaves: Mutex<HashMap<String, Arc<CertifiedKey>>>,
-    /// The address it listens on: the name of a client that sends no server name.
+    /// The address of the server: the certificate's name for a client without a server name.
     ip: IpAddr,
 }
 
-impl fmt::Debug for Authority {
+impl fmt::Debug for CertificateAuthority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authority")
             .field("ip", &self.ip)
@@ -41,12 +42,12 @@ impl fmt::Debug for Authority {
     }
 }
 
-impl Authority {
-    /// A new authority, valid from a day ago.
+impl CertificateAuthority {
+    /// Creates an authority that is valid since yesterday.
     ///
     /// # Errors
-    /// Where a key or certificate cannot be made.
-    pub fn generate(name: &str, ip: IpAddr, now: SystemTime) -> Result<Self, FakeAwsError> {
+    /// A key or a certificate cannot be created.
+    pub(crate) fn generate(name: &str, ip: IpAddr, now: SystemTime) -> Result<Self, FakeAwsError> {
         let failed = |source| FakeAwsError::Certificate {
             name: name.to_owned(),
             source,
@@ -70,30 +71,29 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate, in PEM.
     #[must_use]
-    pub fn pem(&self) -> &str {
+    pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// The server side of TLS. Only HTTP/1.1 is offered, which every client speaks.
+    /// TLS configuration of a server. It offers HTTP/1.1 only, which every client supports.
     ///
     /// # Errors
-    /// Where rustls refuses the set-up.
-    pub fn server_config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, FakeAwsError> {
+    /// rustls rejects the configuration.
+    pub(crate) fn server_config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, FakeAwsError> {
         self.server_config_at(self.ip)
     }
 
-    /// The same on another address, which is the name of a client that sends none.
+    /// TLS configuration of a server on another address.
     ///
     /// # Errors
-    /// Where rustls refuses the set-up.
-    pub fn server_config_at(self: &Arc<Self>, ip: IpAddr) -> Result<Arc<ServerConfig>, FakeAwsError> {
+    /// rustls rejects the configuration.
+    pub(crate) fn server_config_at(self: &Arc<Self>, ip: IpAddr) -> Result<Arc<ServerConfig>, FakeAwsError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(FakeAwsError::Tls)?
             .with_no_client_auth()
-            .with_cert_resolver(Arc::new(Leaves {
+            .with_cert_resolver(Arc::new(LeafCertificates {
                 authority: Arc::clone(self),
                 ip,
             }));
@@ -102,11 +102,11 @@ impl Authority {
     }
 
     fn leaf(&self, name: &str) -> Result<Arc<CertifiedKey>, FakeAwsError> {
-        let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaves = self.leaves.lock();
         if let Some(leaf) = leaves.get(name) {
             return Ok(Arc::clone(leaf));
         }
-        if leaves.len() >= KEPT {
+        if leaves.len() >= MAX_LEAVES {
             leaves.clear();
         }
         let leaf = Arc::new(self.issue(name)?);
@@ -130,7 +130,7 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        // No client accepts a server certificate that lives longer than 825 days; AWS' own live 13 months.
+        // Clients reject server certificates with a validity over 825 days; AWS' own have 13 months.
         (params.not_before, params.not_after) =
             (self.now - Duration::days(1), self.now + Duration::days(395));
         let certificate = params.signed_by(&self.leaf_key, &self.issuer).map_err(failed)?;
@@ -143,14 +143,14 @@ impl Authority {
     }
 }
 
-/// The leaves of an authority on an address.
+/// Issues leaves for the server names of clients.
 #[derive(Debug)]
-struct Leaves {
-    authority: Arc<Authority>,
+struct LeafCertificates {
+    authority: Arc<CertificateAuthority>,
     ip: IpAddr,
 }
 
-impl ResolvesServerCert for Leaves {
+impl ResolvesServerCert for LeafCertificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello
             .server_name()
@@ -158,7 +158,7 @@ impl ResolvesServerCert for Leaves {
         match self.authority.leaf(&name) {
             Ok(leaf) => Some(leaf),
             Err(error) => {
-                tracing::warn!(%name, %error, "no certificate for this server name");
+                tracing::warn!(%name, %error, "cannot create a certificate for this server name");
                 None
             }
         }

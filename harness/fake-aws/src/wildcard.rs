@@ -1,10 +1,10 @@
-//! Patterns with wildcards, as EC2's filters and IAM's actions have them.
+//! Patterns with wildcards, as in EC2's filters and IAM's actions.
 
-/// Wildcards: `*` for any text, `?` for one character, a backslash before a literal one.
+/// Matches a pattern: `*` for any text, `?` for one character, a backslash before a literal character.
 #[must_use]
-pub fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    // Where the last `*` stood and how much of the text it has swallowed: enough to go back to, and linear in memory.
+    // The position of the last `*` and of the text that it has consumed: enough to backtrack in constant memory.
     let (mut p, mut t, mut star) = (0, 0, None);
     while t < text.len() {
         match pattern.get(p) {
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wildcards() {
+    fn patterns_match() {
         let table = [
             ("ip-10-0-0-1.ec2.internal", "ip-10-0-0-1.ec2.internal", true),
             ("ip-*", "ip-10-0-0-1", true),

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause after the first failed accept; each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// Longest pause after a failed accept. The usual cause, no free file descriptor, passes as soon as some connection ends.
+/// Longest pause after a failed accept. The usual cause, no free file descriptor, passes as soon as some connection
+/// ends.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A socket that accepts connections.
@@ -39,11 +40,11 @@ impl Listener for UnixListener {
     }
 }
 
-/// Accepts connections until `cancel` fires and runs `handler` for each one in a task. Cancellation aborts the tasks that still run
-/// and waits for their end.
+/// Accepts connections until `cancel` fires and runs `handler` for each one in a task. Cancellation aborts the tasks
+/// that still run and waits for their end.
 ///
-/// While accepting fails (without free file descriptors it fails at once, every time), the loop pauses between attempts, from 10 ms
-/// up to 1 s.
+/// While accepting fails (without free file descriptors it fails at once, every time), the loop pauses between
+/// attempts, from 10 ms up to 1 s.
 ///
 /// # Panics
 /// With the panic of the first handler that panicked, after cancellation: a panic ends its own connection only.
@@ -85,8 +86,8 @@ where
     }
 }
 
-/// The pause before the next accept. It is a point in time rather than a sleep because `select!` drops the future that waits for it
-/// whenever a connection ends.
+/// The pause before the next accept. It is a point in time rather than a sleep because `select!` drops the future that
+/// waits for it whenever a connection ends.
 #[derive(Default)]
 struct Backoff {
     pause: Option<Duration>,

@@ -7,8 +7,8 @@ use hyper::body::Body;
 /// A client that sends this many bytes past the limit is cut off.
 const MAX_DRAINED: usize = 64 * 1024 * 1024;
 
-/// Reads a body of at most `limit` bytes; returns `None` for a longer one. The rest of a longer body is drained: closing while the
-/// client still sends would reset the connection and lose our error response.
+/// Reads a body of at most `limit` bytes; returns `None` for a longer one. The rest of a longer body is drained:
+/// closing while the client still sends would reset the connection and lose our error response.
 ///
 /// # Errors
 /// The connection ends before the body does, or the body's framing is not HTTP.

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use nodejoin_fake_aws::Account;
+use nodejoin_fake_aws::AccountServer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
@@ -44,7 +44,7 @@ impl Line {
         }
     }
 
-    pub(crate) fn tls(account: &Account, request: Request<Full<Bytes>>) -> Result<Self, Failed> {
+    pub(crate) fn tls(account: &AccountServer, request: Request<Full<Bytes>>) -> Result<Self, Failed> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(account.ca_pem.as_bytes())?)?;
         let config =

@@ -19,7 +19,7 @@ use client::{Line, Seen};
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::default_account;
-use nodejoin_fake_aws::{Account, AccountDoors, FakeAws, World};
+use nodejoin_fake_aws::{AccountAddresses, AccountServer, FakeAws, World};
 use tokio::sync::mpsc;
 
 /// How many turns each server of a pair gets.
@@ -46,13 +46,13 @@ async fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-fn account() -> Result<Account, Failed> {
+fn account() -> Result<AccountServer, Failed> {
     let plan = default_account(&Disk::default());
     let (events, mut received) = mpsc::unbounded_channel();
     // Consumes events like a run.
     tokio::spawn(async move { while received.recv().await.is_some() {} });
     let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let doors = AccountDoors {
+    let doors = AccountAddresses {
         metadata: here,
         services: here,
     };
@@ -65,7 +65,7 @@ fn account() -> Result<Account, Failed> {
     )?)
 }
 
-async fn metadata(account: &Account, turn: Duration) -> Result<(), Failed> {
+async fn metadata(account: &AccountServer, turn: Duration) -> Result<(), Failed> {
     let token = client::token(account.metadata).await?;
     let fake = Line::plain(account.metadata, client::get(account.metadata, PATH, &token)?);
     let answer = fake.once().await?;
@@ -82,7 +82,7 @@ async fn metadata(account: &Account, turn: Duration) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn instances(account: &Account, moto: SocketAddr, turn: Duration) -> Result<(), Failed> {
+async fn instances(account: &AccountServer, moto: SocketAddr, turn: Duration) -> Result<(), Failed> {
     let credentials = client::credentials(account.metadata).await?;
     let fake = Line::tls(account, sign::describe_instances(&credentials)?)?;
     // The fake has one instance; moto gets one.

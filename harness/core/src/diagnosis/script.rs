@@ -4,7 +4,7 @@ use super::Finding;
 use super::facts::{Evidence, Facts, between, complains, names};
 use crate::diagnosis::Cause;
 use crate::observation::phase::Phase;
-use crate::observation::{AwsCall, JournalLine, Millis};
+use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
 use crate::plan::fault::Service;
 
 /// AWS refused a call for want of permission, and never allowed it.
@@ -28,7 +28,7 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
         .unwrap_or_default();
     let because = format!("{role} may not call {action}{subject}");
     let remedy = match (call.service, call.operation.as_str()) {
-        (Service::Eks, "DescribeCluster") => format!(
+        (CalledService::Known(Service::Eks), "DescribeCluster") => format!(
             "allow {action} in the role's policy (AmazonEKSWorkerNodePolicy does), or pass endpoint, CA and DNS address \
              to the script, which then need not ask"
         ),

@@ -4,10 +4,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::fault::Service;
 
+/// The service that a request was sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CalledService {
+    /// The host name belongs to no service of the fake AWS.
+    Unknown,
+    #[serde(untagged)]
+    Known(Service),
+}
+
+impl CalledService {
+    /// The name in transcripts and reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Known(service) => service.word(),
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<Service> for CalledService {
+    fn from(service: Service) -> Self {
+        Self::Known(service)
+    }
+}
+
+impl PartialEq<Service> for CalledService {
+    fn eq(&self, other: &Service) -> bool {
+        *self == Self::Known(*other)
+    }
+}
+
 /// A request to a service of the fake AWS. Contains no credential.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AwsCall {
-    pub service: Service,
+    pub service: CalledService,
     /// AWS' name of the operation; for `imds` the metadata path without its version; for `registry` the kind of request.
     pub operation: String,
     pub method: String,

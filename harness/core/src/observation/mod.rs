@@ -23,7 +23,7 @@ pub use api_server::{AccessResult, Audit, Certificate, MappingWrite, NodeChange}
 pub use authentication::{
     Authentication, AuthenticationOutcome, MappingProblem, RejectionKind, TokenRejection,
 };
-pub use aws::{AwsCall, DnsQuery};
+pub use aws::{AwsCall, CalledService, DnsQuery};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
 
 /// Milliseconds after the start of the node's container.

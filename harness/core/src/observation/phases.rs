@@ -166,7 +166,7 @@ pub(crate) mod tests {
 
     pub(crate) fn aws(service: Service, operation: &str, status: u16) -> AwsCall {
         AwsCall {
-            service,
+            service: service.into(),
             operation: operation.to_owned(),
             method: "GET".into(),
             host: String::new(),

@@ -12,7 +12,7 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::aws_auth_rows;
 use nodejoin_core::user_data;
 use nodejoin_docker::Engine;
-use nodejoin_fake_aws::{Account, AccountDoors, AwsEvent, FakeAws, RegistryImage, World};
+use nodejoin_fake_aws::{AccountAddresses, AccountServer, AwsEvent, FakeAws, RegistryImage, World};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use super::error::AccountError;
 use super::folder::{Folder, Told};
 use super::log::{self, LogTo};
 use crate::harness::new_run_id;
+use crate::security_tokens::FakeSecurityTokens;
 use crate::{registry, tenancy};
 
 /// What is to be served, and where.
@@ -60,7 +61,7 @@ pub struct Served {
 
 /// What a change changes.
 struct Shared {
-    account: Account,
+    account: AccountServer,
     reviews: Option<TokenReviews>,
 }
 
@@ -79,7 +80,7 @@ impl Served {
         let name = SocketName::of(&run);
         let control = Control::bind(&name).map_err(AccountError::Control)?;
         let mut folder = Folder::take(&ask.folder, &name)?;
-        let doors = AccountDoors {
+        let doors = AccountAddresses {
             metadata: ask.metadata,
             services: ask.services,
         };
@@ -179,7 +180,7 @@ fn world(
 async fn reviews(
     plan: &Plan,
     address: SocketAddr,
-    account: &Account,
+    account: &AccountServer,
     events: mpsc::UnboundedSender<ClusterEvent>,
 ) -> Result<TokenReviews, AccountError> {
     let tenant = Tenant {
@@ -194,7 +195,7 @@ async fn reviews(
         address,
         server_config: account.server_config(address.ip())?,
         tenant,
-        tokens: Arc::new(account.sts()),
+        tokens: Arc::new(FakeSecurityTokens(account.sts())),
     };
     Ok(TokenReviews::start(asked).await?)
 }

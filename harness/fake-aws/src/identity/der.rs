@@ -1,4 +1,4 @@
-//! A small writer of DER: the elements that a certificate and a PKCS 7 structure are made of.
+//! A writer of DER: the elements of certificates and PKCS 7 structures.
 
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
@@ -9,7 +9,7 @@ const SET: u8 = 0x31;
 const UTC_TIME: &[BorrowedFormatItem<'_>] =
     format_description!("[year repr:last_two][month][day][hour][minute][second]Z");
 
-/// An element with this tag.
+/// An element: tag, length and content.
 pub(super) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut element = vec![tag];
     let length = content.len();
@@ -27,18 +27,18 @@ pub(super) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     element
 }
 
-/// `SEQUENCE` of these elements.
+/// `SEQUENCE` of elements.
 pub(super) fn sequence(elements: &[&[u8]]) -> Vec<u8> {
     element(SEQUENCE, &elements.concat())
 }
 
-/// The content of `SET OF`: DER wants its elements sorted.
+/// The content of `SET OF`: DER requires sorted elements.
 pub(super) fn sorted(mut elements: Vec<Vec<u8>>) -> Vec<u8> {
     elements.sort();
     elements.concat()
 }
 
-/// `SET` of these elements.
+/// `SET` of elements.
 pub(super) fn set(elements: Vec<Vec<u8>>) -> Vec<u8> {
     element(SET, &sorted(elements))
 }
@@ -95,8 +95,8 @@ pub(super) fn oid(arcs: &[u32]) -> Vec<u8> {
             .map(|group| (arc >> (7 * group)) as u8 & 0x7f)
             .collect();
         let start = groups.iter().position(|group| *group != 0).unwrap_or(4);
-        for (place, group) in groups.iter().enumerate().skip(start) {
-            content.push(if place < 4 { group | 0x80 } else { *group });
+        for (index, group) in groups.iter().enumerate().skip(start) {
+            content.push(if index < 4 { group | 0x80 } else { *group });
         }
     }
     element(0x06, &content)
@@ -106,9 +106,9 @@ pub(super) fn oid(arcs: &[u32]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Encodings as X.690 gives them, and lengths around the places where their form changes.
+    /// Encodings from X.690, and lengths at which the encoding changes.
     #[test]
-    fn elements_are_written_as_der_wants_them() {
+    fn elements_have_their_der_encoding() {
         assert_eq!(
             oid(&[1, 2, 840, 113_549]),
             hex::decode("06062a864886f70d").unwrap()

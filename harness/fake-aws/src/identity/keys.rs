@@ -1,4 +1,4 @@
-//! The keys that the identity document is signed with: made once a process, because they take a moment.
+//! The keys that sign the identity document. Generating them takes seconds, so that a process does it once.
 
 use std::sync::OnceLock;
 
@@ -13,35 +13,34 @@ use sha2::{Digest as _, Sha256};
 
 use super::der;
 
-/// A key that can sign, and how its signatures are called.
-pub(super) enum Key {
+/// A signing key and the algorithms of its signatures.
+pub(super) enum IdentityKey {
     /// RSA over SHA-256.
     Rsa(Box<pkcs1v15::SigningKey<Sha256>>),
     /// DSA over SHA-1.
     Dsa(Box<dsa::SigningKey>),
 }
 
-/// The keys of all three signatures.
-pub(super) struct Keys {
-    /// Of `signature`, 1024 bits.
-    pub(super) bare: Key,
-    /// Of `pkcs7`, 1024 bits.
-    pub(super) dsa: Key,
-    /// Of `rsa2048`.
-    pub(super) rsa2048: Key,
+/// The keys of the three signatures.
+pub(super) struct IdentityKeys {
+    /// For `signature`: 1024 bits.
+    pub(super) bare: IdentityKey,
+    /// For `pkcs7`: 1024 bits.
+    pub(super) dsa: IdentityKey,
+    pub(super) rsa2048: IdentityKey,
 }
 
 /// The keys of this process.
-pub(super) fn keys() -> &'static Keys {
-    static KEYS: OnceLock<Keys> = OnceLock::new();
-    KEYS.get_or_init(|| Keys {
-        bare: Key::rsa(1024),
-        dsa: Key::dsa(),
-        rsa2048: Key::rsa(2048),
+pub(super) fn keys() -> &'static IdentityKeys {
+    static KEYS: OnceLock<IdentityKeys> = OnceLock::new();
+    KEYS.get_or_init(|| IdentityKeys {
+        bare: IdentityKey::rsa(1024),
+        dsa: IdentityKey::dsa(),
+        rsa2048: IdentityKey::rsa(2048),
     })
 }
 
-impl Key {
+impl IdentityKey {
     fn rsa(bits: usize) -> Self {
         let key = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, bits).expect("RSA has keys of this size");
         Self::Rsa(Box::new(pkcs1v15::SigningKey::new(key)))
@@ -54,20 +53,19 @@ impl Key {
         Self::Dsa(Box::new(dsa::SigningKey::generate(&mut rng, components)))
     }
 
-    /// The signature of a message.
     pub(super) fn sign(&self, message: &[u8]) -> Vec<u8> {
         match self {
             Self::Rsa(key) => key.sign(message).to_vec(),
             Self::Dsa(key) => {
-                let signed = key.sign_prehash(&Sha1::digest(message));
+                let request_signature = key.sign_prehash(&Sha1::digest(message));
                 let signature: dsa::Signature =
-                    signed.expect("a digest of SHA-1 is as long as the key takes");
+                    request_signature.expect("a digest of SHA-1 is as long as the key takes");
                 signature.to_vec()
             }
         }
     }
 
-    /// The digest that the signature is over.
+    /// The digest that a signature covers.
     pub(super) fn digest(&self, message: &[u8]) -> Vec<u8> {
         match self {
             Self::Rsa(_) => Sha256::digest(message).to_vec(),
@@ -103,7 +101,7 @@ impl Key {
         }
     }
 
-    /// `AlgorithmIdentifier` of the signature in a PKCS 7 structure: the key's own for RSA.
+    /// `AlgorithmIdentifier` of the signature in a PKCS 7 structure; for RSA, that of the key.
     pub(super) fn encryption_algorithm(&self) -> Vec<u8> {
         match self {
             Self::Rsa(_) => der::sequence(&[&der::oid(&[1, 2, 840, 113_549, 1, 1, 1]), &der::null()]),

@@ -4,11 +4,11 @@
 //! | --- | --- | --- |
 //! | `signature` | RSA of 1024 bits, SHA-256, bare | `openssl dgst -sha256 -verify` |
 //! | `pkcs7` | DSA of 1024 bits, SHA-1, PKCS 7 with the document inside | `openssl smime -verify -noverify -certfile` |
-//! | `rsa2048` | RSA of 2048 bits, SHA-256, PKCS 7 with the document inside | the same |
+//! | `rsa2048` | RSA of 2048 bits, SHA-256, PKCS 7 with the document inside | `openssl smime -verify -noverify -certfile` |
 //!
-//! Real: algorithms, sizes and structures, as EC2's user guide has them under "Verify the instance identity document". Faked:
-//! AWS has one set of certificates a region and publishes them; here they belong to this process. What would show it: AWS' own
-//! certificates verify none of these.
+//! Real: algorithms, sizes and structures, from EC2's user guide, "Verify the instance identity document". Faked: AWS
+//! publishes one set of certificates per region; here they belong to this process, so that AWS' own certificates do not
+//! verify the signatures.
 
 mod der;
 mod keys;
@@ -18,17 +18,27 @@ use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use time::{Duration, OffsetDateTime};
 
-use self::keys::{Key, keys};
-use crate::services::imds::tree::Proof;
+use self::keys::{IdentityKey, keys};
 
-/// The certificates of the keys that identity documents are signed with, in PEM.
+/// The signatures of the identity document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DocumentSignature {
+    /// `signature`: RSA of 1024 bits, bare.
+    Signature,
+    /// `pkcs7`: a PKCS 7 structure, signed with DSA.
+    Pkcs7,
+    /// `rsa2048`: a PKCS 7 structure, signed with RSA of 2048 bits.
+    Rsa2048,
+}
+
+/// The certificates for the signatures of identity documents, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityCertificates {
-    /// Of `signature`.
+    /// For `signature`.
     pub rsa: String,
-    /// Of `pkcs7`.
+    /// For `pkcs7`.
     pub dsa: String,
-    /// Of `rsa2048`.
+    /// For `rsa2048`.
     pub rsa2048: String,
 }
 
@@ -36,52 +46,51 @@ pub struct IdentityCertificates {
 #[must_use]
 pub fn certificates() -> IdentityCertificates {
     IdentityCertificates {
-        rsa: pem(&certificate(key(Proof::Signature))),
-        dsa: pem(&certificate(key(Proof::Pkcs7))),
-        rsa2048: pem(&certificate(key(Proof::Rsa2048))),
+        rsa: pem(&certificate(key(DocumentSignature::Signature))),
+        dsa: pem(&certificate(key(DocumentSignature::Pkcs7))),
+        rsa2048: pem(&certificate(key(DocumentSignature::Rsa2048))),
     }
 }
 
-/// Makes the keys if nobody has yet. Takes a moment: call it where nobody waits.
+/// Generates the keys unless they exist. Takes seconds: call it in the background.
 pub fn make_keys() {
     keys();
 }
 
-/// A proof of a document, as the metadata service gives it: base64 in lines of 76 characters. The same for the same document and
-/// time.
+/// Signs a document, in the metadata service's format: base64 in lines of 76 characters. Deterministic for RSA.
 #[must_use]
-pub fn prove(proof: Proof, document: &str, time: OffsetDateTime) -> String {
+pub(crate) fn prove(proof: DocumentSignature, document: &str, time: OffsetDateTime) -> String {
     let key = key(proof);
     let bytes = match proof {
-        Proof::Signature => key.sign(document.as_bytes()),
-        Proof::Pkcs7 | Proof::Rsa2048 => pkcs7(key, document.as_bytes(), time),
+        DocumentSignature::Signature => key.sign(document.as_bytes()),
+        DocumentSignature::Pkcs7 | DocumentSignature::Rsa2048 => pkcs7(key, document.as_bytes(), time),
     };
     lines(&bytes)
 }
 
-fn key(proof: Proof) -> &'static Key {
+fn key(proof: DocumentSignature) -> &'static IdentityKey {
     match proof {
-        Proof::Signature => &keys().bare,
-        Proof::Pkcs7 => &keys().dsa,
-        Proof::Rsa2048 => &keys().rsa2048,
+        DocumentSignature::Signature => &keys().bare,
+        DocumentSignature::Pkcs7 => &keys().dsa,
+        DocumentSignature::Rsa2048 => &keys().rsa2048,
     }
 }
 
-/// `ContentInfo` around `SignedData` (RFC 2315) with the content inside and no certificate: a verifier brings its own.
-fn pkcs7(key: &Key, content: &[u8], time: OffsetDateTime) -> Vec<u8> {
+/// `ContentInfo` around `SignedData` (RFC 2315) with the content, without a certificate: a verifier has its own.
+fn pkcs7(key: &IdentityKey, content: &[u8], time: OffsetDateTime) -> Vec<u8> {
     let data = oid_of_pkcs7(1);
     let inside = der::tagged(0, &der::octets(content));
-    let signed = der::sequence(&[
+    let request_signature = der::sequence(&[
         &der::integer(&[1]),
         &der::set(vec![key.digest_algorithm()]),
         &der::sequence(&[&data, &inside]),
         &der::set(vec![signer(key, content, time)]),
     ]);
-    der::sequence(&[&oid_of_pkcs7(2), &der::tagged(0, &signed)])
+    der::sequence(&[&oid_of_pkcs7(2), &der::tagged(0, &request_signature)])
 }
 
-/// `SignerInfo`: the signature is over the attributes, of which one is the content's digest.
-fn signer(key: &Key, content: &[u8], time: OffsetDateTime) -> Vec<u8> {
+/// `SignerInfo`: the signature covers the attributes, one of which is the content's digest.
+fn signer(key: &IdentityKey, content: &[u8], time: OffsetDateTime) -> Vec<u8> {
     let attribute = |number, value| der::sequence(&[&oid_of_pkcs9(number), &der::set(vec![value])]);
     let attributes = vec![
         attribute(3, oid_of_pkcs7(1)),
@@ -89,7 +98,7 @@ fn signer(key: &Key, content: &[u8], time: OffsetDateTime) -> Vec<u8> {
         attribute(5, der::time(time)),
     ];
     let attributes = der::sorted(attributes);
-    // Signed as the SET that they are, written under a tag of their own.
+    // The signature covers the tag SET; the structure contains another tag.
     let signature = key.sign(&der::element(0x31, &attributes));
     der::sequence(&[
         &der::integer(&[1]),
@@ -101,10 +110,10 @@ fn signer(key: &Key, content: &[u8], time: OffsetDateTime) -> Vec<u8> {
     ])
 }
 
-/// A certificate that a key gives itself: X.509 version 1, as AWS' own are.
-fn certificate(key: &Key) -> Vec<u8> {
+/// A self-signed certificate: X.509 version 1, as AWS' own.
+fn certificate(key: &IdentityKey) -> Vec<u8> {
     let begins = OffsetDateTime::UNIX_EPOCH;
-    // The latest year that UTCTime has, less one: AWS' own certificates live for centuries.
+    // The last year of UTCTime, less one: AWS' own certificates are valid for centuries.
     let validity = der::sequence(&[&der::time(begins), &der::time(begins + Duration::days(79 * 365))]);
     let body = der::sequence(&[
         &serial(key),
@@ -124,10 +133,10 @@ fn name() -> Vec<u8> {
     der::sequence(&[&der::set(vec![value])])
 }
 
-/// The same for the same key.
-fn serial(key: &Key) -> Vec<u8> {
+/// The serial number of a key's certificate, derived from the key.
+fn serial(key: &IdentityKey) -> Vec<u8> {
     let mut bytes = Sha256::digest(key.public())[..8].to_vec();
-    // Positive, and without a leading zero that DER would not have.
+    // Positive, and without a leading zero, which DER forbids.
     bytes[0] = bytes[0] & 0x3f | 0x40;
     der::integer(&bytes)
 }

@@ -1,53 +1,54 @@
-//! What every signed service does first: check the signature, then ask IAM.
+//! The first step of every signed service: checks the signature and identifies the caller.
 
 use nodejoin_core::plan::fault::Service;
 use time::Duration;
 
-use crate::clock::{Moment, Twist};
+use crate::clock::{RequestTime, StateView};
 use crate::credentials::Principal;
-use crate::exchange::{Request, ServiceError};
-use crate::iam::Caller;
-use crate::router::Endpoint;
-use crate::sigv4::refusal::Refusal;
-use crate::sigv4::{self, Demand};
-use crate::wire::Shape;
-use crate::world::Instance;
+use crate::endpoint::Endpoint;
+use crate::http::{Request, ServiceError};
+use crate::iam::Signer;
+use crate::instance::Instance;
+use crate::sigv4::error::SignatureError;
+use crate::sigv4::{self, SignaturePolicy};
+use crate::wire::WireFormat;
 
-/// Checks the signature of a request to this endpoint and tells who made it.
+/// Checks the signature of a request to this endpoint and returns the caller.
 ///
 /// # Errors
-/// What the service answers where it does not hold.
-pub fn signature<'a>(
+/// The service's error for an invalid signature.
+pub(crate) fn signature<'a>(
     instance: &'a Instance,
     request: &Request,
     endpoint: &Endpoint,
-    shape: Shape,
-    moment: Moment,
-) -> Result<Caller<'a>, ServiceError> {
-    let principal = principal(instance, request, endpoint, moment).map_err(|refusal| refusal.error(shape))?;
-    Ok(Caller::new(&instance.world, principal))
+    wire_format: WireFormat,
+    time: RequestTime,
+) -> Result<Signer<'a>, ServiceError> {
+    let principal =
+        principal(instance, request, endpoint, time).map_err(|error| error.service_error(wire_format))?;
+    Ok(Signer::new(&instance.world, principal))
 }
 
 fn principal<'a>(
     instance: &'a Instance,
     request: &Request,
     endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<&'a Principal, Refusal> {
-    match moment.twist {
-        Twist::ExpiredCredentials => return Err(Refusal::ExpiredCredentials),
-        // These know nothing else that could be news; EC2 and EKS do, and answer without it.
-        Twist::Stale if !matches!(endpoint.service, Service::Ec2 | Service::Eks) => {
-            return Err(Refusal::UnknownKey);
+    time: RequestTime,
+) -> Result<&'a Principal, SignatureError> {
+    match time.view {
+        StateView::ExpiredCredentials => return Err(SignatureError::ExpiredCredentials),
+        // EC2 and EKS have resources that may not be visible yet; for the other services it is the credentials.
+        StateView::Stale if !matches!(endpoint.service, Service::Ec2 | Service::Eks) => {
+            return Err(SignatureError::UnknownKey);
         }
-        Twist::Stale | Twist::None => {}
+        StateView::Stale | StateView::Current => {}
     }
-    let demand = Demand {
+    let policy = SignaturePolicy {
         service: scope(endpoint.service),
         region: &endpoint.region,
         window: window(endpoint.service),
     };
-    let credentials = sigv4::verify(request, &instance.issued, demand, moment.now)?;
+    let credentials = sigv4::verify(request, &instance.issued, policy, time.now)?;
     Ok(&credentials.principal)
 }
 
@@ -55,14 +56,21 @@ fn principal<'a>(
 fn scope(service: Service) -> &'static str {
     match service {
         Service::Registry | Service::Ecr => "ecr",
-        other => other.word(),
+        Service::Imds | Service::Eks | Service::Sts | Service::Ec2 | Service::Cloudformation => {
+            service.word()
+        }
     }
 }
 
-/// How long a signature holds. STS says "15 min." in its refusals, everybody else "5 min.".
+/// The validity of a signature: 15 minutes in the errors of STS, 5 minutes in those of every other service.
 fn window(service: Service) -> Duration {
     match service {
         Service::Sts => Duration::minutes(15),
-        _ => Duration::minutes(5),
+        Service::Imds
+        | Service::Eks
+        | Service::Ec2
+        | Service::Ecr
+        | Service::Registry
+        | Service::Cloudformation => Duration::minutes(5),
     }
 }

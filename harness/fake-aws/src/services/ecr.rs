@@ -1,6 +1,6 @@
-//! ECR's API, as `https://api.ecr.REGION.amazonaws.com` answers: JSON 1.1.
+//! ECR's API, as `https://api.ecr.REGION.amazonaws.com`: JSON 1.1.
 //!
-//! | `X-Amz-Target` | auth | answer |
+//! | `X-Amz-Target` | auth | response |
 //! | --- | --- | --- |
 //! | `AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken` | SigV4, `ecr:GetAuthorizationToken` | a password for [the registry](super::registry) |
 //! | any other | - | 400 `UnknownOperationException` |
@@ -12,47 +12,65 @@ use serde_json::{Value, json};
 use time::Duration;
 
 use super::{authorize, registry};
-use crate::clock::Moment;
-use crate::exchange::{Answer, Request, ServiceError};
-use crate::router::Endpoint;
-use crate::wire::{self, Shape};
-use crate::world::{Instance, Target};
+use crate::clock::RequestTime;
+use crate::endpoint::Endpoint;
+use crate::http::{Request, Response, ServiceError};
+use crate::instance::Instance;
+use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::wire::{self, WireFormat};
 
-const TARGET: &str = "AmazonEC2ContainerRegistry_V20150921.";
-const LIFETIME: Duration = Duration::hours(12);
+const TARGET_PREFIX: &str = "AmazonEC2ContainerRegistry_V20150921.";
+const PASSWORD_LIFETIME: Duration = Duration::hours(12);
+/// Limit of `registryIds`.
+const MAX_REGISTRIES: usize = 10;
 
-/// What a request asks for.
-#[must_use]
-pub fn identify(request: &Request) -> Target {
-    let target = request.header("x-amz-target").unwrap_or_default();
-    match target.strip_prefix(TARGET) {
-        Some("GetAuthorizationToken") => Target::known(Service::Ecr, "GetAuthorizationToken", None),
-        other => Target::unknown(Service::Ecr, other.unwrap_or(target)),
+operations! {
+    enum Operation {
+        GetAuthorizationToken = "GetAuthorizationToken",
     }
 }
 
-/// Answers a request.
+/// The operation's name in a request, known or not.
+fn operation_name(request: &Request) -> &str {
+    let target = request.header("x-amz-target").unwrap_or_default();
+    target.strip_prefix(TARGET_PREFIX).unwrap_or(target)
+}
+
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    let name = operation_name(request);
+    match Operation::named(name) {
+        Some(operation) => RequestTarget::known(Service::Ecr, operation.name(), None),
+        None => RequestTarget::unknown(Service::Ecr, name),
+    }
+}
+
+/// Responds to a request.
 ///
 /// # Errors
-/// What ECR answers instead.
-pub fn answer(
+/// The error that ECR returns.
+pub(crate) fn respond(
     instance: &Instance,
     request: &Request,
-    target: &Target,
     endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Answer, ServiceError> {
-    if !target.known {
-        return Err(ServiceError::new(
-            400,
-            "UnknownOperationException",
-            "The operation is not known.",
-        ));
+    time: RequestTime,
+) -> Result<Response, ServiceError> {
+    let operation = Operation::named(operation_name(request))
+        .ok_or_else(|| ServiceError::new(400, "UnknownOperationException", "The operation is not known."))?;
+    let signer = authorize::signature(instance, request, endpoint, WireFormat::Json11, time)?;
+    signer.permit(Service::Ecr, &format!("ecr:{}", operation.name()), "*")?;
+    match operation {
+        Operation::GetAuthorizationToken => Ok(authorization_token(instance, request, endpoint, time)),
     }
-    let caller = authorize::signature(instance, request, endpoint, Shape::Json11, moment)?;
-    caller.permit(Service::Ecr, "ecr:GetAuthorizationToken", "*")?;
+}
+
+fn authorization_token(
+    instance: &Instance,
+    request: &Request,
+    endpoint: &Endpoint,
+    time: RequestTime,
+) -> Response {
     let world = &instance.world;
-    let expires = moment.now + LIFETIME;
+    let expires = time.now + PASSWORD_LIFETIME;
     let password = registry::password(instance, expires);
     let token = BASE64_STANDARD.encode(format!("AWS:{}", password.reveal()));
     let data: Vec<Value> = accounts(request, world.account.as_str())
@@ -62,20 +80,16 @@ pub fn answer(
             json!({ "authorizationToken": token, "expiresAt": expires.unix_timestamp(), "proxyEndpoint": host })
         })
         .collect();
-    Ok(wire::json11(&json!({ "authorizationData": data })))
+    wire::json11(&json!({ "authorizationData": data }))
 }
 
-/// The registries that are asked for: `registryIds`, or the account's own.
+/// The requested registries: `registryIds`; default: the account's own.
 fn accounts(request: &Request, own: &str) -> Vec<String> {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    let asked = body["registryIds"].as_array().into_iter().flatten();
-    let asked: Vec<String> = asked
+    let ids = body["registryIds"].as_array().into_iter().flatten();
+    let ids: Vec<String> = ids
         .filter_map(|id| id.as_str().map(ToOwned::to_owned))
-        .take(10)
+        .take(MAX_REGISTRIES)
         .collect();
-    if asked.is_empty() {
-        vec![own.to_owned()]
-    } else {
-        asked
-    }
+    if ids.is_empty() { vec![own.to_owned()] } else { ids }
 }

@@ -1,10 +1,10 @@
-//! The services: one file each, each a function from an instance's state and a request to an answer.
+//! The services: one module each, each a function from an instance's state and a request to a response.
 
-pub mod authorize;
-pub mod cloudformation;
-pub mod ec2;
-pub mod ecr;
-pub mod eks;
-pub mod imds;
-pub mod registry;
-pub mod sts;
+mod authorize;
+pub(crate) mod cloudformation;
+pub(crate) mod ec2;
+pub(crate) mod ecr;
+pub(crate) mod eks;
+pub(crate) mod imds;
+pub(crate) mod registry;
+pub(crate) mod sts;

@@ -1,17 +1,18 @@
-//! The account's image registry, as `https://ACCOUNT.dkr.ecr.REGION.amazonaws.com` answers: the Docker registry protocol, read-only.
+//! The account's image registry, as `https://ACCOUNT.dkr.ecr.REGION.amazonaws.com`: the Docker registry protocol,
+//! read-only.
 //!
-//! | method, path | auth | answer |
+//! | method, path | auth | response |
 //! | --- | --- | --- |
-//! | anything | none | 401 with a Basic challenge |
+//! | any | none | 401 with a Basic challenge |
 //! | `GET /v2/` | Basic | 200 |
 //! | `GET`, `HEAD /v2/NAME/manifests/TAG` | Basic, `ecr:BatchGetImage` | the manifest |
-//! | `GET`, `HEAD /v2/NAME/blobs/DIGEST` | Basic, `ecr:GetDownloadUrlForLayer` | the blob; where ECR redirects to S3, this answers itself |
+//! | `GET`, `HEAD /v2/NAME/blobs/DIGEST` | Basic, `ecr:GetDownloadUrlForLayer` | the blob, without ECR's redirection to S3 |
 //! | `GET /v2/NAME/tags/list` | Basic | the tags |
-//! | anything else | Basic | 405 `UNSUPPORTED` |
+//! | any other | Basic | 405 `UNSUPPORTED` |
 //!
-//! The images that nodes need stand under every account's name: the pause image comes from an account of EKS' own. Those that the
-//! scenario lists are in the account's own registry alone. That one answers by a loopback address, too, which Docker's engine takes
-//! for a registry whose certificate need not be known.
+//! The registries of all accounts have the images that nodes need: the pause image comes from one of EKS' accounts.
+//! Only the account's own registry has the images that the scenario lists. A loopback address is a second name for it,
+//! because Docker accepts a registry there without a trusted certificate.
 
 use std::net::IpAddr;
 
@@ -23,120 +24,149 @@ use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use crate::clock::{Moment, Twist};
+use crate::clock::{RequestTime, StateView};
 use crate::credentials::{Principal, Purpose};
-use crate::exchange::{Answer, Request, ServiceError};
-use crate::iam::Caller;
-use crate::images::{Blob, Holder, RegistryImage, Tags};
-use crate::router::Endpoint;
+use crate::endpoint::Endpoint;
+use crate::http::{Request, Response, ServiceError};
+use crate::iam::Signer;
+use crate::images::{Blob, RegistryImage, RegistryScope, Tags};
+use crate::instance::Instance;
+use crate::operation::{ApiOperation as _, RequestTarget, operations};
 use crate::secret::Secret;
-use crate::world::{Instance, Target};
 
-/// What a request asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask<'a> {
-    Version,
-    Manifest { name: &'a str, reference: &'a str },
-    Blob { name: &'a str, digest: &'a str },
-    TagList { name: &'a str },
-    Other,
+operations! {
+    enum Operation {
+        Blob = "blob",
+        Manifest = "manifest",
+        Tags = "tags",
+        Version = "version",
+    }
 }
 
-impl<'a> Ask<'a> {
-    fn read(request: &'a Request) -> Self {
-        let read_only = matches!(request.method, Method::GET | Method::HEAD);
-        let Some(rest) = request.path.strip_prefix("/v2").filter(|_| read_only) else {
-            return Self::Other;
-        };
-        let rest = rest.trim_matches('/');
-        if rest.is_empty() {
-            return Self::Version;
-        }
-        if let Some(name) = rest.strip_suffix("/tags/list") {
-            return Self::TagList { name };
-        }
-        if let Some((name, reference)) = rest.rsplit_once("/manifests/") {
-            return Self::Manifest { name, reference };
-        }
-        match rest.rsplit_once("/blobs/") {
-            Some((name, digest)) => Self::Blob { name, digest },
-            None => Self::Other,
+impl Operation {
+    /// The IAM action that the caller needs.
+    const fn action(self) -> Option<&'static str> {
+        match self {
+            Self::Blob => Some("ecr:GetDownloadUrlForLayer"),
+            Self::Manifest => Some("ecr:BatchGetImage"),
+            Self::Tags | Self::Version => None,
         }
     }
 }
 
-/// Whether a request is one to the registry, under a loopback address in place of a name.
-#[must_use]
-pub fn is_asked_at_loopback(request: &Request) -> bool {
+/// An operation with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RegistryRequest<'a> {
+    operation: Operation,
+    repository: &'a str,
+    /// Tag or digest.
+    reference: &'a str,
+}
+
+impl<'a> RegistryRequest<'a> {
+    fn parse(request: &'a Request) -> Option<Self> {
+        let is_read = matches!(request.method, Method::GET | Method::HEAD);
+        let rest = request.path.strip_prefix("/v2").filter(|_| is_read)?;
+        let rest = rest.trim_matches('/');
+        let parsed = |operation, repository, reference| Self {
+            operation,
+            repository,
+            reference,
+        };
+        if rest.is_empty() {
+            return Some(parsed(Operation::Version, "", ""));
+        }
+        if let Some(name) = rest.strip_suffix("/tags/list") {
+            return Some(parsed(Operation::Tags, name, ""));
+        }
+        if let Some((name, reference)) = rest.rsplit_once("/manifests/") {
+            return Some(parsed(Operation::Manifest, name, reference));
+        }
+        let (name, digest) = rest.rsplit_once("/blobs/")?;
+        Some(parsed(Operation::Blob, name, digest))
+    }
+
+    /// The repository, with its tag or digest.
+    fn subject(&self) -> Option<String> {
+        let (name, reference) = (self.repository, self.reference);
+        match self.operation {
+            Operation::Version => None,
+            Operation::Tags => Some(name.to_owned()),
+            Operation::Manifest if !reference.starts_with("sha256:") => Some(format!("{name}:{reference}")),
+            Operation::Manifest | Operation::Blob => Some(format!("{name}@{reference}")),
+        }
+    }
+}
+
+/// Whether a request addresses the registry by a loopback address.
+pub(crate) fn is_loopback_request(request: &Request) -> bool {
     let host = request.host_name();
     let address = host
         .trim_start_matches('[')
         .trim_end_matches(']')
         .parse::<IpAddr>();
-    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    is_here && (request.path == "/v2" || request.path.starts_with("/v2/"))
+    let is_loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    is_loopback && (request.path == "/v2" || request.path.starts_with("/v2/"))
 }
 
-/// What a request asks for; its subject is the repository with its tag or digest.
-#[must_use]
-pub fn identify(request: &Request) -> Target {
-    let known =
-        |operation: &str, subject: Option<String>| Target::known(Service::Registry, operation, subject);
-    match Ask::read(request) {
-        Ask::Version => known("version", None),
-        Ask::Manifest { name, reference } if reference.starts_with("sha256:") => {
-            known("manifest", Some(format!("{name}@{reference}")))
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    match RegistryRequest::parse(request) {
+        Some(parsed) => RequestTarget::known(Service::Registry, parsed.operation.name(), parsed.subject()),
+        None => {
+            let operation = format!("{} {}", request.method, request.path);
+            RequestTarget::unknown(Service::Registry, operation)
         }
-        Ask::Manifest { name, reference } => known("manifest", Some(format!("{name}:{reference}"))),
-        Ask::Blob { name, digest } => known("blob", Some(format!("{name}@{digest}"))),
-        Ask::TagList { name } => known("tags", Some(name.to_owned())),
-        Ask::Other => Target::unknown(Service::Registry, format!("{} {}", request.method, request.path)),
     }
 }
 
-/// Answers a request.
+/// Responds to a request.
 ///
 /// # Errors
-/// What the registry answers instead.
-pub fn answer(
+/// The error that the registry returns.
+pub(crate) fn respond(
     instance: &Instance,
     request: &Request,
     endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Answer, ServiceError> {
+    time: RequestTime,
+) -> Result<Response, ServiceError> {
     let Some(expires) = expiry(instance, request) else {
         return Ok(challenge(request));
     };
-    if moment.now >= expires || moment.twist == Twist::ExpiredCredentials {
+    if time.now >= expires || time.view == StateView::ExpiredCredentials {
         let message = "Your authorization token has expired. Reauthenticate and try again.";
         return Err(ServiceError::new(403, "DENIED", message));
     }
-    if moment.twist == Twist::Stale {
+    if time.view == StateView::Stale {
         return Err(ServiceError::new(
             404,
             "NAME_UNKNOWN",
             "The repository does not exist",
         ));
     }
-    let answer = match Ask::read(request) {
-        Ask::Version => Answer::new(200, "text/plain; charset=utf-8", Bytes::new()),
-        Ask::Manifest { name, reference } => manifest(instance, endpoint, name, reference)?,
-        Ask::Blob { name, digest } => blob(instance, endpoint, name, digest)?,
-        Ask::TagList { name } => tag_list(&repository(instance, endpoint, name)?, name),
-        Ask::Other => {
-            return Err(ServiceError::new(
-                405,
-                "UNSUPPORTED",
-                "The operation is unsupported.",
-            ));
-        }
+    let Some(parsed) = RegistryRequest::parse(request) else {
+        let message = "The operation is unsupported.";
+        return Err(ServiceError::new(405, "UNSUPPORTED", message));
     };
-    Ok(answer.with_header("docker-distribution-api-version", "registry/2.0"))
+    let RegistryRequest {
+        operation,
+        repository: name,
+        reference,
+    } = parsed;
+    if let Some(action) = operation.action() {
+        permit(instance, endpoint, action, name)?;
+    }
+    let response = match operation {
+        Operation::Version => Response::new(200, "text/plain; charset=utf-8", Bytes::new()),
+        Operation::Manifest => manifest(instance, endpoint, name, reference)?,
+        Operation::Blob => blob(instance, endpoint, name, reference)?,
+        Operation::Tags => tag_list(&repository(instance, endpoint, name)?, name),
+    };
+    Ok(response.with_header("docker-distribution-api-version", "registry/2.0"))
 }
 
-/// A password for the registry. It proves itself, so that nothing has to be remembered.
+/// A password for the registry. It carries its own proof, so that the fake stores nothing.
 #[must_use]
-pub fn password(instance: &Instance, expires: OffsetDateTime) -> Secret {
+pub(crate) fn password(instance: &Instance, expires: OffsetDateTime) -> Secret {
     let expiration = expires.unix_timestamp();
     let payload = BASE64_STANDARD.encode(
         instance
@@ -147,7 +177,7 @@ pub fn password(instance: &Instance, expires: OffsetDateTime) -> Secret {
     Secret::new(BASE64_STANDARD.encode(text.to_string()))
 }
 
-/// When the password that was sent expires; `None` where there is none, or it is not one of this instance's.
+/// Expiry of the password in the request; `None` without a password of this instance.
 fn expiry(instance: &Instance, request: &Request) -> Option<OffsetDateTime> {
     let sent = sent_password(request)?;
     let expires = OffsetDateTime::from_unix_timestamp(expiration(&sent)?).ok()?;
@@ -165,16 +195,16 @@ fn expiration(password: &str) -> Option<i64> {
     text["expiration"].as_i64()
 }
 
-fn challenge(request: &Request) -> Answer {
+fn challenge(request: &Request) -> Response {
     let realm = format!(
         "Basic realm=\"https://{}/\",service=\"ecr.amazonaws.com\"",
         request.host
     );
-    let mut answer = Answer::new(401, "text/plain; charset=utf-8", "Not Authorized\n")
+    let mut response = Response::new(401, "text/plain; charset=utf-8", "Not Authorized\n")
         .with_header("www-authenticate", realm)
         .with_header("docker-distribution-api-version", "registry/2.0");
-    answer.error = Some(ServiceError::new(401, "UNAUTHORIZED", "Not Authorized"));
-    answer
+    response.error = Some(ServiceError::new(401, "UNAUTHORIZED", "Not Authorized"));
+    response
 }
 
 fn repository<'a>(
@@ -185,16 +215,16 @@ fn repository<'a>(
     let (world, account) = (&instance.world, endpoint.account.as_deref().unwrap_or_default());
     let is_own = account == world.account.as_str() && endpoint.region == world.region.as_str();
     let is_listed = is_own && world.aws.repositories.iter().any(|listed| listed.name == name);
-    let holder = if is_listed {
-        Holder::Account
+    let scope = if is_listed {
+        RegistryScope::OwnAccount
     } else {
-        Holder::Everybody
+        RegistryScope::EveryAccount
     };
     let images = world.images.iter();
     let images: Vec<&RegistryImage> = images
-        .filter(|image| image.repository == name && image.holder == holder)
+        .filter(|image| image.repository == name && image.scope == scope)
         .collect();
-    // A repository may be there without any image.
+    // A repository exists even without images.
     if is_listed || !images.is_empty() {
         return Ok(images);
     }
@@ -210,8 +240,8 @@ fn permit(instance: &Instance, endpoint: &Endpoint, action: &str, name: &str) ->
         world.region.partition(),
         endpoint.region
     );
-    // A password says nothing of who got it: it is taken for the instance's own role.
-    Caller::new(world, &Principal::Instance).permit(Service::Registry, action, &resource)
+    // A password does not name its owner; the fake assumes the instance's own role.
+    Signer::new(world, &Principal::Instance).permit(Service::Registry, action, &resource)
 }
 
 fn manifest(
@@ -219,8 +249,7 @@ fn manifest(
     endpoint: &Endpoint,
     name: &str,
     reference: &str,
-) -> Result<Answer, ServiceError> {
-    permit(instance, endpoint, "ecr:BatchGetImage", name)?;
+) -> Result<Response, ServiceError> {
     let images = repository(instance, endpoint, name)?;
     match images.iter().find_map(|image| image.manifest(reference)) {
         Some(manifest) => Ok(content(manifest, &manifest.media_type)),
@@ -232,8 +261,12 @@ fn manifest(
     }
 }
 
-fn blob(instance: &Instance, endpoint: &Endpoint, name: &str, digest: &str) -> Result<Answer, ServiceError> {
-    permit(instance, endpoint, "ecr:GetDownloadUrlForLayer", name)?;
+fn blob(
+    instance: &Instance,
+    endpoint: &Endpoint,
+    name: &str,
+    digest: &str,
+) -> Result<Response, ServiceError> {
     let images = repository(instance, endpoint, name)?;
     match images.iter().find_map(|image| image.blob(digest)) {
         Some(blob) => Ok(content(blob, "application/octet-stream")),
@@ -241,12 +274,12 @@ fn blob(instance: &Instance, endpoint: &Endpoint, name: &str, digest: &str) -> R
     }
 }
 
-fn content(blob: &Blob, media_type: &str) -> Answer {
-    Answer::new(200, media_type, blob.content.clone())
+fn content(blob: &Blob, media_type: &str) -> Response {
+    Response::new(200, media_type, blob.content.clone())
         .with_header("docker-content-digest", blob.digest.clone())
 }
 
-fn tag_list(images: &[&RegistryImage], name: &str) -> Answer {
+fn tag_list(images: &[&RegistryImage], name: &str) -> Response {
     let tags: Vec<&String> = images
         .iter()
         .filter_map(|image| match &image.tags {
@@ -255,7 +288,7 @@ fn tag_list(images: &[&RegistryImage], name: &str) -> Answer {
         })
         .flatten()
         .collect();
-    Answer::new(
+    Response::new(
         200,
         "application/json",
         json!({ "name": name, "tags": tags }).to_string(),

@@ -6,18 +6,22 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
-use super::signed::{ALGORITHM, Form, Signed};
-use crate::exchange::Request;
+use super::request_signature::{ALGORITHM, RequestSignature, SignatureLocation};
+use crate::http::Request;
 
-/// Clients that do not hash their body say this in its place.
+/// Clients that do not hash the body send this as its hash.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 
-/// The signature that the request must have under this secret key.
+/// Computes the signature of a request with this secret key.
 #[must_use]
-pub fn signature(request: &Request, signed: &Signed, secret: &str) -> String {
-    let hashed = hex::encode(Sha256::digest(canonical_request(request, signed)));
-    let to_sign = format!("{ALGORITHM}\n{}\n{}\n{hashed}", signed.date, signed.scope.text());
-    let scope = &signed.scope;
+pub(crate) fn signature(request: &Request, request_signature: &RequestSignature, secret: &str) -> String {
+    let hashed = hex::encode(Sha256::digest(canonical_request(request, request_signature)));
+    let to_sign = format!(
+        "{ALGORITHM}\n{}\n{}\n{hashed}",
+        request_signature.date,
+        request_signature.scope.text()
+    );
+    let scope = &request_signature.scope;
     let parts = [&scope.date, &scope.region, &scope.service, &scope.terminator];
     let key = parts
         .iter()
@@ -27,9 +31,9 @@ pub fn signature(request: &Request, signed: &Signed, secret: &str) -> String {
     hex::encode(hmac(&key, to_sign.as_bytes()))
 }
 
-/// Whether the body is the one whose hash the request declares, where it declares one.
+/// Whether the body matches the hash that the request declares, if it declares one.
 #[must_use]
-pub fn body_matches(request: &Request) -> bool {
+pub(crate) fn body_matches(request: &Request) -> bool {
     match request.header("x-amz-content-sha256") {
         None | Some(UNSIGNED_PAYLOAD) => true,
         Some(declared) => declared == hex::encode(Sha256::digest(&request.body)),
@@ -38,14 +42,14 @@ pub fn body_matches(request: &Request) -> bool {
 
 /// The canonical request.
 #[must_use]
-pub fn canonical_request(request: &Request, signed: &Signed) -> String {
+pub(crate) fn canonical_request(request: &Request, request_signature: &RequestSignature) -> String {
     let mut text = format!(
         "{}\n{}\n{}\n",
         request.method,
         canonical_path(&request.path),
-        canonical_query(request, signed)
+        canonical_query(request, request_signature)
     );
-    for name in &signed.headers {
+    for name in &request_signature.headers {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name}:{}", canonical_header(request, name));
     }
@@ -53,12 +57,12 @@ pub fn canonical_request(request: &Request, signed: &Signed) -> String {
         Some(declared) => declared.to_owned(),
         None => hex::encode(Sha256::digest(&request.body)),
     };
-    let _ = write!(text, "\n{}\n{payload}", signed.headers.join(";"));
+    let _ = write!(text, "\n{}\n{payload}", request_signature.headers.join(";"));
     text
 }
 
-/// The path as it was sent, without empty and dot segments, encoded once more: every service but S3 does that. A dot segment at
-/// its end leaves a slash (RFC 3986, 5.2.4).
+/// The request's path without empty and dot segments, encoded once more, as every service but S3 does. A dot segment at
+/// the end leaves a slash (RFC 3986, 5.2.4).
 fn canonical_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
@@ -76,9 +80,9 @@ fn canonical_path(path: &str) -> String {
     format!("/{}{trailing}", encoded.join("/"))
 }
 
-fn canonical_query(request: &Request, signed: &Signed) -> String {
+fn canonical_query(request: &Request, request_signature: &RequestSignature) -> String {
     let mut pairs: Vec<(String, String)> = form_urlencoded::parse(request.query.as_bytes())
-        .filter(|(name, _)| signed.form == Form::Header || name != "X-Amz-Signature")
+        .filter(|(name, _)| request_signature.form == SignatureLocation::Header || name != "X-Amz-Signature")
         .map(|(name, value)| (encode(&name), encode(&value)))
         .collect();
     pairs.sort();
@@ -107,7 +111,7 @@ fn canonical_header(request: &Request, name: &str) -> String {
     values.join(",")
 }
 
-/// AWS' own percent-encoding: everything but letters, digits and `-_.~`.
+/// AWS' percent-encoding: every byte but letters, digits and `-_.~`.
 fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -4,62 +4,70 @@
 //!
 //! | part | where |
 //! | --- | --- |
-//! | what was signed, read from a request | [`signed`] |
+//! | what was signed, read from a request | [`request_signature`] |
 //! | the canonical request and its signature | [`canonical`] |
-//! | a refusal in the service's own words | [`refusal`] |
+//! | a refusal in the service's own words | [`error`] |
 
-pub mod canonical;
-pub mod refusal;
-pub mod signed;
+pub(crate) mod canonical;
+pub(crate) mod error;
+pub(crate) mod request_signature;
 
 use time::{Duration, OffsetDateTime};
 
 use crate::clock;
-use crate::credentials::{Credentials, Issued};
-use crate::exchange::Request;
-use refusal::Refusal;
-use signed::{Form, Signed};
+use crate::credentials::{CredentialStore, Credentials};
+use crate::http::Request;
+use error::SignatureError;
+use request_signature::{RequestSignature, SignatureLocation};
 
-/// What a service demands of a signature.
+/// A service's requirements for a signature.
 #[derive(Debug, Clone, Copy)]
-pub struct Demand<'a> {
+pub(crate) struct SignaturePolicy<'a> {
     /// The service's name in the credential scope.
     pub service: &'static str,
     /// The region in the credential scope.
     pub region: &'a str,
-    /// How long a signature is valid, and how far ahead of the server its clock may be.
+    /// Validity of a signature, and limit of the signer's clock ahead of the server.
     pub window: Duration,
 }
 
-/// Checks the signature of a request and tells the credentials that made it.
+/// Checks the signature of a request and returns the credentials of its signer.
 ///
 /// # Errors
-/// The first thing that does not hold, in the order in which AWS is seen to check.
-pub fn verify<'a>(
+/// The first failed check, in the order that AWS uses.
+pub(crate) fn verify<'a>(
     request: &Request,
-    issued: &'a Issued,
-    demand: Demand<'_>,
+    issued: &'a CredentialStore,
+    demand: SignaturePolicy<'_>,
     now: OffsetDateTime,
-) -> Result<&'a Credentials, Refusal> {
-    let signed = Signed::read(request)?;
-    let credentials = issued.find(&signed.access_key_id).ok_or(Refusal::UnknownKey)?;
-    check_token(&signed, credentials)?;
-    check_scope(&signed, demand)?;
-    check_time(&signed, demand, now)?;
+) -> Result<&'a Credentials, SignatureError> {
+    let request_signature = RequestSignature::parse(request)?;
+    let credentials = issued
+        .find(&request_signature.access_key_id)
+        .ok_or(SignatureError::UnknownKey)?;
+    check_token(&request_signature, credentials)?;
+    check_scope(&request_signature, demand)?;
+    check_time(&request_signature, demand, now)?;
     check_expiry(credentials, now)?;
-    check_signature(request, &signed, credentials)?;
+    check_signature(request, &request_signature, credentials)?;
     Ok(credentials)
 }
 
-fn check_token(signed: &Signed, credentials: &Credentials) -> Result<(), Refusal> {
-    match &signed.token {
+fn check_token(
+    request_signature: &RequestSignature,
+    credentials: &Credentials,
+) -> Result<(), SignatureError> {
+    match &request_signature.token {
         Some(token) if token == &credentials.token => Ok(()),
-        _ => Err(Refusal::WrongToken),
+        _ => Err(SignatureError::WrongToken),
     }
 }
 
-fn check_scope(signed: &Signed, demand: Demand<'_>) -> Result<(), Refusal> {
-    let scope = &signed.scope;
+fn check_scope(
+    request_signature: &RequestSignature,
+    demand: SignaturePolicy<'_>,
+) -> Result<(), SignatureError> {
+    let scope = &request_signature.scope;
     let problem = if scope.region != demand.region {
         "Credential should be scoped to a valid region. ".to_owned()
     } else if scope.service != demand.service {
@@ -69,8 +77,8 @@ fn check_scope(signed: &Signed, demand: Demand<'_>) -> Result<(), Refusal> {
         )
     } else if scope.terminator != "aws4_request" {
         "Credential should be scoped with a valid terminator: 'aws4_request'. ".to_owned()
-    } else if !signed.date.starts_with(&scope.date) {
-        let date = &signed.date;
+    } else if !request_signature.date.starts_with(&scope.date) {
+        let date = &request_signature.date;
         format!(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{}' != '{date}'. ",
             scope.date
@@ -78,46 +86,56 @@ fn check_scope(signed: &Signed, demand: Demand<'_>) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal::Scope(problem))
+    Err(SignatureError::Scope(problem))
 }
 
-fn check_time(signed: &Signed, demand: Demand<'_>, now: OffsetDateTime) -> Result<(), Refusal> {
+fn check_time(
+    request_signature: &RequestSignature,
+    demand: SignaturePolicy<'_>,
+    now: OffsetDateTime,
+) -> Result<(), SignatureError> {
     let minutes = demand.window.whole_minutes();
-    let (date, written_now) = (&signed.date, clock::basic(now));
-    if signed.time + demand.window < now {
+    let (date, written_now) = (&request_signature.date, clock::basic(now));
+    if request_signature.time + demand.window < now {
         let limit = clock::basic(now - demand.window);
-        return Err(Refusal::Late(format!(
+        return Err(SignatureError::Late(format!(
             "Signature expired: {date} is now earlier than {limit} ({written_now} - {minutes} min.)"
         )));
     }
-    if signed.time > now + demand.window {
+    if request_signature.time > now + demand.window {
         let limit = clock::basic(now + demand.window);
-        return Err(Refusal::Late(format!(
+        return Err(SignatureError::Late(format!(
             "Signature not yet current: {date} is still later than {limit} ({written_now} + {minutes} min.)"
         )));
     }
     Ok(())
 }
 
-fn check_expiry(credentials: &Credentials, now: OffsetDateTime) -> Result<(), Refusal> {
+fn check_expiry(credentials: &Credentials, now: OffsetDateTime) -> Result<(), SignatureError> {
     if now >= credentials.expires {
-        Err(Refusal::ExpiredCredentials)
+        Err(SignatureError::ExpiredCredentials)
     } else {
         Ok(())
     }
 }
 
-fn check_signature(request: &Request, signed: &Signed, credentials: &Credentials) -> Result<(), Refusal> {
-    if signed.form == Form::Header && !canonical::body_matches(request) {
-        return Err(Refusal::Signature);
+fn check_signature(
+    request: &Request,
+    request_signature: &RequestSignature,
+    credentials: &Credentials,
+) -> Result<(), SignatureError> {
+    if request_signature.form == SignatureLocation::Header && !canonical::body_matches(request) {
+        return Err(SignatureError::Mismatch);
     }
-    let expected = canonical::signature(request, signed, credentials.secret_access_key.reveal());
-    if expected == signed.signature {
+    let expected = canonical::signature(request, request_signature, credentials.secret_access_key.reveal());
+    if expected == request_signature.signature {
         Ok(())
     } else {
-        Err(Refusal::Signature)
+        Err(SignatureError::Mismatch)
     }
 }
 
+#[cfg(test)]
+mod property_tests;
 #[cfg(test)]
 mod tests;

@@ -14,17 +14,22 @@ fn the_vanilla_request_of_aws_test_suite() {
         ("x-amz-date", "20150830T123600Z"),
         ("authorization", authorization),
     ]);
-    let signed = Signed::read(&request).unwrap();
+    let request_signature = RequestSignature::parse(&request).unwrap();
     let hash = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(canonical_request(
-        &request, &signed,
+        &request,
+        &request_signature,
     )));
     assert_eq!(
         hash,
         "bb579772317eb040ac9ed261061d46c1f17a8133879d6129b6e1c25292927e63"
     );
     assert_eq!(
-        signature(&request, &signed, "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
-        signed.signature
+        signature(
+            &request,
+            &request_signature,
+            "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+        ),
+        request_signature.signature
     );
 }
 
@@ -73,14 +78,14 @@ fn signed_by(credentials: &Credentials, region: &str, service: &str, at: OffsetD
     let unsigned = with("0");
     let right = signature(
         &unsigned,
-        &Signed::read(&unsigned).unwrap(),
+        &RequestSignature::parse(&unsigned).unwrap(),
         credentials.secret_access_key.reveal(),
     );
     with(&right)
 }
 
-fn eks() -> Demand<'static> {
-    Demand {
+fn eks() -> SignaturePolicy<'static> {
+    SignaturePolicy {
         service: "eks",
         region: "eu-west-1",
         window: Duration::minutes(5),
@@ -89,7 +94,7 @@ fn eks() -> Demand<'static> {
 
 #[test]
 fn a_right_signature_is_accepted() {
-    let mut issued = Issued::living(Duration::hours(6));
+    let mut issued = CredentialStore::with_lifetime(Duration::hours(6));
     let credentials = issued.current(noon()).clone();
     let request = signed_by(&credentials, "eu-west-1", "eks", noon());
     let verified = verify(&request, &issued, eks(), noon()).unwrap();
@@ -98,7 +103,7 @@ fn a_right_signature_is_accepted() {
 
 #[test]
 fn every_wrong_one_is_refused_for_its_own_reason() {
-    let mut issued = Issued::living(Duration::hours(6));
+    let mut issued = CredentialStore::with_lifetime(Duration::hours(6));
     let credentials = issued.current(noon()).clone();
     let minutes = Duration::minutes;
     let wrong_secret = Credentials {
@@ -115,31 +120,31 @@ fn every_wrong_one_is_refused_for_its_own_reason() {
     };
     let late = credentials.expires + minutes(1);
     let table = [
-        (request(&[]), noon(), Refusal::Missing),
-        (signed_by(&wrong_key, "eu-west-1", "eks", noon()), noon(), Refusal::UnknownKey),
-        (signed_by(&wrong_token, "eu-west-1", "eks", noon()), noon(), Refusal::WrongToken),
-        (signed_by(&wrong_secret, "eu-west-1", "eks", noon()), noon(), Refusal::Signature),
+        (request(&[]), noon(), SignatureError::Missing),
+        (signed_by(&wrong_key, "eu-west-1", "eks", noon()), noon(), SignatureError::UnknownKey),
+        (signed_by(&wrong_token, "eu-west-1", "eks", noon()), noon(), SignatureError::WrongToken),
+        (signed_by(&wrong_secret, "eu-west-1", "eks", noon()), noon(), SignatureError::Mismatch),
         (
             signed_by(&credentials, "us-east-1", "eks", noon()),
             noon(),
-            Refusal::Scope("Credential should be scoped to a valid region. ".into()),
+            SignatureError::Scope("Credential should be scoped to a valid region. ".into()),
         ),
         (
             signed_by(&credentials, "eu-west-1", "sts", noon()),
             noon(),
-            Refusal::Scope("Credential should be scoped to correct service: 'eks'. ".into()),
+            SignatureError::Scope("Credential should be scoped to correct service: 'eks'. ".into()),
         ),
         (
             signed_by(&credentials, "eu-west-1", "eks", noon()),
             noon() + minutes(6),
-            Refusal::Late("Signature expired: 20260507T120000Z is now earlier than 20260507T120100Z (20260507T120600Z - 5 min.)".into()),
+            SignatureError::Late("Signature expired: 20260507T120000Z is now earlier than 20260507T120100Z (20260507T120600Z - 5 min.)".into()),
         ),
         (
             signed_by(&credentials, "eu-west-1", "eks", noon() + minutes(6)),
             noon(),
-            Refusal::Late("Signature not yet current: 20260507T120600Z is still later than 20260507T120500Z (20260507T120000Z + 5 min.)".into()),
+            SignatureError::Late("Signature not yet current: 20260507T120600Z is still later than 20260507T120500Z (20260507T120000Z + 5 min.)".into()),
         ),
-        (signed_by(&credentials, "eu-west-1", "eks", late), late, Refusal::ExpiredCredentials),
+        (signed_by(&credentials, "eu-west-1", "eks", late), late, SignatureError::ExpiredCredentials),
     ];
     for (request, now, expected) in table {
         assert_eq!(verify(&request, &issued, eks(), now).unwrap_err(), expected);
@@ -148,7 +153,7 @@ fn every_wrong_one_is_refused_for_its_own_reason() {
 
 #[test]
 fn a_changed_request_is_refused() {
-    let mut issued = Issued::living(Duration::hours(6));
+    let mut issued = CredentialStore::with_lifetime(Duration::hours(6));
     let credentials = issued.current(noon()).clone();
     let right = signed_by(&credentials, "eu-west-1", "eks", noon());
     let changes: [fn(&mut Request); 4] = [
@@ -162,21 +167,21 @@ fn a_changed_request_is_refused() {
         change(&mut request);
         assert_eq!(
             verify(&request, &issued, eks(), noon()).unwrap_err(),
-            Refusal::Signature
+            SignatureError::Mismatch
         );
     }
     let mut request = right;
     request.body = "x".into();
     assert_eq!(
         verify(&request, &issued, eks(), noon()).unwrap_err(),
-        Refusal::Signature
+        SignatureError::Mismatch
     );
 }
 
 /// A signature holds in no other form: every digit of it counts.
 #[test]
 fn no_other_signature_is_accepted() {
-    let mut issued = Issued::living(Duration::hours(6));
+    let mut issued = CredentialStore::with_lifetime(Duration::hours(6));
     let credentials = issued.current(noon()).clone();
     let right = signed_by(&credentials, "eu-west-1", "eks", noon());
     let authorization = right.header("authorization").unwrap().to_owned();
@@ -190,7 +195,7 @@ fn no_other_signature_is_accepted() {
             .insert("authorization", HeaderValue::from_bytes(&bytes).unwrap());
         assert_eq!(
             verify(&request, &issued, eks(), noon()).unwrap_err(),
-            Refusal::Signature,
+            SignatureError::Mismatch,
             "digit {}",
             place - start
         );

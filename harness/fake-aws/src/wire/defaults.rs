@@ -1,30 +1,30 @@
-//! The code and message of an error of which a scenario gives the status alone: what the service is seen to answer with it.
+//! Default codes and messages for the errors of faults, as each service returns them with a status.
 
 use nodejoin_core::plan::fault::Service;
 
-use crate::exchange::ServiceError;
+use crate::http::ServiceError;
 
-/// The error of a fault.
+/// The error of a fault; code and message default to those of the service.
 #[must_use]
-pub fn fault_error(
+pub(crate) fn fault_error(
     service: Service,
     status: u16,
     code: Option<String>,
     message: Option<String>,
 ) -> ServiceError {
-    let (usual_code, usual_message) = usual(service, status);
+    let (default_code, default_message) = default_texts(service, status);
     ServiceError::new(
         status,
-        code.unwrap_or_else(|| usual_code.to_owned()),
-        message.unwrap_or_else(|| usual_message.to_owned()),
+        code.unwrap_or_else(|| default_code.to_owned()),
+        message.unwrap_or_else(|| default_message.to_owned()),
     )
 }
 
-/// What a service answers to somebody who asks too often.
+/// The service's error for a client that exceeds its request rate.
 #[must_use]
-pub fn throttled(service: Service) -> ServiceError {
+pub(crate) fn throttled(service: Service) -> ServiceError {
     let status = match service {
-        // Undocumented on the HTTP level: the service rather drops packets. Clients are told to expect this.
+        // The metadata service drops packets instead, but the user guide tells clients to expect this.
         Service::Imds | Service::Ec2 => 503,
         Service::Sts | Service::Ecr | Service::Cloudformation => 400,
         Service::Eks | Service::Registry => 429,
@@ -32,10 +32,10 @@ pub fn throttled(service: Service) -> ServiceError {
     fault_error(service, status, None, None)
 }
 
-fn usual(service: Service, status: u16) -> (&'static str, &'static str) {
+fn default_texts(service: Service, status: u16) -> (&'static str, &'static str) {
     const INTERNAL: &str = "An internal error has occurred";
     match (service, status) {
-        // EKS' own throttling is seen under this name and not under the modelled one.
+        // EKS returns this code, not the one in its API model.
         (Service::Eks, 429) => ("TooManyRequestsException", "Too Many Requests"),
         (Service::Eks, 400) => ("InvalidRequestException", "Invalid request"),
         (Service::Eks, 403) => ("AccessDeniedException", "Access denied"),
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn throttling_has_a_name_of_its_own_in_each_service() {
+    fn each_service_has_its_own_throttling_code() {
         let table = [
             (Service::Imds, 503, "InternalFailure"),
             (Service::Eks, 429, "TooManyRequestsException"),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scenario_says_wins() {
+    fn code_and_message_of_a_scenario_take_precedence() {
         let error = fault_error(Service::Eks, 429, None, None);
         assert_eq!(
             (error.code.as_str(), error.message.as_str()),

@@ -1,75 +1,74 @@
-//! Errors in the shape of the service that answers them.
+//! Errors in the wire format of their service.
 
 use serde_json::{Map, Value, json};
 
-use super::Shape;
 use super::xml::Xml;
+use super::{WireFormat, pages};
 use crate::credentials::request_id;
-use crate::exchange::{Answer, ServiceError};
-use crate::services::imds::pages;
+use crate::http::{Response, ServiceError};
 
-/// An error as the service writes it.
+/// Writes an error. `as_json` selects JSON in a query protocol that offers both.
 #[must_use]
-pub fn answer(shape: Shape, error: ServiceError, as_json: bool) -> Answer {
-    let mut answer = match shape {
-        Shape::RestJson => rest_json(&error),
-        Shape::Json11 => json11(&error),
-        Shape::Query(_) if as_json => query_json(&error),
-        Shape::Query(namespace) => query(&error, namespace),
-        Shape::Ec2 => ec2(&error),
-        Shape::Metadata => pages::error(error.status),
-        Shape::Registry => registry(&error),
+pub(crate) fn response(wire_format: WireFormat, error: ServiceError, as_json: bool) -> Response {
+    let mut response = match wire_format {
+        WireFormat::RestJson => rest_json(&error),
+        WireFormat::Json11 => json11(&error),
+        WireFormat::Query(_) if as_json => query_json(&error),
+        WireFormat::Query(namespace) => query(&error, namespace),
+        WireFormat::Ec2 => ec2(&error),
+        WireFormat::Metadata => pages::error(error.status),
+        WireFormat::Registry => registry(&error),
     };
-    answer.error = Some(error);
-    answer
+    response.error = Some(error);
+    response
 }
 
-fn rest_json(error: &ServiceError) -> Answer {
+fn rest_json(error: &ServiceError) -> Response {
     let mut body: Map<String, Value> = error
         .null_members
         .iter()
         .map(|name| ((*name).to_owned(), Value::Null))
         .collect();
     body.insert("message".to_owned(), json!(error.message));
-    Answer::new(error.status, "application/json", Value::Object(body).to_string())
+    Response::new(error.status, "application/json", Value::Object(body).to_string())
         .with_header("x-amzn-errortype", error.code.clone())
         .with_header("x-amzn-requestid", request_id())
 }
 
-fn json11(error: &ServiceError) -> Answer {
+fn json11(error: &ServiceError) -> Response {
     let body = json!({ "__type": error.code, "message": error.message });
-    Answer::new(error.status, "application/x-amz-json-1.1", body.to_string())
+    Response::new(error.status, "application/x-amz-json-1.1", body.to_string())
         .with_header("x-amzn-requestid", request_id())
 }
 
-/// Whose fault it is, in the query protocol's words.
-fn blame(status: u16) -> &'static str {
+/// The `Type` of an error in the query protocol.
+fn error_type(status: u16) -> &'static str {
     if status < 500 { "Sender" } else { "Receiver" }
 }
 
-fn query(error: &ServiceError, namespace: &str) -> Answer {
+fn query(error: &ServiceError, namespace: &str) -> Response {
     let id = request_id();
     let body = Xml::new()
         .element("Error", |e| {
-            e.text("Type", blame(error.status))
+            e.text("Type", error_type(error.status))
                 .text("Code", &error.code)
                 .text("Message", &error.message)
         })
         .text("RequestId", &id)
         .document("ErrorResponse", Some(namespace));
-    Answer::new(error.status, "text/xml", body).with_header("x-amzn-requestid", id)
+    Response::new(error.status, "text/xml", body).with_header("x-amzn-requestid", id)
 }
 
-fn query_json(error: &ServiceError) -> Answer {
+fn query_json(error: &ServiceError) -> Response {
     let id = request_id();
     let body = json!({
-        "Error": { "Code": error.code, "Message": error.message, "Type": blame(error.status) },
+        "Error": { "Code": error.code, "Message": error.message, "Type": error_type(error.status) },
         "RequestId": id,
     });
-    Answer::new(error.status, "application/json", body.to_string()).with_header("x-amzn-requestid", id)
+    Response::new(error.status, "application/json", body.to_string()).with_header("x-amzn-requestid", id)
 }
 
-fn ec2(error: &ServiceError) -> Answer {
+fn ec2(error: &ServiceError) -> Response {
     let body = Xml::new()
         .element("Errors", |all| {
             all.element("Error", |e| {
@@ -79,12 +78,12 @@ fn ec2(error: &ServiceError) -> Answer {
         // EC2 alone writes `RequestID` here.
         .text("RequestID", request_id())
         .document("Response", None);
-    Answer::new(error.status, "text/xml;charset=UTF-8", body)
+    Response::new(error.status, "text/xml;charset=UTF-8", body)
 }
 
-fn registry(error: &ServiceError) -> Answer {
+fn registry(error: &ServiceError) -> Response {
     let body = json!({ "errors": [{ "code": error.code, "message": error.message }] });
-    Answer::new(
+    Response::new(
         error.status,
         "application/json; charset=utf-8",
         format!("{body}\n"),
@@ -96,24 +95,24 @@ fn registry(error: &ServiceError) -> Answer {
 mod tests {
     use super::*;
 
-    const STS: Shape = Shape::Query("https://sts.amazonaws.com/doc/2011-06-15/");
+    const STS: WireFormat = WireFormat::Query("https://sts.amazonaws.com/doc/2011-06-15/");
 
-    fn body(shape: Shape, as_json: bool) -> String {
+    fn body(wire_format: WireFormat, as_json: bool) -> String {
         let error = ServiceError {
             null_members: &["clusterName"],
             ..ServiceError::new(404, "NotThere", "No <such> thing")
         };
-        String::from_utf8(answer(shape, error, as_json).body.here().to_vec()).unwrap()
+        String::from_utf8(response(wire_format, error, as_json).body.in_memory().to_vec()).unwrap()
     }
 
     #[test]
-    fn each_service_has_its_own_shape() {
+    fn each_wire_format_has_its_own_errors() {
         assert_eq!(
-            body(Shape::RestJson, false),
+            body(WireFormat::RestJson, false),
             r#"{"clusterName":null,"message":"No <such> thing"}"#
         );
         assert_eq!(
-            body(Shape::Json11, false),
+            body(WireFormat::Json11, false),
             r#"{"__type":"NotThere","message":"No <such> thing"}"#
         );
         assert!(body(STS, false).contains(
@@ -123,11 +122,11 @@ mod tests {
             r#"{"Error":{"Code":"NotThere","Message":"No <such> thing","Type":"Sender"},"RequestId":""#
         ));
         assert!(
-            body(Shape::Ec2, false)
+            body(WireFormat::Ec2, false)
                 .contains("<Message>No &lt;such&gt; thing</Message></Error></Errors><RequestID>")
         );
         assert_eq!(
-            body(Shape::Registry, false),
+            body(WireFormat::Registry, false),
             "{\"errors\":[{\"code\":\"NotThere\",\"message\":\"No <such> thing\"}]}\n"
         );
     }

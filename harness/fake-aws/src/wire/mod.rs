@@ -1,21 +1,22 @@
-//! The wire protocols of AWS: what an answer and an error of each kind of service look like.
+//! The wire protocols of AWS: responses and errors in each format.
 
-pub mod defaults;
-pub mod errors;
-pub mod xml;
+pub(crate) mod defaults;
+pub(crate) mod errors;
+pub(crate) mod pages;
+pub(crate) mod xml;
 
-use crate::exchange::Answer;
+use crate::http::{Request, Response};
 
-/// The shape of a service's answers and errors.
+/// The format of a service's responses and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum WireFormat {
     /// REST JSON: EKS.
     RestJson,
     /// JSON 1.1: ECR.
     Json11,
     /// The query protocol with this XML namespace: STS, CloudFormation.
     Query(&'static str),
-    /// EC2's own kind of query.
+    /// EC2's variant of the query protocol.
     Ec2,
     /// The metadata service's pages.
     Metadata,
@@ -23,14 +24,22 @@ pub enum Shape {
     Registry,
 }
 
-/// An answer of a REST JSON service.
+/// A response of a REST JSON service.
 #[must_use]
-pub fn rest_json(body: &serde_json::Value) -> Answer {
-    Answer::new(200, "application/json", body.to_string())
+pub(crate) fn rest_json(body: &serde_json::Value) -> Response {
+    Response::new(200, "application/json", body.to_string())
 }
 
-/// An answer of a JSON 1.1 service.
+/// A response of a JSON 1.1 service.
 #[must_use]
-pub fn json11(body: &serde_json::Value) -> Answer {
-    Answer::new(200, "application/x-amz-json-1.1", body.to_string())
+pub(crate) fn json11(body: &serde_json::Value) -> Response {
+    Response::new(200, "application/x-amz-json-1.1", body.to_string())
+}
+
+/// Whether a client of a query protocol requests JSON, as the IAM authenticator does.
+pub(crate) fn accepts_json(request: &Request) -> bool {
+    request
+        .header("accept")
+        .is_some_and(|accept| accept.contains("application/json"))
+        || request.parameters().get("ContentType") == Some("JSON")
 }

@@ -1,21 +1,20 @@
-//! A small writer of XML: elements, text and lists, which is all that AWS' query protocols have.
+//! A writer of the XML in AWS' query protocols: elements, text and lists.
 
 use std::fmt::{self, Display, Write};
 
-/// XML that is being written.
+/// An XML document under construction.
 #[derive(Debug, Clone, Default)]
-pub struct Xml(String);
+pub(crate) struct Xml(String);
 
 impl Xml {
-    /// Nothing yet.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds bare text: the content of an `item` in a list of strings.
+    /// Adds text without an element: the content of an `item` in a list of strings.
     #[must_use]
-    pub fn bare(mut self, value: impl Display) -> Self {
+    pub(crate) fn bare(mut self, value: impl Display) -> Self {
         // Writing to a String cannot fail.
         let _ = write!(Escaped(&mut self.0), "{value}");
         self
@@ -23,13 +22,13 @@ impl Xml {
 
     /// Adds an element with text.
     #[must_use]
-    pub fn text(self, name: &str, value: impl Display) -> Self {
+    pub(crate) fn text(self, name: &str, value: impl Display) -> Self {
         self.element(name, |element| element.bare(value))
     }
 
     /// Adds an element with children.
     #[must_use]
-    pub fn element(self, name: &str, children: impl FnOnce(Self) -> Self) -> Self {
+    pub(crate) fn element(self, name: &str, children: impl FnOnce(Self) -> Self) -> Self {
         children(self.tag("<", name)).tag("</", name)
     }
 
@@ -40,9 +39,9 @@ impl Xml {
         self
     }
 
-    /// Adds EC2's kind of list: one `item` an entry.
+    /// Adds a list in EC2's form: one `item` per entry.
     #[must_use]
-    pub fn items<T>(
+    pub(crate) fn items<T>(
         self,
         name: &str,
         entries: impl IntoIterator<Item = T>,
@@ -51,9 +50,9 @@ impl Xml {
         self.list(name, "item", entries, write)
     }
 
-    /// Adds the query protocol's kind of list: one `member` an entry.
+    /// Adds a list in the query protocol's form: one `member` per entry.
     #[must_use]
-    pub fn members<T>(
+    pub(crate) fn members<T>(
         self,
         name: &str,
         entries: impl IntoIterator<Item = T>,
@@ -78,7 +77,7 @@ impl Xml {
 
     /// The document with its declaration, its root element and the root's namespace.
     #[must_use]
-    pub fn document(self, root: &str, namespace: Option<&str>) -> String {
+    pub(crate) fn document(self, root: &str, namespace: Option<&str>) -> String {
         let namespace = namespace
             .map(|uri| format!(" xmlns=\"{uri}\""))
             .unwrap_or_default();
@@ -89,7 +88,7 @@ impl Xml {
     }
 }
 
-/// Writes text so that it is nothing but text.
+/// Escapes text.
 struct Escaped<'a>(&'a mut String);
 
 impl Write for Escaped<'_> {
@@ -104,7 +103,7 @@ impl Write for Escaped<'_> {
                 '<' => self.0.push_str("&lt;"),
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
-                // XML 1.0 has no other control characters, not even escaped ones: a name may hold what it likes.
+                // XML 1.0 excludes other control characters, even escaped ones.
                 c if is_special(c) => self.0.push('\u{fffd}'),
                 c => self.0.push(c),
             }

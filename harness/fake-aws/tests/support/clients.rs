@@ -16,7 +16,6 @@ use super::venv;
 pub struct Curled {
     pub exit: i32,
     pub status: u16,
-    pub version: String,
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }
@@ -64,7 +63,6 @@ pub async fn curl(arguments: &[&str]) -> Curled {
             .nth(1)
             .and_then(|code| code.parse().ok())
             .unwrap_or(0),
-        version: status_line.split(' ').next().unwrap_or_default().to_owned(),
         headers: headers.collect(),
         body: fs::read(body).unwrap_or_default(),
     }
@@ -95,23 +93,23 @@ pub async fn metadata(fakes: &Fakes, token: &str, path: &str) -> Curled {
     .await
 }
 
-/// Clients of AWS that reach the fakes as they would reach AWS: by the real host names, through a proxy, with the metadata
-/// service as the source of credentials.
-pub struct Aws {
+/// Clients of AWS that reach the fakes as they would reach AWS: by the real host names, through a proxy, with the
+/// metadata service as the source of credentials.
+pub struct AwsClients {
     proxy: Proxy,
     folder: tempfile::TempDir,
     metadata: String,
     python: PathBuf,
 }
 
-impl Aws {
+impl AwsClients {
     pub async fn of(fakes: &Fakes) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("ca.pem"), &fakes.listening.ca_pem).unwrap();
+        fs::write(folder.path().join("ca.pem"), &fakes.server.ca_pem).unwrap();
         let python = tokio::task::spawn_blocking(venv::python).await.unwrap();
-        let metadata = format!("http://{}", fakes.listening.metadata);
+        let metadata = format!("http://{}", fakes.server.metadata);
         Self {
-            proxy: Proxy::start(fakes.listening.tls).await,
+            proxy: Proxy::start(fakes.server.tls).await,
             folder,
             metadata,
             python,
@@ -163,8 +161,8 @@ impl Aws {
 pub async fn curl_host(fakes: &Fakes, arguments: &[&str]) -> Curled {
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
-    fs::write(&ca, &fakes.listening.ca_pem).unwrap();
-    let to = format!("::{}", fakes.listening.tls);
+    fs::write(&ca, &fakes.server.ca_pem).unwrap();
+    let to = format!("::{}", fakes.server.tls);
     curl(
         &[
             &["--connect-to", &to, "--cacert", ca.to_str().unwrap()],

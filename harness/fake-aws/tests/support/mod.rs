@@ -1,6 +1,4 @@
-//! What the loopback tests share: fakes with a world on 127.0.0.1, their events, and clients to drive them by.
-#![allow(dead_code, reason = "each test target uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+//! Shared by the loopback tests: fakes with a world on 127.0.0.1, their events, and clients.
 
 pub mod clients;
 pub mod proxy;
@@ -12,15 +10,15 @@ use std::time::Duration;
 use nodejoin_core::observation::{AwsCall, DnsQuery};
 use nodejoin_core::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, Network, RolePlan, StatusStep};
-use nodejoin_fake_aws::{AwsEvent, AwsEventKind, FakeAws, Listening, World};
+use nodejoin_fake_aws::{AwsEvent, AwsEventKind, FakeAws, FakeAwsServer, World};
 use tokio::sync::mpsc;
 
-/// Where every test's first node stands.
+/// Address of each test's first node.
 pub const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// Fakes that listen, and the events of the first world.
+/// Running fakes, and the events of the first world.
 pub struct Fakes {
-    pub listening: Listening,
+    pub server: FakeAwsServer,
     pub events: mpsc::UnboundedReceiver<AwsEvent>,
 }
 
@@ -29,17 +27,17 @@ impl Fakes {
     pub fn start(change: impl FnOnce(&mut World)) -> Self {
         let (mut world, events) = world();
         change(&mut world);
-        let listening = FakeAws::bind(&"testrun01".parse().unwrap(), HERE)
+        let server = FakeAws::bind(&"testrun01".parse().unwrap(), HERE)
             .unwrap()
             .listen()
             .unwrap();
         let id = world.instance.id.clone();
-        listening.admit(world);
-        listening.attach(HERE, &id);
-        Self { listening, events }
+        server.admit(world);
+        server.attach(HERE, &id);
+        Self { server, events }
     }
 
-    /// Adds a world of another instance at another loopback address, and gives its events.
+    /// Adds a world of another instance at another loopback address and returns its events.
     pub fn add(
         &self,
         source: Ipv4Addr,
@@ -48,22 +46,22 @@ impl Fakes {
         let (mut world, events) = world();
         change(&mut world);
         let id = world.instance.id.clone();
-        self.listening.admit(world);
-        self.listening.attach(source, &id);
+        self.server.admit(world);
+        self.server.attach(source, &id);
         events
     }
 
-    /// A path of the metadata service, as a URL.
+    /// The URL of a metadata path.
     pub fn metadata(&self, path: &str) -> String {
-        format!("http://{}{path}", self.listening.metadata)
+        format!("http://{}{path}", self.server.metadata)
     }
 
-    /// The calls seen so far.
+    /// The AWS calls so far.
     pub fn calls(&mut self) -> Vec<AwsCall> {
         calls(&mut self.events)
     }
 
-    /// The names asked so far.
+    /// The DNS queries so far.
     pub fn names(&mut self) -> Vec<DnsQuery> {
         let mut names = Vec::new();
         while let Ok(event) = self.events.try_recv() {
@@ -74,15 +72,15 @@ impl Fakes {
         names
     }
 
-    /// Ends the fakes; a panic of theirs fails the test.
+    /// Shuts down the fakes; a panic in them fails the test.
     pub async fn end(self) {
-        tokio::time::timeout(Duration::from_secs(2), self.listening.shut_down())
+        tokio::time::timeout(Duration::from_secs(2), self.server.shut_down())
             .await
             .expect("shutting down is prompt");
     }
 }
 
-/// The calls among the events that have come so far.
+/// The AWS calls among the events so far.
 pub fn calls(events: &mut mpsc::UnboundedReceiver<AwsEvent>) -> Vec<AwsCall> {
     let mut calls = Vec::new();
     while let Ok(event) = events.try_recv() {
@@ -93,7 +91,7 @@ pub fn calls(events: &mut mpsc::UnboundedReceiver<AwsEvent>) -> Vec<AwsCall> {
     calls
 }
 
-/// An ordinary world, and its events.
+/// A world with defaults, and its events.
 pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
     let (events, received) = mpsc::unbounded_channel();
     let world = World {
@@ -135,7 +133,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         user_data: None,
         aws: AwsPlan::default(),
         faults: Vec::new(),
-        rates: nodejoin_fake_aws::faults::Rates::default(),
+        rates: nodejoin_fake_aws::Rates::default(),
         images: Vec::new(),
         events,
     };
@@ -168,4 +166,21 @@ fn instance() -> InstancePlan {
         network: NetworkPlan::default(),
         clock_ahead_seconds: 0,
     }
+}
+
+/// Runs a test in its own process, because it measures that process; other tests run in parallel in this one. Returns
+/// whether this is the test's own process. `name` is the test's name with its modules.
+pub fn in_own_process(name: &str) -> bool {
+    const MARK: &str = "NODEJOIN_TEST_IN_OWN_PROCESS";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(MARK, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    false
 }

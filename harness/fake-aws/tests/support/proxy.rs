@@ -1,5 +1,5 @@
-//! A proxy that takes `CONNECT` to any host and leads every one to the fakes' TLS port: what the redirection in a node's network
-//! does, for a client on the loopback. Host names and signatures stay as they are.
+//! A proxy that takes `CONNECT` to any host and leads every one to the fakes' TLS port: what the redirection in a
+//! node's network does, for a client on the loopback. Host names and signatures stay as they are.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! Real clients in virtual environments and folders that the tests make once: the AWS CLI, boto3, and what else is asked for.
+//! Real clients in virtual environments and folders that the tests make once: the AWS CLI, boto3, and what else is
+//! asked for.
 #![allow(dead_code, reason = "each test target uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
@@ -13,8 +14,8 @@ pub fn python() -> PathBuf {
     environment("aws-clients", &PACKAGES)
 }
 
-/// Python of a virtual environment with some packages. It is made once, under the target folder; tests that run at the same time,
-/// in other processes too, wait for it.
+/// Python of a virtual environment with some packages. It is made once, under the target folder; tests that run at the
+/// same time, in other processes too, wait for it.
 pub fn environment(name: &str, packages: &[&str]) -> PathBuf {
     made_once(name, &packages.join("\n"), |folder| {
         run(

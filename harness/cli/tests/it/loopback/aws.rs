@@ -84,7 +84,7 @@ fn host_names_lead_to_services_and_nothing_is_passed_on() {
     let (status, said) = served.curl(&[&format!("http://127.0.0.1:{}/", served.port(1))]);
     assert_eq!(
         (status, said.as_str()),
-        (400, "this port speaks TLS, or CONNECT as a proxy does\n")
+        (400, "this port accepts TLS, or CONNECT as a proxy does\n")
     );
 }
 
@@ -174,7 +174,7 @@ fn changes_show_at_once_and_default_undoes_them() {
         served.set(&[row.set[0], "default"]);
         here(row.before, "after the default of");
     }
-    assert_eq!(served.set(&["default"]), "nothing had been changed");
+    assert_eq!(served.set(&["default"]), "no setting had been changed");
     served.set(&["tokens", "required"]);
     served.set(&["spot-notice", "hibernate"]);
     let undone = served.set(&["default"]);
@@ -345,7 +345,7 @@ fn what_cannot_be_is_told_and_nothing_is_left_of_it() {
             &[
                 "metadata to 127.0.0.1",
                 "Address already in use",
-                "another program has port",
+                "another program uses port",
             ],
         ),
         (

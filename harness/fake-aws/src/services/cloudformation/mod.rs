@@ -1,15 +1,13 @@
-//! CloudFormation, as `https://cloudformation.REGION.amazonaws.com` answers: the query protocol.
+//! CloudFormation, as `https://cloudformation.REGION.amazonaws.com`: the query protocol.
 //!
-//! | action | auth | answer |
+//! | action | auth | response |
 //! | --- | --- | --- |
-//! | `SignalResource` | SigV4, or `CFN_V1` with the instance's identity document | accepted where the stack waits for it |
-//! | `DescribeStacks` | SigV4, `cloudformation:DescribeStacks` | the stacks of the scenario, with their status by now |
+//! | `SignalResource` | SigV4, or `CFN_V1` with the instance's identity document | success if the stack waits for the signal |
+//! | `DescribeStacks` | SigV4, `cloudformation:DescribeStacks` | the scenario's stacks, with their current status |
 //! | any other | - | 400 `InvalidAction` |
 //!
-//! Real: both kinds of proof, the sentences of what is refused, the status of a stack once all its signals have come. Faked: a
-//! stack has no resources but those that wait.
-
-mod stacks;
+//! Real: both kinds of proof, error messages, the status of a stack once all its signals have arrived. Faked: a stack
+//! has no resources but those that wait.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -17,96 +15,121 @@ use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use self::stacks::invalid;
-pub use self::stacks::{Signal, Stack, Stacks};
+use super::authorize;
 use super::imds::document;
-use super::imds::tree::Proof;
-use super::{authorize, sts};
-use crate::clock::{self, Moment};
+use crate::clock::{self, RequestTime};
 use crate::credentials::request_id;
-use crate::exchange::{Answer, Parameters, Request, ServiceError};
-use crate::router::Endpoint;
-use crate::wire::Shape;
+use crate::endpoint::Endpoint;
+use crate::http::{QueryParameters, Request, Response, ServiceError};
+use crate::identity::DocumentSignature;
+use crate::instance::Instance;
+use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::stacks::{Signal, Stack, validation_error};
 use crate::wire::xml::Xml;
-use crate::world::{Instance, Target, World};
+use crate::wire::{WireFormat, accepts_json};
+use crate::world::World;
 
-/// The shape of its answers.
-pub const SHAPE: Shape = Shape::Query(NAMESPACE);
+pub(crate) const WIRE_FORMAT: WireFormat = WireFormat::Query(NAMESPACE);
 const NAMESPACE: &str = "http://cloudformation.amazonaws.com/doc/2010-05-15/";
+/// Limit of `UniqueId`.
+const MAX_UNIQUE_ID: usize = 64;
 
-/// What a request asks for: a signal's subject is its resource, its status, and whose it is.
-#[must_use]
-pub fn identify(request: &Request) -> Target {
-    let parameters = request.parameters();
-    match parameters.get("Action") {
-        Some("SignalResource") => {
-            let part = |name| parameters.get(name).unwrap_or_default().to_owned();
-            let subject = format!(
-                "{}/{} {} {}",
-                part("StackName"),
-                part("LogicalResourceId"),
-                part("Status"),
-                part("UniqueId")
-            );
-            Target::known(Service::Cloudformation, "SignalResource", Some(subject))
-        }
-        Some("DescribeStacks") => {
-            let name = parameters.get("StackName").map(ToOwned::to_owned);
-            Target::known(Service::Cloudformation, "DescribeStacks", name)
-        }
-        action => Target::unknown(Service::Cloudformation, action.unwrap_or_default()),
+operations! {
+    enum Operation {
+        DescribeStacks = "DescribeStacks",
+        SignalResource = "SignalResource",
     }
 }
 
-/// Answers a request.
-///
-/// # Errors
-/// What CloudFormation answers instead.
-pub fn answer(
-    instance: &mut Instance,
-    request: &Request,
-    target: &Target,
-    endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Answer, ServiceError> {
-    if !target.known {
-        let message = format!(
-            "Could not find operation {} for version 2010-05-15",
-            target.operation
-        );
-        return Err(ServiceError::new(400, "InvalidAction", message));
-    }
-    let parameters = request.parameters();
-    let as_json = sts::wants_json(request);
-    if target.operation == "DescribeStacks" {
-        let caller = authorize::signature(instance, request, endpoint, SHAPE, moment)?;
-        let name = parameters.get("StackName");
-        let resource = stack_resource(&instance.world, endpoint, name.unwrap_or("*"));
-        caller.permit(
-            Service::Cloudformation,
-            "cloudformation:DescribeStacks",
-            &resource,
-        )?;
-        return describe(instance, name, as_json);
-    }
-    match request
-        .header("authorization")
-        .and_then(|value| value.strip_prefix("CFN_V1 "))
-    {
-        Some(proof) => check_identity(instance, proof, &parameters)?,
-        None => {
-            let caller = authorize::signature(instance, request, endpoint, SHAPE, moment)?;
-            let name = parameters.get("StackName").unwrap_or("*");
-            let resource = stack_resource(&instance.world, endpoint, name);
-            caller.permit(
-                Service::Cloudformation,
-                "cloudformation:SignalResource",
-                &resource,
-            )?;
+impl Operation {
+    /// The stack; for a signal also its resource, status and sender.
+    fn subject(self, request: &Request) -> Option<String> {
+        let parameters = request.parameters();
+        match self {
+            Self::DescribeStacks => parameters.get("StackName").map(ToOwned::to_owned),
+            Self::SignalResource => {
+                let part = |name| parameters.get(name).unwrap_or_default();
+                Some(format!(
+                    "{}/{} {} {}",
+                    part("StackName"),
+                    part("LogicalResourceId"),
+                    part("Status"),
+                    part("UniqueId")
+                ))
+            }
         }
     }
-    signal(instance, &parameters)?;
-    Ok(written("SignalResource", Xml::new(), Value::Null, as_json))
+}
+
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    let action = request.action();
+    match Operation::named(&action) {
+        Some(operation) => RequestTarget::known(
+            Service::Cloudformation,
+            operation.name(),
+            operation.subject(request),
+        ),
+        None => RequestTarget::unknown(Service::Cloudformation, action),
+    }
+}
+
+/// Responds to a request.
+///
+/// # Errors
+/// The error that CloudFormation returns.
+pub(crate) fn respond(
+    instance: &mut Instance,
+    request: &Request,
+    endpoint: &Endpoint,
+    time: RequestTime,
+) -> Result<Response, ServiceError> {
+    let action = request.action();
+    let operation = Operation::named(&action).ok_or_else(|| {
+        let message = format!("Could not find operation {action} for version 2010-05-15");
+        ServiceError::new(400, "InvalidAction", message)
+    })?;
+    let parameters = request.parameters();
+    match instance_proof(request) {
+        Some(proof) if operation == Operation::SignalResource => {
+            check_identity(instance, proof, &parameters)?
+        }
+        _ => permit(instance, request, endpoint, operation, time)?,
+    }
+    match operation {
+        Operation::DescribeStacks => describe(instance, parameters.get("StackName"), accepts_json(request)),
+        Operation::SignalResource => {
+            signal(instance, &parameters)?;
+            Ok(response(
+                operation,
+                Xml::new(),
+                Value::Null,
+                accepts_json(request),
+            ))
+        }
+    }
+}
+
+/// The proof of an instance without a profile, which cannot sign.
+fn instance_proof(request: &Request) -> Option<&str> {
+    request.header("authorization")?.strip_prefix("CFN_V1 ")
+}
+
+fn permit(
+    instance: &Instance,
+    request: &Request,
+    endpoint: &Endpoint,
+    operation: Operation,
+    time: RequestTime,
+) -> Result<(), ServiceError> {
+    let signer = authorize::signature(instance, request, endpoint, WIRE_FORMAT, time)?;
+    let parameters = request.parameters();
+    let resource = stack_resource(
+        &instance.world,
+        endpoint,
+        parameters.get("StackName").unwrap_or("*"),
+    );
+    let action = format!("cloudformation:{}", operation.name());
+    signer.permit(Service::Cloudformation, &action, &resource)
 }
 
 fn stack_resource(world: &World, endpoint: &Endpoint, name: &str) -> String {
@@ -117,9 +140,14 @@ fn stack_resource(world: &World, endpoint: &Endpoint, name: &str) -> String {
     )
 }
 
-/// `CFN_V1 BASE64(identity document):signature without line ends`, as cfn-signal sends it from an instance without a profile.
-fn check_identity(instance: &Instance, proof: &str, parameters: &Parameters) -> Result<(), ServiceError> {
-    let signature = document::identity_signature(instance, Proof::Signature).replace('\n', "");
+/// Checks `CFN_V1 BASE64(identity document):signature without line ends`, which cfn-signal sends from an instance
+/// without a profile.
+fn check_identity(
+    instance: &Instance,
+    proof: &str,
+    parameters: &QueryParameters,
+) -> Result<(), ServiceError> {
+    let signature = document::identity_signature(instance, DocumentSignature::Signature).replace('\n', "");
     let document = document::identity(&instance.world, instance.launched.into());
     let expected = format!("{}:{signature}", BASE64_STANDARD.encode(document));
     let refused = |message: String| Err(ServiceError::new(403, "AccessDenied", message));
@@ -127,8 +155,8 @@ fn check_identity(instance: &Instance, proof: &str, parameters: &Parameters) -> 
         return refused("The instance identity document's signature is not valid".to_owned());
     }
     let stack = parameters.get("StackName").unwrap_or_default();
-    let is_its_own = instance.stacks.is_empty() || instance.stacks.find(&instance.world, stack).is_some();
-    if is_its_own {
+    let is_own_stack = instance.stacks.is_empty() || instance.stacks.find(&instance.world, stack).is_some();
+    if is_own_stack {
         return Ok(());
     }
     let id = &instance.world.instance.id;
@@ -137,22 +165,22 @@ fn check_identity(instance: &Instance, proof: &str, parameters: &Parameters) -> 
     ))
 }
 
-fn signal(instance: &mut Instance, parameters: &Parameters) -> Result<(), ServiceError> {
-    let given = |name: &str| {
+fn signal(instance: &mut Instance, parameters: &QueryParameters) -> Result<(), ServiceError> {
+    let required = |name: &str| {
         let value = parameters.get(name).filter(|value| !value.is_empty());
         value.ok_or_else(|| {
             let member = format!("{}{}", name[..1].to_ascii_lowercase(), &name[1..]);
             let constraint = "failed to satisfy constraint: Member must not be null";
-            invalid(format!(
+            validation_error(format!(
                 "1 validation error detected: Value null at '{member}' {constraint}"
             ))
         })
     };
-    let (stack, resource) = (given("StackName")?, given("LogicalResourceId")?);
-    let (unique_id, status) = (given("UniqueId")?, given("Status")?);
-    if unique_id.len() > 64 {
+    let (stack, resource) = (required("StackName")?, required("LogicalResourceId")?);
+    let (unique_id, status) = (required("UniqueId")?, required("Status")?);
+    if unique_id.len() > MAX_UNIQUE_ID {
         let constraint = "failed to satisfy constraint: Member must have length less than or equal to 64";
-        return Err(invalid(format!(
+        return Err(validation_error(format!(
             "1 validation error detected: Value '{unique_id}' at 'uniqueId' {constraint}"
         )));
     }
@@ -162,7 +190,7 @@ fn signal(instance: &mut Instance, parameters: &Parameters) -> Result<(), Servic
         _ => {
             let constraint =
                 "failed to satisfy constraint: Member must satisfy enum value set: [FAILURE, SUCCESS]";
-            return Err(invalid(format!(
+            return Err(validation_error(format!(
                 "1 validation error detected: Value '{status}' at 'status' {constraint}"
             )));
         }
@@ -179,12 +207,12 @@ fn signal(instance: &mut Instance, parameters: &Parameters) -> Result<(), Servic
     instance.stacks.signal(&instance.world, signal)
 }
 
-fn describe(instance: &Instance, name: Option<&str>, as_json: bool) -> Result<Answer, ServiceError> {
+fn describe(instance: &Instance, name: Option<&str>, as_json: bool) -> Result<Response, ServiceError> {
     let (world, stacks) = (&instance.world, &instance.stacks);
     let found: Vec<&Stack> = match name {
         None => stacks.iter().collect(),
         Some(name) => {
-            let missing = || invalid(format!("Stack with id {name} does not exist"));
+            let missing = || validation_error(format!("Stack with id {name} does not exist"));
             vec![stacks.find(world, name).ok_or_else(missing)?]
         }
     };
@@ -208,27 +236,27 @@ fn describe(instance: &Instance, name: Option<&str>, as_json: bool) -> Result<An
             })
         })
         .collect();
-    Ok(written(
-        "DescribeStacks",
+    Ok(response(
+        Operation::DescribeStacks,
         xml,
         json!({ "Stacks": stacks }),
         as_json,
     ))
 }
 
-/// An answer with what its result holds, as XML and as JSON.
-fn written(operation: &str, result: Xml, result_as_json: Value, as_json: bool) -> Answer {
-    let (id, response) = (request_id(), format!("{operation}Response"));
+/// Writes a result as XML or JSON.
+fn response(operation: Operation, result: Xml, result_as_json: Value, as_json: bool) -> Response {
+    let (id, response) = (request_id(), format!("{}Response", operation.name()));
     if as_json {
         let mut members = json!({ "ResponseMetadata": { "RequestId": id } });
         if !result_as_json.is_null() {
-            members[format!("{operation}Result")] = result_as_json;
+            members[format!("{}Result", operation.name())] = result_as_json;
         }
         let body = json!({ &response: members });
-        return Answer::new(200, "application/json", body.to_string()).with_header("x-amzn-requestid", id);
+        return Response::new(200, "application/json", body.to_string()).with_header("x-amzn-requestid", id);
     }
     let body = result
         .element("ResponseMetadata", |metadata| metadata.text("RequestId", &id))
         .document(&response, Some(NAMESPACE));
-    Answer::new(200, "text/xml", body).with_header("x-amzn-requestid", id)
+    Response::new(200, "text/xml", body).with_header("x-amzn-requestid", id)
 }

@@ -1,11 +1,11 @@
-//! Filters of EC2's Describe actions: names a kind of resource knows, values with wildcards.
+//! Filters of EC2's Describe actions: names that depend on the resource type, values with wildcards.
 
-use crate::exchange::{Parameters, ServiceError};
+use crate::http::{QueryParameters, ServiceError};
 use crate::wildcard::matches;
 
-/// One filter: a name and the values of which one must match.
+/// A filter. A resource passes if one of the values matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter {
+pub(super) struct Filter {
     /// Name, such as `private-dns-name` or `tag:Name`.
     pub name: String,
     /// Values; `*` and `?` are wildcards.
@@ -14,7 +14,7 @@ pub struct Filter {
 
 /// The filters of a request: `Filter.1.Name`, `Filter.1.Value.1`.
 #[must_use]
-pub fn read(parameters: &Parameters) -> Vec<Filter> {
+pub(super) fn read(parameters: &QueryParameters) -> Vec<Filter> {
     let mut numbers: Vec<u32> = parameters
         .0
         .iter()
@@ -27,7 +27,7 @@ pub fn read(parameters: &Parameters) -> Vec<Filter> {
         .collect()
 }
 
-fn filter(parameters: &Parameters, number: u32) -> Filter {
+fn filter(parameters: &QueryParameters, number: u32) -> Filter {
     let name = parameters
         .get(&format!("Filter.{number}.Name"))
         .unwrap_or_default()
@@ -40,12 +40,12 @@ fn filter(parameters: &Parameters, number: u32) -> Filter {
     Filter { name, values }
 }
 
-/// Whether a resource passes every filter. `values_of` tells the resource's values of a filter's name, `None` for a name that
-/// this kind of resource does not know.
+/// Whether a resource passes every filter. `values_of` returns the resource's values for a filter's name; `None` for a
+/// name that its resource type does not have.
 ///
 /// # Errors
-/// EC2's own, for a name that is not known.
-pub fn pass(
+/// A filter's name is invalid.
+pub(super) fn pass(
     filters: &[Filter],
     values_of: impl Fn(&str) -> Option<Vec<String>>,
 ) -> Result<bool, ServiceError> {
@@ -70,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_read_and_unknown_ones_refused() {
+    fn filters_are_parsed_and_unknown_names_rejected() {
         let query = [
             ("Filter.1.Name", "a"),
             ("Filter.1.Value.1", "x"),
             ("Filter.1.Value.2", "y"),
             ("Filter.2.Name", "b"),
         ];
-        let parameters = Parameters(
+        let parameters = QueryParameters(
             query
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))

@@ -1,29 +1,34 @@
 //! DescribeInstances: the account's instances, with the members that kubelets, nodeadm, scripts and the AWS CLI read.
 
-use super::machines::Machine;
-use super::{filters, interfaces, page, types, zones};
+use super::inventory::Ec2Instance;
+use super::{filters, interfaces, page, types};
 use crate::clock;
-use crate::exchange::{Parameters, ServiceError};
+use crate::ec2_names;
+use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 use crate::world::World;
 
-/// Writes the answer.
+/// Writes the response.
 ///
 /// # Errors
-/// For ids that do not exist or are none, filters that are not known and pages that cannot be.
-pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
+/// An id, a filter or a page is invalid.
+pub(super) fn describe(
+    body: Xml,
+    instances: &[Ec2Instance<'_>],
+    parameters: &QueryParameters,
+) -> Result<Xml, ServiceError> {
     let ids = parameters.list("InstanceId");
-    check_ids(&ids, machines)?;
+    check_ids(&ids, instances)?;
     if !ids.is_empty() && parameters.get("MaxResults").is_some() {
         let message = "The parameter instancesSet cannot be used with the parameter maxResults";
         return Err(ServiceError::new(400, "InvalidParameterCombination", message));
     }
     let filters = filters::read(parameters);
     let mut found = Vec::new();
-    for machine in machines {
-        let is_asked = ids.is_empty() || ids.contains(&machine.plan.id.as_str());
-        if filters::pass(&filters, |name| values(machine, name))? && is_asked {
-            found.push(machine);
+    for instance in instances {
+        let is_requested = ids.is_empty() || ids.contains(&instance.plan.id.as_str());
+        if filters::pass(&filters, |name| values(instance, name))? && is_requested {
+            found.push(instance);
         }
     }
     page::write(
@@ -32,20 +37,20 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
         found,
         parameters,
         5..=1_000,
-        |item, machine| {
-            item.text("reservationId", zones::reservation_id(&machine.plan))
-                .text("ownerId", &machine.world.account)
+        |item, instance| {
+            item.text("reservationId", ec2_names::reservation_id(&instance.plan))
+                .text("ownerId", &instance.world.account)
                 .element("groupSet", |set| set)
-                .items("instancesSet", [machine], write)
+                .items("instancesSet", [instance], write)
         },
     )
 }
 
-/// One id that is wrong fails the whole call.
+/// Checks the requested ids: one invalid id fails the call.
 ///
 /// # Errors
-/// For ids that do not exist or are none.
-pub fn check_ids(ids: &[&str], machines: &[Machine<'_>]) -> Result<(), ServiceError> {
+/// An id is malformed or unknown.
+pub(super) fn check_ids(ids: &[&str], instances: &[Ec2Instance<'_>]) -> Result<(), ServiceError> {
     if let Some(malformed) = ids.iter().find(|id| !is_instance_id(id)) {
         return Err(ServiceError::new(
             400,
@@ -53,7 +58,7 @@ pub fn check_ids(ids: &[&str], machines: &[Machine<'_>]) -> Result<(), ServiceEr
             format!("Invalid id: \"{malformed}\""),
         ));
     }
-    let is_known = |id: &str| machines.iter().any(|machine| machine.plan.id.as_str() == id);
+    let is_known = |id: &str| instances.iter().any(|instance| instance.plan.id.as_str() == id);
     let missing: Vec<&str> = ids.iter().copied().filter(|id| !is_known(id)).collect();
     let message = match missing.as_slice() {
         [] => return Ok(()),
@@ -68,70 +73,63 @@ fn is_instance_id(id: &str) -> bool {
         .is_some_and(|hex| matches!(hex.len(), 8 | 17) && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-fn values(machine: &Machine<'_>, filter: &str) -> Option<Vec<String>> {
-    let (world, instance) = (machine.world, machine.plan.as_ref());
-    let (code, state) = machine.state.code_and_name();
+fn values(instance: &Ec2Instance<'_>, filter: &str) -> Option<Vec<String>> {
+    let (world, plan) = (instance.world, instance.plan.as_ref());
+    let (code, state) = instance.state.code_and_name();
     if let Some(key) = filter.strip_prefix("tag:") {
-        return Some(instance.tags.get(key).into_iter().cloned().collect());
+        return Some(plan.tags.get(key).into_iter().cloned().collect());
     }
     let value = match filter {
-        "instance-id" => instance.id.to_string(),
-        "private-dns-name" | "network-interface.private-dns-name" => machine.private_dns_name().to_owned(),
+        "instance-id" => plan.id.to_string(),
+        "private-dns-name" | "network-interface.private-dns-name" => instance.private_dns_name().to_owned(),
         "private-ip-address" | "network-interface.addresses.private-ip-address" => {
-            instance.private_ip.to_string()
+            plan.private_ip.to_string()
         }
         "instance-state-name" => state.to_owned(),
         "instance-state-code" => code.to_string(),
-        "instance-type" => instance.instance_type.clone(),
-        "image-id" => instance.ami.clone(),
-        "availability-zone" => instance.availability_zone.clone(),
-        "vpc-id" | "network-interface.vpc-id" => instance.vpc_id.clone(),
-        "subnet-id" | "network-interface.subnet-id" => instance.subnet_id.clone(),
-        "network-interface.network-interface-id" => instance.network_interface_id.clone(),
-        "network-interface.mac-address" => instance.mac.clone(),
-        "instance.group-id" | "group-id" => instance.security_group_id.clone(),
+        "instance-type" => plan.instance_type.clone(),
+        "image-id" => plan.ami.clone(),
+        "availability-zone" => plan.availability_zone.clone(),
+        "vpc-id" | "network-interface.vpc-id" => plan.vpc_id.clone(),
+        "subnet-id" | "network-interface.subnet-id" => plan.subnet_id.clone(),
+        "network-interface.network-interface-id" => plan.network_interface_id.clone(),
+        "network-interface.mac-address" => plan.mac.clone(),
+        "instance.group-id" | "group-id" => plan.security_group_id.clone(),
         "owner-id" => world.account.to_string(),
-        "reservation-id" => zones::reservation_id(instance),
+        "reservation-id" => ec2_names::reservation_id(plan),
         "ip-address" | "network-interface.association.public-ip" => {
-            return Some(
-                instance
-                    .network
-                    .public_ip
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
-            );
+            return Some(plan.network.public_ip.iter().map(ToString::to_string).collect());
         }
         "instance-lifecycle" => {
             return Some(
-                (instance.life_cycle == "spot")
+                (plan.life_cycle == "spot")
                     .then(|| "spot".to_owned())
                     .into_iter()
                     .collect(),
             );
         }
-        "tag-key" => return Some(instance.tags.keys().cloned().collect()),
+        "tag-key" => return Some(plan.tags.keys().cloned().collect()),
         _ => return None,
     };
     Some(vec![value])
 }
 
-fn write(item: Xml, machine: &Machine<'_>) -> Xml {
-    let (world, plan) = (machine.world, machine.plan.as_ref());
-    let (code, state) = machine.state.code_and_name();
+fn write(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
+    let (world, plan) = (instance.world, instance.plan.as_ref());
+    let (code, state) = instance.state.code_and_name();
     let item = item
         .text("instanceId", &plan.id)
         .text("imageId", &plan.ami)
         .element("instanceState", |element| {
             element.text("code", code).text("name", state)
         })
-        .text("privateDnsName", machine.private_dns_name())
-        .text("dnsName", public_dns_name(machine))
+        .text("privateDnsName", instance.private_dns_name())
+        .text("dnsName", public_dns_name(instance))
         .text("reason", "")
         .text("amiLaunchIndex", 0)
         .element("productCodes", |set| set)
         .text("instanceType", &plan.instance_type)
-        .text("launchTime", clock::milliseconds(machine.launched))
+        .text("launchTime", clock::milliseconds(instance.launched))
         .element("placement", |placement| {
             placement
                 .text("availabilityZone", &plan.availability_zone)
@@ -139,8 +137,8 @@ fn write(item: Xml, machine: &Machine<'_>) -> Xml {
                 .text("tenancy", "default")
         })
         .element("monitoring", |monitoring| monitoring.text("state", "disabled"));
-    let item = if machine.has_network() {
-        write_network(item, machine)
+    let item = if instance.has_network() {
+        write_network(item, instance)
     } else {
         item
     };
@@ -162,7 +160,7 @@ fn write(item: Xml, machine: &Machine<'_>) -> Xml {
         .text("hypervisor", "xen")
         .items(
             "networkInterfaceSet",
-            interfaces::of(machine),
+            interfaces::of(instance),
             |item, interface| interface.write(item),
         );
     let item = match world.instance_profile_arn() {
@@ -184,9 +182,9 @@ fn write(item: Xml, machine: &Machine<'_>) -> Xml {
         })
 }
 
-/// What a terminated instance has no more.
-fn write_network(item: Xml, machine: &Machine<'_>) -> Xml {
-    let plan = machine.plan.as_ref();
+/// The members that a terminated instance loses.
+fn write_network(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
+    let plan = instance.plan.as_ref();
     let item = item
         .text("subnetId", &plan.subnet_id)
         .text("vpcId", &plan.vpc_id)
@@ -199,16 +197,17 @@ fn write_network(item: Xml, machine: &Machine<'_>) -> Xml {
         .items("groupSet", [&plan.security_group_id], group)
 }
 
-fn public_dns_name(machine: &Machine<'_>) -> String {
-    let address = machine.plan.network.public_ip.filter(|_| machine.is_named);
+fn public_dns_name(instance: &Ec2Instance<'_>) -> String {
+    let address = instance.plan.network.public_ip.filter(|_| instance.is_named);
     address.map_or_else(String::new, |address| {
-        zones::public_dns_name(&machine.world.region, address)
+        ec2_names::public_dns_name(&instance.world.region, address)
     })
 }
 
-/// A security group in a list of them.
+/// Writes an entry of a list of security groups.
 pub(super) fn group(item: Xml, id: &String) -> Xml {
-    item.text("groupId", id).text("groupName", zones::SECURITY_GROUP)
+    item.text("groupId", id)
+        .text("groupName", ec2_names::SECURITY_GROUP)
 }
 
 fn metadata_options(options: Xml, world: &World) -> Xml {

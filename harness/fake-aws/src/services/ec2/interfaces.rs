@@ -1,22 +1,19 @@
-//! DescribeNetworkInterfaces, and the network interfaces of an instance as other answers tell them.
+//! DescribeNetworkInterfaces, and network interfaces in other responses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::plan::aws::{InterfacePlan, NetworkPlan};
-use sha2::{Digest, Sha256};
-
 use super::instances::group;
-use super::machines::Machine;
-use super::{filters, page, zones};
+use super::inventory::Ec2Instance;
+use super::{filters, page};
 use crate::clock;
-use crate::exchange::{Parameters, ServiceError};
+use crate::ec2_names;
+use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// A network interface that is attached to an instance.
+/// A network interface of an instance.
 #[derive(Debug)]
-pub struct NetworkInterface<'a> {
-    machine: &'a Machine<'a>,
+pub(super) struct NetworkInterface<'a> {
+    instance: &'a Ec2Instance<'a>,
     id: String,
     mac: &'a str,
     device: usize,
@@ -26,50 +23,27 @@ pub struct NetworkInterface<'a> {
     public_ip: Option<Ipv4Addr>,
 }
 
-/// The private addresses of the primary interface, its own first.
-#[must_use]
-pub fn primary_addresses(instance: &InstancePlan) -> Vec<Ipv4Addr> {
-    let further = instance.network.secondary_ips.iter().copied();
-    std::iter::once(instance.private_ip).chain(further).collect()
-}
-
-/// The id of a further interface: the same for the same MAC address.
-#[must_use]
-pub fn id(interface: &InterfacePlan) -> String {
-    format!("eni-0{}", &hex::encode(Sha256::digest(&interface.mac))[..16])
-}
-
-/// The network of so many bits around the first IPv6 address; empty without one.
-#[must_use]
-pub fn ipv6_block(network: &NetworkPlan, bits: u32) -> String {
-    let block = network.ipv6.first().map(|address| {
-        let mask = u128::MAX << (128 - bits);
-        format!("{}/{bits}", Ipv6Addr::from(u128::from(*address) & mask))
-    });
-    block.unwrap_or_default()
-}
-
 /// The interfaces of an instance, by their device index.
 #[must_use]
-pub fn of<'a>(machine: &'a Machine<'a>) -> Vec<NetworkInterface<'a>> {
-    if !machine.has_network() {
+pub(super) fn of<'a>(instance: &'a Ec2Instance<'a>) -> Vec<NetworkInterface<'a>> {
+    if !instance.has_network() {
         return Vec::new();
     }
-    let plan = machine.plan.as_ref();
+    let plan = instance.plan.as_ref();
     let primary = NetworkInterface {
-        machine,
+        instance,
         id: plan.network_interface_id.clone(),
         mac: &plan.mac,
         device: 0,
         card: 0,
-        addresses: primary_addresses(plan),
+        addresses: ec2_names::primary_addresses(plan),
         ipv6: &plan.network.ipv6,
         public_ip: plan.network.public_ip,
     };
     let further = plan.network.interfaces.iter().enumerate();
     let further = further.map(|(index, interface)| NetworkInterface {
-        machine,
-        id: id(interface),
+        instance,
+        id: ec2_names::interface_id(interface),
         mac: &interface.mac,
         device: index + 1,
         card: interface.network_card,
@@ -80,12 +54,16 @@ pub fn of<'a>(machine: &'a Machine<'a>) -> Vec<NetworkInterface<'a>> {
     std::iter::once(primary).chain(further).collect()
 }
 
-/// Writes the answer of DescribeNetworkInterfaces.
+/// Writes the response of DescribeNetworkInterfaces.
 ///
 /// # Errors
-/// For ids that do not exist, filters that are not known and pages that cannot be.
-pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
-    let all: Vec<NetworkInterface<'_>> = machines.iter().flat_map(of).collect();
+/// An id, a filter or a page is invalid.
+pub(super) fn describe(
+    body: Xml,
+    instances: &[Ec2Instance<'_>],
+    parameters: &QueryParameters,
+) -> Result<Xml, ServiceError> {
+    let all: Vec<NetworkInterface<'_>> = instances.iter().flat_map(of).collect();
     let ids = parameters.list("NetworkInterfaceId");
     if let Some(missing) = ids.iter().find(|id| !all.iter().any(|found| found.id == **id)) {
         let message = format!("The networkInterface ID '{missing}' does not exist");
@@ -98,8 +76,8 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
     let filters = filters::read(parameters);
     let mut found = Vec::new();
     for interface in all {
-        let is_asked = ids.is_empty() || ids.contains(&interface.id.as_str());
-        if filters::pass(&filters, |name| interface.values(name))? && is_asked {
+        let is_requested = ids.is_empty() || ids.contains(&interface.id.as_str());
+        if filters::pass(&filters, |name| interface.values(name))? && is_requested {
             found.push(interface);
         }
     }
@@ -115,11 +93,11 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
 
 impl NetworkInterface<'_> {
     fn private_dns_name(&self, address: Ipv4Addr) -> String {
-        let machine = self.machine;
-        if address == machine.plan.private_ip {
-            machine.private_dns_name().to_owned()
+        let instance = self.instance;
+        if address == instance.plan.private_ip {
+            instance.private_dns_name().to_owned()
         } else {
-            zones::private_dns_name(&machine.world.region, address)
+            ec2_names::private_dns_name(&instance.world.region, address)
         }
     }
 
@@ -128,7 +106,7 @@ impl NetworkInterface<'_> {
     }
 
     fn values(&self, filter: &str) -> Option<Vec<String>> {
-        let plan = self.machine.plan.as_ref();
+        let plan = self.instance.plan.as_ref();
         if filter.starts_with("tag:") || filter == "tag-key" {
             return Some(Vec::new());
         }
@@ -140,7 +118,7 @@ impl NetworkInterface<'_> {
             "availability-zone" => plan.availability_zone.clone(),
             "group-id" => plan.security_group_id.clone(),
             "mac-address" => self.mac.to_owned(),
-            "owner-id" => self.machine.world.account.to_string(),
+            "owner-id" => self.instance.world.account.to_string(),
             "private-dns-name" => self.private_dns_name(self.primary()),
             "private-ip-address" => self.primary().to_string(),
             "status" => "in-use".to_owned(),
@@ -160,20 +138,20 @@ impl NetworkInterface<'_> {
         Some(vec![value])
     }
 
-    /// As DescribeInstances writes it.
+    /// Writes the interface as a member of DescribeInstances.
     pub(super) fn write(&self, item: Xml) -> Xml {
         let attached = |attachment: Xml| self.write_attachment(attachment);
         self.write_addresses(self.write_head(item).element("attachment", attached))
             .text("interfaceType", "interface")
     }
 
-    /// As DescribeNetworkInterfaces writes it, with what says whose it is.
+    /// Writes the interface as an item of DescribeNetworkInterfaces, with its owner.
     fn write_alone(&self, item: Xml) -> Xml {
-        let plan = self.machine.plan.as_ref();
+        let plan = self.instance.plan.as_ref();
         let attached = |attachment: Xml| {
             self.write_attachment(attachment)
                 .text("instanceId", &plan.id)
-                .text("instanceOwnerId", &self.machine.world.account)
+                .text("instanceOwnerId", &self.instance.world.account)
         };
         let item = self
             .write_head(item)
@@ -185,12 +163,12 @@ impl NetworkInterface<'_> {
     }
 
     fn write_head(&self, item: Xml) -> Xml {
-        let plan = self.machine.plan.as_ref();
+        let plan = self.instance.plan.as_ref();
         item.text("networkInterfaceId", &self.id)
             .text("subnetId", &plan.subnet_id)
             .text("vpcId", &plan.vpc_id)
             .text("description", "")
-            .text("ownerId", &self.machine.world.account)
+            .text("ownerId", &self.instance.world.account)
             .text("status", "in-use")
             .text("macAddress", self.mac)
             .text("privateIpAddress", self.primary())
@@ -204,7 +182,7 @@ impl NetworkInterface<'_> {
             .text("attachmentId", self.id.replacen("eni-", "eni-attach-", 1))
             .text("deviceIndex", self.device)
             .text("status", "attached")
-            .text("attachTime", clock::milliseconds(self.machine.launched))
+            .text("attachTime", clock::milliseconds(self.instance.launched))
             .text("deleteOnTermination", true)
             .text("networkCardIndex", self.card)
     }
@@ -217,12 +195,12 @@ impl NetworkInterface<'_> {
         item.items(
             "privateIpAddressesSet",
             self.addresses.iter().enumerate(),
-            |item, (place, address)| {
+            |item, (index, address)| {
                 let item = item
                     .text("privateIpAddress", address)
                     .text("privateDnsName", self.private_dns_name(*address))
-                    .text("primary", place == 0);
-                match self.public_ip.filter(|_| place == 0) {
+                    .text("primary", index == 0);
+                match self.public_ip.filter(|_| index == 0) {
                     Some(public) => item.element("association", |set| self.write_association(set, public)),
                     None => item,
                 }
@@ -238,7 +216,7 @@ impl NetworkInterface<'_> {
             .text("publicIp", address)
             .text(
                 "publicDnsName",
-                zones::public_dns_name(&self.machine.world.region, address),
+                ec2_names::public_dns_name(&self.instance.world.region, address),
             )
             .text("ipOwnerId", "amazon")
     }

@@ -1,94 +1,109 @@
-//! EC2, as `https://ec2.REGION.amazonaws.com` answers: EC2's own query protocol, version 2016-11-15.
+//! EC2, as `https://ec2.REGION.amazonaws.com`: EC2's own query protocol, version 2016-11-15.
 //!
-//! | action | auth | answer |
+//! | action | auth | response |
 //! | --- | --- | --- |
 //! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | the account's instances, by ids and [filters](filters), in pages |
-//! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | their interfaces, in the same way |
-//! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances that have network nodes, with these |
-//! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the instance's tags |
-//! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the types asked for |
+//! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | their interfaces, by ids and filters, in pages |
+//! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes, and these nodes |
+//! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of the instances |
+//! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the requested types |
 //! | any other | - | 400 `InvalidAction` |
 //!
-//! Real: members and their wire names, ids unknown and malformed, filters, wildcards, pages, names that come late. Faked: nothing
-//! stands behind the instances but the plan.
+//! Real: members and their wire names, unknown and malformed ids, filters, wildcards, pages, names that appear late.
+//! Faked: the plan is the only source of the instances.
 
-pub mod filters;
-pub mod instances;
-pub mod interfaces;
-pub mod machines;
-pub mod page;
-pub mod tags;
-pub mod topology;
-pub mod types;
-pub mod zones;
+mod filters;
+mod instances;
+mod interfaces;
+pub(crate) mod inventory;
+mod page;
+mod tags;
+mod topology;
+pub(crate) mod types;
 
 use nodejoin_core::plan::fault::Service;
 
 use super::authorize;
-use crate::clock::Moment;
+use crate::clock::RequestTime;
 use crate::credentials::request_id;
-use crate::exchange::{Answer, Parameters, Request, ServiceError};
-use crate::router::Endpoint;
-use crate::wire::Shape;
+use crate::endpoint::Endpoint;
+use crate::http::{QueryParameters, Request, Response, ServiceError};
+use crate::instance::Instance;
+use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::wire::WireFormat;
 use crate::wire::xml::Xml;
-use crate::world::{Instance, Target};
 
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
+/// The one API version, for requests without `Version`.
+const VERSION: &str = "2016-11-15";
 
-/// What a request asks for; its subject are the ids or types it names.
-#[must_use]
-pub fn identify(request: &Request) -> Target {
-    let parameters = request.parameters();
-    let subject = |list: &str| Some(parameters.list(list).join(",")).filter(|subject| !subject.is_empty());
-    match parameters.get("Action") {
-        Some("DescribeInstances") => Target::known(Service::Ec2, "DescribeInstances", subject("InstanceId")),
-        Some("DescribeInstanceTopology") => {
-            Target::known(Service::Ec2, "DescribeInstanceTopology", subject("InstanceId"))
-        }
-        Some("DescribeInstanceTypes") => {
-            Target::known(Service::Ec2, "DescribeInstanceTypes", subject("InstanceType"))
-        }
-        Some("DescribeNetworkInterfaces") => Target::known(
-            Service::Ec2,
-            "DescribeNetworkInterfaces",
-            subject("NetworkInterfaceId"),
-        ),
-        Some("DescribeTags") => Target::known(Service::Ec2, "DescribeTags", None),
-        action => Target::unknown(Service::Ec2, action.unwrap_or_default()),
+operations! {
+    enum Operation {
+        DescribeInstanceTopology = "DescribeInstanceTopology",
+        DescribeInstanceTypes = "DescribeInstanceTypes",
+        DescribeInstances = "DescribeInstances",
+        DescribeNetworkInterfaces = "DescribeNetworkInterfaces",
+        DescribeTags = "DescribeTags",
     }
 }
 
-/// Answers a request.
+impl Operation {
+    /// The parameter whose values are the subject.
+    const fn subject_list(self) -> Option<&'static str> {
+        match self {
+            Self::DescribeInstances | Self::DescribeInstanceTopology => Some("InstanceId"),
+            Self::DescribeInstanceTypes => Some("InstanceType"),
+            Self::DescribeNetworkInterfaces => Some("NetworkInterfaceId"),
+            Self::DescribeTags => None,
+        }
+    }
+
+    /// The requested ids or types.
+    fn subject(self, parameters: &QueryParameters) -> Option<String> {
+        let values = parameters.list(self.subject_list()?).join(",");
+        Some(values).filter(|subject| !subject.is_empty())
+    }
+}
+
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    let action = request.action();
+    match Operation::named(&action) {
+        Some(operation) => {
+            let subject = operation.subject(&request.parameters());
+            RequestTarget::known(Service::Ec2, operation.name(), subject)
+        }
+        None => RequestTarget::unknown(Service::Ec2, action),
+    }
+}
+
+/// Responds to a request.
 ///
 /// # Errors
-/// What EC2 answers instead.
-pub fn answer(
+/// The error that EC2 returns.
+pub(crate) fn respond(
     instance: &Instance,
     request: &Request,
-    target: &Target,
     endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Answer, ServiceError> {
-    let parameters = request.parameters();
-    if !target.known {
-        return Err(unknown(&target.operation, &parameters));
-    }
-    let caller = authorize::signature(instance, request, endpoint, Shape::Ec2, moment)?;
-    caller.permit(Service::Ec2, &format!("ec2:{}", target.operation), "*")?;
-    let machines = machines::of_region(instance, &endpoint.region, moment);
+    time: RequestTime,
+) -> Result<Response, ServiceError> {
+    let (action, parameters) = (request.action(), request.parameters());
+    let operation = Operation::named(&action).ok_or_else(|| unknown(&action, &parameters))?;
+    let signer = authorize::signature(instance, request, endpoint, WireFormat::Ec2, time)?;
+    signer.permit(Service::Ec2, &format!("ec2:{}", operation.name()), "*")?;
+    let all = inventory::of_region(instance, &endpoint.region, time);
     let body = Xml::new().text("requestId", request_id());
-    let body = match target.operation.as_str() {
-        "DescribeInstances" => instances::describe(body, &machines, &parameters)?,
-        "DescribeNetworkInterfaces" => interfaces::describe(body, &machines, &parameters)?,
-        "DescribeInstanceTopology" => topology::describe(body, &machines, &parameters)?,
-        "DescribeTags" => tags::describe(body, &machines, &parameters)?,
-        _ => types::describe(body, &parameters)?,
+    let body = match operation {
+        Operation::DescribeInstances => instances::describe(body, &all, &parameters)?,
+        Operation::DescribeNetworkInterfaces => interfaces::describe(body, &all, &parameters)?,
+        Operation::DescribeInstanceTopology => topology::describe(body, &all, &parameters)?,
+        Operation::DescribeTags => tags::describe(body, &all, &parameters)?,
+        Operation::DescribeInstanceTypes => types::describe(body, &parameters)?,
     };
-    let document = body.document(&format!("{}Response", target.operation), Some(NAMESPACE));
-    Ok(Answer::new(200, "text/xml;charset=UTF-8", document))
+    let document = body.document(&format!("{}Response", operation.name()), Some(NAMESPACE));
+    Ok(Response::new(200, "text/xml;charset=UTF-8", document))
 }
 
-fn unknown(action: &str, parameters: &Parameters) -> ServiceError {
+fn unknown(action: &str, parameters: &QueryParameters) -> ServiceError {
     if action.is_empty() {
         return ServiceError::new(
             400,
@@ -96,7 +111,7 @@ fn unknown(action: &str, parameters: &Parameters) -> ServiceError {
             "The request must contain the parameter Action",
         );
     }
-    let version = parameters.get("Version").unwrap_or("2016-11-15");
+    let version = parameters.get("Version").unwrap_or(VERSION);
     ServiceError::new(
         400,
         "InvalidAction",

@@ -5,18 +5,18 @@ use std::ops::RangeInclusive;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::exchange::{Parameters, ServiceError};
+use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// Writes the page that is asked for under this name, and the token of the next one where there is one.
+/// Writes the requested page under this name, and the token of the next page if there is one.
 ///
 /// # Errors
-/// For a size that EC2 does not take, and a token that is none of its own.
-pub fn write<T>(
+/// The page size or the token is invalid.
+pub(super) fn write<T>(
     body: Xml,
     name: &str,
     found: Vec<T>,
-    parameters: &Parameters,
+    parameters: &QueryParameters,
     sizes: RangeInclusive<usize>,
     write: impl Fn(Xml, T) -> Xml,
 ) -> Result<Xml, ServiceError> {
@@ -32,8 +32,8 @@ pub fn write<T>(
     })
 }
 
-/// Without a size everything is one page, up to the largest that there is.
-fn size(parameters: &Parameters, sizes: RangeInclusive<usize>) -> Result<usize, ServiceError> {
+/// The page size; default: the largest.
+fn size(parameters: &QueryParameters, sizes: RangeInclusive<usize>) -> Result<usize, ServiceError> {
     let Some(text) = parameters.get("MaxResults") else {
         return Ok(*sizes.end());
     };
@@ -41,15 +41,15 @@ fn size(parameters: &Parameters, sizes: RangeInclusive<usize>) -> Result<usize, 
         .ok()
         .filter(|size| sizes.contains(size))
         .ok_or_else(|| {
-            let (least, most) = (sizes.start(), sizes.end());
-            let expected = format!("Expecting a value between {least} and {most}.");
+            let (min, max) = (sizes.start(), sizes.end());
+            let expected = format!("Expecting a value between {min} and {max}.");
             invalid(format!(
                 "Value ( {text} ) for parameter maxResults is invalid. {expected}"
             ))
         })
 }
 
-fn start(parameters: &Parameters) -> Result<usize, ServiceError> {
+fn start(parameters: &QueryParameters) -> Result<usize, ServiceError> {
     let Some(token) = parameters.get("NextToken") else {
         return Ok(0);
     };
@@ -68,11 +68,11 @@ fn invalid(message: String) -> ServiceError {
 mod tests {
     use super::*;
 
-    fn ask(query: &[(&str, &str)]) -> Result<String, ServiceError> {
+    fn page(query: &[(&str, &str)]) -> Result<String, ServiceError> {
         let pairs = query
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let parameters = Parameters(pairs.collect());
+        let parameters = QueryParameters(pairs.collect());
         let numbers = (0..12).collect();
         let body = write(Xml::new(), "set", numbers, &parameters, 5..=10, |item, n: i32| {
             item.text("n", n)
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn pages_follow_one_another() {
-        let first = ask(&[]).unwrap();
+        let first = page(&[]).unwrap();
         assert_eq!(first.matches("<item>").count(), 10);
         let token = first
             .split("<nextToken>")
@@ -91,15 +91,15 @@ mod tests {
             .split('<')
             .next()
             .unwrap();
-        let second = ask(&[("NextToken", token)]).unwrap();
+        let second = page(&[("NextToken", token)]).unwrap();
         assert!(
             second.contains("<set><item><n>10</n></item><item><n>11</n></item></set></r>"),
             "{second}"
         );
-        assert_eq!(ask(&[("MaxResults", "5")]).unwrap().matches("<item>").count(), 5);
+        assert_eq!(page(&[("MaxResults", "5")]).unwrap().matches("<item>").count(), 5);
         for wrong in [("MaxResults", "4"), ("MaxResults", "x"), ("NextToken", "x")] {
             assert_eq!(
-                ask(&[wrong]).unwrap_err().code,
+                page(&[wrong]).unwrap_err().code,
                 "InvalidParameterValue",
                 "{wrong:?}"
             );

@@ -1,21 +1,25 @@
 //! DescribeTags: the tags of the account's instances.
 
-use super::machines::Machine;
+use super::inventory::Ec2Instance;
 use super::{filters, page};
-use crate::exchange::{Parameters, ServiceError};
+use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// Writes the answer.
+/// Writes the response.
 ///
 /// # Errors
-/// For filters that are not known and pages that cannot be.
-pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
+/// A filter or a page is invalid.
+pub(super) fn describe(
+    body: Xml,
+    instances: &[Ec2Instance<'_>],
+    parameters: &QueryParameters,
+) -> Result<Xml, ServiceError> {
     let filters = filters::read(parameters);
     let mut passed = Vec::new();
-    for machine in machines {
-        for (key, value) in &machine.plan.tags {
-            if filters::pass(&filters, |name| values(machine, key, value, name))? {
-                passed.push((machine.plan.id.as_str(), key, value));
+    for instance in instances {
+        for (key, value) in &instance.plan.tags {
+            if filters::pass(&filters, |name| values(instance, key, value, name))? {
+                passed.push((instance.plan.id.as_str(), key, value));
             }
         }
     }
@@ -34,9 +38,9 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
     )
 }
 
-fn values(machine: &Machine<'_>, key: &str, value: &str, filter: &str) -> Option<Vec<String>> {
+fn values(instance: &Ec2Instance<'_>, key: &str, value: &str, filter: &str) -> Option<Vec<String>> {
     let value = match filter {
-        "resource-id" => machine.plan.id.as_str(),
+        "resource-id" => instance.plan.id.as_str(),
         "resource-type" => "instance",
         "key" | "tag-key" => key,
         "value" | "tag-value" => value,

@@ -1,21 +1,26 @@
-//! DescribeInstanceTopology: where in EC2's network an instance hangs. Of types without a topology nothing is told.
+//! DescribeInstanceTopology: the position of instances in EC2's network. Types without a topology are left out.
 
-use super::machines::Machine;
+use super::inventory::Ec2Instance;
 use super::{instances, page};
-use crate::exchange::{Parameters, ServiceError};
+use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// Writes the answer.
+/// Writes the response.
 ///
 /// # Errors
-/// For ids that do not exist or are none, and pages that cannot be.
-pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) -> Result<Xml, ServiceError> {
+/// An id or a page is invalid.
+pub(super) fn describe(
+    body: Xml,
+    instances: &[Ec2Instance<'_>],
+    parameters: &QueryParameters,
+) -> Result<Xml, ServiceError> {
     let ids = parameters.list("InstanceId");
-    instances::check_ids(&ids, machines)?;
-    let is_asked = |machine: &&Machine<'_>| ids.is_empty() || ids.contains(&machine.plan.id.as_str());
-    let found = machines.iter().filter(is_asked);
+    instances::check_ids(&ids, instances)?;
+    let is_requested =
+        |instance: &&Ec2Instance<'_>| ids.is_empty() || ids.contains(&instance.plan.id.as_str());
+    let found = instances.iter().filter(is_requested);
     let found: Vec<_> = found
-        .filter(|machine| !machine.plan.network.nodes.is_empty())
+        .filter(|instance| !instance.plan.network.nodes.is_empty())
         .collect();
     page::write(
         body,
@@ -23,8 +28,8 @@ pub fn describe(body: Xml, machines: &[Machine<'_>], parameters: &Parameters) ->
         found,
         parameters,
         1..=100,
-        |item, machine| {
-            let (region, plan) = (&machine.world.region, &machine.plan);
+        |item, instance| {
+            let (region, plan) = (&instance.world.region, &instance.plan);
             item.text("instanceId", &plan.id)
                 .text("instanceType", &plan.instance_type)
                 .items("networkNodeSet", &plan.network.nodes, |item, node| {

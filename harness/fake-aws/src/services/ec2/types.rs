@@ -4,25 +4,24 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::page;
-use crate::exchange::{Parameters, ServiceError};
+use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// One type a line; the second line names the columns.
+/// One type per line; the second line names the columns.
 const DATA: &str = include_str!("../../../data/instance-types.tsv");
 
-/// One instance type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InstanceType {
     name: &'static str,
     /// `nitro`, `xen`, or `-` on bare metal.
     hypervisor: &'static str,
-    /// Stand apart by commas.
+    /// Separated by commas.
     architectures: &'static str,
     vcpus: &'static str,
     cores: &'static str,
     memory_mib: &'static str,
     default_card: &'static str,
-    /// Interfaces that each network card takes; stand apart by commas.
+    /// Limit of interfaces per network card, separated by commas.
     cards: &'static str,
     ipv4_addresses: &'static str,
     ipv6_addresses: &'static str,
@@ -75,7 +74,7 @@ impl InstanceType {
     }
 }
 
-/// Read once: every DescribeInstances asks for a type of it.
+/// Parsed once: every DescribeInstances looks up a type.
 static ALL: LazyLock<Vec<InstanceType>> = LazyLock::new(|| {
     let lines = DATA.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(InstanceType::read).collect()
@@ -84,9 +83,9 @@ static ALL: LazyLock<Vec<InstanceType>> = LazyLock::new(|| {
 static BY_NAME: LazyLock<HashMap<&str, &InstanceType>> =
     LazyLock::new(|| ALL.iter().map(|one| (one.name, one)).collect());
 
-/// The architecture that the identity document and DescribeInstances tell; types that nobody knows are ordinary ones.
+/// The architecture in the identity document and DescribeInstances; `x86_64` for unknown types.
 #[must_use]
-pub fn architecture(instance_type: &str) -> &'static str {
+pub(crate) fn architecture(instance_type: &str) -> &'static str {
     BY_NAME
         .get(instance_type)
         .and_then(|found| found.architectures.rsplit(',').next())
@@ -97,7 +96,7 @@ pub fn architecture(instance_type: &str) -> &'static str {
 ///
 /// # Errors
 /// For types that do not exist.
-pub fn describe(body: Xml, parameters: &Parameters) -> Result<Xml, ServiceError> {
+pub(crate) fn describe(body: Xml, parameters: &QueryParameters) -> Result<Xml, ServiceError> {
     let names = parameters.list("InstanceType");
     let found: Vec<&InstanceType> = ALL
         .iter()

@@ -1,18 +1,18 @@
-//! What ListAccessEntries and DescribeAccessEntry answer.
+//! Responses of ListAccessEntries and DescribeAccessEntry.
 
 use nodejoin_core::plan::access_entry::AccessEntry;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use super::cluster;
-use crate::exchange::ServiceError;
+use crate::arn::derived_uuid;
+use crate::http::ServiceError;
 use crate::world::World;
 
 /// The entries of the scenario's own cluster.
 ///
 /// # Errors
-/// EKS' own sentence where the cluster's authentication mode has none (seen in upbound/configuration-aws-eks#122).
+/// EKS' error if the cluster's authentication mode has no entries (seen in upbound/configuration-aws-eks#122).
 pub(super) fn of(world: &World) -> Result<&[AccessEntry], ServiceError> {
     if world.cluster.authentication_mode.has_entries() {
         return Ok(&world.cluster.access_entries);
@@ -24,7 +24,7 @@ pub(super) fn of(world: &World) -> Result<&[AccessEntry], ServiceError> {
     })
 }
 
-/// ARN of an entry. Its last part is an id that EKS makes up.
+/// ARN of an entry. It ends with an id that EKS generates.
 pub(super) fn arn(world: &World, region: &str, principal_arn: &str) -> String {
     let (partition, account, cluster) = (world.region.partition(), &world.account, &world.cluster.name);
     let (kind, name) = principal_arn
@@ -32,19 +32,11 @@ pub(super) fn arn(world: &World, region: &str, principal_arn: &str) -> String {
         .and_then(|(_, rest)| rest.split_once(':'))
         .and_then(|(_, resource)| resource.split_once('/'))
         .unwrap_or(("role", ""));
-    let hash = hex::encode(Sha256::digest(format!("{cluster}/{principal_arn}")));
-    let id = format!(
-        "{}-{}-{}-{}-{}",
-        &hash[..8],
-        &hash[8..12],
-        &hash[12..16],
-        &hash[16..20],
-        &hash[20..32]
-    );
+    let id = derived_uuid(&format!("{cluster}/{principal_arn}"));
     format!("arn:{partition}:eks:{region}:{account}:access-entry/{cluster}/{kind}/{account}/{name}/{id}")
 }
 
-/// An entry of the scenario's own cluster.
+/// The description of an entry.
 pub(super) fn described(world: &World, entry: &AccessEntry, launched: OffsetDateTime) -> Value {
     json!({
         "clusterName": world.cluster.name,

@@ -1,4 +1,4 @@
-//! What DescribeCluster answers.
+//! The response of DescribeCluster.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,9 +9,8 @@ use time::{Duration, OffsetDateTime};
 
 use crate::world::World;
 
-/// The status that holds so many seconds after the node's start.
-#[must_use]
-pub fn status(world: &World, seconds: f64) -> &str {
+/// The status at this many seconds after the start of the node.
+pub(super) fn status(world: &World, seconds: f64) -> &str {
     let steps = &world.cluster.status;
     let holds = steps
         .iter()
@@ -20,17 +19,17 @@ pub fn status(world: &World, seconds: f64) -> &str {
     holds.map_or("ACTIVE", |step| step.status.as_str())
 }
 
-/// Whether a further cluster stands in this region.
+/// Whether a further cluster is in this region.
 pub(super) fn is_of(other: &OtherCluster, world: &World, region: &str) -> bool {
     other.region.as_deref().unwrap_or(world.region.as_str()) == region
 }
 
-/// The scenario's own cluster.
+/// The description of the scenario's own cluster.
 pub(super) fn own(world: &World, status: &str, launched: OffsetDateTime) -> Value {
     let cluster = &world.cluster;
     let mut described = described(
         world,
-        &Sketch {
+        &ClusterView {
             name: &cluster.name,
             region: world.region.as_str(),
             status,
@@ -47,7 +46,7 @@ pub(super) fn own(world: &World, status: &str, launched: OffsetDateTime) -> Valu
     described
 }
 
-/// A further cluster of the account: its description is all there is of it.
+/// The description of a further cluster of the account.
 pub(super) fn other(world: &World, other: &OtherCluster, region: &str, launched: OffsetDateTime) -> Value {
     let id = hex::encode_upper(&Sha256::digest(format!("{region}/{}", other.name))[..16]);
     let suffix = world.region.dns_suffix();
@@ -55,7 +54,7 @@ pub(super) fn other(world: &World, other: &OtherCluster, region: &str, launched:
         .version
         .clone()
         .unwrap_or_else(|| minor_version(&world.kubernetes_version));
-    let sketch = Sketch {
+    let sketch = ClusterView {
         name: &other.name,
         region,
         status: &other.status,
@@ -67,8 +66,8 @@ pub(super) fn other(world: &World, other: &OtherCluster, region: &str, launched:
     described(world, &sketch, launched)
 }
 
-/// What differs from cluster to cluster.
-struct Sketch<'a> {
+/// The members that differ between clusters.
+struct ClusterView<'a> {
     name: &'a str,
     region: &'a str,
     status: &'a str,
@@ -78,11 +77,11 @@ struct Sketch<'a> {
     issuer: String,
 }
 
-fn described(world: &World, cluster: &Sketch<'_>, launched: OffsetDateTime) -> Value {
+fn described(world: &World, cluster: &ClusterView<'_>, launched: OffsetDateTime) -> Value {
     let instance = &world.instance;
-    // A cluster that is being created has neither of these yet.
-    let made = !matches!(cluster.status, "CREATING" | "PENDING");
-    let authority = made.then(|| BASE64_STANDARD.encode(cluster.authority));
+    // A cluster has no endpoint and no certificate authority until its creation ends.
+    let is_created = !matches!(cluster.status, "CREATING" | "PENDING");
+    let authority = is_created.then(|| BASE64_STANDARD.encode(cluster.authority));
     let mut described = json!({
         "name": cluster.name,
         "arn": world.cluster_arn_in(cluster.region, cluster.name),
@@ -128,13 +127,13 @@ fn described(world: &World, cluster: &Sketch<'_>, launched: OffsetDateTime) -> V
         "deletionProtection": false,
         "controlPlaneScalingConfig": { "tier": "standard" },
     });
-    if made {
+    if is_created {
         described["endpoint"] = json!(format!("https://{}", cluster.endpoint));
     }
     described
 }
 
-/// What the scenario says of its own cluster's description.
+/// The members that the scenario sets for its own cluster.
 fn particulars(world: &World) -> Map<String, Value> {
     let eks = &world.cluster.eks;
     let mut members = Map::new();
@@ -186,7 +185,7 @@ fn networks(cidrs: &[String]) -> Value {
     }
 }
 
-/// A JSON number with a fraction: Go's client accepts nothing else. The cluster is a day older than its instance.
+/// A JSON number with a fraction, which Go's client requires. The cluster is a day older than its instance.
 pub(super) fn created_at(launched: OffsetDateTime) -> f64 {
     let created = launched - Duration::days(1);
     let milliseconds = created.unix_timestamp_nanos() / 1_000_000;
@@ -198,7 +197,7 @@ pub(super) fn created_at(launched: OffsetDateTime) -> f64 {
     seconds
 }
 
-/// `1.20` of `v1.20.2`.
+/// Shortens `v1.20.2` to `1.20`.
 pub(super) fn minor_version(version: &str) -> String {
     version
         .trim_start_matches('v')
@@ -206,4 +205,36 @@ pub(super) fn minor_version(version: &str) -> String {
         .take(2)
         .collect::<Vec<_>>()
         .join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::plan::StatusStep;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn the_status_changes_over_time() {
+        let step = |status: &str, until_seconds| StatusStep {
+            status: status.into(),
+            until_seconds,
+        };
+        let (mut world, _events) = testing::world();
+        world.cluster.status = vec![
+            step("CREATING", Some(10.0)),
+            step("UPDATING", Some(20.0)),
+            step("ACTIVE", None),
+        ];
+        let table = [
+            (0.0, "CREATING"),
+            (9.0, "CREATING"),
+            (10.0, "UPDATING"),
+            (20.0, "ACTIVE"),
+            (9_999.0, "ACTIVE"),
+        ];
+        for (seconds, expected) in table {
+            assert_eq!(status(&world, seconds), expected, "after {seconds} s");
+        }
+    }
 }

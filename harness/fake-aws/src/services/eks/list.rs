@@ -2,29 +2,30 @@
 
 use serde_json::{Value, json};
 
-use crate::exchange::{Request, ServiceError};
+use crate::http::{Request, ServiceError};
 
-const LARGEST: usize = 100;
+/// Limit and default of a page's size.
+const MAX_PAGE: usize = 100;
 
-/// The page of names that a request asks for.
+/// The page of names that a request selects.
 ///
 /// # Errors
-/// For a size that EKS does not take, and a token that is none of its own.
+/// The page size or the token is invalid.
 pub(super) fn page(member: &str, names: &[String], request: &Request) -> Result<Value, ServiceError> {
     let parameters = request.query_parameters();
     let size = match parameters.get("maxResults") {
-        None => LARGEST,
+        None => MAX_PAGE,
         Some(text) => text
             .parse()
             .ok()
-            .filter(|size| (1..=LARGEST).contains(size))
+            .filter(|size| (1..=MAX_PAGE).contains(size))
             .ok_or_else(|| invalid("maxResults needs to be between 1 and 100"))?,
     };
     let start: usize = match parameters.get("nextToken") {
         None => 0,
         Some(token) => token
             .strip_prefix("nodejoin-")
-            .and_then(|place| place.parse().ok())
+            .and_then(|start| start.parse().ok())
             .ok_or_else(|| invalid("Invalid token"))?,
     };
     let next = start.saturating_add(size);

@@ -1,115 +1,145 @@
-//! EKS, as `https://eks.REGION.amazonaws.com` answers: REST JSON.
+//! EKS, as `https://eks.REGION.amazonaws.com`: REST JSON.
 //!
-//! | method, path | auth | answer |
+//! | method, path | auth | response |
 //! | --- | --- | --- |
-//! | `GET /clusters/NAME` | SigV4, `eks:DescribeCluster` | DescribeCluster: the scenario's cluster, its status by the time since the node's start; or another of the account |
+//! | `GET /clusters/NAME` | SigV4, `eks:DescribeCluster` | the scenario's cluster, with its status at this time; or a further cluster of the account |
 //! | `GET /clusters` | SigV4, `eks:ListClusters` | ListClusters, in pages |
 //! | `GET /clusters/NAME/node-groups` | SigV4, `eks:ListNodegroups` | ListNodegroups, in pages |
 //! | `GET /clusters/NAME/node-groups/NAME` | SigV4, `eks:DescribeNodegroup` | DescribeNodegroup |
-//! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | ListAccessEntries, in pages; 400 where the authentication mode has none |
+//! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | ListAccessEntries, in pages; 400 if the authentication mode has no entries |
 //! | `GET /clusters/NAME/access-entries/ARN` | SigV4, `eks:DescribeAccessEntry` | DescribeAccessEntry |
-//! | anything else | - | 404 `UnknownOperationException` |
+//! | any other | - | 404 `UnknownOperationException` |
 //!
-//! Real: members, null where EKS has null, typed errors, the status in time. Faked: nothing stands behind it but the plan; subnets
-//! and security groups are the instance's own.
+//! Real: members, null where EKS returns null, typed errors, the status over time. Faked: the plan is the only source;
+//! subnets and security groups are those of the instance.
 
 mod access;
-pub mod cluster;
+mod cluster;
 mod list;
 mod nodegroup;
 
 use http::Method;
 use nodejoin_core::plan::access_entry::AccessEntry;
 use nodejoin_core::plan::fault::Service;
-use serde_json::json;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::authorize;
-use crate::clock::{Moment, Twist};
-use crate::exchange::{Answer, Request, ServiceError};
-use crate::iam::Caller;
-use crate::router::Endpoint;
-use crate::wire::{self, Shape};
-use crate::world::{Instance, Target, World};
+use crate::clock::{RequestTime, StateView};
+use crate::endpoint::Endpoint;
+use crate::http::{Request, Response, ServiceError};
+use crate::iam::Signer;
+use crate::instance::Instance;
+use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::wire::{self, WireFormat};
+use crate::world::World;
 
-pub use cluster::status;
-
-/// What a request asks for.
-#[must_use]
-pub fn identify(request: &Request) -> Target {
-    let known = |operation: &str, subject| Target::known(Service::Eks, operation, subject);
-    let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
-    match (request.method.clone(), segments.as_slice()) {
-        (Method::GET, ["clusters", name]) => known("DescribeCluster", Some(decode(name))),
-        (Method::GET, ["clusters"]) => known("ListClusters", None),
-        (Method::GET, ["clusters", name, "node-groups"]) => known("ListNodegroups", Some(decode(name))),
-        (Method::GET, ["clusters", name, "node-groups", group]) => known(
-            "DescribeNodegroup",
-            Some(format!("{}/{}", decode(name), decode(group))),
-        ),
-        (Method::GET, ["clusters", name, "access-entries"]) => known("ListAccessEntries", Some(decode(name))),
-        (Method::GET, ["clusters", name, "access-entries", arn]) => known(
-            "DescribeAccessEntry",
-            Some(format!("{}/{}", decode(name), decode(arn))),
-        ),
-        (method, _) => Target::unknown(Service::Eks, format!("{method} {}", request.path)),
+operations! {
+    enum Operation {
+        DescribeAccessEntry = "DescribeAccessEntry",
+        DescribeCluster = "DescribeCluster",
+        DescribeNodegroup = "DescribeNodegroup",
+        ListAccessEntries = "ListAccessEntries",
+        ListClusters = "ListClusters",
+        ListNodegroups = "ListNodegroups",
     }
 }
 
-/// Answers a request.
+impl Operation {
+    /// The path of its GET requests; `{}` stands for one segment. The segments form the subject.
+    const fn path(self) -> &'static str {
+        match self {
+            Self::DescribeAccessEntry => "clusters/{}/access-entries/{}",
+            Self::DescribeCluster => "clusters/{}",
+            Self::DescribeNodegroup => "clusters/{}/node-groups/{}",
+            Self::ListAccessEntries => "clusters/{}/access-entries",
+            Self::ListClusters => "clusters",
+            Self::ListNodegroups => "clusters/{}/node-groups",
+        }
+    }
+
+    /// The decoded parameters of a path; `None` for a path of another operation.
+    fn parameters(self, path: &str) -> Option<Vec<String>> {
+        let (template, path): (Vec<&str>, Vec<&str>) =
+            (self.path().split('/').collect(), path.split('/').collect());
+        let pairs = || template.iter().zip(&path);
+        let matches =
+            template.len() == path.len() && pairs().all(|(part, segment)| part == segment || *part == "{}");
+        matches.then(|| {
+            let parameters = pairs().filter(|(part, _)| **part == "{}");
+            parameters.map(|(_, segment)| decode(segment)).collect()
+        })
+    }
+}
+
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    match parse(request) {
+        Some((operation, parameters)) => {
+            let subject = Some(parameters.join("/")).filter(|subject| !subject.is_empty());
+            RequestTarget::known(Service::Eks, operation.name(), subject)
+        }
+        None => RequestTarget::unknown(Service::Eks, format!("{} {}", request.method, request.path)),
+    }
+}
+
+fn parse(request: &Request) -> Option<(Operation, Vec<String>)> {
+    let path = request.path.trim_matches('/');
+    let mut operations = Operation::ALL.iter().filter(|_| request.method == Method::GET);
+    operations.find_map(|operation| Some((*operation, operation.parameters(path)?)))
+}
+
+/// Responds to a request.
 ///
 /// # Errors
-/// What EKS answers instead.
-pub fn answer(
+/// The error that EKS returns.
+pub(crate) fn respond(
     instance: &Instance,
     request: &Request,
-    target: &Target,
     endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Answer, ServiceError> {
-    if !target.known {
+    time: RequestTime,
+) -> Result<Response, ServiceError> {
+    let Some((operation, parameters)) = parse(request) else {
         return Err(ServiceError::new(
             404,
             "UnknownOperationException",
             "The requested operation is not recognized by the service.",
         ));
-    }
-    let caller = authorize::signature(instance, request, endpoint, Shape::RestJson, moment)?;
-    let ask = Ask {
-        instance,
-        caller,
-        region: &endpoint.region,
-        moment,
     };
-    let subject = target.subject.as_deref().unwrap_or_default();
-    let (name, group) = subject.split_once('/').unwrap_or((subject, ""));
-    let body = match target.operation.as_str() {
-        "DescribeCluster" => ask.describe_cluster(subject)?,
-        "ListClusters" => ask.list_clusters(request)?,
-        "ListNodegroups" => ask.list_nodegroups(name, request)?,
-        "ListAccessEntries" => ask.list_access_entries(name, request)?,
-        "DescribeAccessEntry" => ask.describe_access_entry(name, group)?,
-        _ => ask.describe_nodegroup(name, group)?,
+    let signer = authorize::signature(instance, request, endpoint, WireFormat::RestJson, time)?;
+    let eks = AuthorizedRequest {
+        instance,
+        signer,
+        region: &endpoint.region,
+        time,
+        operation,
+    };
+    let parameter = |index: usize| parameters.get(index).map(String::as_str).unwrap_or_default();
+    let (name, member) = (parameter(0), parameter(1));
+    let body = match operation {
+        Operation::DescribeAccessEntry => eks.describe_access_entry(name, member)?,
+        Operation::DescribeCluster => eks.describe_cluster(name)?,
+        Operation::DescribeNodegroup => eks.describe_nodegroup(name, member)?,
+        Operation::ListAccessEntries => eks.list_access_entries(name, request)?,
+        Operation::ListClusters => eks.list_clusters(request)?,
+        Operation::ListNodegroups => eks.list_nodegroups(name, request)?,
     };
     Ok(wire::rest_json(&body))
 }
 
-/// A request whose signature holds.
-struct Ask<'a> {
+/// A request with a valid signature.
+struct AuthorizedRequest<'a> {
     instance: &'a Instance,
-    caller: Caller<'a>,
+    signer: Signer<'a>,
     region: &'a str,
-    moment: Moment,
+    time: RequestTime,
+    operation: Operation,
 }
 
-impl Ask<'_> {
-    fn describe_cluster(&self, name: &str) -> Result<serde_json::Value, ServiceError> {
-        self.permit(
-            "eks:DescribeCluster",
-            &self.world().cluster_arn_in(self.region, name),
-        )?;
+impl AuthorizedRequest<'_> {
+    fn describe_cluster(&self, name: &str) -> Result<Value, ServiceError> {
+        self.permit(&self.world().cluster_arn_in(self.region, name))?;
         if self.is_own(name) {
-            let status = cluster::status(self.world(), self.moment.seconds());
+            let status = cluster::status(self.world(), self.time.seconds());
             let own = cluster::own(self.world(), status, self.instance.launched.into());
             return Ok(json!({ "cluster": own }));
         }
@@ -122,10 +152,9 @@ impl Ask<'_> {
         Ok(json!({ "cluster": cluster::other(self.world(), other, self.region, launched) }))
     }
 
-    fn list_clusters(&self, request: &Request) -> Result<serde_json::Value, ServiceError> {
+    fn list_clusters(&self, request: &Request) -> Result<Value, ServiceError> {
         let all = self.world().cluster_arn_in(self.region, "*");
-        // The one action here that is asked of no resource in particular.
-        self.permit("eks:ListClusters", &all)?;
+        self.permit(&all)?;
         let world = self.world();
         let own = &world.cluster.name;
         let others = world.aws.clusters.iter();
@@ -136,19 +165,16 @@ impl Ask<'_> {
         list::page("clusters", &names, request)
     }
 
-    fn list_nodegroups(&self, name: &str, request: &Request) -> Result<serde_json::Value, ServiceError> {
-        self.permit(
-            "eks:ListNodegroups",
-            &self.world().cluster_arn_in(self.region, name),
-        )?;
+    fn list_nodegroups(&self, name: &str, request: &Request) -> Result<Value, ServiceError> {
+        self.permit(&self.world().cluster_arn_in(self.region, name))?;
         let groups = nodegroup::of(self.world(), self.is_own(name)).ok_or_else(|| no_cluster(name))?;
         let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
         list::page("nodegroups", &names, request)
     }
 
-    fn describe_nodegroup(&self, name: &str, group: &str) -> Result<serde_json::Value, ServiceError> {
+    fn describe_nodegroup(&self, name: &str, group: &str) -> Result<Value, ServiceError> {
         let arn = nodegroup::arn(self.world(), self.region, name, group);
-        self.permit("eks:DescribeNodegroup", &arn)?;
+        self.permit(&arn)?;
         let groups = nodegroup::of(self.world(), self.is_own(name)).ok_or_else(|| no_cluster(name))?;
         let found = groups.iter().find(|found| found.name == group);
         let found = found.ok_or_else(|| not_found(format!("No node group found for name: {group}.")))?;
@@ -156,17 +182,17 @@ impl Ask<'_> {
         Ok(json!({ "nodegroup": nodegroup::described(self.world(), found, launched) }))
     }
 
-    fn list_access_entries(&self, name: &str, request: &Request) -> Result<serde_json::Value, ServiceError> {
+    fn list_access_entries(&self, name: &str, request: &Request) -> Result<Value, ServiceError> {
         let cluster = self.world().cluster_arn_in(self.region, name);
-        self.permit("eks:ListAccessEntries", &cluster)?;
+        self.permit(&cluster)?;
         let entries = self.access_entries(name)?.iter();
         let arns: Vec<String> = entries.map(|entry| entry.principal_arn.clone()).collect();
         list::page("accessEntries", &arns, request)
     }
 
-    fn describe_access_entry(&self, name: &str, arn: &str) -> Result<serde_json::Value, ServiceError> {
+    fn describe_access_entry(&self, name: &str, arn: &str) -> Result<Value, ServiceError> {
         let resource = access::arn(self.world(), self.region, arn);
-        self.permit("eks:DescribeAccessEntry", &resource)?;
+        self.permit(&resource)?;
         let mut entries = self.access_entries(name)?.iter();
         let found = entries.find(|entry| entry.principal_arn == arn);
         let found = found.ok_or_else(|| {
@@ -180,7 +206,7 @@ impl Ask<'_> {
         Ok(json!({ "accessEntry": access::described(self.world(), found, launched) }))
     }
 
-    /// Other clusters of the account have none.
+    /// The access entries of a cluster. Further clusters of the account have none.
     fn access_entries(&self, name: &str) -> Result<&[AccessEntry], ServiceError> {
         if self.is_own(name) {
             access::of(self.world())
@@ -193,16 +219,18 @@ impl Ask<'_> {
         &self.instance.world
     }
 
-    /// Whether it is the scenario's own cluster, and the news of it has come around.
+    /// Whether this is the scenario's own cluster, and EKS already returns it.
     fn is_own(&self, name: &str) -> bool {
         let world = self.world();
         name == world.cluster.name
             && self.region == world.region.as_str()
-            && self.moment.twist != Twist::Stale
+            && self.time.view != StateView::Stale
     }
 
-    fn permit(&self, action: &str, resource: &str) -> Result<(), ServiceError> {
-        self.caller.permit(Service::Eks, action, resource)
+    /// Checks that the caller may call the operation on this resource.
+    fn permit(&self, resource: &str) -> Result<(), ServiceError> {
+        let action = format!("eks:{}", self.operation.name());
+        self.signer.permit(Service::Eks, &action, resource)
     }
 }
 
@@ -218,7 +246,7 @@ fn not_found(message: String) -> ServiceError {
 }
 
 fn decode(segment: &str) -> String {
-    // In a path `+` is itself, in a form it is a space.
+    // `+` is literal in a path, but a space in a form.
     let form = segment.replace('+', "%2B");
     form_urlencoded::parse(form.as_bytes())
         .next()

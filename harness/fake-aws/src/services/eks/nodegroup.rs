@@ -1,4 +1,4 @@
-//! What DescribeNodegroup answers.
+//! The response of DescribeNodegroup.
 
 use nodejoin_core::plan::aws::NodegroupPlan;
 use serde_json::{Value, json};
@@ -6,30 +6,23 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use super::cluster;
+use crate::arn::derived_uuid;
 use crate::services::ec2::types;
 use crate::world::World;
 
-/// The node groups of a cluster; `None` where there is no such cluster. Other clusters of the account have none.
+/// The node groups of a cluster; `None` without such a cluster. Further clusters of the account have no node groups.
 pub(super) fn of(world: &World, is_own: bool) -> Option<&[NodegroupPlan]> {
     is_own.then_some(world.cluster.eks.nodegroups.as_slice())
 }
 
-/// ARN of a node group. Its last part is an id that EKS makes up.
+/// ARN of a node group. It ends with an id that EKS generates.
 pub(super) fn arn(world: &World, region: &str, cluster: &str, group: &str) -> String {
     let (partition, account) = (world.region.partition(), &world.account);
-    let hash = hex::encode(Sha256::digest(format!("{cluster}/{group}")));
-    let id = format!(
-        "{}-{}-{}-{}-{}",
-        &hash[..8],
-        &hash[8..12],
-        &hash[12..16],
-        &hash[16..20],
-        &hash[20..32]
-    );
+    let id = derived_uuid(&format!("{cluster}/{group}"));
     format!("arn:{partition}:eks:{region}:{account}:nodegroup/{cluster}/{group}/{id}")
 }
 
-/// A node group of the scenario's own cluster.
+/// The description of a node group of the scenario's own cluster.
 pub(super) fn described(world: &World, group: &NodegroupPlan, launched: OffsetDateTime) -> Value {
     let (instance, name) = (&world.instance, &world.cluster.name);
     let version = cluster::minor_version(&world.kubernetes_version);

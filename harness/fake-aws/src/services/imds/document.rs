@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::tree::Proof;
 use crate::clock;
 use crate::credentials::{Credentials, unique_id};
-use crate::identity;
+use crate::identity::{self, DocumentSignature};
+use crate::instance::Instance;
 use crate::services::ec2::types;
-use crate::world::{Instance, World};
+use crate::world::World;
 
 /// `iam/security-credentials/ROLE`.
 #[must_use]
-pub fn credentials(credentials: &Credentials) -> String {
+pub(crate) fn credentials(credentials: &Credentials) -> String {
     object(&[
         ("Code", json!("Success")),
         ("LastUpdated", json!(clock::extended(credentials.updated))),
@@ -26,29 +26,29 @@ pub fn credentials(credentials: &Credentials) -> String {
     ])
 }
 
-/// `iam/security-credentials/ROLE` where EC2 could not assume the role: an answer like any other, without credentials.
+/// `iam/security-credentials/ROLE` if EC2 could not assume the role: status 200, without credentials.
 #[must_use]
-pub fn no_credentials(world: &World, now: OffsetDateTime) -> String {
+pub(crate) fn no_credentials(world: &World, now: OffsetDateTime) -> String {
     let plan = &world.instance.metadata.credentials;
     let role = world
         .role
         .as_ref()
         .map(|role| role.name.as_str())
         .unwrap_or_default();
-    let usual = format!(
+    let default = format!(
         "EC2 cannot assume the role {role}. Please see documentation at \
          https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_iam-ec2.html#troubleshoot_iam-ec2_errors-info-doc."
     );
     object(&[
         ("Code", json!(plan.code)),
-        ("Message", json!(plan.message.as_ref().unwrap_or(&usual))),
+        ("Message", json!(plan.message.as_ref().unwrap_or(&default))),
         ("LastUpdated", json!(clock::extended(now))),
     ])
 }
 
 /// `iam/info`. The ARN is the instance profile's, not the role's.
 #[must_use]
-pub fn profile_info(world: &World, credentials: &Credentials) -> String {
+pub(crate) fn profile_info(world: &World, credentials: &Credentials) -> String {
     let arn = world.instance_profile_arn().unwrap_or_default();
     object(&[
         ("Code", json!("Success")),
@@ -60,7 +60,7 @@ pub fn profile_info(world: &World, credentials: &Credentials) -> String {
 
 /// `identity-credentials/ec2/info`.
 #[must_use]
-pub fn identity_info(world: &World, credentials: &Credentials) -> String {
+pub(crate) fn identity_info(world: &World, credentials: &Credentials) -> String {
     object(&[
         ("Code", json!("Success")),
         ("LastUpdated", json!(clock::extended(credentials.updated))),
@@ -70,7 +70,7 @@ pub fn identity_info(world: &World, credentials: &Credentials) -> String {
 
 /// `dynamic/instance-identity/document`.
 #[must_use]
-pub fn identity(world: &World, launched: OffsetDateTime) -> String {
+pub(crate) fn identity(world: &World, launched: OffsetDateTime) -> String {
     let instance = &world.instance;
     object(&[
         ("accountId", json!(world.account)),
@@ -94,18 +94,18 @@ pub fn identity(world: &World, launched: OffsetDateTime) -> String {
     ])
 }
 
-/// `dynamic/instance-identity/signature` and its like.
+/// `dynamic/instance-identity/signature`, `pkcs7` and `rsa2048`.
 #[must_use]
-pub fn identity_signature(instance: &Instance, proof: Proof) -> String {
+pub(crate) fn identity_signature(instance: &Instance, proof: DocumentSignature) -> String {
     let launched = instance.launched.into();
     identity::prove(proof, &self::identity(&instance.world, launched), launched)
 }
 
-/// JSON as the metadata service writes it: one member a line, a space before the colon.
+/// JSON in the format of the metadata service: one member per line, a space before the colon.
 fn object(members: &[(&str, Value)]) -> String {
     let mut text = String::from("{\n");
-    for (place, (name, value)) in members.iter().enumerate() {
-        let comma = if place + 1 < members.len() { "," } else { "" };
+    for (index, (name, value)) in members.iter().enumerate() {
+        let comma = if index + 1 < members.len() { "," } else { "" };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  \"{name}\" : {value}{comma}");
     }

@@ -1,23 +1,21 @@
-//! The instance metadata service, as `http://169.254.169.254` answers.
+//! The instance metadata service, as `http://169.254.169.254`.
 //!
-//! | method, path | auth | answer |
+//! | method, path | auth | response |
 //! | --- | --- | --- |
 //! | `PUT /latest/api/token` | none | a session token; 400 without a TTL of 1 to 21600; 403 with `X-Forwarded-For` or under a dated version |
 //! | other methods there | none | 405, `Allow: OPTIONS, PUT` |
-//! | `GET`, `HEAD` of anything | token, or none where tokens are optional | see [`tree`] |
-//! | `GET /` | as above | the version roots |
-//! | `GET` with `//` inside | as above | 301 to the path without it |
-//! | anything, endpoint disabled | - | 403 |
+//! | `GET`, `HEAD` of any path | token, or none if tokens are optional | see [`metadata`](crate::metadata) |
+//! | `GET /` | token, or none if tokens are optional | the version roots |
+//! | `GET` of a path with `//` | token, or none if tokens are optional | 301 to the path with `/` |
+//! | any, endpoint disabled | - | 403 |
 //!
-//! Real: token rules, the hop limit of their answers, headers, content types, listings, error pages, categories by version,
-//! signatures of the identity document. Faked: the certificates that they verify by ([`identity`](crate::identity)).
-//! Sources: EC2 user guide, `instancedata-data-retrieval` and `-data-categories`; recorded traffic of smithy-rs' aws-config.
+//! Real: token rules, the hop limit of token responses, headers, content types, listings, error pages, categories by
+//! version, signatures of the identity document. Faked: the certificates for these signatures
+//! ([`identity`](crate::identity)). Sources: EC2 user guide, `instancedata-data-retrieval` and `-data-categories`;
+//! recorded traffic of smithy-rs' aws-config.
 
-pub mod document;
-mod network;
-pub mod pages;
-pub mod path;
-pub mod tree;
+pub(crate) mod document;
+mod path;
 
 use http::Method;
 use nodejoin_core::plan::Tokens;
@@ -25,35 +23,37 @@ use nodejoin_core::plan::fault::Service;
 use time::OffsetDateTime;
 
 use self::path::MetadataPath;
-use self::tree::{Found, Leaf, View};
-use crate::clock::{self, Moment, Twist};
-use crate::exchange::{Answer, Request};
-use crate::world::{Instance, Target};
+use crate::clock::{self, RequestTime, StateView};
+use crate::http::{Request, Response};
+use crate::instance::Instance;
+use crate::metadata::{Leaf, Lookup, TreeView, VERSIONS};
+use crate::operation::RequestTarget;
+use crate::wire::pages;
 
 const TOKEN: &str = "x-aws-ec2-metadata-token";
 const TTL: &str = "x-aws-ec2-metadata-token-ttl-seconds";
-const LONGEST_TTL: u32 = 21_600;
+/// Limit of a token's lifetime, in seconds.
+const MAX_TTL: u32 = 21_600;
 
-/// What a request asks for. Paths that do not exist are known: real clients probe for them.
+/// Every path is known, even one that does not exist: real clients probe for some of them.
 #[must_use]
-pub fn identify(request: &Request) -> Target {
-    Target::known(
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    RequestTarget::known(
         Service::Imds,
         MetadataPath::parse(&request.path).without_version(),
         None,
     )
 }
 
-/// Answers a request.
-pub fn answer(instance: &mut Instance, request: &Request, moment: Moment) -> Answer {
-    let mut answer = respond(instance, request, moment);
-    answer.authorization = Some(authorization(request).to_owned());
-    answer
+pub(crate) fn respond(instance: &mut Instance, request: &Request, time: RequestTime) -> Response {
+    let mut response = respond_to_path(instance, request, time);
+    response.authorization = Some(authorization(request).to_owned());
+    response
 }
 
-/// How the caller proved itself, for the transcript.
+/// The kind of the request's authorization, for the transcript.
 #[must_use]
-pub fn authorization(request: &Request) -> &'static str {
+pub(crate) fn authorization(request: &Request) -> &'static str {
     if MetadataPath::parse(&request.path).is_token() {
         "token"
     } else if request.headers.contains_key(TOKEN) {
@@ -63,32 +63,32 @@ pub fn authorization(request: &Request) -> &'static str {
     }
 }
 
-fn respond(instance: &mut Instance, request: &Request, moment: Moment) -> Answer {
+fn respond_to_path(instance: &mut Instance, request: &Request, time: RequestTime) -> Response {
     if !instance.world.instance.metadata.enabled {
         return pages::error(403);
     }
     let path = MetadataPath::parse(&request.path);
     if path.is_token() {
-        return token(instance, request, &path, moment);
+        return token(instance, request, &path, time);
     }
     if !matches!(request.method, Method::GET | Method::HEAD) {
         return pages::not_allowed("GET, HEAD, OPTIONS");
     }
-    let remaining = match remaining_ttl(instance, request, moment.now) {
+    let remaining = match remaining_ttl(instance, request, time.now) {
         Ok(remaining) => remaining,
         Err(status) => return pages::error(status),
     };
-    let answer = match &path.collapsed {
+    let response = match &path.collapsed {
         Some(location) => pages::moved(&request.host_name(), location),
-        None => metadata(instance, &request.host_name(), &path, moment),
+        None => metadata(instance, &request.host_name(), &path, time),
     };
     match remaining {
-        Some(seconds) => answer.with_header(TTL, seconds.to_string()),
-        None => answer,
+        Some(seconds) => response.with_header(TTL, seconds.to_string()),
+        None => response,
     }
 }
 
-fn token(instance: &Instance, request: &Request, path: &MetadataPath, moment: Moment) -> Answer {
+fn token(instance: &Instance, request: &Request, path: &MetadataPath, time: RequestTime) -> Response {
     if request.method != Method::PUT {
         return pages::not_allowed("OPTIONS, PUT");
     }
@@ -98,18 +98,18 @@ fn token(instance: &Instance, request: &Request, path: &MetadataPath, moment: Mo
     let ttl = request
         .header(TTL)
         .and_then(|text| text.trim().parse::<u32>().ok())
-        .filter(|ttl| (1..=LONGEST_TTL).contains(ttl));
+        .filter(|ttl| (1..=MAX_TTL).contains(ttl));
     let Some(ttl) = ttl else { return pages::error(400) };
     let token = instance
         .key
-        .metadata_token(moment.now + time::Duration::seconds(i64::from(ttl)));
-    let mut answer = pages::plain(token).with_header(TTL, ttl.to_string());
-    answer.hops = Some(instance.world.instance.metadata.hop_limit);
-    answer
+        .metadata_token(time.now + ::time::Duration::seconds(i64::from(ttl)));
+    let mut response = pages::plain(token).with_header(TTL, ttl.to_string());
+    response.hop_limit = Some(instance.world.instance.metadata.hop_limit);
+    response
 }
 
-/// Seconds that the request's token still has; `None` where the request has none and needs none. A token that is sent must be
-/// right even where none is needed.
+/// Remaining lifetime of the request's token in seconds; `None` without a token if tokens are optional. A token must be
+/// valid even then. The error is the status of the response.
 fn remaining_ttl(instance: &Instance, request: &Request, now: OffsetDateTime) -> Result<Option<i64>, u16> {
     if !request.headers.contains_key(TOKEN) {
         return match instance.world.instance.metadata.tokens {
@@ -129,59 +129,59 @@ fn remaining_ttl(instance: &Instance, request: &Request, now: OffsetDateTime) ->
     }
 }
 
-fn metadata(instance: &mut Instance, host: &str, path: &MetadataPath, moment: Moment) -> Answer {
+fn metadata(instance: &mut Instance, host: &str, path: &MetadataPath, time: RequestTime) -> Response {
     let modified = clock::http(OffsetDateTime::from(instance.launched));
     if path.version.is_empty() {
-        return pages::text(tree::VERSIONS.join("\n"), &modified);
+        return pages::text(VERSIONS.join("\n"), &modified);
     }
-    if !tree::VERSIONS.contains(&path.version.as_str()) {
+    if !VERSIONS.contains(&path.version.as_str()) {
         return pages::error(404);
     }
-    let view = View {
+    let view = TreeView {
         version: &path.version,
-        seconds: moment.seconds(),
-        without_role: moment.twist == Twist::Stale,
+        seconds: time.seconds(),
+        without_role: time.view == StateView::Stale,
     };
     match instance.tree.find(view, &path.rest) {
-        Found::Nothing => pages::error(404),
-        Found::Listing(_) if is_redirected(instance, path) => {
+        Lookup::Missing => pages::error(404),
+        Lookup::Listing(_) if is_redirected(instance, path) => {
             pages::moved(host, &format!("/{}/{}/", path.version, path.rest))
         }
-        Found::Listing(names) => pages::text(names.join("\n"), &modified),
-        Found::Leaf(leaf) => self::leaf(instance, leaf, moment, &modified),
+        Lookup::Listing(names) => pages::text(names.join("\n"), &modified),
+        Lookup::Leaf(leaf) => self::leaf(instance, leaf, time, &modified),
     }
 }
 
-/// Folders without their final slash were redirected once.
+/// Whether the service redirects a directory without its final slash, as it did in the past.
 fn is_redirected(instance: &Instance, path: &MetadataPath) -> bool {
     instance.world.instance.metadata.legacy_redirect && !path.rest.is_empty() && !path.rest.ends_with('/')
 }
 
-fn leaf(instance: &mut Instance, leaf: Leaf, moment: Moment, modified: &str) -> Answer {
-    let now = moment.now;
+fn leaf(instance: &mut Instance, leaf: Leaf, time: RequestTime, modified: &str) -> Response {
+    let now = time.now;
     let text = match leaf {
         Leaf::UserData(bytes) => return pages::user_data(bytes, modified),
         Leaf::Text(text) => text,
-        Leaf::Credentials => role_credentials(instance, moment),
+        Leaf::Credentials => role_credentials(instance, time),
         Leaf::ProfileInfo => document::profile_info(&instance.world, instance.issued.current(now)),
         Leaf::IdentityCredentials => document::credentials(instance.identity.current(now)),
         Leaf::IdentityInfo => document::identity_info(&instance.world, instance.identity.current(now)),
         Leaf::IdentityDocument => document::identity(&instance.world, instance.launched.into()),
         Leaf::IdentitySignature(proof) => document::identity_signature(instance, proof),
         Leaf::Later { form, seconds } => {
-            let at = now - moment.elapsed + time::Duration::seconds_f64(seconds);
+            let at = now - time.elapsed + ::time::Duration::seconds_f64(seconds);
             form.replacen("{}", &clock::extended(at), 1)
         }
     };
     pages::text(text, modified)
 }
 
-fn role_credentials(instance: &mut Instance, moment: Moment) -> String {
+fn role_credentials(instance: &mut Instance, time: RequestTime) -> String {
     if instance.world.instance.metadata.credentials.code != "Success" {
-        return document::no_credentials(&instance.world, moment.now);
+        return document::no_credentials(&instance.world, time.now);
     }
-    document::credentials(match moment.twist {
-        Twist::ExpiredCredentials => instance.issued.expired(moment.now),
-        Twist::Stale | Twist::None => instance.issued.current(moment.now),
+    document::credentials(match time.view {
+        StateView::ExpiredCredentials => instance.issued.expired(time.now),
+        StateView::Stale | StateView::Current => instance.issued.current(time.now),
     })
 }

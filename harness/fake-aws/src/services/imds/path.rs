@@ -1,21 +1,19 @@
-//! A metadata path: its version root and what stands below.
+//! A metadata path: its version root and the rest.
 
-/// A metadata path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MetadataPath {
+pub(super) struct MetadataPath {
     /// First segment: `latest` or a date; empty for `/`.
     pub version: String,
-    /// What follows, decoded, without a slash at its start; one at its end stays.
+    /// The decoded rest, without a leading slash. A trailing slash stays.
     pub rest: String,
-    /// The path without doubled slashes, where it has any inside.
+    /// The path without doubled slashes, if it has any inside.
     pub collapsed: Option<String>,
 }
 
 impl MetadataPath {
-    /// Reads a path as it was sent. Doubled slashes at its start are what clients make of an endpoint with a final slash, and
-    /// are passed over.
+    /// Parses a path. Skips doubled slashes at the start: clients create them from an endpoint with a trailing slash.
     #[must_use]
-    pub fn parse(path: &str) -> Self {
+    pub(super) fn parse(path: &str) -> Self {
         let trimmed = path.trim_start_matches('/');
         let collapsed = trimmed.contains("//").then(|| format!("/{}", collapse(trimmed)));
         let (version, rest) = trimmed.split_once('/').unwrap_or((trimmed, ""));
@@ -26,15 +24,15 @@ impl MetadataPath {
         }
     }
 
-    /// Whether it is the token's path, under any version.
+    /// Whether this is the token's path, under any version.
     #[must_use]
-    pub fn is_token(&self) -> bool {
+    pub(super) fn is_token(&self) -> bool {
         self.rest == "api/token"
     }
 
-    /// The path below its version, as the transcript has it.
+    /// The path below its version, for the transcript.
     #[must_use]
-    pub fn without_version(&self) -> String {
+    pub(super) fn without_version(&self) -> String {
         if self.rest.is_empty() {
             "/".to_owned()
         } else {
@@ -53,7 +51,7 @@ fn collapse(path: &str) -> String {
     collapsed
 }
 
-/// Percent-decoding; what is not UTF-8 afterwards is replaced and so not found.
+/// Decodes percent-encoding. Replaces invalid UTF-8, so that the path is not found.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -80,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_read() {
+    fn paths_are_parsed() {
         let table = [
             ("/", "", "", None),
             ("/latest", "latest", "", None),

@@ -1,19 +1,17 @@
 //! AssumeRole, and what it shares with AssumeRoleWithWebIdentity.
 
 use nodejoin_core::plan::aws::Trust;
-use nodejoin_core::plan::fault::Service;
 use time::Duration;
 
-use super::{Member, Members, text};
-use crate::clock::{self, Moment};
+use super::{ResultMember, ResultMembers, text};
+use crate::arn;
+use crate::clock::{self, RequestTime};
 use crate::credentials::{Credentials, Principal, unique_id};
-use crate::exchange::{Parameters, Request, ServiceError};
-use crate::iam;
-use crate::router::Endpoint;
-use crate::services::authorize;
-use crate::world::{Instance, World};
+use crate::http::{QueryParameters, Request, ServiceError};
+use crate::instance::Instance;
+use crate::world::World;
 
-/// What is asked for.
+/// The session that a request assumes.
 pub(super) struct Session {
     role: String,
     arn: String,
@@ -21,33 +19,29 @@ pub(super) struct Session {
     lifetime: Duration,
 }
 
-/// AssumeRole.
+/// AssumeRole, after the caller's permission is checked.
 pub(super) fn role(
     instance: &mut Instance,
     request: &Request,
-    endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Members, ServiceError> {
-    let caller = authorize::signature(instance, request, endpoint, super::SHAPE, moment)?;
+    caller: &str,
+    time: RequestTime,
+) -> Result<ResultMembers, ServiceError> {
     let parameters = request.parameters();
     let arn = parameters.get("RoleArn").unwrap_or_default();
-    caller.permit(Service::Sts, "sts:AssumeRole", arn)?;
     let refused = || {
-        let sentence = format!(
-            "User: {} is not authorized to perform: sts:AssumeRole on resource: {arn}",
-            caller.arn()
-        );
+        let sentence =
+            format!("User: {caller} is not authorized to perform: sts:AssumeRole on resource: {arn}");
         ServiceError::new(403, "AccessDenied", sentence)
     };
     let session = session(&instance.world, &parameters, Trust::Account)?.ok_or_else(refused)?;
-    Ok(Members(session.open(instance, moment)))
+    Ok(ResultMembers(session.open(instance, time)))
 }
 
-/// The session that is asked for; `None` where there is no such role or it does not trust the caller: STS tells neither from the
-/// other.
+/// The requested session; `None` if the role does not exist or does not trust the caller, which STS does not
+/// distinguish.
 pub(super) fn session(
     world: &World,
-    parameters: &Parameters,
+    parameters: &QueryParameters,
     trust: Trust,
 ) -> Result<Option<Session>, ServiceError> {
     let arn = required(parameters, "RoleArn")?;
@@ -64,17 +58,17 @@ pub(super) fn session(
         .aws
         .roles
         .iter()
-        .find(|role| iam::role_arn(world, role) == arn);
+        .find(|role| world.other_role_arn(role) == arn);
     let role = role.filter(|role| role.trusts == trust);
     Ok(role.map(|role| Session {
-        role: iam::bare_name(&role.name).to_owned(),
+        role: arn::without_path(&role.name).to_owned(),
         arn: arn.to_owned(),
         name: name.to_owned(),
         lifetime,
     }))
 }
 
-fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, ServiceError> {
+fn required<'a>(parameters: &'a QueryParameters, name: &str) -> Result<&'a str, ServiceError> {
     let value = parameters.get(name).filter(|value| !value.is_empty());
     value.ok_or_else(|| {
         let member = format!("{}{}", name[..1].to_ascii_lowercase(), &name[1..]);
@@ -84,19 +78,19 @@ fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, Servi
     })
 }
 
-/// `DurationSeconds`: 15 minutes to 12 hours, an hour where absent.
-fn lifetime(parameters: &Parameters) -> Result<Duration, ServiceError> {
-    let Some(asked) = parameters.get("DurationSeconds") else {
+/// `DurationSeconds`: 15 minutes to 12 hours; default: one hour.
+fn lifetime(parameters: &QueryParameters) -> Result<Duration, ServiceError> {
+    let Some(text) = parameters.get("DurationSeconds") else {
         return Ok(Duration::hours(1));
     };
-    let seconds = asked
+    let seconds = text
         .parse()
         .ok()
         .filter(|seconds| (900..=43_200).contains(seconds));
     let seconds = seconds.ok_or_else(|| {
         let constraint = "Member must have value greater than or equal to 900";
         invalid(&format!(
-            "Value '{asked}' at 'durationSeconds' failed to satisfy constraint: {constraint}"
+            "Value '{text}' at 'durationSeconds' failed to satisfy constraint: {constraint}"
         ))
     });
     seconds.map(Duration::seconds)
@@ -111,25 +105,33 @@ fn invalid(problem: &str) -> ServiceError {
 }
 
 impl Session {
-    /// Makes the session's credentials, and tells them as STS does.
-    pub(super) fn open(self, instance: &mut Instance, moment: Moment) -> Vec<(&'static str, Member)> {
+    /// Issues the session's credentials and returns the members of STS' response.
+    pub(super) fn open(
+        self,
+        instance: &mut Instance,
+        time: RequestTime,
+    ) -> Vec<(&'static str, ResultMember)> {
         let principal = Principal::Assumed {
             role: self.role.clone(),
             session: self.name.clone(),
         };
-        let arn = iam::session_arn(&instance.world, &self.role, &self.name);
+        let world = &instance.world;
+        let arn = arn::session(&world.region, &world.account, &self.role, &self.name);
         let id = format!("{}:{}", unique_id("AROA", &self.arn), self.name);
-        let credentials = instance.issued.assume(principal, self.lifetime, moment.now);
-        let user = Members(vec![("AssumedRoleId", text(&id)), ("Arn", text(&arn))]);
+        let credentials = instance.issued.assume(principal, self.lifetime, time.now);
+        let user = ResultMembers(vec![("AssumedRoleId", text(&id)), ("Arn", text(&arn))]);
         vec![
-            ("AssumedRoleUser", Member::Group(user)),
-            ("Credentials", Member::Group(written(credentials))),
+            ("AssumedRoleUser", ResultMember::Group(user)),
+            (
+                "Credentials",
+                ResultMember::Group(credential_members(credentials)),
+            ),
         ]
     }
 }
 
-fn written(credentials: &Credentials) -> Members {
-    Members(vec![
+fn credential_members(credentials: &Credentials) -> ResultMembers {
+    ResultMembers(vec![
         ("AccessKeyId", text(&credentials.access_key_id)),
         ("SecretAccessKey", text(credentials.secret_access_key.reveal())),
         ("SessionToken", text(credentials.token.reveal())),

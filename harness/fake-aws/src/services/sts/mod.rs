@@ -1,90 +1,112 @@
-//! STS, as `https://sts.REGION.amazonaws.com` and `https://sts.amazonaws.com` answer: the query protocol.
+//! STS, as `https://sts.REGION.amazonaws.com` and `https://sts.amazonaws.com`: the query protocol.
 //!
-//! | method, path | auth | answer |
+//! | method, path | auth | response |
 //! | --- | --- | --- |
-//! | `GET` or `POST /?Action=GetCallerIdentity` | SigV4, header or presigned | who signed |
+//! | `GET` or `POST /?Action=GetCallerIdentity` | SigV4, header or presigned | the caller |
 //! | `AssumeRole` | SigV4, `sts:AssumeRole` and the role's trust | credentials of a session |
 //! | `AssumeRoleWithWebIdentity` | a service account's token, unsigned | credentials of a session |
 //! | any other action | - | 400 `InvalidAction` |
 //!
-//! Every answer is JSON where `Accept` asks for it. Real: signatures of both kinds, `x-k8s-aws-id` included; no policy can deny
-//! GetCallerIdentity, as on AWS; a session's credentials sign, with its role's policies. Faked: of a web identity's token the
-//! issuer, audience and expiry are checked and its signature is not, because the issuer's key belongs to a control plane.
+//! Responses are JSON if `Accept` requests it. Real: both kinds of signatures, `x-k8s-aws-id` included; as on AWS, no
+//! policy can deny GetCallerIdentity; a session's credentials sign, with its role's policies. Faked: for a web
+//! identity's token, the fake checks issuer, audience and expiry but not the signature, because the issuer's key
+//! belongs to a control plane.
 
-pub mod assume;
+mod assume;
 mod web_identity;
 
 use nodejoin_core::plan::fault::Service;
 use serde_json::{Map, Value, json};
 
 use super::authorize;
-use crate::clock::Moment;
+use crate::clock::RequestTime;
 use crate::credentials::request_id;
-use crate::exchange::{Answer, Request, ServiceError};
-use crate::router::Endpoint;
-use crate::wire::Shape;
+use crate::endpoint::Endpoint;
+use crate::http::{Request, Response, ServiceError};
+use crate::instance::Instance;
+use crate::operation::{ApiOperation as _, RequestTarget, operations};
 use crate::wire::xml::Xml;
-use crate::world::{Instance, Target};
+use crate::wire::{WireFormat, accepts_json};
 
-/// The shape of its answers.
-pub const SHAPE: Shape = Shape::Query(NAMESPACE);
+pub(crate) const WIRE_FORMAT: WireFormat = WireFormat::Query(NAMESPACE);
 const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
-/// What a request asks for; the subject of an assumption is the role's ARN.
-#[must_use]
-pub fn identify(request: &Request) -> Target {
-    let parameters = request.parameters();
-    let role = parameters.get("RoleArn").map(ToOwned::to_owned);
-    match parameters.get("Action") {
-        Some("GetCallerIdentity") => Target::known(Service::Sts, "GetCallerIdentity", None),
-        Some("AssumeRole") => Target::known(Service::Sts, "AssumeRole", role),
-        Some("AssumeRoleWithWebIdentity") => Target::known(Service::Sts, "AssumeRoleWithWebIdentity", role),
-        action => Target::unknown(Service::Sts, action.unwrap_or_default()),
+operations! {
+    enum Operation {
+        AssumeRole = "AssumeRole",
+        AssumeRoleWithWebIdentity = "AssumeRoleWithWebIdentity",
+        GetCallerIdentity = "GetCallerIdentity",
     }
 }
 
-/// Whether the caller wants JSON: the authenticator does.
-#[must_use]
-pub fn wants_json(request: &Request) -> bool {
-    request
-        .header("accept")
-        .is_some_and(|accept| accept.contains("application/json"))
-        || request.parameters().get("ContentType") == Some("JSON")
+impl Operation {
+    /// The IAM action that the caller needs.
+    const fn action(self) -> Option<&'static str> {
+        match self {
+            Self::AssumeRole => Some("sts:AssumeRole"),
+            Self::AssumeRoleWithWebIdentity | Self::GetCallerIdentity => None,
+        }
+    }
+
+    fn subject(self, request: &Request) -> Option<String> {
+        match self {
+            Self::AssumeRole | Self::AssumeRoleWithWebIdentity => {
+                request.parameters().get("RoleArn").map(ToOwned::to_owned)
+            }
+            Self::GetCallerIdentity => None,
+        }
+    }
 }
 
-/// Answers a request.
+pub(crate) fn identify(request: &Request) -> RequestTarget {
+    let action = request.action();
+    match Operation::named(&action) {
+        Some(operation) => RequestTarget::known(Service::Sts, operation.name(), operation.subject(request)),
+        None => RequestTarget::unknown(Service::Sts, action),
+    }
+}
+
+/// Responds to a request.
 ///
 /// # Errors
-/// What STS answers instead.
-pub fn answer(
+/// The error that STS returns.
+pub(crate) fn respond(
     instance: &mut Instance,
     request: &Request,
-    target: &Target,
     endpoint: &Endpoint,
-    moment: Moment,
-) -> Result<Answer, ServiceError> {
-    if !target.known {
-        return Err(unknown(&target.operation));
+    time: RequestTime,
+) -> Result<Response, ServiceError> {
+    let action = request.action();
+    let operation = Operation::named(&action).ok_or_else(|| unknown(&action))?;
+    let mut caller = String::new();
+    if let Some(action) = operation.action() {
+        let signer = authorize::signature(instance, request, endpoint, WIRE_FORMAT, time)?;
+        let parameters = request.parameters();
+        signer.permit(
+            Service::Sts,
+            action,
+            parameters.get("RoleArn").unwrap_or_default(),
+        )?;
+        caller = signer.arn();
     }
-    let result = match target.operation.as_str() {
-        "AssumeRole" => assume::role(instance, request, endpoint, moment)?,
-        "AssumeRoleWithWebIdentity" => web_identity::assume(instance, request, moment)?,
-        _ => {
-            let identity = caller_identity(instance, request, endpoint, moment)?;
-            Members(vec![
+    let result = match operation {
+        Operation::AssumeRole => assume::role(instance, request, &caller, time)?,
+        Operation::AssumeRoleWithWebIdentity => web_identity::assume(instance, request, time)?,
+        Operation::GetCallerIdentity => {
+            let identity = caller_identity(instance, request, endpoint, time)?;
+            ResultMembers(vec![
                 ("Arn", text(&identity.arn)),
                 ("UserId", text(&identity.user_id)),
                 ("Account", text(&identity.account)),
             ])
         }
     };
-    Ok(result.answer(&target.operation, wants_json(request)))
+    Ok(result.response(operation.name(), accepts_json(request)))
 }
 
-/// Who signed a request.
+/// The response of GetCallerIdentity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerIdentity {
-    /// Account id.
     pub account: String,
     /// ARN of the role's session.
     pub arn: String,
@@ -92,21 +114,21 @@ pub struct CallerIdentity {
     pub user_id: String,
 }
 
-/// Who signed this request.
+/// The caller that signed a request.
 ///
 /// # Errors
-/// What STS answers to a signature that it refuses.
-pub fn caller_identity(
+/// The signature is invalid.
+pub(crate) fn caller_identity(
     instance: &Instance,
     request: &Request,
     endpoint: &Endpoint,
-    moment: Moment,
+    time: RequestTime,
 ) -> Result<CallerIdentity, ServiceError> {
-    let caller = authorize::signature(instance, request, endpoint, SHAPE, moment)?;
+    let signer = authorize::signature(instance, request, endpoint, WIRE_FORMAT, time)?;
     Ok(CallerIdentity {
         account: instance.world.account.to_string(),
-        arn: caller.arn(),
-        user_id: caller.user_id(),
+        arn: signer.arn(),
+        user_id: signer.user_id(),
     })
 }
 
@@ -125,20 +147,20 @@ fn unknown(action: &str) -> ServiceError {
     )
 }
 
-/// The members of a result, in the order in which XML has them.
-struct Members(Vec<(&'static str, Member)>);
+/// The members of a result, in the order of the XML elements.
+struct ResultMembers(Vec<(&'static str, ResultMember)>);
 
-enum Member {
+enum ResultMember {
     Text(String),
-    Group(Members),
+    Group(ResultMembers),
 }
 
-fn text(value: &str) -> Member {
-    Member::Text(value.to_owned())
+fn text(value: &str) -> ResultMember {
+    ResultMember::Text(value.to_owned())
 }
 
-impl Members {
-    fn answer(&self, operation: &str, as_json: bool) -> Answer {
+impl ResultMembers {
+    fn response(&self, operation: &str, as_json: bool) -> Response {
         let (id, response, result) = (
             request_id(),
             format!("{operation}Response"),
@@ -147,28 +169,28 @@ impl Members {
         if as_json {
             let body =
                 json!({ &response: { &result: self.json(), "ResponseMetadata": { "RequestId": id } } });
-            return Answer::new(200, "application/json", body.to_string())
+            return Response::new(200, "application/json", body.to_string())
                 .with_header("x-amzn-requestid", id);
         }
         let body = Xml::new()
             .element(&result, |xml| self.xml(xml))
             .element("ResponseMetadata", |metadata| metadata.text("RequestId", &id))
             .document(&response, Some(NAMESPACE));
-        Answer::new(200, "text/xml", body).with_header("x-amzn-requestid", id)
+        Response::new(200, "text/xml", body).with_header("x-amzn-requestid", id)
     }
 
     fn xml(&self, xml: Xml) -> Xml {
         self.0.iter().fold(xml, |xml, (name, member)| match member {
-            Member::Text(value) => xml.text(name, value),
-            Member::Group(members) => xml.element(name, |inner| members.xml(inner)),
+            ResultMember::Text(value) => xml.text(name, value),
+            ResultMember::Group(members) => xml.element(name, |inner| members.xml(inner)),
         })
     }
 
     fn json(&self) -> Value {
         let members = self.0.iter().map(|(name, member)| {
             let value = match member {
-                Member::Text(value) => json!(value),
-                Member::Group(members) => members.json(),
+                ResultMember::Text(value) => json!(value),
+                ResultMember::Group(members) => members.json(),
             };
             ((*name).to_owned(), value)
         });

@@ -1,28 +1,27 @@
-//! AssumeRoleWithWebIdentity: a service account's token in place of a signature.
+//! AssumeRoleWithWebIdentity: a service account's token replaces the signature.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use nodejoin_core::plan::aws::Trust;
 use serde_json::Value;
 
-use super::{Members, assume, text};
-use crate::clock::Moment;
-use crate::exchange::{Request, ServiceError};
-use crate::world::Instance;
+use super::{ResultMembers, assume, text};
+use crate::clock::RequestTime;
+use crate::http::{Request, ServiceError};
+use crate::instance::Instance;
 
 /// The audience of tokens for STS.
 const AUDIENCE: &str = "sts.amazonaws.com";
 
-/// AssumeRoleWithWebIdentity.
 pub(super) fn assume(
     instance: &mut Instance,
     request: &Request,
-    moment: Moment,
-) -> Result<Members, ServiceError> {
+    time: RequestTime,
+) -> Result<ResultMembers, ServiceError> {
     let parameters = request.parameters();
     let claims = claims(parameters.get("WebIdentityToken").unwrap_or_default())?;
     let issuer = instance.world.oidc_issuer();
-    check(&claims, &issuer, moment)?;
+    check(&claims, &issuer, time)?;
     let denied = || {
         let message = "Not authorized to perform sts:AssumeRoleWithWebIdentity";
         ServiceError::new(403, "AccessDenied", message)
@@ -36,11 +35,11 @@ pub(super) fn assume(
         ("Audience", text(AUDIENCE)),
         ("Provider", text(issuer.trim_start_matches("https://"))),
     ];
-    members.extend(session.ok_or_else(denied)?.open(instance, moment));
-    Ok(Members(members))
+    members.extend(session.ok_or_else(denied)?.open(instance, time));
+    Ok(ResultMembers(members))
 }
 
-/// What a token says. Its signature is not looked at: see the module above.
+/// The claims of a token. Its signature stays unchecked: see the parent module.
 fn claims(token: &str) -> Result<Value, ServiceError> {
     let parts: Vec<&str> = token.split('.').collect();
     let read = || {
@@ -56,10 +55,10 @@ fn claims(token: &str) -> Result<Value, ServiceError> {
     })
 }
 
-fn check(claims: &Value, issuer: &str, moment: Moment) -> Result<(), ServiceError> {
-    let said = claims["iss"].as_str().unwrap_or_default();
-    if said != issuer {
-        let message = format!("No OpenIDConnect provider found in your account for {said}");
+fn check(claims: &Value, issuer: &str, time: RequestTime) -> Result<(), ServiceError> {
+    let claimed = claims["iss"].as_str().unwrap_or_default();
+    if claimed != issuer {
+        let message = format!("No OpenIDConnect provider found in your account for {claimed}");
         return Err(invalid(&message));
     }
     let has_audience = match &claims["aud"] {
@@ -69,7 +68,7 @@ fn check(claims: &Value, issuer: &str, moment: Moment) -> Result<(), ServiceErro
     if !has_audience {
         return Err(invalid("Incorrect token audience"));
     }
-    let (expires, now) = (claims["exp"].as_i64().unwrap_or(0), moment.now.unix_timestamp());
+    let (expires, now) = (claims["exp"].as_i64().unwrap_or(0), time.now.unix_timestamp());
     if expires <= now {
         let message = format!(
             "Token expired: current date/time {now} must be before the expiration date/time {expires}"

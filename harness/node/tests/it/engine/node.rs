@@ -7,7 +7,7 @@ use nodejoin_core::observation::JournalLine;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::user_data::{Values, render};
 use nodejoin_docker::{Engine, ImageRef, ImageSettings, Images, Run, RunNetwork};
-use nodejoin_fake_aws::{AwsEvent, FakeAws, Listening, World, busybox_images};
+use nodejoin_fake_aws::{AwsEvent, FakeAws, FakeAwsServer, World, busybox_images};
 use nodejoin_node::{CollectAsk, DirectUserData, LaidFile, Node, NodeAsk, Script, boot};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -17,7 +17,7 @@ const IMAGE: &str = "NODEJOIN_TEST_NODE_IMAGE";
 struct Bench {
     run: Run,
     network: RunNetwork,
-    aws: Listening,
+    aws: FakeAwsServer,
     image: ImageRef,
     busybox: Vec<u8>,
 }
@@ -67,7 +67,7 @@ impl Bench {
             .as_ref()
             .map(|data| render(data, &Values::of(plan, &ca)).unwrap());
         self.aws.admit(World {
-            rates: nodejoin_fake_aws::faults::Rates::default(),
+            rates: nodejoin_fake_aws::Rates::default(),
             account: plan.account.clone(),
             region: plan.region.clone(),
             network: plan.network,

@@ -1,0 +1,164 @@
+//! Host names of AWS services.
+
+use nodejoin_core::plan::fault::Service;
+use nodejoin_core::plan::region::{Partition, Region};
+
+/// A service's endpoint, as its host name describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) service: Service,
+    /// The region in the credential scope of signatures.
+    pub(crate) region: String,
+    /// Account, in a registry's host name.
+    pub(crate) account: Option<String>,
+}
+
+/// The kind of host names below a suffix.
+#[derive(Debug, Clone, Copy)]
+enum EndpointKind {
+    /// A service, over IPv4.
+    Ipv4,
+    /// A service, over IPv4 and IPv6.
+    DualStack,
+    /// A customer's own resource, over both.
+    DualStackResource,
+}
+
+impl Endpoint {
+    /// Parses a host name in lower case and without a port. Returns `None` for a host name of no service of the fake.
+    pub(crate) fn parse(host: &str) -> Option<Self> {
+        let (labels, kind, partition) = without_suffix(host)?;
+        let parts: Vec<&str> = labels.split('.').collect();
+        let (service, region, account) = match (kind, parts.as_slice()) {
+            (EndpointKind::Ipv4, ["sts"]) if partition.name == "aws" => (Service::Sts, "us-east-1", None),
+            (EndpointKind::Ipv4, ["ec2"]) if partition.name == "aws" => (Service::Ec2, "us-east-1", None),
+            (EndpointKind::Ipv4, ["api", "ecr", region]) | (EndpointKind::DualStack, ["ecr", region]) => {
+                (Service::Ecr, *region, None)
+            }
+            (EndpointKind::Ipv4, [account, "dkr", "ecr", region])
+            | (EndpointKind::DualStackResource, [account, "dkr-ecr", region])
+                if is_account(account) =>
+            {
+                (Service::Registry, *region, Some((*account).to_owned()))
+            }
+            (EndpointKind::Ipv4 | EndpointKind::DualStack, [name, region]) => (
+                service(name.strip_suffix("-fips").unwrap_or(name))?,
+                *region,
+                None,
+            ),
+            _ => return None,
+        };
+        let exists = region
+            .parse()
+            .is_ok_and(|region: Region| region.dns_suffix() == partition.dns_suffix);
+        exists.then(|| Self {
+            service,
+            region: region.to_owned(),
+            account,
+        })
+    }
+}
+
+/// Splits a host name at the suffix of its partition. Partitions that share suffixes match as the first of them.
+fn without_suffix(host: &str) -> Option<(&str, EndpointKind, &'static Partition)> {
+    let labels = |suffix: &str| host.strip_suffix(suffix)?.strip_suffix('.');
+    Partition::all().iter().find_map(|partition| {
+        let ipv4 = labels(partition.dns_suffix).map(|labels| (labels, EndpointKind::Ipv4));
+        let dual_stack =
+            || labels(partition.dual_stack_suffix).map(|labels| (labels, EndpointKind::DualStack));
+        let resource =
+            || labels(partition.resource_suffix?).map(|labels| (labels, EndpointKind::DualStackResource));
+        let (labels, kind) = ipv4.or_else(dual_stack).or_else(resource)?;
+        Some((labels, kind, *partition))
+    })
+}
+
+fn service(name: &str) -> Option<Service> {
+    match name {
+        "eks" => Some(Service::Eks),
+        "sts" => Some(Service::Sts),
+        "ec2" => Some(Service::Ec2),
+        "cloudformation" => Some(Service::Cloudformation),
+        _ => None,
+    }
+}
+
+fn is_account(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_names_identify_services() {
+        let table = [
+            ("eks.eu-west-1.amazonaws.com", Some((Service::Eks, "eu-west-1"))),
+            ("sts.amazonaws.com", Some((Service::Sts, "us-east-1"))),
+            ("sts.eu-west-1.amazonaws.com", Some((Service::Sts, "eu-west-1"))),
+            (
+                "sts-fips.us-east-1.amazonaws.com",
+                Some((Service::Sts, "us-east-1")),
+            ),
+            (
+                "ec2.cn-north-1.amazonaws.com.cn",
+                Some((Service::Ec2, "cn-north-1")),
+            ),
+            ("ec2.cn-north-1.amazonaws.com", None),
+            (
+                "api.ecr.eu-west-1.amazonaws.com",
+                Some((Service::Ecr, "eu-west-1")),
+            ),
+            (
+                "602401143452.dkr.ecr.eu-west-1.amazonaws.com",
+                Some((Service::Registry, "eu-west-1")),
+            ),
+            ("x.dkr.ecr.eu-west-1.amazonaws.com", None),
+            ("sts.eu-west-1.api.aws", Some((Service::Sts, "eu-west-1"))),
+            ("sts.api.aws", None),
+            (
+                "sts.cn-north-1.api.amazonwebservices.com.cn",
+                Some((Service::Sts, "cn-north-1")),
+            ),
+            ("sts.eu-west-1.api.amazonwebservices.com.cn", None),
+            ("sts.cn-north-1.api.aws", None),
+            ("ecr.eu-west-1.api.aws", Some((Service::Ecr, "eu-west-1"))),
+            ("ecr.eu-west-1.amazonaws.com", None),
+            ("api.ecr.eu-west-1.api.aws", None),
+            (
+                "602401143452.dkr-ecr.eu-west-1.on.aws",
+                Some((Service::Registry, "eu-west-1")),
+            ),
+            ("602401143452.dkr-ecr.eu-west-1.amazonaws.com", None),
+            (
+                "602401143452.dkr-ecr.cn-north-1.on.amazonwebservices.com.cn",
+                Some((Service::Registry, "cn-north-1")),
+            ),
+            (
+                "cloudformation.us-gov-west-1.amazonaws.com",
+                Some((Service::Cloudformation, "us-gov-west-1")),
+            ),
+            ("eks.eu-west-9.amazonaws.com", None),
+            (
+                "eks.ap-southeast-6.amazonaws.com",
+                Some((Service::Eks, "ap-southeast-6")),
+            ),
+            (
+                "eks.us-iso-east-1.c2s.ic.gov",
+                Some((Service::Eks, "us-iso-east-1")),
+            ),
+            ("eks.us-iso-east-1.amazonaws.com", None),
+            ("s3.eu-west-1.amazonaws.com", None),
+            ("registry.k8s.io", None),
+        ];
+        for (host, expected) in table {
+            let parsed = Endpoint::parse(host);
+            assert_eq!(
+                parsed.as_ref().map(|e| (e.service, e.region.as_str())),
+                expected,
+                "{host}"
+            );
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! An instance and everything about it that changes while it runs. Pure data, no sockets.
+
+use std::time::SystemTime;
+
+use crate::clock::{RequestTime, StateView};
+use crate::credentials::{CredentialStore, InstanceKey};
+use crate::faults::Faults;
+use crate::metadata::MetadataTree;
+use crate::stacks::Stacks;
+use crate::world::{AwsEvent, AwsEventKind, World};
+
+/// Credentials that identify the instance itself to EC2 live this long.
+const IDENTITY_LIFETIME: time::Duration = time::Duration::hours(6);
+
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) world: World,
+    pub(crate) key: InstanceKey,
+    /// Credentials of the instance's role, and of the roles that it assumed.
+    pub(crate) issued: CredentialStore,
+    /// Credentials that identify the instance itself to EC2.
+    pub(crate) identity: CredentialStore,
+    pub(crate) faults: Faults,
+    /// CloudFormation stacks and the signals that they received.
+    pub(crate) stacks: Stacks,
+    pub(crate) tree: MetadataTree,
+    /// Time at which the source address of its node was attached.
+    pub(crate) started: Option<SystemTime>,
+    /// Time at which its world was admitted: `pendingTime` in the identity document.
+    pub(crate) launched: SystemTime,
+}
+
+impl Instance {
+    pub(crate) fn launch(world: World, now: SystemTime) -> Self {
+        let lifetime = time::Duration::seconds(world.instance.metadata.credentials.lifetime_seconds.into());
+        Self {
+            key: InstanceKey::generate(),
+            issued: CredentialStore::with_lifetime(lifetime),
+            identity: CredentialStore::with_lifetime(IDENTITY_LIFETIME),
+            stacks: Stacks::of(&world.aws.stacks),
+            faults: Faults::new(&world.faults, world.rates.clone()),
+            tree: MetadataTree::of(&world),
+            started: None,
+            launched: now,
+            world,
+        }
+    }
+
+    /// Applies changes of the world. Issued credentials stay valid, and faults that are still there keep their count.
+    pub(crate) fn reload_world(&mut self) {
+        self.tree = MetadataTree::of(&self.world);
+        self.faults.replace(&self.world.faults);
+    }
+
+    /// Sends an event to the engine.
+    pub(crate) fn record(&self, at: SystemTime, what: AwsEventKind) {
+        // The engine closes the channel once the scenario has its verdict; later events are not needed.
+        let _closed = self.world.events.send(AwsEvent { at, what });
+    }
+
+    /// The time of a request, as this instance's AWS sees it.
+    pub(crate) fn request_time(&self, now: SystemTime) -> RequestTime {
+        let elapsed = self
+            .started
+            .and_then(|started| now.duration_since(started).ok())
+            .unwrap_or_default();
+        let time = RequestTime {
+            now: now.into(),
+            elapsed,
+            view: StateView::Current,
+        };
+        // The node shares this machine's clock, which cannot differ for one container: AWS' clock moves the other way.
+        time.ahead(-self.world.instance.clock_ahead_seconds)
+    }
+}

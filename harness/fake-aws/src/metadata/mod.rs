@@ -1,0 +1,373 @@
+//! The metadata tree: paths, the versions that introduced them, and values.
+
+mod network;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use nodejoin_core::plan::aws::SpotAction;
+
+use crate::ec2_names;
+use crate::identity::DocumentSignature;
+use crate::world::World;
+
+/// The version roots, in the order of `GET /`.
+pub(crate) const VERSIONS: &[&str] = &[
+    "1.0",
+    "2007-01-19",
+    "2007-03-01",
+    "2007-08-29",
+    "2007-10-10",
+    "2007-12-15",
+    "2008-02-01",
+    "2008-09-01",
+    "2009-04-04",
+    "2011-01-01",
+    "2011-05-01",
+    "2012-01-12",
+    "2014-02-25",
+    "2014-11-05",
+    "2015-10-20",
+    "2016-04-19",
+    "2016-06-30",
+    "2016-09-02",
+    "2016-11-15",
+    "2016-11-30",
+    "2018-03-28",
+    "2018-05-23",
+    "2018-08-17",
+    "2018-09-24",
+    "2018-11-29",
+    "2019-10-01",
+    "2020-08-24",
+    "2020-10-27",
+    "2020-11-01",
+    "2021-01-03",
+    "2021-03-23",
+    "2021-07-15",
+    "latest",
+];
+
+/// Directory with a listing of its own format.
+const PUBLIC_KEYS: &str = "meta-data/public-keys";
+
+/// The value of a path.
+#[derive(Debug, Clone)]
+pub(crate) enum Leaf {
+    /// A constant text.
+    Text(String),
+    UserData(Bytes),
+    /// Credentials of the role.
+    Credentials,
+    ProfileInfo,
+    /// Credentials that identify the instance to EC2 itself. The services reject them, as AWS does.
+    IdentityCredentials,
+    /// The description of [`Self::IdentityCredentials`].
+    IdentityInfo,
+    IdentityDocument,
+    IdentitySignature(DocumentSignature),
+    /// A text with the time of an event after the start of the node.
+    Later {
+        /// The text; `{}` stands for the time.
+        form: String,
+        /// Seconds after the start of the node.
+        seconds: f64,
+    },
+}
+
+/// The result of a lookup.
+#[derive(Debug, Clone)]
+pub(crate) enum Lookup {
+    Leaf(Leaf),
+    /// The names in a directory; subdirectories end with a slash.
+    Listing(Vec<String>),
+    Missing,
+}
+
+/// The metadata tree of an instance.
+#[derive(Debug, Default)]
+pub(crate) struct MetadataTree {
+    leaves: BTreeMap<String, TreeEntry>,
+    /// Directories that exist even without entries, with the version that introduced them.
+    directories: BTreeMap<String, &'static str>,
+    /// The listing of `public-keys/`.
+    public_keys: Vec<String>,
+}
+
+#[derive(Debug)]
+struct TreeEntry {
+    /// The version that introduced it.
+    since: &'static str,
+    /// Seconds after the start of the node at which it appears.
+    from_seconds: f64,
+    leaf: Leaf,
+}
+
+/// The part of the tree that a request sees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TreeView<'a> {
+    /// Version root in the path.
+    pub version: &'a str,
+    /// Seconds after the start of the node.
+    pub seconds: f64,
+    /// Hides the role's paths, which appear late on EC2.
+    pub without_role: bool,
+}
+
+impl TreeView<'_> {
+    /// Versions compare as text: `1.0` sorts before every date, `latest` after.
+    fn shows(&self, path: &str, entry: &TreeEntry) -> bool {
+        entry.since <= self.version
+            && entry.from_seconds <= self.seconds
+            && !(self.without_role && path.starts_with("meta-data/iam/"))
+    }
+}
+
+impl MetadataTree {
+    #[must_use]
+    pub(crate) fn of(world: &World) -> Self {
+        let mut tree = Self::default();
+        tree.add_instance(world);
+        network::add(&mut tree, world);
+        tree.add_placement(world);
+        tree.add_role(world);
+        tree.add_tags(world);
+        tree.add_public_keys(world);
+        tree.add_notices(world);
+        tree.add_dynamic();
+        if let Some(bytes) = &world.user_data {
+            tree.add("user-data", "1.0", Leaf::UserData(Bytes::copy_from_slice(bytes)));
+        }
+        tree
+    }
+
+    /// Looks up a path below a version root.
+    #[must_use]
+    pub(crate) fn find(&self, view: TreeView<'_>, path: &str) -> Lookup {
+        let path = path.trim_end_matches('/');
+        if let Some(entry) = self.leaves.get(path) {
+            return if view.shows(path, entry) {
+                Lookup::Leaf(entry.leaf.clone())
+            } else {
+                Lookup::Missing
+            };
+        }
+        let names = self.names(view, path);
+        let exists = self
+            .directories
+            .get(path)
+            .is_some_and(|since| *since <= view.version);
+        if names.is_empty() && !exists {
+            Lookup::Missing
+        } else if path == PUBLIC_KEYS {
+            Lookup::Listing(self.public_keys.clone())
+        } else {
+            Lookup::Listing(names)
+        }
+    }
+
+    fn names(&self, view: TreeView<'_>, directory: &str) -> Vec<String> {
+        let prefix = if directory.is_empty() {
+            String::new()
+        } else {
+            format!("{directory}/")
+        };
+        let visible = self
+            .leaves
+            .iter()
+            .filter(|(path, entry)| view.shows(path, entry))
+            .map(|(path, _)| path);
+        let directories = self
+            .folders
+            .iter()
+            .filter(|(_, since)| **since <= view.version)
+            .map(|(path, _)| path);
+        let mut names = BTreeSet::new();
+        for rest in visible.filter_map(|path| path.strip_prefix(&prefix)) {
+            names.insert(first_name(rest));
+        }
+        for rest in directories
+            .filter_map(|path| path.strip_prefix(&prefix))
+            .filter(|rest| !rest.is_empty())
+        {
+            names.insert(first_name(&format!("{rest}/")));
+        }
+        // The listing of the root omits the slashes.
+        let root = directory.is_empty();
+        names
+            .into_iter()
+            .map(|(name, is_directory)| {
+                if is_directory && !root {
+                    format!("{name}/")
+                } else {
+                    name
+                }
+            })
+            .collect()
+    }
+
+    /// Adds a constant below `meta-data/`.
+    fn text(&mut self, path: &str, since: &'static str, value: impl Into<String>) {
+        self.add(&format!("meta-data/{path}"), since, Leaf::Text(value.into()));
+    }
+
+    fn add(&mut self, path: &str, since: &'static str, leaf: Leaf) {
+        self.add_from(path, since, 0.0, leaf);
+    }
+
+    fn add_from(&mut self, path: &str, since: &'static str, from_seconds: f64, leaf: Leaf) {
+        let entry = TreeEntry {
+            since,
+            from_seconds,
+            leaf,
+        };
+        self.leaves.insert(path.to_owned(), entry);
+    }
+
+    fn add_instance(&mut self, world: &World) {
+        let instance = &world.instance;
+        let host_name = network::local_host_name(instance);
+        let rows: [(&str, &'static str, &str); 23] = [
+            ("ami-id", "1.0", &instance.ami),
+            ("ami-launch-index", "1.0", "0"),
+            ("ami-manifest-path", "1.0", "(unknown)"),
+            ("block-device-mapping/ami", "2007-12-15", "/dev/xvda"),
+            ("block-device-mapping/root", "2007-12-15", "/dev/xvda"),
+            ("events/maintenance/history", "2018-08-17", "[]"),
+            ("events/maintenance/scheduled", "2018-08-17", "[]"),
+            ("hibernation/configured", "2018-11-29", "false"),
+            ("hostname", "1.0", &host_name),
+            ("instance-action", "2008-09-01", "none"),
+            ("instance-id", "1.0", instance.id.as_str()),
+            ("instance-life-cycle", "2019-10-01", &instance.life_cycle),
+            ("instance-type", "2007-08-29", &instance.instance_type),
+            ("local-hostname", "2007-01-19", &host_name),
+            ("local-ipv4", "1.0", &instance.private_ip.to_string()),
+            ("mac", "2011-01-01", &instance.mac),
+            (
+                "metrics/vhostmd",
+                "2011-05-01",
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
+            ),
+            ("profile", "2007-12-15", "default-hvm"),
+            ("reservation-id", "1.0", &ec2_names::reservation_id(instance)),
+            ("security-groups", "1.0", ec2_names::SECURITY_GROUP),
+            ("services/domain", "2014-02-25", world.region.dns_suffix()),
+            ("services/partition", "2015-10-20", world.region.partition()),
+            ("system", "2018-08-17", "nitro"),
+        ];
+        for (path, since, value) in rows {
+            self.text(path, since, value);
+        }
+    }
+
+    fn add_placement(&mut self, world: &World) {
+        let zone = &world.instance.availability_zone;
+        self.text("placement/availability-zone", "2008-02-01", zone);
+        self.text(
+            "placement/availability-zone-id",
+            "2020-08-24",
+            world.region.zone_id(zone),
+        );
+        self.text("placement/region", "2020-08-24", world.region.as_str());
+    }
+
+    fn add_role(&mut self, world: &World) {
+        let identity = [
+            ("info", Leaf::IdentityInfo),
+            ("security-credentials/ec2-instance", Leaf::IdentityCredentials),
+        ];
+        for (path, leaf) in identity {
+            self.add(
+                &format!("meta-data/identity-credentials/ec2/{path}"),
+                "2018-05-23",
+                leaf,
+            );
+        }
+        let Some(role) = &world.role else { return };
+        let after = world.instance.metadata.credentials.after_seconds;
+        self.add_from("meta-data/iam/info", "2012-01-12", after, Leaf::ProfileInfo);
+        let path = format!("meta-data/iam/security-credentials/{}", role.name);
+        self.add_from(&path, "2012-01-12", after, Leaf::Credentials);
+    }
+
+    fn add_tags(&mut self, world: &World) {
+        if !world.instance.metadata.instance_tags {
+            return;
+        }
+        // An instance without tags has an empty directory.
+        self.directories
+            .insert("meta-data/tags/instance".to_owned(), "2021-03-23");
+        for (key, value) in &world.instance.tags {
+            self.text(&format!("tags/instance/{key}"), "2021-03-23", value);
+        }
+    }
+
+    /// `0=name` in the listing, `0/openssh-key` below: clients parse the number from the listing.
+    fn add_public_keys(&mut self, world: &World) {
+        for (index, (name, key)) in world.instance.metadata.public_keys.iter().enumerate() {
+            self.public_keys.push(format!("{index}={name}"));
+            self.text(&format!("public-keys/{index}/openssh-key"), "1.0", key);
+        }
+    }
+
+    /// Paths that appear while the instance runs.
+    fn add_notices(&mut self, world: &World) {
+        let metadata = &world.instance.metadata;
+        if let Some(notice) = &metadata.spot_notice {
+            let (from, word) = (notice.after_seconds, notice.action.word());
+            // The action follows two minutes after its notice.
+            let seconds = from + 120.0;
+            let form = format!("{{\"action\": \"{word}\", \"time\": \"{{}}\"}}");
+            let action = Leaf::Later { form, seconds };
+            self.add_from("meta-data/spot/instance-action", "2016-11-15", from, action);
+            if notice.action == SpotAction::Terminate {
+                let form = "{}".to_owned();
+                let time = Leaf::Later { form, seconds };
+                self.add_from("meta-data/spot/termination-time", "2014-11-05", from, time);
+            }
+        }
+        if let Some(seconds) = metadata.rebalance_after_seconds {
+            let form = "{\"noticeTime\": \"{}\"}".to_owned();
+            let notice = Leaf::Later { form, seconds };
+            let path = "meta-data/events/recommendations/rebalance";
+            self.add_from(path, "2020-10-27", seconds, notice);
+        }
+        if let Some(state) = &metadata.lifecycle_state {
+            self.text("autoscaling/target-lifecycle-state", "2021-07-15", state);
+        }
+    }
+
+    fn add_dynamic(&mut self) {
+        let monitoring = Leaf::Text("disabled".to_owned());
+        let rows = [
+            ("fws/instance-monitoring", "2009-04-04", monitoring),
+            ("instance-identity/document", "2009-04-04", Leaf::IdentityDocument),
+            (
+                "instance-identity/signature",
+                "2009-04-04",
+                Leaf::IdentitySignature(DocumentSignature::Signature),
+            ),
+            (
+                "instance-identity/pkcs7",
+                "2009-04-04",
+                Leaf::IdentitySignature(DocumentSignature::Pkcs7),
+            ),
+            (
+                "instance-identity/rsa2048",
+                "2016-06-30",
+                Leaf::IdentitySignature(DocumentSignature::Rsa2048),
+            ),
+        ];
+        for (path, since, leaf) in rows {
+            self.add(&format!("dynamic/{path}"), since, leaf);
+        }
+    }
+}
+
+fn first_name(rest: &str) -> (String, bool) {
+    match rest.split_once('/') {
+        Some((name, _)) => (name.to_owned(), true),
+        None => (rest.to_owned(), false),
+    }
+}

@@ -1,0 +1,99 @@
+//! Connections of every protocol.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nodejoin_net::serve_connections;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::shared_socket::SharedSocket;
+use super::{connect_proxy, resolver, serve};
+use crate::world_registry::WorldRegistry;
+
+/// Timeout for the start of a connection: `CONNECT`, the TLS handshake, and the headers of each request.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The protocol of a port.
+#[derive(Clone)]
+pub(super) enum Protocol {
+    /// HTTP: the metadata service.
+    Metadata,
+    /// HTTPS: every other service, by host name.
+    Tls(TlsAcceptor),
+    /// HTTPS, optionally after `CONNECT`.
+    TlsOrConnect(TlsAcceptor),
+    Dns,
+}
+
+/// Serves a port until `stop` is cancelled.
+pub(super) async fn run(
+    listener: TcpListener,
+    protocol: Protocol,
+    worlds: Arc<WorldRegistry>,
+    stop: CancellationToken,
+) {
+    serve_connections(listener, stop, |(stream, peer)| {
+        connection(stream, peer.ip(), protocol.clone(), Arc::clone(&worlds))
+    })
+    .await;
+}
+
+#[tracing::instrument(level = "debug", skip_all, fields(%source))]
+async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, worlds: Arc<WorldRegistry>) {
+    match protocol {
+        Protocol::Metadata => {
+            let socket = SharedSocket::new(stream);
+            http(socket.clone(), socket, source, serve::Port::Metadata, worlds).await;
+        }
+        Protocol::Dns => resolver::serve_tcp(SharedSocket::new(stream), source, worlds).await,
+        Protocol::Tls(acceptor) => tls(SharedSocket::new(stream), acceptor, source, worlds).await,
+        Protocol::TlsOrConnect(acceptor) => {
+            let timeout = worlds.time_factor.limit(START_TIMEOUT);
+            match tokio::time::timeout(timeout, connect_proxy::accept_tunnel(stream)).await {
+                Ok(Ok(Some(socket))) => tls(socket, acceptor, source, worlds).await,
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
+                Err(_) => tracing::debug!("timeout while waiting for a TLS handshake or CONNECT"),
+            }
+        }
+    }
+}
+
+async fn tls(socket: SharedSocket, acceptor: TlsAcceptor, source: IpAddr, worlds: Arc<WorldRegistry>) {
+    let timeout = worlds.time_factor.limit(START_TIMEOUT);
+    match tokio::time::timeout(timeout, acceptor.accept(socket.clone())).await {
+        Ok(Ok(stream)) => http(stream, socket, source, serve::Port::Services, worlds).await,
+        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+        Err(_) => tracing::debug!("timeout of a TLS handshake"),
+    }
+}
+
+async fn http(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    socket: SharedSocket,
+    source: IpAddr,
+    port: serve::Port,
+    worlds: Arc<WorldRegistry>,
+) {
+    let timeout = worlds.time_factor.limit(START_TIMEOUT);
+    let service =
+        service_fn(move |request| serve::request(Arc::clone(&worlds), source, port, socket.clone(), request));
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(timeout)
+        .title_case_headers(true)
+        // A client may close its side after its request.
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "connection ended");
+    }
+}

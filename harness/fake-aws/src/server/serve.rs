@@ -1,0 +1,285 @@
+//! Serves one request: looks up its world by the source address, applies a fault, responds, and records an event.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
+use hyper::body::Incoming;
+use nodejoin_core::observation::{AwsCall, CalledService};
+use nodejoin_net::read_body;
+use tokio::time::Instant;
+
+use super::body::ResponseBody;
+use super::shared_socket::SharedSocket;
+use crate::effects::{Applied, Disconnect, applied};
+use crate::faults::RequestSummary;
+use crate::http::{Request, Response, ServiceError};
+use crate::operation::RequestTarget;
+use crate::router::Route;
+use crate::world::AwsEventKind;
+use crate::world_registry::{SharedInstance, WorldRegistry};
+
+/// No AWS request of a node is larger.
+const MAX_BODY: usize = 1024 * 1024;
+/// Timeout for the body of a request.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Closes a hanging connection after this time: no client of a node waits longer.
+const LONGEST_HANG: Duration = Duration::from_secs(600);
+/// Path at which a node reads the run's id before its systemd starts.
+const RUN_PATH: &str = "/nodejoin/run";
+
+/// The port that received a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Port {
+    Metadata,
+    Services,
+}
+
+/// The connection closes without a response.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectionDropped {
+    #[error("a fault of the scenario ends the connection without a response")]
+    Fault,
+    #[error("the instance's metadata options disable the IPv6 endpoint")]
+    NoIpv6,
+    #[error("cannot read the request")]
+    Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("timeout while reading the body of the request")]
+    Timeout,
+}
+
+/// Serves one request of a connection.
+pub(super) async fn request(
+    worlds: Arc<WorldRegistry>,
+    source: IpAddr,
+    port: Port,
+    socket: SharedSocket,
+    incoming: HttpRequest<Incoming>,
+) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
+    let Some(shared) = worlds.at(source) else {
+        return Ok(unattached());
+    };
+    if source.is_ipv6() && !shared.lock().world.instance.metadata.ipv6 {
+        return Err(ConnectionDropped::NoIpv6);
+    }
+    let at = worlds.now();
+    if port == Port::Metadata && incoming.uri().path() == RUN_PATH {
+        shared.lock().record(at, AwsEventKind::Isolated);
+        return Ok(plain_text(StatusCode::OK, worlds.run().to_string()));
+    }
+    let started = Instant::now();
+    let (request, too_large) = read(incoming, worlds.time_factor.limit(BODY_TIMEOUT)).await?;
+    let call = PendingCall {
+        shared,
+        port,
+        socket,
+        request,
+        at,
+        started,
+    };
+    call.run(too_large, &worlds).await
+}
+
+/// A request and the context of its event.
+struct PendingCall {
+    shared: SharedInstance,
+    port: Port,
+    socket: SharedSocket,
+    request: Request,
+    at: SystemTime,
+    started: Instant,
+}
+
+impl PendingCall {
+    async fn run(
+        self,
+        too_large: bool,
+        worlds: &WorldRegistry,
+    ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
+        let route = match self.port {
+            Port::Metadata => Route::Metadata,
+            Port::Services => Route::of(&self.request, &self.shared.lock().world),
+        };
+        let target = route.identify(&self.request);
+        let (index, fault) = self.fire(&target);
+        if let Some(disconnect) = fault.disconnect {
+            self.record(&route, &target, index, None);
+            return Err(self.disconnect(disconnect).await);
+        }
+        if !fault.delay.is_zero() {
+            tokio::time::sleep(fault.delay).await;
+        }
+        let response = match &fault.error {
+            Some(error) => route.error(&self.request, error.clone()),
+            None => self.respond(&route, too_large, &fault, worlds),
+        };
+        let response = fault.rewritten(response);
+        self.record(&route, &target, index, Some(&response));
+        self.set_hop_limit(&response);
+        let body = match fault.cut_after {
+            Some(length) => ResponseBody::cut_after(response.body.clone(), length),
+            None => ResponseBody::complete(response.body.clone()),
+        };
+        Ok(http_response(&response, body))
+    }
+
+    /// Ends the connection without a response.
+    async fn disconnect(&self, disconnect: Disconnect) -> ConnectionDropped {
+        match disconnect {
+            Disconnect::Close => {}
+            // If the socket rejects the option, the client sees an ordinary close, which is no response either.
+            Disconnect::Reset => drop(self.socket.reset_on_close()),
+            Disconnect::Hang => tokio::time::sleep(LONGEST_HANG).await,
+        }
+        ConnectionDropped::Fault
+    }
+
+    /// Applies the hop limit of a token response.
+    fn set_hop_limit(&self, response: &Response) {
+        if let Some(hops) = response.hop_limit
+            && let Err(error) = self.socket.set_hop_limit(hops)
+        {
+            tracing::warn!(%error, hops, "cannot set the hop limit of a response");
+        }
+    }
+
+    /// Fires the fault that is due for this request; returns its index and what it changes.
+    fn fire(&self, target: &RequestTarget) -> (Option<usize>, Applied) {
+        // Faults name a service; a request to none matches no fault.
+        let CalledService::Known(service) = target.service else {
+            return (None, Applied::default());
+        };
+        let mut instance = self.shared.lock();
+        let seconds = instance.request_time(self.at).seconds();
+        let summary = RequestSummary {
+            service: target.service,
+            operation: &target.operation,
+            path: &self.request.path,
+            seconds,
+            at: self.at,
+        };
+        match instance.faults.fire(summary) {
+            Some(fired) => (Some(fired.index), applied(&fired.effect, service)),
+            None => (None, Applied::default()),
+        }
+    }
+
+    fn respond(&self, route: &Route, too_large: bool, fault: &Applied, worlds: &WorldRegistry) -> Response {
+        if too_large {
+            let error = ServiceError::new(
+                413,
+                "RequestEntityTooLarge",
+                "The request is larger than this service accepts",
+            );
+            return route.error(&self.request, error);
+        }
+        let mut instance = self.shared.lock();
+        // The time after a delay, not before it: credentials may have expired meanwhile.
+        let time = fault.seen(instance.request_time(worlds.now()));
+        route.respond(&mut instance, &self.request, time)
+    }
+
+    fn record(
+        &self,
+        route: &Route,
+        target: &RequestTarget,
+        fault: Option<usize>,
+        response: Option<&Response>,
+    ) {
+        let error = response.and_then(|response| response.error.as_ref());
+        let authorization = match response {
+            Some(response) => response.authorization.clone(),
+            None => {
+                route
+                    .error(&self.request, ServiceError::new(0, "", ""))
+                    .authorization
+            }
+        };
+        let call = AwsCall {
+            service: target.service,
+            operation: target.operation.clone(),
+            method: self.request.method.to_string(),
+            host: self.request.host_name(),
+            path: self.request.path.clone(),
+            status: response.map_or(0, |response| response.status),
+            error: error.map(|error| error.code.clone()),
+            message: error.map(|error| error.message.clone()),
+            subject: target.subject.clone(),
+            known: target.known,
+            fault,
+            authorization,
+            took_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        };
+        tracing::debug!(
+            service = call.service.word(),
+            operation = call.operation,
+            status = call.status,
+            "responded"
+        );
+        self.shared.lock().record(self.at, AwsEventKind::Aws(call));
+    }
+}
+
+/// Reads a request and its body. The flag reports a body over the limit, which is dropped.
+async fn read(
+    incoming: HttpRequest<Incoming>,
+    body_timeout: Duration,
+) -> Result<(Request, bool), ConnectionDropped> {
+    let (parts, body) = incoming.into_parts();
+    let body = tokio::time::timeout(body_timeout, read_body(body, MAX_BODY)).await;
+    let body = body
+        .map_err(|_| ConnectionDropped::Timeout)?
+        .map_err(|error| ConnectionDropped::Unreadable(error.into()))?;
+    let too_large = body.is_none();
+    // Through a proxy, the host stands in the request's target.
+    let host = parts.uri.authority().map(ToString::to_string);
+    let host = host.or_else(|| {
+        parts
+            .headers
+            .get("host")
+            .and_then(|host| host.to_str().ok())
+            .map(ToOwned::to_owned)
+    });
+    let request = Request {
+        method: parts.method,
+        host: host.unwrap_or_default(),
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        headers: parts.headers,
+        body: body.unwrap_or_default(),
+    };
+    Ok((request, too_large))
+}
+
+fn http_response(response: &Response, body: ResponseBody) -> HttpResponse<ResponseBody> {
+    let mut http = HttpResponse::new(body);
+    *http.status_mut() = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in &response.headers {
+        // A value may quote the client. One that is invalid in a header is left out.
+        if let Ok(value) = http::HeaderValue::from_str(value) {
+            http.headers_mut().append(*name, value);
+        }
+    }
+    http
+}
+
+/// The response to a source address without an instance: its node retries.
+fn unattached() -> HttpResponse<ResponseBody> {
+    plain_text(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no instance has this address yet\n".to_owned(),
+    )
+}
+
+fn plain_text(status: StatusCode, text: String) -> HttpResponse<ResponseBody> {
+    let mut response = HttpResponse::new(ResponseBody::complete(text.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert("content-type", http::HeaderValue::from_static("text/plain"));
+    response
+        .headers_mut()
+        .insert("connection", http::HeaderValue::from_static("close"));
+    response
+}

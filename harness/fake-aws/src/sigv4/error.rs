@@ -1,0 +1,93 @@
+//! Invalid signatures, and each service's error for them.
+
+use crate::http::ServiceError;
+use crate::wire::WireFormat;
+
+/// The reason to reject a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SignatureError {
+    Missing,
+    Incomplete(String),
+    /// No credentials have this access key.
+    UnknownKey,
+    /// The session token is missing, or belongs to other credentials.
+    WrongToken,
+    /// The scope has another region, service or day.
+    Scope(String),
+    /// The time is too far in the past or the future.
+    Late(String),
+    ExpiredCredentials,
+    /// The signature is of another secret key or another request.
+    Mismatch,
+}
+
+const WRONG_SIGNATURE: &str = "The request signature we calculated does not match the signature you provided. Check your AWS \
+Secret Access Key and signing method. Consult the service documentation for details.";
+const INVALID_TOKEN: &str = "The security token included in the request is invalid.";
+const EXPIRED_TOKEN: &str = "The security token included in the request is expired";
+const EC2_INVALID: &str = "AWS was not able to validate the provided access credentials";
+
+impl SignatureError {
+    /// The error in a service's wire format.
+    #[must_use]
+    pub(crate) fn service_error(self, wire_format: WireFormat) -> ServiceError {
+        match wire_format {
+            WireFormat::RestJson => self.json(403),
+            // JSON 1.1 services return 400 for an invalid signature, REST services 403.
+            WireFormat::Json11 => self.json(400),
+            WireFormat::Query(_) => self.query(),
+            WireFormat::Ec2 => self.ec2(),
+            WireFormat::Metadata | WireFormat::Registry => {
+                ServiceError::new(401, "UNAUTHORIZED", "Not Authorized")
+            }
+        }
+    }
+
+    fn json(self, status: u16) -> ServiceError {
+        let (code, message) = match self {
+            Self::Missing => (
+                "MissingAuthenticationTokenException",
+                "Missing Authentication Token".to_owned(),
+            ),
+            Self::Incomplete(message) => ("IncompleteSignatureException", message),
+            Self::UnknownKey | Self::WrongToken => ("UnrecognizedClientException", INVALID_TOKEN.to_owned()),
+            Self::Scope(message) | Self::Late(message) => ("InvalidSignatureException", message),
+            Self::ExpiredCredentials => ("ExpiredTokenException", EXPIRED_TOKEN.to_owned()),
+            Self::Mismatch => ("InvalidSignatureException", WRONG_SIGNATURE.to_owned()),
+        };
+        ServiceError::new(status, code, message)
+    }
+
+    fn query(self) -> ServiceError {
+        let (status, code, message) = match self {
+            Self::Missing => (
+                403,
+                "MissingAuthenticationToken",
+                "Request is missing Authentication Token".to_owned(),
+            ),
+            Self::Incomplete(message) => (400, "IncompleteSignature", message),
+            Self::UnknownKey | Self::WrongToken => (403, "InvalidClientTokenId", INVALID_TOKEN.to_owned()),
+            Self::Scope(message) | Self::Late(message) => (403, "SignatureDoesNotMatch", message),
+            Self::ExpiredCredentials => (403, "ExpiredToken", EXPIRED_TOKEN.to_owned()),
+            Self::Mismatch => (403, "SignatureDoesNotMatch", WRONG_SIGNATURE.to_owned()),
+        };
+        ServiceError::new(status, code, message)
+    }
+
+    fn ec2(self) -> ServiceError {
+        let (status, code, message) = match self {
+            Self::Missing => (
+                400,
+                "MissingParameter",
+                "The request must contain the parameter AWSAccessKeyId".to_owned(),
+            ),
+            Self::Incomplete(message) => (400, "IncompleteSignature", message),
+            Self::Late(_) => (400, "RequestExpired", "Request has expired.".to_owned()),
+            Self::ExpiredCredentials => (400, "RequestExpired", "Request has expired.".to_owned()),
+            Self::UnknownKey | Self::WrongToken | Self::Scope(_) | Self::Mismatch => {
+                (401, "AuthFailure", EC2_INVALID.to_owned())
+            }
+        };
+        ServiceError::new(status, code, message)
+    }
+}

@@ -1,0 +1,131 @@
+//! The worlds of a run, looked up by the source address of a request.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use nodejoin_core::plan::ids::{InstanceId, RunId};
+use nodejoin_core::run::time_factor::TimeFactor;
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+use crate::clock::Clock;
+use crate::instance::Instance;
+use crate::world::World;
+
+/// The worlds of a run. A request holds the lock of its instance while a pure function runs, never across an await.
+pub(crate) struct WorldRegistry {
+    run: RunId,
+    clock: Arc<dyn Clock>,
+    /// Scales the timeouts for slow clients.
+    pub(crate) time_factor: TimeFactor,
+    index: RwLock<WorldIndex>,
+}
+
+#[derive(Debug, Default)]
+struct WorldIndex {
+    instances: HashMap<InstanceId, SharedInstance>,
+    sources: HashMap<IpAddr, InstanceId>,
+    /// Serves every source address that is not in `sources`.
+    default_instance: Option<InstanceId>,
+}
+
+impl fmt::Debug for WorldRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorldRegistry")
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An instance that several connections use.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedInstance(Arc<Mutex<Instance>>);
+
+impl SharedInstance {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Instance> {
+        self.0.lock()
+    }
+}
+
+impl WorldRegistry {
+    pub(crate) fn new(run: RunId, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            run,
+            clock,
+            time_factor: TimeFactor::ONE,
+            index: RwLock::default(),
+        }
+    }
+
+    pub(crate) fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        self.clock.now()
+    }
+
+    pub(crate) fn admit(&self, world: World) {
+        let id = world.instance.id.clone();
+        let instance = Arc::new(Mutex::new(Instance::launch(world, self.now())));
+        self.index.write().instances.insert(id, SharedInstance(instance));
+    }
+
+    pub(crate) fn attach(&self, source: IpAddr, id: &InstanceId) {
+        let now = self.now();
+        let mut index = self.index.write();
+        index.sources.insert(source, id.clone());
+        if let Some(instance) = index.instances.get(id) {
+            // A reboot does not start the instance again.
+            instance.lock().started.get_or_insert(now);
+        }
+    }
+
+    /// Serves an instance to every source address without an instance of its own.
+    pub(crate) fn attach_default(&self, id: &InstanceId) {
+        let now = self.now();
+        let mut index = self.index.write();
+        index.default_instance = Some(id.clone());
+        if let Some(instance) = index.instances.get(id) {
+            instance.lock().started = Some(now);
+        }
+    }
+
+    pub(crate) fn faults_fired(&self, id: &InstanceId) -> BTreeMap<usize, u32> {
+        let instance = self.instance(id);
+        instance
+            .map(|shared| shared.lock().faults.fired())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn detach(&self, id: &InstanceId) -> BTreeMap<usize, u32> {
+        let mut index = self.index.write();
+        index.sources.retain(|_, instance| instance != id);
+        let instance = index.instances.remove(id);
+        instance
+            .map(|instance| instance.lock().faults.fired())
+            .unwrap_or_default()
+    }
+
+    /// The instance whose node has this address.
+    pub(crate) fn at(&self, source: IpAddr) -> Option<SharedInstance> {
+        let index = self.index.read();
+        let id = index.sources.get(&source).or(index.default_instance.as_ref())?;
+        index.instances.get(id).cloned()
+    }
+
+    pub(crate) fn instance(&self, id: &InstanceId) -> Option<SharedInstance> {
+        self.index.read().instances.get(id).cloned()
+    }
+
+    /// The instance whose credentials include this access key.
+    pub(crate) fn owner_of_key(&self, access_key_id: &str) -> Option<SharedInstance> {
+        let index = self.index.read();
+        let mut instances = index.instances.values();
+        instances
+            .find(|shared| shared.lock().issued.find(access_key_id).is_some())
+            .cloned()
+    }
+}

@@ -1,0 +1,21 @@
+//! Tests of the tier `loopback`: the servers on 127.0.0.1 against real clients. They need neither Docker nor a cluster.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue ends here")]
+
+mod account;
+mod aws_clients;
+mod ec2;
+mod faults;
+mod hops;
+mod identity;
+mod lifecycle;
+mod metadata;
+mod metadata_options;
+mod metadata_values;
+mod node_clients;
+mod registry;
+mod resolver;
+mod robustness;
+mod rust_sdk;
+
+#[path = "../support/mod.rs"]
+mod support;

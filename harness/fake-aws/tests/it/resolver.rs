@@ -1,0 +1,97 @@
+//! DNS over UDP and TCP, and its events.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::support::{Fakes, HERE};
+use hickory_proto::op::{Message, Query, ResponseCode};
+use hickory_proto::rr::{Name, RecordType};
+use nodejoin_core::observation::DnsQuery;
+use nodejoin_fake_aws::FakeAws;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+
+fn query(name: &str, record: RecordType) -> Vec<u8> {
+    let mut message = Message::query();
+    message.add_query(Query::query(Name::from_ascii(name).unwrap(), record));
+    message.to_vec().unwrap()
+}
+
+async fn udp(to: SocketAddr, query: &[u8]) -> Option<Message> {
+    let socket = UdpSocket::bind((HERE, 0)).await.unwrap();
+    socket.send_to(query, to).await.unwrap();
+    let mut answer = [0; 1500];
+    let received = tokio::time::timeout(Duration::from_millis(500), socket.recv(&mut answer))
+        .await
+        .ok()?
+        .unwrap();
+    Some(Message::from_vec(&answer[..received]).unwrap())
+}
+
+async fn tcp(stream: &mut TcpStream, query: &[u8]) -> Message {
+    stream.write_u16(query.len().try_into().unwrap()).await.unwrap();
+    stream.write_all(query).await.unwrap();
+    let mut answer = vec![0; stream.read_u16().await.unwrap().into()];
+    stream.read_exact(&mut answer).await.unwrap();
+    Message::from_vec(&answer).unwrap()
+}
+
+fn addresses(message: &Message) -> Vec<String> {
+    message
+        .answers
+        .iter()
+        .map(|record| record.data.to_string())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_resolve_over_udp_and_tcp() {
+    let mut fakes = Fakes::start(|_| {});
+    let dns = fakes.server.dns;
+    let mut stream = TcpStream::connect(dns).await.unwrap();
+    let known = query("eks.eu-west-1.amazonaws.com.", RecordType::A);
+    assert_eq!(addresses(&udp(dns, &known).await.unwrap()), ["169.254.171.1"]);
+    assert_eq!(addresses(&tcp(&mut stream, &known).await), ["169.254.171.1"]);
+    let unknown = tcp(&mut stream, &query("registry.k8s.io.", RecordType::A)).await;
+    assert_eq!(unknown.metadata.response_code, ResponseCode::NXDomain);
+    tcp(
+        &mut stream,
+        &query("registry.k8s.io.eu-west-1.compute.internal.", RecordType::A),
+    )
+    .await;
+    let output = |name: &str, answered| DnsQuery {
+        name: name.into(),
+        record: "A".into(),
+        answered,
+    };
+    let eks = output("eks.eu-west-1.amazonaws.com", true);
+    assert_eq!(
+        fakes.names(),
+        [eks.clone(), eks, output("registry.k8s.io", false)]
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_queries_are_ignored_and_unknown_sources_refused() {
+    let fakes = Fakes::start(|_| {});
+    assert!(udp(fakes.server.dns, b"\0\x01nonsense").await.is_none());
+    assert!(
+        udp(
+            fakes.server.dns,
+            &query("eks.eu-west-1.amazonaws.com.", RecordType::A)
+        )
+        .await
+        .is_some()
+    );
+    fakes.end().await;
+    let server = FakeAws::bind(&"testrun01".parse().unwrap(), HERE)
+        .unwrap()
+        .listen()
+        .unwrap();
+    let refused = udp(server.dns, &query("eks.eu-west-1.amazonaws.com.", RecordType::A))
+        .await
+        .unwrap();
+    assert_eq!(refused.metadata.response_code, ResponseCode::ServFail);
+    server.shut_down().await;
+}
