@@ -12,7 +12,6 @@ const MAXIMUM: &[(&str, usize)] = &[
     ("harness/core", 10),
     ("harness/docker", 5),
     ("harness/engine", 3),
-    ("harness/fake-aws", 9),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

@@ -19,8 +19,6 @@ const WIDE: &[(&str, usize)] = &[
     ("harness/core", 120),
     ("harness/docker", 60),
     ("harness/engine", 15),
-    ("harness/fake-aws", 80),
-    ("harness/net", 5),
     ("harness/node", 21),
     ("root", 3),
     ("scenarios", 11),

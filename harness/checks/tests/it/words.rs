@@ -51,7 +51,6 @@ const SHOWN: &[(&str, usize)] = &[
     ("harness/core", 16),
     ("harness/docker", 8),
     ("harness/engine", 3),
-    ("harness/fake-aws", 2),
     ("root", 3),
     ("scenarios", 98),
 ];
@@ -65,7 +64,6 @@ const COMMENTS: &[(&str, usize)] = &[
     ("harness/core", 189),
     ("harness/docker", 78),
     ("harness/engine", 52),
-    ("harness/fake-aws", 84),
     ("harness/node", 18),
     ("root", 2),
     ("scenarios", 10),

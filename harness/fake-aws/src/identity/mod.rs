@@ -3,8 +3,8 @@
 //! | path | key | verified by |
 //! | --- | --- | --- |
 //! | `signature` | RSA of 1024 bits, SHA-256, bare | `openssl dgst -sha256 -verify` |
-//! | `pkcs7` | DSA of 1024 bits, SHA-1, PKCS 7 with the document inside | `openssl smime -verify -noverify -certfile` |
-//! | `rsa2048` | RSA of 2048 bits, SHA-256, PKCS 7 with the document inside | `openssl smime -verify -noverify -certfile` |
+//! | `pkcs7` | DSA of 1024 bits, SHA-1, PKCS 7 with the document | `openssl smime -verify -noverify -certfile` |
+//! | `rsa2048` | RSA of 2048 bits, SHA-256, PKCS 7 with the document | `openssl smime -verify -noverify -certfile` |
 //!
 //! Real: algorithms, sizes and structures, from EC2's user guide, "Verify the instance identity document". Faked: AWS
 //! publishes one set of certificates per region; here they belong to this process, so that AWS' own certificates do not

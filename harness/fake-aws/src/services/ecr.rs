@@ -1,8 +1,8 @@
-//! ECR's API, as `https://api.ecr.REGION.amazonaws.com`: JSON 1.1.
+//! ECR's API, as `https://api.ecr.REGION.amazonaws.com`: JSON 1.1. Its passwords are for [the registry](super::registry).
 //!
 //! | `X-Amz-Target` | auth | response |
 //! | --- | --- | --- |
-//! | `AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken` | SigV4, `ecr:GetAuthorizationToken` | a password for [the registry](super::registry) |
+//! | `...V20150921.GetAuthorizationToken` | SigV4, `ecr:GetAuthorizationToken` | a password |
 //! | any other | - | 400 `UnknownOperationException` |
 
 use base64::Engine as _;

@@ -6,7 +6,7 @@
 //! | any | none | 401 with a Basic challenge |
 //! | `GET /v2/` | Basic | 200 |
 //! | `GET`, `HEAD /v2/NAME/manifests/TAG` | Basic, `ecr:BatchGetImage` | the manifest |
-//! | `GET`, `HEAD /v2/NAME/blobs/DIGEST` | Basic, `ecr:GetDownloadUrlForLayer` | the blob, without ECR's redirection to S3 |
+//! | `GET`, `HEAD /v2/NAME/blobs/DIGEST` | Basic, `ecr:GetDownloadUrlForLayer` | the blob, not a redirection to S3 |
 //! | `GET /v2/NAME/tags/list` | Basic | the tags |
 //! | any other | Basic | 405 `UNSUPPORTED` |
 //!

@@ -2,7 +2,7 @@
 //!
 //! | action | auth | response |
 //! | --- | --- | --- |
-//! | `SignalResource` | SigV4, or `CFN_V1` with the instance's identity document | success if the stack waits for the signal |
+//! | `SignalResource` | SigV4, or `CFN_V1` with the identity document | success if the stack waits for the signal |
 //! | `DescribeStacks` | SigV4, `cloudformation:DescribeStacks` | the scenario's stacks, with their current status |
 //! | any other | - | 400 `InvalidAction` |
 //!

@@ -2,9 +2,9 @@
 //!
 //! | action | auth | response |
 //! | --- | --- | --- |
-//! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | the account's instances, by ids and [filters](filters), in pages |
-//! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | their interfaces, by ids and filters, in pages |
-//! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes, and these nodes |
+//! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | instances, by ids and [filters](filters), in pages |
+//! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | interfaces, by ids and filters |
+//! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes |
 //! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of the instances |
 //! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the requested types |
 //! | any other | - | 400 `InvalidAction` |

@@ -2,11 +2,11 @@
 //!
 //! | method, path | auth | response |
 //! | --- | --- | --- |
-//! | `GET /clusters/NAME` | SigV4, `eks:DescribeCluster` | the scenario's cluster, with its status at this time; or a further cluster of the account |
+//! | `GET /clusters/NAME` | SigV4, `eks:DescribeCluster` | the scenario's cluster with its current status, or a further one |
 //! | `GET /clusters` | SigV4, `eks:ListClusters` | ListClusters, in pages |
 //! | `GET /clusters/NAME/node-groups` | SigV4, `eks:ListNodegroups` | ListNodegroups, in pages |
 //! | `GET /clusters/NAME/node-groups/NAME` | SigV4, `eks:DescribeNodegroup` | DescribeNodegroup |
-//! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | ListAccessEntries, in pages; 400 if the authentication mode has no entries |
+//! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | in pages; 400 if the mode has no entries |
 //! | `GET /clusters/NAME/access-entries/ARN` | SigV4, `eks:DescribeAccessEntry` | DescribeAccessEntry |
 //! | any other | - | 404 `UnknownOperationException` |
 //!
