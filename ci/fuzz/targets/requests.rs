@@ -21,7 +21,7 @@ const HOSTS: [&str; 8] = [
     "api.ecr.eu-west-1.amazonaws.com",
     "111122223333.dkr.ecr.eu-west-1.amazonaws.com",
     "cloudformation.eu-west-1.amazonaws.com",
-    "nobody.example.com",
+    "unknown.example.com",
 ];
 
 static WORLD: LazyLock<World> = LazyLock::new(world::world);

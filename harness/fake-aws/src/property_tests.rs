@@ -22,7 +22,7 @@ const HOSTS: [&str; 8] = [
     "api.ecr.eu-west-1.amazonaws.com",
     "111122223333.dkr.ecr.eu-west-1.amazonaws.com",
     "cloudformation.eu-west-1.amazonaws.com",
-    "nobody.example.com",
+    "unknown.example.com",
 ];
 
 /// Parts that services look for, so that a request passes their first check.

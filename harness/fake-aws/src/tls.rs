@@ -1,4 +1,4 @@
-//! Certificates of the AWS host names: a private CA, and a leaf for every requested name.
+//! Certificates of the AWS host names: a private CA, and a leaf per requested name.
 
 use std::collections::HashMap;
 use std::fmt;

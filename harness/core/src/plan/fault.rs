@@ -83,7 +83,20 @@ impl Effect {
     /// Whether a client that asks only once could go on after it.
     #[must_use]
     pub fn spares_the_answer(&self) -> bool {
-        matches!(self, Self::DelayMs(_) | Self::ContentType(_))
+        match self {
+            Self::DelayMs(_) | Self::ContentType(_) => true,
+            Self::Error { .. }
+            | Self::Throttle
+            | Self::CutAfter(_)
+            | Self::Refuse
+            | Self::Reset
+            | Self::Hang
+            | Self::EmptyBody
+            | Self::Body(_)
+            | Self::ExpiredCredentials
+            | Self::Stale
+            | Self::ClockAheadSeconds(_) => false,
+        }
     }
 }
 

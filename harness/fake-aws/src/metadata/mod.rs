@@ -178,7 +178,7 @@ impl MetadataTree {
             .filter(|(path, entry)| view.shows(path, entry))
             .map(|(path, _)| path);
         let directories = self
-            .folders
+            .directories
             .iter()
             .filter(|(_, since)| **since <= view.version)
             .map(|(path, _)| path);

@@ -1,4 +1,4 @@
-//! One account for every client, without a node: metadata on one address, all other services behind one TLS port.
+//! One account for all clients, without a node: metadata on one address, all other services behind one TLS port.
 //!
 //! | the services' port receives | response |
 //! | --- | --- |
@@ -38,7 +38,7 @@ pub struct AccountAddresses {
     pub services: SocketAddr,
 }
 
-/// A server of one account for every client. Dropping it stops it; [`AccountServer::shut_down`] also waits.
+/// A server of one account for all clients. Dropping it stops it; [`AccountServer::shut_down`] also waits.
 #[derive(Debug)]
 pub struct AccountServer {
     /// Address of the metadata service.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
+use nodejoin_core::run::time_factor::TimeFactor;
 use tokio::time::Sleep;
 
 use crate::content::Content;
@@ -44,10 +45,10 @@ impl ResponseBody {
     }
 
     /// Declares the full length and sends only the first `length` bytes.
-    pub(super) fn cut_after(content: Content, length: u64) -> Self {
+    pub(super) fn cut_after(content: Content, length: u64, time_factor: TimeFactor) -> Self {
         let complete = Self::complete(content);
         let left = length.min(complete.declared);
-        let cut = (left < complete.declared).then(|| Box::pin(tokio::time::sleep(FLUSH)));
+        let cut = (left < complete.declared).then(|| Box::pin(tokio::time::sleep(time_factor.limit(FLUSH))));
         Self {
             left,
             cut,

@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `account.rs`, `connect_proxy.rs` | a server of one account for every client |
+//! | `account.rs`, `connect_proxy.rs` | a server of one account for all clients |
 //! | `accept.rs` | connections of every protocol |
 //! | `serve.rs` | one request: world, fault, response, event |
 //! | `shared_socket.rs` | a connection with access to its socket options |

@@ -118,7 +118,7 @@ impl PendingCall {
         self.record(&route, &target, index, Some(&response));
         self.set_hop_limit(&response);
         let body = match fault.cut_after {
-            Some(length) => ResponseBody::cut_after(response.body.clone(), length),
+            Some(length) => ResponseBody::cut_after(response.body.clone(), length, worlds.time_factor),
             None => ResponseBody::complete(response.body.clone()),
         };
         Ok(http_response(&response, body))
@@ -128,7 +128,7 @@ impl PendingCall {
     async fn disconnect(&self, disconnect: Disconnect) -> ConnectionDropped {
         match disconnect {
             Disconnect::Close => {}
-            // If the socket rejects the option, the client sees an ordinary close, which is no response either.
+            // If the socket rejects the option, the client sees an ordinary close, also without a response.
             Disconnect::Reset => drop(self.socket.reset_on_close()),
             Disconnect::Hang => tokio::time::sleep(LONGEST_HANG).await,
         }

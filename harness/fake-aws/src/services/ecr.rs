@@ -1,4 +1,5 @@
-//! ECR's API, as `https://api.ecr.REGION.amazonaws.com`: JSON 1.1. Its passwords are for [the registry](super::registry).
+//! ECR's API, as `https://api.ecr.REGION.amazonaws.com`: JSON 1.1. Its passwords are those of
+//! [the registry](super::registry).
 //!
 //! | `X-Amz-Target` | auth | response |
 //! | --- | --- | --- |

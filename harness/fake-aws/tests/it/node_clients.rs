@@ -82,8 +82,8 @@ async fn crawl(fakes: &Fakes) -> Value {
         .output()
         .await
         .unwrap();
-    let output = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{output}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -209,9 +209,9 @@ async fn cfn_signal_proves_itself_for_its_own_stack_only() {
         (200, Some("nodes/NodeGroup SUCCESS i-0b22a22eec53b9321"))
     );
     let output = signal(&fakes, "others").await;
-    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let sentence = "Instance i-0b22a22eec53b9321 is not allowed to call SignalResource for others";
-    assert!(!output.status.success() && output.contains(sentence), "{output}");
+    assert!(!output.status.success() && errors.contains(sentence), "{errors}");
     fakes.end().await;
 }
 

@@ -1,12 +1,11 @@
-//! Real clients in virtual environments and folders that the tests make once: the AWS CLI, boto3, and what else is
-//! asked for.
+//! Real clients in virtual environments and directories that the tests create once: the AWS CLI, boto3 and others.
 #![allow(dead_code, reason = "each test target uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue ends here")]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Changes with the packages, so that an old environment is not taken for a new one.
+/// The stamp of an environment: other packages create another environment.
 const PACKAGES: [&str; 2] = ["awscli==1.46.3", "boto3==1.44.5"];
 
 /// Python of a virtual environment with the AWS CLI and boto3.
@@ -14,8 +13,8 @@ pub fn python() -> PathBuf {
     environment("aws-clients", &PACKAGES)
 }
 
-/// Python of a virtual environment with some packages. It is made once, under the target folder; tests that run at the
-/// same time, in other processes too, wait for it.
+/// Python of a virtual environment with these packages. The first test creates it in the target directory; concurrent
+/// tests wait for it.
 pub fn environment(name: &str, packages: &[&str]) -> PathBuf {
     made_once(name, &packages.join("\n"), |folder| {
         run(
@@ -29,7 +28,7 @@ pub fn environment(name: &str, packages: &[&str]) -> PathBuf {
     .join("venv/bin/python")
 }
 
-/// A folder below the target folder that is filled once, and anew where what it is filled with has another name.
+/// A directory below the target directory that is filled once, and again when its content gets another name.
 pub fn made_once(name: &str, what: &str, fill: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -49,13 +48,11 @@ pub fn run(program: &str, arguments: &[&str]) {
     let output = std::process::Command::new(program)
         .args(arguments)
         .output()
-        .unwrap_or_else(|error| {
-            panic!("these tests drive the fakes by real clients and need `{program}`: {error}")
-        });
+        .unwrap_or_else(|error| panic!("these tests use real clients and need `{program}`: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "`{program} {}` failed, are PyPI and Debian within reach? {errors}",
+        "`{program} {}` failed (it needs PyPI and Debian): {errors}",
         arguments.join(" ")
     );
 }

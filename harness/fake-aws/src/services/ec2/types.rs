@@ -7,7 +7,7 @@ use super::page;
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// One type per line; the second line names the columns.
+/// One type per line, after comments that name the columns.
 const DATA: &str = include_str!("../../../data/instance-types.tsv");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

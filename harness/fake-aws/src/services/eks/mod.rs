@@ -2,7 +2,7 @@
 //!
 //! | method, path | auth | response |
 //! | --- | --- | --- |
-//! | `GET /clusters/NAME` | SigV4, `eks:DescribeCluster` | the scenario's cluster with its current status, or a further one |
+//! | `GET /clusters/NAME` | SigV4, `eks:DescribeCluster` | the scenario's cluster, or a further one |
 //! | `GET /clusters` | SigV4, `eks:ListClusters` | ListClusters, in pages |
 //! | `GET /clusters/NAME/node-groups` | SigV4, `eks:ListNodegroups` | ListNodegroups, in pages |
 //! | `GET /clusters/NAME/node-groups/NAME` | SigV4, `eks:DescribeNodegroup` | DescribeNodegroup |

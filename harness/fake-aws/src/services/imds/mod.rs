@@ -2,7 +2,7 @@
 //!
 //! | method, path | auth | response |
 //! | --- | --- | --- |
-//! | `PUT /latest/api/token` | none | a session token; 400 for an invalid TTL; 403 with `X-Forwarded-For` or a dated version |
+//! | `PUT /latest/api/token` | none | a token; 400 for an invalid TTL; 403 with `X-Forwarded-For` or a dated version |
 //! | other methods there | none | 405, `Allow: OPTIONS, PUT` |
 //! | `GET`, `HEAD` of any path | token, or none if tokens are optional | see [`metadata`](crate::metadata) |
 //! | `GET /` | token, or none if tokens are optional | the version roots |
