@@ -114,8 +114,9 @@ fn phrases(text: &str) -> Vec<String> {
     found
 }
 
+/// Pages, and snapshots of what the command prints: `--help` of every subcommand, errors, hints, reports.
 fn is_page(file: &File) -> bool {
-    file.path.ends_with(".md") || file.path.ends_with(".html")
+    [".md", ".snap"].iter().any(|end| file.path.ends_with(end))
 }
 
 /// Comments of scripts, of YAML, of TOML and of Dockerfiles, in blocks.
