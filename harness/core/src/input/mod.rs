@@ -6,13 +6,13 @@
 //! | `yaml` | a YAML tree that knows line and column of each value |
 //! | `schema.rs` | the JSON schema of a type, and of the scenario file |
 //! | `document.rs` | reads a file into a type |
-//! | `patch.rs` | applies unified diffs and maps lines back to their files |
+//! | `mode.rs` | permission bits |
 //! | `problem.rs`, `problems.rs` | one problem with its position; the collector |
 
 pub(crate) mod document;
 pub mod files;
 pub(crate) mod formats;
-pub(crate) mod patch;
+pub(crate) mod mode;
 pub mod problem;
 pub(crate) mod problems;
 pub mod schema;

@@ -6,6 +6,7 @@ mod discover;
 mod file;
 mod load;
 pub mod overlay;
+mod patch;
 mod replicas;
 mod repositories;
 mod resolve;

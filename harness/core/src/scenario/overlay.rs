@@ -15,11 +15,12 @@ use serde::Deserialize;
 
 use crate::input::document;
 use crate::input::files::Files;
-use crate::input::patch::{self, PatchError, Patched};
+use crate::input::mode::octal;
 use crate::input::problem::ScenarioError;
 use crate::input::problems::Problems;
 use crate::input::schema::schema_of;
 use crate::plan::{OverlayFile, PatchedFile};
+use crate::scenario::patch::{self, PatchError, Patched};
 
 /// An overlay manifest.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -28,7 +29,7 @@ pub struct Manifest {
     /// Folder that `from` is relative to, itself relative to the manifest; `${NAME}` is an environment variable.
     #[serde(default)]
     pub root: Option<String>,
-    /// The files, in order; later ones win.
+    /// The files, in order; later ones take precedence.
     pub files: Vec<ManifestEntry>,
 }
 
@@ -38,7 +39,7 @@ pub struct Manifest {
 pub struct ManifestEntry {
     /// The file or folder, relative to `root`.
     pub from: String,
-    /// Where it lands in the node: an absolute path; one that ends in `/` keeps the file's name.
+    /// The absolute path in the node; a path that ends in `/` keeps the file's name.
     pub to: String,
     /// A unified diff to apply to the file, relative to the manifest. The file itself does not change.
     #[serde(default)]
@@ -54,10 +55,11 @@ pub fn manifest_schema() -> serde_json::Value {
     schema_of::<Manifest>()
 }
 
-/// Reads a manifest and finds its files.
+/// Reads a manifest and the list of its files.
 ///
 /// # Errors
-/// Everything that is wrong with it: bad YAML, unknown keys, an environment variable that is not set, files that are not there.
+/// All problems of the manifest: invalid YAML, unknown keys, an unset environment variable, missing files, patches that
+/// do not apply.
 pub fn load(path: &Path, files: &dyn Files) -> Result<Vec<OverlayFile>, ScenarioError> {
     let read = document::read::<Manifest>(path, "an overlay manifest", files)?;
     let mut problems = Problems::of(&read.name, &read.tree);
@@ -76,7 +78,7 @@ fn resolve(
     files: &dyn Files,
     problems: &mut Problems<'_>,
 ) -> Vec<OverlayFile> {
-    // A manifest that is named without a folder stands in this one, and its parent is empty.
+    // The parent of a bare file name is empty; it means the current folder.
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -119,7 +121,7 @@ fn place_entry(
         Some(None) => {
             problems.add(
                 &format!("{key}.mode"),
-                "it is not permission bits",
+                "invalid permission bits",
                 "",
                 "write it in octal, such as \"0755\"",
             );
@@ -130,7 +132,7 @@ fn place_entry(
         let why = format!("`{}` does not begin with `/`", entry.to);
         problems.add(
             &format!("{key}.to"),
-            "it must be an absolute path of the node",
+            "expected an absolute path in the node",
             why,
             "",
         );
@@ -197,7 +199,7 @@ fn patch_entry(
     }
 }
 
-/// The files of an entry with where they land: one, or all of a folder.
+/// The files of an entry with their paths in the node: one, or all of a folder.
 fn found(from: &Path, to: &str, files: &dyn Files) -> std::io::Result<Vec<(PathBuf, String)>> {
     if !files.is_folder(from) {
         files.read(from)?;
@@ -235,20 +237,13 @@ fn overlay_file(from: &Path, to: String, mode: Option<u32>, files: &dyn Files) -
     }
 }
 
-/// Permission bits in octal; four digits at most.
-pub(crate) fn octal(text: &str) -> Option<u32> {
-    u32::from_str_radix(text, 8)
-        .ok()
-        .filter(|mode| *mode <= 0o7777 && !text.starts_with('+'))
-}
-
-/// A variable that a root names and that is not there.
+/// An unset variable in `root`; empty for an unclosed `${`.
 struct Unset(String);
 
 impl Unset {
     fn what(&self) -> String {
         if self.0.is_empty() {
-            "a `${` has no `}`".to_owned()
+            "unclosed `${`".to_owned()
         } else {
             format!("the environment variable `{}` is not set", self.0)
         }
@@ -258,7 +253,7 @@ impl Unset {
         if self.0.is_empty() {
             ""
         } else {
-            "the overlay takes its files from the folder that it names"
+            "the overlay reads its files from the folder that it names"
         }
     }
 
@@ -363,7 +358,7 @@ mod tests {
                 "root: ${NOPE}\nfiles: []\n",
                 "hint: set it to your checkout: export NOPE=/path/to/it",
             ),
-            ("root: ${CHECKOUT\nfiles: []\n", "a `${` has no `}`"),
+            ("root: ${CHECKOUT\nfiles: []\n", "unclosed `${`"),
             ("root: /none\nfiles: []\n", "`root`: there is no folder `/none`"),
             (
                 "files: [{ form: a, to: /b }]\n",
@@ -375,7 +370,7 @@ mod tests {
             ),
             (
                 "root: /src\nfiles: [{ from: files, to: b }]\n",
-                "must be an absolute path",
+                "expected an absolute path in the node",
             ),
             (
                 "root: /src\nfiles: [{ from: files, to: /b, mode: \"9\" }]\n",

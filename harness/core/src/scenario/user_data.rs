@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::file::{UserDataFile, UserDataPart, UserDataSource};
+use super::patch::{self, Patched};
 use super::sources::{self, Text};
 use crate::input::files::Files;
-use crate::input::patch::{self, Patched};
 use crate::input::problem::Position;
 use crate::input::problems::{Problems, steps};
 use crate::plan::sources::{LineMap, ScriptSource};

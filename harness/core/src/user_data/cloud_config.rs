@@ -3,9 +3,9 @@
 use std::io::Read as _;
 
 use super::mime::decode_base64;
+use crate::input::mode::octal;
 use crate::input::problem::Position;
 use crate::input::yaml::{self, Tree, Value};
-use crate::scenario::overlay::octal;
 
 /// The files and commands of a cloud-config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Whether what must be seen is written as it can be seen.
 
+use crate::input::mode::octal;
 use crate::input::problem::nearest;
 use crate::input::problems::Problems;
 use crate::input::yaml::Step;
 use crate::plan::Plan;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Service;
-use crate::scenario::overlay::octal;
 use crate::user_data::Values;
 
 const STATES: [&str; 6] = [

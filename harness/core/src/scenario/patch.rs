@@ -97,7 +97,8 @@ pub(crate) fn apply_file(
     )
 }
 
-/// Applies `patch` to `original`. A hunk may have moved: it applies where its lines match, nearest to where its header says.
+/// Applies `patch` to `original`. A hunk may have moved: it applies where its lines match, nearest to where its header
+/// says.
 pub(crate) fn apply(
     original: &str,
     original_name: &str,
@@ -185,7 +186,8 @@ fn headers(patch: &str) -> impl Iterator<Item = usize> {
         .map(|(number, _)| number)
 }
 
-/// The index of the first original line as the hunk's header says. A hunk without original lines names the line before it.
+/// The index of the first original line as the hunk's header says. A hunk without original lines names the line before
+/// it.
 fn stated_start(hunk: &Hunk<'_, str>) -> usize {
     let range = hunk.old_range();
     if range.is_empty() {
