@@ -12,11 +12,12 @@ use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::require::Require;
+use nodejoin_core::run::settings::KeepWhen;
 use nodejoin_core::run::shard::{InvalidShard, Shard};
 use nodejoin_core::scenario;
 use nodejoin_docker::{Engine, ImageSettings, env};
 use nodejoin_engine::report::text;
-use nodejoin_engine::{Events, ExternalSettings, Harness, Keep, Settings, new_run_id};
+use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +49,7 @@ pub(crate) struct Suite {
 struct Shared {
     runtime: Runtime,
     /// Or why there is none: every test says so, in full only the first.
-    harness: OnceCell<Result<Harness, String>>,
+    harness: OnceCell<Result<Runner, String>>,
     cancel: CancellationToken,
 }
 
@@ -238,7 +239,7 @@ impl Shared {
     }
 
     /// Connects to the engine at the first test.
-    async fn start(&self) -> Result<Harness, String> {
+    async fn start(&self) -> Result<Runner, String> {
         let engine = Engine::connect().await.map_err(|error| {
             eprintln!(
                 "Error: {error}\n  do: {}",
@@ -249,7 +250,7 @@ impl Shared {
         let (events, stream) = Events::stream();
         tokio::spawn(show_images(stream));
         self.end_on_signals();
-        Ok(Harness::new(engine, new_run_id(), settings(), events))
+        Ok(Runner::new(engine, new_run_id(), settings(), events))
     }
 
     /// Test runners end tests by a signal; what they made goes all the same.
@@ -276,7 +277,7 @@ fn settings() -> Settings {
         external: ExternalSettings::from_lookup(|name| std::env::var(name).ok()),
         artifacts: artifacts(),
         jobs: 1,
-        keep: Keep::Never,
+        keep: KeepWhen::Never,
         bless: false,
         shard: None,
     }

@@ -15,16 +15,15 @@ use crate::aws_args;
 #[derive(Debug, Parser)]
 #[command(name = "nodejoin", version, about, after_help = EXIT_CODES)]
 pub struct Args {
-    /// By what every limit is multiplied, on a machine that is slower than they were made for: 1 to 1000
+    /// Multiply all timeouts by this factor on slow machines (1 to 1000)
     #[arg(long, global = true, env = nodejoin_docker::env::NODEJOIN_TIME_FACTOR, value_name = "NUMBER", default_value = "1",
           value_parser = time_factor)]
     pub time_factor: TimeFactor,
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// An empty variable counts as one that is not set.
+/// Parses the time factor. An empty environment variable counts as unset.
 fn time_factor(text: &str) -> Result<TimeFactor, NoTimeFactor> {
     if text.is_empty() {
         return Ok(TimeFactor::ONE);
@@ -33,82 +32,81 @@ fn time_factor(text: &str) -> Result<TimeFactor, NoTimeFactor> {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 passed; 1 a scenario failed; 2 the command line or a scenario file is wrong;
-3 this host cannot run the harness; 4 the harness could not tell; 130 ended by the user.";
+Exit codes: 0 passed; 1 a scenario failed; 2 invalid command line or scenario file;
+3 this host cannot run nodejoin; 4 a scenario errored; 130 interrupted.";
 
 const SETTINGS_FILE: &str = "\
-What is not given here is read from the environment, then from the nearest `nodejoin.yaml` in this folder or above it
-(keys: control_plane, jobs, keep, artifacts_dir, overlays).";
+Flags take precedence over environment variables, and these over the nearest `nodejoin.yaml` in this folder or
+above it (keys: control_plane, jobs, keep, artifacts_dir, overlays).";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run scenarios and say of each whether its node joined as it should
+    /// Run scenarios and report whether each node joined as expected
     #[command(after_help = SETTINGS_FILE)]
-    Run(Box<Run>),
-    /// Print the plan of a scenario, with every default, without starting anything
-    Plan(Plan),
+    Run(Box<RunArgs>),
+    /// Print the plan of a scenario with all defaults, without starting anything
+    Plan(PlanArgs),
     /// List scenarios
-    List(List),
+    List(ListArgs),
     /// Print the JSON schema of a scenario, for editors
     Schema,
-    /// Make, list or remove images
-    Images(Images),
-    /// Check what this host needs; changes nothing
+    /// Build, list or remove images
+    Images(ImagesArgs),
+    /// Check whether this host can run scenarios, without changing anything
     Doctor,
-    /// Remove what runs that are no longer alive left behind
-    Sweep(Sweep),
-    /// Serve one account of AWS alone, without Docker and without a cluster
+    /// Remove containers, networks and volumes of runs that have ended
+    Sweep(SweepArgs),
+    /// Serve one fake AWS account, without Docker and without a cluster
     #[command(after_help = aws_args::HELP, args_conflicts_with_subcommands = true)]
-    Aws(Box<aws_args::Aws>),
-    /// Write files and print flags by which the API server of a cluster of yours asks nodejoin
-    Wiring(Wiring),
+    Aws(Box<aws_args::AwsArgs>),
+    /// Write files and print flags that connect the API server of an external cluster to nodejoin
+    Wiring(WiringArgs),
 }
 
 /// `nodejoin run`
 #[derive(Debug, ClapArgs)]
-pub struct Run {
-    /// Scenario files or folders of them
+pub struct RunArgs {
+    /// Scenario files, or folders with scenario files
     #[arg(default_value = "scenarios")]
     pub paths: Vec<PathBuf>,
     /// Only scenarios whose id or name contains this text
     #[arg(long, short = 'E')]
     pub filter: Option<String>,
-    /// How many scenarios run at once [default: 1]
+    /// Number of scenarios to run at the same time [default: 1]
     #[arg(long, short, env = "NODEJOIN_JOBS")]
     pub jobs: Option<usize>,
-    /// Keep nodes, network and control plane after the run, to look into them
+    /// Keep nodes, network and control plane after the run for inspection [default: never]
     #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
           env = "NODEJOIN_KEEP")]
-    pub keep: Option<Keep>,
-    /// Write the snapshots (`golden`) of nodes that pass otherwise anew, and say which differed
+    pub keep: Option<KeepArg>,
+    /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
     #[arg(long)]
     pub bless: bool,
-    /// Lay the files of this overlay manifest over every node, after the scenario's own
+    /// Add the files of this overlay manifest to every node, after the scenario's own overlay
     #[arg(long)]
     pub overlay: Vec<PathBuf>,
-    /// Folder for the evidence of runs [default: target/nodejoin]
+    /// Folder for evidence [default: target/nodejoin]
     #[arg(long, env = "NODEJOIN_ARTIFACTS")]
     pub artifacts_dir: Option<PathBuf>,
     /// Write a JUnit report to this file
     #[arg(long)]
     pub junit: Option<PathBuf>,
-    /// What to print on standard output; `github` where `GITHUB_ACTIONS` is `true`, else `text`
+    /// Format of standard output [default: `github` if `GITHUB_ACTIONS` is `true`, otherwise `text`]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Run only this share of the scenarios, such as `1/4`, the first of four; which one a scenario is in follows from its id
+    /// Run only this shard, e.g. `1/4` for the first of four; the id of a scenario determines its shard
     #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
     pub shard: Option<Shard>,
-    /// Write a summary in Markdown to this file; added to the file that `GITHUB_STEP_SUMMARY` names where absent
+    /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
     #[arg(long, value_name = "FILE")]
     pub summary: Option<PathBuf>,
-    /// Add the counts of outcomes to this file as `name=value` lines, as `GITHUB_OUTPUT` takes them
+    /// Append the count of each outcome to this file as `name=value` lines, the format of `GITHUB_OUTPUT`
     #[arg(long, value_name = "FILE")]
     pub outputs: Option<PathBuf>,
-    /// Who runs the API server: local, k3s, kind or external; where absent, each scenario says
+    /// Control plane: local, k3s, kind or external [default: chosen by each scenario]
     #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
     pub control_plane: Option<ProviderName>,
-    /// Control planes that must be there, with commas: where one of them cannot be had, its scenarios are errored, not skipped
+    /// Control planes that must be available, comma-separated; without one its scenarios error instead of being skipped
     #[arg(
         long,
         value_name = "PROVIDERS",
@@ -117,10 +115,8 @@ pub struct Run {
         env = "NODEJOIN_REQUIRE"
     )]
     pub require: Require,
-    /// Which cluster `external` is
     #[command(flatten)]
     pub external: ExternalArgs,
-    /// Where images and programs come from
     #[command(flatten)]
     pub images: ImageArgs,
 }
@@ -128,46 +124,46 @@ pub struct Run {
 /// The cluster of the provider `external`.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct ExternalArgs {
-    /// Kubeconfig of the cluster; where absent, what KUBECONFIG names
+    /// Kubeconfig of the external cluster [default: the files in KUBECONFIG]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig, where it is not the current one [env: NODEJOIN_CONTEXT]
+    /// Context in the kubeconfig [default: its current context] [env: NODEJOIN_CONTEXT]
     #[arg(long)]
     pub context: Option<String>,
-    /// Let nodes join an API server beyond loopback and private networks [env: NODEJOIN_ALLOW_REMOTE=true]
+    /// Allow an API server outside loopback and private networks [env: NODEJOIN_ALLOW_REMOTE=true]
     #[arg(long)]
     pub allow_remote: bool,
-    /// Folder of `nodejoin wiring` whose files the API server has [env: NODEJOIN_WIRING]
+    /// Folder of `nodejoin wiring` that the API server uses [env: NODEJOIN_WIRING]
     #[arg(long, value_name = "FOLDER")]
     pub wiring: Option<PathBuf>,
 }
 
-/// When something is kept.
+/// When nodes, networks and control planes remain after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Keep {
-    /// Nothing is kept
+pub enum KeepArg {
+    /// Nothing
     Never,
-    /// Nodes that did not pass, and what they need
+    /// Nodes that did not pass, with their control plane
     OnFailure,
     /// Everything
     Always,
 }
 
-/// What is printed on standard output.
+/// The format of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For a person
+    /// Text for people
     Text,
-    /// One event a line, as JSON
+    /// One JSON event per line
     Json,
-    /// For the log of GitHub Actions: text, and an annotation at the line of the script or scenario
+    /// Text with GitHub Actions annotations at lines of scripts and scenarios
     Github,
 }
 
-/// Where images and programs come from.
+/// Versions of Kubernetes and the kubelet.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct ImageArgs {
-    /// Kubernetes versions, such as `1.20,1.32,1.36.2`, each for all scenarios; what can be had without asking where absent
+    /// Kubernetes versions to test, e.g. `1.20,1.36.2` [default: newest available offline]
     #[arg(
         long,
         value_name = "VERSIONS",
@@ -176,7 +172,7 @@ pub struct ImageArgs {
         env = "NODEJOIN_KUBERNETES"
     )]
     pub kubernetes: String,
-    /// Version of the kubelet, where it is not the control plane's
+    /// Kubelet version [default: that of the control plane]
     #[arg(
         long,
         value_name = "VERSION",
@@ -189,78 +185,74 @@ pub struct ImageArgs {
 
 /// `nodejoin plan`
 #[derive(Debug, ClapArgs)]
-pub struct Plan {
+pub struct PlanArgs {
     /// The scenario file
     pub file: PathBuf,
-    /// Lay the files of this overlay manifest over the node, after the scenario's own
+    /// Add the files of this overlay manifest to the node, after the scenario's own overlay
     #[arg(long)]
     pub overlay: Vec<PathBuf>,
 }
 
 /// `nodejoin list`
 #[derive(Debug, ClapArgs)]
-pub struct List {
-    /// Scenario files or folders of them
+pub struct ListArgs {
+    /// Scenario files, or folders with scenario files
     #[arg(default_value = "scenarios")]
     pub paths: Vec<PathBuf>,
-    /// Print, as a table in Markdown, which facets of a join the scenarios of each folder prove
+    /// Print a Markdown table of the facets of a join that the scenarios of each folder cover
     #[arg(long, conflicts_with = "shard")]
     pub matrix: bool,
-    /// Only this share of the scenarios, as `nodejoin run --shard` would run it
+    /// List only this shard, as in `nodejoin run --shard`
     #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
     pub shard: Option<Shard>,
-    /// Versions to list for
     #[command(flatten)]
     pub images: ImageArgs,
 }
 
 /// `nodejoin images`
 #[derive(Debug, ClapArgs)]
-pub struct Images {
-    /// What to do with images.
+pub struct ImagesArgs {
     #[command(subcommand)]
     pub command: ImagesCommand,
-    /// Where images and programs come from
     #[command(flatten)]
     pub images: ImageArgs,
 }
 
-/// What can be done with images.
 #[derive(Debug, Subcommand)]
 pub enum ImagesCommand {
-    /// Make every image that is not there yet: of the nodes, and of one control plane
+    /// Build all missing images: those of the nodes, and that of one control plane
     Build {
-        /// The control plane: local, k3s, kind, or external, which needs none; nodejoin.yaml's where absent, else local
+        /// Control plane: local, k3s, kind, or external (no image) [default: that of nodejoin.yaml, otherwise local]
         #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
         control_plane: Option<ProviderName>,
     },
-    /// List images, and say which are current
+    /// List images and whether they are current
     List,
-    /// Remove images that no current recipe makes
+    /// Remove images of outdated recipes
     Prune,
 }
 
 /// `nodejoin wiring`
 #[derive(Debug, ClapArgs)]
-pub struct Wiring {
-    /// Address and port of this machine that the API server reaches; runs listen there
+pub struct WiringArgs {
+    /// Address and port of this host that the API server can reach; runs listen there
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: SocketAddr,
-    /// Folder for the files; one that has some for the same address stays as it is
+    /// Folder for the files; existing files for the same address stay unchanged
     #[arg(long, value_name = "FOLDER")]
     pub out: PathBuf,
-    /// The folder where the API server sees them, where it is another
+    /// Path of the folder on the API server's host [default: that of --out]
     #[arg(long, value_name = "FOLDER")]
     pub mounted_at: Option<PathBuf>,
 }
 
 /// `nodejoin sweep`
 #[derive(Debug, ClapArgs)]
-pub struct Sweep {
-    /// Only say what would be removed
+pub struct SweepArgs {
+    /// Print what would be removed, without removing it
     #[arg(long)]
     pub dry_run: bool,
-    /// Remove what was kept on purpose, too
+    /// Also remove objects that `nodejoin run --keep` kept
     #[arg(long)]
     pub kept: bool,
 }

@@ -7,38 +7,38 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::aws::AuthenticationMode;
 
-/// What stands below `nodejoin aws --help`.
+/// The text after the options in `nodejoin aws --help`.
 pub const HELP: &str = "\
-Three lines point an AWS CLI at it. It prints them with the ports that it has, and
-`. nodejoin-aws/env` reads them:
+These lines point an AWS CLI at the account. The command prints them with its actual ports,
+and `. nodejoin-aws/env` sets them:
 
   export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:1338
   export HTTPS_PROXY=http://127.0.0.1:8443 AWS_CA_BUNDLE=\"$PWD/nodejoin-aws/ca.pem\"
   export AWS_DEFAULT_REGION=eu-west-1
 
-Keys in the environment or in ~/.aws go before those of the metadata service. Host names stay
-AWS' own: the services' port takes them as a proxy does, or at once where they resolve to it.
-Nothing is passed on to AWS.
+Access keys in the environment or in ~/.aws take precedence over those of the metadata service.
+Clients keep the host names of AWS: the services port accepts them as an HTTP proxy, or directly
+for clients that resolve them to it. No request reaches AWS.
 
-While it runs, `nodejoin aws set` changes the account, and `nodejoin aws set default` undoes it.
-Ctrl-C ends it and removes its files. Exit codes: 2 a wrong file or value; 4 a port or folder
-that cannot be had; 130 ended by the user.";
+While it runs, `nodejoin aws set` changes the account, and `nodejoin aws set default` undoes all
+changes. Ctrl-C stops it and removes its files. Exit codes: 2 invalid file or value; 4 port or
+folder not available; 130 interrupted.";
 
 /// `nodejoin aws`
 #[derive(Debug, ClapArgs)]
-pub struct Aws {
-    /// A scenario file, or an account file: the AWS keys of a scenario alone. Defaults for everything where absent
+pub struct AwsArgs {
+    /// Scenario file, or account file: only the AWS keys of a scenario [default: an account of default values]
     pub file: Option<PathBuf>,
-    /// Where the metadata service answers; port 0 is a free one
+    /// Address of the metadata service; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1338")]
     pub metadata: SocketAddr,
-    /// Where all other services answer, by host name, behind one TLS port
+    /// Address of all other services, which share one TLS port and are told apart by host name
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8443")]
     pub services: SocketAddr,
-    /// Answer TokenReviews here, as the authenticator of the account's cluster
+    /// Address for TokenReviews, reviewed as by the authenticator of the account's cluster [default: none]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub webhook: Option<SocketAddr>,
-    /// Folder for the certificate authority (`ca.pem`), the three lines (`env`), and what `nodejoin aws set` finds it by
+    /// Folder for the certificate authority (`ca.pem`), the variables (`env`) and the control socket of `nodejoin aws set`
     #[arg(
         long,
         value_name = "FOLDER",
@@ -47,89 +47,86 @@ pub struct Aws {
         env = "NODEJOIN_AWS_FOLDER"
     )]
     pub folder: PathBuf,
-    /// Add requests and token reviews to this file as JSON lines; they go to standard error as text where absent
+    /// Append requests and token reviews to this file as JSON lines [default: text on standard error]
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// The cluster's version that DescribeCluster tells
+    /// Kubernetes version that DescribeCluster returns
     #[arg(long, value_name = "VERSION", default_value = "1.32")]
     pub kubernetes: Minor,
-    /// What else is to be done.
     #[command(subcommand)]
     pub command: Option<AwsCommand>,
 }
 
-/// What can be done with an account that is served.
 #[derive(Debug, Subcommand)]
 pub enum AwsCommand {
-    /// Change the account that is served, and say what became of it
-    Set(Set),
+    /// Change the running account and print the new state
+    Set(SetArgs),
 }
 
 /// `nodejoin aws set`
 #[derive(Debug, ClapArgs)]
-pub struct Set {
-    /// What is to change.
+pub struct SetArgs {
     #[command(subcommand)]
     pub what: SetCommand,
 }
 
-/// What can change. Each takes `default`, too, which is what the file said.
+/// Settings of a running account. Each accepts `default`, the value in the file.
 #[derive(Debug, Subcommand)]
 pub enum SetCommand {
-    /// Whether requests to the metadata service need a token
+    /// Whether the metadata service requires a token
     Tokens {
         /// `HttpTokens`
         to: TokensTo,
     },
-    /// Whether the metadata service answers at all
+    /// Whether the metadata service is enabled
     Endpoint {
         /// `HttpEndpoint`
         to: EndpointTo,
     },
-    /// Whether tags stand in the metadata
+    /// Whether the metadata includes the instance's tags
     InstanceTags {
         /// `InstanceMetadataTags`
         to: SwitchTo,
     },
     /// The user data, byte for byte
     UserData {
-        /// A file, `-` for standard input, `none` or `default`
+        /// File, `-` for standard input, `none` or `default`
         to: String,
     },
-    /// The notice that the spot instance is taken back
+    /// The interruption notice of the spot instance
     SpotNotice {
-        /// What will happen to the instance
+        /// Action of the notice
         to: SpotTo,
     },
-    /// `Code` of the role's credentials; anything but `Success` comes without credentials
+    /// `Code` of the role's credentials; any code except `Success` omits the credentials
     Credentials {
-        /// A code such as `AssumeRoleUnauthorizedAccess`, or `default`
+        /// Code, e.g. `AssumeRoleUnauthorizedAccess`, or `default`
         to: String,
         /// `Message` of the document
         #[arg(long)]
         message: Option<String>,
     },
-    /// What DescribeCluster says of the cluster
+    /// Status of the cluster in DescribeCluster
     ClusterStatus {
-        /// A status such as `CREATING`, or `default`
+        /// Status, e.g. `CREATING`, or `default`
         to: String,
     },
     /// Throttle a service or one of its operations
     Throttle {
-        /// A call such as `eks.DescribeCluster`, a service such as `sts`, or `default` for no throttle but the file's
+        /// Operation, e.g. `eks.DescribeCluster`, service, e.g. `sts`, or `default` for the throttles of the file
         to: String,
-        /// Only so many requests from now on
+        /// Throttle only this number of requests
         #[arg(long, value_name = "COUNT")]
         times: Option<u32>,
     },
-    /// The rows of `kube-system/aws-auth` that the webhook maps by
+    /// The rows of `kube-system/aws-auth` that the webhook uses
     AwsAuth {
-        /// A file with rows as under `cluster.aws_auth`, `-` for standard input, `none` or `default`
+        /// File with rows as in `cluster.aws_auth`, `-` for standard input, `none` or `default`
         to: String,
     },
-    /// Where principals may be granted access to the cluster
+    /// The authentication mode of the cluster
     AuthenticationMode {
-        /// As `accessConfig` has it
+        /// Value of `accessConfig.authenticationMode`
         to: ModeTo,
     },
     /// Undo every change
@@ -141,46 +138,46 @@ pub enum SetCommand {
 pub enum TokensTo {
     /// IMDSv2 only
     Required,
-    /// IMDSv1 works too
+    /// IMDSv1 and IMDSv2
     Optional,
-    /// As in the file
+    /// The value in the file
     Default,
 }
 
 /// Values of `endpoint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EndpointTo {
-    /// It answers
+    /// Responds to requests
     Enabled,
-    /// Everything is answered with 403
+    /// Responds with 403 to every request
     Disabled,
-    /// As in the file
+    /// The value in the file
     Default,
 }
 
-/// Values of what is on or off.
+/// Values of switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SwitchTo {
-    /// They do
+    /// Include them
     On,
-    /// They do not
+    /// Omit them
     Off,
-    /// As in the file
+    /// The value in the file
     Default,
 }
 
 /// Values of `spot-notice`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SpotTo {
-    /// It is terminated, two minutes from now
+    /// Terminate the instance in two minutes
     Terminate,
-    /// It is stopped
+    /// Stop the instance in two minutes
     Stop,
-    /// It is hibernated
+    /// Hibernate the instance
     Hibernate,
-    /// Nothing
+    /// No notice
     None,
-    /// As in the file
+    /// The value in the file
     Default,
 }
 
@@ -196,13 +193,13 @@ pub enum ModeTo {
     /// `aws-auth` only
     #[value(name = "CONFIG_MAP")]
     ConfigMap,
-    /// As in the file
+    /// The value in the file
     #[value(name = "default")]
     Default,
 }
 
 impl ModeTo {
-    /// The mode; `None` for the default.
+    /// The authentication mode; `None` for the value in the file.
     #[must_use]
     pub fn mode(self) -> Option<AuthenticationMode> {
         match self {

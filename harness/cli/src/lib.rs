@@ -5,7 +5,7 @@
 mod args;
 mod aws_args;
 #[macro_use]
-mod edge;
+mod process;
 mod commands;
 mod reports;
 
@@ -23,10 +23,10 @@ pub fn command() -> clap::Command {
 #[must_use]
 pub fn run() -> ExitCode {
     let args = args::Args::parse();
-    edge::log_to_stderr();
+    process::log_to_stderr();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
-        Err(error) => return edge::host_error("could not start the runtime", &error),
+        Err(error) => return process::host_error("could not start the runtime", &error),
     };
     let code = runtime.block_on(commands::dispatch(args));
     // Reading tasks may still wait for containers that are gone; the run's own teardown is over by now.

@@ -1,4 +1,4 @@
-//! The reports that the command line and the environment ask for, all fed from the one stream of events.
+//! The reports that the command line and the environment request, all written from the one stream of events.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,10 +13,10 @@ use nodejoin_engine::report::outputs;
 use nodejoin_engine::report::summary::{LIMIT, Page};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::args::{Format, Run};
-use crate::edge;
+use crate::args::{Format, RunArgs};
+use crate::process;
 
-/// What GitHub Actions tells a step by its environment.
+/// The environment of a step of GitHub Actions.
 pub(crate) struct Github {
     is_on: bool,
     checkout: Checkout,
@@ -25,10 +25,10 @@ pub(crate) struct Github {
 }
 
 impl Github {
-    /// Read from a look-up of environment variables.
+    /// Reads environment variables by `lookup`.
     pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let given = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let folder = edge::here();
+        let folder = process::current_dir();
         let run_url = || {
             let (server, repository) = (given("GITHUB_SERVER_URL")?, given("GITHUB_REPOSITORY")?);
             Some(format!(
@@ -47,15 +47,15 @@ impl Github {
         }
     }
 
-    /// What is printed: what was asked for, else what this place reads best.
-    fn format(&self, asked: Option<Format>) -> Format {
-        let usual = if self.is_on { Format::Github } else { Format::Text };
-        asked.unwrap_or(usual)
+    /// The requested format, or the default of this environment.
+    fn format(&self, requested: Option<Format>) -> Format {
+        let default = if self.is_on { Format::Github } else { Format::Text };
+        requested.unwrap_or(default)
     }
 
-    /// Where refused scenarios are annotated; `None` where they are not.
-    pub(crate) fn annotates(&self, asked: Option<Format>) -> Option<&Checkout> {
-        (self.format(asked) == Format::Github).then_some(&self.checkout)
+    /// The checkout in which refused scenarios are annotated; `None` for other formats.
+    pub(crate) fn annotates(&self, requested: Option<Format>) -> Option<&Checkout> {
+        (self.format(requested) == Format::Github).then_some(&self.checkout)
     }
 }
 
@@ -70,15 +70,15 @@ pub(crate) struct Reports {
 }
 
 enum PageFile {
-    /// Written anew.
+    /// Overwritten.
     Own(PathBuf),
-    /// A file of the step, in which more may stand.
+    /// The step's file, which can have text already.
     Step(PathBuf),
 }
 
 impl Reports {
-    /// Those that were asked for.
-    pub(crate) fn new(args: &Run, github: &Github) -> Self {
+    /// The reports that the command line and the environment request.
+    pub(crate) fn new(args: &RunArgs, github: &Github) -> Self {
         let own = args.summary.clone().map(PageFile::Own);
         let page = own.or_else(|| github.step_summary.clone().map(PageFile::Step));
         Self {
@@ -91,7 +91,7 @@ impl Reports {
         }
     }
 
-    /// Feeds every report until the stream ends, and writes the files.
+    /// Passes each event to all reports until the stream ends, then writes the files.
     pub(crate) async fn follow(mut self, mut stream: UnboundedReceiver<RunEvent>) -> Result<(), ExitCode> {
         let mut counts = String::new();
         while let Some(event) = stream.recv().await {
@@ -112,23 +112,23 @@ impl Reports {
             Format::Text => self.console.show(event),
             Format::Json => print_json(event),
             Format::Github => match github::event(event, &self.checkout) {
-                Some(text) => edge::print(format_args!("{text}")),
+                Some(text) => process::print(format_args!("{text}")),
                 None => self.console.show(event),
             },
         }
     }
 
-    /// Each file is tried: one that cannot be written takes no other with it.
+    /// Tries every file, even after one could not be written.
     fn write(self, counts: &str) -> Result<(), ExitCode> {
         let junit = self.junit.map(|(file, junit)| {
             let xml = junit.to_xml().map_err(io::Error::other);
-            written(&file, xml.and_then(|xml| write_anew(&file, &xml)))
+            report_write(&file, xml.and_then(|xml| overwrite(&file, &xml)))
         });
         let page = self.page.map(|(file, page)| match file {
-            PageFile::Own(path) => written(&path, write_anew(&path, &page.to_markdown(LIMIT))),
-            PageFile::Step(path) => written(&path, add_page(&path, &page)),
+            PageFile::Own(path) => report_write(&path, overwrite(&path, &page.to_markdown(LIMIT))),
+            PageFile::Step(path) => report_write(&path, add_page(&path, &page)),
         });
-        let outputs = self.outputs.map(|file| written(&file, add(&file, counts)));
+        let outputs = self.outputs.map(|file| report_write(&file, add(&file, counts)));
         [junit, page, outputs]
             .into_iter()
             .flatten()
@@ -138,23 +138,23 @@ impl Reports {
 
 fn print_json(event: &RunEvent) {
     if let Ok(line) = serde_json::to_string(event) {
-        edge::print(format_args!("{line}"));
+        process::print(format_args!("{line}"));
     }
 }
 
-fn written(file: &Path, result: io::Result<()>) -> Result<(), ExitCode> {
+fn report_write(file: &Path, result: io::Result<()>) -> Result<(), ExitCode> {
     result.map_err(|error| {
-        edge::complain(&format!("could not write `{}`", file.display()), &error, None);
+        process::report_error(&format!("could not write `{}`", file.display()), &error, None);
         ExitCode::Environment
     })
 }
 
-fn write_anew(file: &Path, text: &str) -> io::Result<()> {
+fn overwrite(file: &Path, text: &str) -> io::Result<()> {
     file.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(file, text)
 }
 
-/// GitHub counts all that a step writes to its page.
+/// GitHub limits the size of a step's whole page.
 fn add_page(file: &Path, page: &Page) -> io::Result<()> {
     let used = fs::metadata(file).map_or(0, |found| found.len());
     let room = LIMIT.saturating_sub(usize::try_from(used).unwrap_or(LIMIT));
@@ -178,18 +178,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_what_was_asked_for_or_what_reads_best_there() {
-        let there = github(&[("GITHUB_ACTIONS", "true")]);
-        let elsewhere = github(&[("GITHUB_ACTIONS", "")]);
-        assert_eq!(there.format(None), Format::Github);
-        assert_eq!(there.format(Some(Format::Json)), Format::Json);
-        assert_eq!(elsewhere.format(None), Format::Text);
-        assert!(there.annotates(Some(Format::Text)).is_none());
-        assert!(elsewhere.annotates(Some(Format::Github)).is_some());
+    fn the_default_format_is_github_in_a_workflow_and_text_elsewhere() {
+        let workflow = github(&[("GITHUB_ACTIONS", "true")]);
+        let terminal = github(&[("GITHUB_ACTIONS", "")]);
+        assert_eq!(workflow.format(None), Format::Github);
+        assert_eq!(workflow.format(Some(Format::Json)), Format::Json);
+        assert_eq!(terminal.format(None), Format::Text);
+        assert!(workflow.annotates(Some(Format::Text)).is_none());
+        assert!(terminal.annotates(Some(Format::Github)).is_some());
     }
 
     #[test]
-    fn the_page_of_the_run_needs_all_three_words() {
+    fn the_url_of_the_run_needs_all_three_variables() {
         let all = [
             ("GITHUB_SERVER_URL", "https://github.com"),
             ("GITHUB_REPOSITORY", "a/b"),

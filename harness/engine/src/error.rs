@@ -1,65 +1,57 @@
-//! What can go wrong around a scenario: never the node's fault.
+//! Errors of the harness around a scenario. None of them is the fault of the node.
 
 use nodejoin_cluster::ClusterError;
+use nodejoin_core::run::error_chain::chain;
 use nodejoin_docker::DockerError;
 use nodejoin_node::NodeError;
 
-/// The harness could not tell whether the node joins.
+/// The harness could not decide whether the node joins.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The container engine refused something.
-    #[error("the container engine could not be used")]
+    #[error("the container engine failed")]
     Docker(#[from] DockerError),
-    /// The control plane did not start, or went away.
-    #[error("the control plane could not be used")]
+    /// The control plane did not start, or ended.
+    #[error("the control plane failed")]
     Cluster(#[from] ClusterError),
-    /// The node's container could not be made, or could not be asked.
-    #[error("the node's container could not be used")]
+    /// The node's container could not be created or read.
+    #[error("the node's container failed")]
     Node(#[from] NodeError),
-    /// What all scenarios share did not start; each of them says so.
+    /// The start of an environment failed; every scenario that needs the environment reports it.
     #[error(transparent)]
     Shared(std::sync::Arc<EngineError>),
-    /// The fakes could not be started.
-    #[error("the fake AWS could not be started")]
+    #[error("could not start the fake AWS")]
     Fakes(#[source] nodejoin_fake_aws::FakeAwsError),
-    /// An image that the scenario lists cannot be had.
+    /// An image that the scenario lists is not available.
     #[error(transparent)]
     Image(nodejoin_core::input::problem::ScenarioError),
-    /// The scenario's user data could not be filled in.
-    #[error("the user data of `{scenario}` could not be filled in")]
+    #[error("could not render the user data of `{scenario}`")]
     UserData {
-        /// The scenario.
         scenario: String,
-        /// Why.
         #[source]
         source: nodejoin_core::user_data::UserDataError,
     },
-    /// Upstream does not support the node's kubelet with the control plane.
+    /// Kubernetes does not support the node's kubelet with the control plane.
     #[error(transparent)]
     Skew(#[from] nodejoin_core::kubernetes::SkewError),
-    /// What a provider is made of is not here. Where nobody requires it, its scenarios are skipped.
-    #[error("the control plane `{name}` cannot be had here: {reason}")]
+    /// A control plane cannot run here. Its scenarios are skipped unless it is required.
+    #[error("the control plane `{name}` is not available: {reason}")]
     Unavailable {
-        /// Its name.
         name: nodejoin_core::plan::ProviderName,
-        /// What is missing.
         reason: String,
-        /// How to get it.
+        /// How to make it available.
         hint: String,
     },
     /// A file of the run could not be written.
     #[error("could not write `{path}`")]
     Write {
-        /// The file.
         path: std::path::PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl EngineError {
-    /// The way out, where one is known.
+    /// The action that resolves the error; `None` when none is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -72,14 +64,16 @@ impl EngineError {
             Self::UserData { source, .. } => Some(source.hint()),
             Self::Skew(error) => Some(error.hint()),
             Self::Unavailable { hint, .. } => Some(hint.clone()),
-            Self::Write { .. } => Some("give another folder with `--artifacts-dir`".to_owned()),
+            Self::Write { .. } => Some("pass another folder with `--artifacts-dir`".to_owned()),
         }
     }
 
-    /// The error and its causes, one after the other.
-    #[must_use]
-    pub fn chain(&self) -> String {
-        nodejoin_core::run::error_chain::chain(self)
+    /// The error with its causes, each once, and the hint on a line of its own.
+    pub(crate) fn with_hint(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{}\n{hint}", chain(self)),
+            None => chain(self),
+        }
     }
 }
 
@@ -150,5 +144,33 @@ mod tests {
                 .for_each(|hint| writeln!(all, "  do: {hint}").unwrap());
         }
         insta::assert_snapshot!("errors", all);
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("could not write `/x`: disk full")]
+    struct Repeating(#[source] DiskFull);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("disk full")]
+    struct DiskFull;
+
+    #[test]
+    fn a_cause_that_its_error_already_names_is_not_repeated() {
+        assert_eq!(chain(&Repeating(DiskFull)), "could not write `/x`: disk full");
+    }
+
+    #[test]
+    fn the_text_of_an_errored_verdict_names_every_cause_and_the_hint() {
+        let error = EngineError::UserData {
+            scenario: "al2/joins".to_owned(),
+            source: UserDataError::TooLarge { size: 20_000 },
+        };
+        let text = error.with_hint();
+        let (first, hint) = text.split_once('\n').unwrap();
+        assert!(
+            first.contains("`al2/joins`: ") && first.contains("20000"),
+            "{text}"
+        );
+        assert_eq!(Some(hint.to_owned()), error.hint());
     }
 }

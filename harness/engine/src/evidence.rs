@@ -1,123 +1,178 @@
-//! The folder of evidence of one scenario. Everything in it went through redaction.
+//! The evidence of one scenario: files that a person reads to find out why. Each text is redacted before it is written.
+//!
+//! Evidence is a list of named files. A file that cannot be written is a line of the report, never a reason to change the verdict.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::observation::{Observation, ObservedEvent};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::redact::redact;
-use nodejoin_node::Node;
 use serde::Serialize;
 
 use crate::error::EngineError;
-use crate::ground::Ground;
 use crate::report::text;
 
-/// The folder of one scenario.
-#[derive(Debug)]
-pub(crate) struct Evidence {
-    pub(crate) folder: PathBuf,
+/// A file of the evidence: its name and its text.
+pub(crate) type EvidenceFile = (&'static str, String);
+
+/// A folder for evidence, of a scenario or of one of its nodes.
+#[derive(Debug, Clone)]
+pub(crate) struct EvidenceFolder {
+    pub(crate) path: PathBuf,
 }
 
-impl Evidence {
-    /// Where the evidence of a plan goes, below the run's folder.
-    pub(crate) fn folder_of(run: &Path, plan: &Plan) -> PathBuf {
+impl EvidenceFolder {
+    /// The path for the evidence of a plan, below the run's folder.
+    pub(crate) fn path_for(run: &Path, plan: &Plan) -> PathBuf {
         run.join(plan.id.as_str().replace('/', "."))
     }
 
-    /// Makes the folder below the run's.
-    pub(crate) fn begin(run: &Path, plan: &Plan) -> Result<Self, EngineError> {
-        let folder = Self::folder_of(run, plan);
-        std::fs::create_dir_all(&folder).map_err(|source| EngineError::Write {
-            path: folder.clone(),
-            source,
-        })?;
-        Ok(Self { folder })
+    /// Creates the folder of a scenario below the run's.
+    pub(crate) fn create(run: &Path, plan: &Plan) -> Result<Self, EngineError> {
+        Self::create_at(Self::path_for(run, plan))
     }
 
-    /// The folder of one node among many, below the scenario's.
-    pub(crate) fn of_node(&self, name: &str) -> Result<Self, EngineError> {
-        let folder = self.folder.join(name);
-        std::fs::create_dir_all(&folder).map_err(|source| EngineError::Write {
-            path: folder.clone(),
-            source,
-        })?;
-        Ok(Self { folder })
+    /// Creates the folder of one node among several, below the scenario's.
+    pub(crate) fn create_for_node(&self, name: &str) -> Result<Self, EngineError> {
+        Self::create_at(self.path.join(name))
     }
 
-    /// Where the timeline is written while the join goes on; that of a step has its place in its name, from 0.
+    fn create_at(path: PathBuf) -> Result<Self, EngineError> {
+        std::fs::create_dir_all(&path).map_err(|source| EngineError::Write {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Self { path })
+    }
+
+    /// The file that the timeline of the join, or of a step by its index, is appended to.
     pub(crate) fn timeline(&self, step: Option<usize>) -> PathBuf {
         match step {
-            None => self.folder.join("timeline.ndjson"),
-            Some(step) => self.folder.join(format!("timeline-then-{step}.ndjson")),
+            None => self.path.join("timeline.ndjson"),
+            Some(step) => self.path.join(format!("timeline-then-{step}.ndjson")),
         }
     }
 
-    /// Writes what a person needs to find out why: verdict, plan, objects, transcripts, logs.
-    pub(crate) async fn write(
-        &self,
-        ground: &Ground,
-        plan: &Plan,
-        node: &Node,
-        verdict: &Verdict,
-        observation: &Observation,
-    ) -> Result<(), EngineError> {
-        self.text("explain.txt", &text::scenario(&plan.name, verdict, 0.0, None))?;
-        self.json("verdict.json", verdict)?;
-        self.json("plan.json", plan)?;
-        self.json("node.json", &observation.node)?;
-        self.json("certificates.json", &observation.certificates)?;
-        self.json("deviations.json", &observation.deviations)?;
-        self.json("collected.json", &observation.collected)?;
-        self.lines("aws.ndjson", observation, |what| {
-            matches!(what, ObservedEvent::Aws(_) | ObservedEvent::Dns(_))
-        })?;
-        self.lines("authentication.ndjson", observation, |what| {
-            matches!(what, ObservedEvent::Authentication(_))
-        })?;
-        self.lines("audit.ndjson", observation, |what| {
-            matches!(what, ObservedEvent::Audit(_))
-        })?;
-        // Best effort, part by part: a node that is half gone still has something to tell.
-        if let Err(error) = node.evidence(&self.folder.join("node"), &redact).await {
-            self.text("node-evidence-error.txt", &error.to_string())?;
-        }
-        self.text("control-plane.log", &ground.control_plane.logs().await)
+    /// Writes every file. Returns a line for each one that could not be written.
+    pub(crate) fn write(&self, files: impl IntoIterator<Item = EvidenceFile>) -> Vec<String> {
+        let failed = files
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, self.write_one(name, &text).err()?)));
+        failed
+            .map(|(name, error)| {
+                let path = self.path.join(name);
+                format!("could not write the evidence `{}`: {error}", path.display())
+            })
+            .collect()
+    }
+
+    fn write_one(&self, name: &str, text: &str) -> io::Result<()> {
+        std::fs::create_dir_all(&self.path)?;
+        std::fs::write(self.path.join(name), redact(text))
     }
 
     /// Removes the folder of a scenario that passed.
-    pub(crate) fn drop_folder(&self) {
-        // Left-over evidence of a passed scenario is no reason to fail it.
-        let _ = std::fs::remove_dir_all(&self.folder);
+    pub(crate) fn remove(&self) {
+        // Evidence that cannot be removed is no reason to fail a passed scenario.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// What the harness decided, and from which plan.
+pub(crate) fn of_verdict(plan: &Plan, verdict: &Verdict) -> Vec<EvidenceFile> {
+    vec![
+        (
+            "explain.txt",
+            text::scenario(&plan.name, verdict, 0.0, None) + "\n",
+        ),
+        ("verdict.json", json(verdict)),
+        ("plan.json", json(plan)),
+    ]
+}
+
+/// What the harness observed of a node.
+pub(crate) fn of_observation(observation: &Observation) -> Vec<EvidenceFile> {
+    vec![
+        ("node.json", json(&observation.node)),
+        ("certificates.json", json(&observation.certificates)),
+        ("deviations.json", json(&observation.deviations)),
+        ("collected.json", json(&observation.collected)),
+        (
+            "aws.ndjson",
+            lines(observation, |what| {
+                matches!(what, ObservedEvent::Aws(_) | ObservedEvent::Dns(_))
+            }),
+        ),
+        (
+            "authentication.ndjson",
+            lines(observation, |what| {
+                matches!(what, ObservedEvent::Authentication(_))
+            }),
+        ),
+        (
+            "audit.ndjson",
+            lines(observation, |what| matches!(what, ObservedEvent::Audit(_))),
+        ),
+    ]
+}
+
+fn lines(observation: &Observation, is_included: fn(&ObservedEvent) -> bool) -> String {
+    let events = observation.timeline.iter().filter(|seen| is_included(&seen.what));
+    let lines: Vec<String> = events
+        .filter_map(|seen| serde_json::to_string(seen).ok())
+        .collect();
+    lines.join("\n")
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::plan;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_a_line_and_the_others_are_written() {
+        let run = tempfile::tempdir().unwrap();
+        let folder = EvidenceFolder::create(run.path(), &plan("name: x\n")).unwrap();
+        // A folder in the file's place cannot be overwritten, not even by root.
+        std::fs::create_dir(folder.path.join("aws.ndjson")).unwrap();
+        let problems = folder.write(of_observation(&Observation::default()));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0].starts_with("could not write the evidence `")
+                && problems[0].contains("aws.ndjson`: "),
+            "{problems:?}"
+        );
+        for name in ["node.json", "audit.ndjson", "collected.json"] {
+            assert!(folder.path.join(name).is_file(), "{name}");
+        }
     }
 
-    fn lines(
-        &self,
-        name: &str,
-        seen: &Observation,
-        wanted: fn(&ObservedEvent) -> bool,
-    ) -> Result<(), EngineError> {
-        let lines = seen.timeline.iter().filter(|seen| wanted(&seen.what));
-        let text: Vec<String> = lines
-            .filter_map(|seen| serde_json::to_string(seen).ok())
-            .collect();
-        self.text(name, &text.join("\n"))
+    #[test]
+    fn written_texts_are_redacted() {
+        let run = tempfile::tempdir().unwrap();
+        let folder = EvidenceFolder::create(run.path(), &plan("name: x\n")).unwrap();
+        let token = format!("k8s-aws-v1.{}", "a".repeat(80));
+        assert_eq!(folder.write([("x.txt", token.clone())]), Vec::<String>::new());
+        let text = std::fs::read_to_string(folder.path.join("x.txt")).unwrap();
+        assert!(text.contains("<redacted>") && !text.contains(&token), "{text}");
     }
 
-    fn json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), EngineError> {
-        let text = serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string());
-        self.text(name, &text)
-    }
-
-    fn text(&self, name: &str, text: &str) -> Result<(), EngineError> {
-        let path = self.folder.join(name);
-        let write = || {
-            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            std::fs::write(&path, redact(text))
-        };
-        write().map_err(|source| EngineError::Write {
-            path: path.clone(),
-            source,
-        })
+    #[test]
+    fn a_folder_is_named_after_its_scenario() {
+        let mut plan = plan("name: x\n");
+        plan.id = "al2/joins".parse().unwrap();
+        assert_eq!(
+            EvidenceFolder::path_for(Path::new("/run"), &plan),
+            Path::new("/run/al2.joins")
+        );
+        let folder = EvidenceFolder { path: "/x".into() };
+        assert_eq!(folder.timeline(None), Path::new("/x/timeline.ndjson"));
+        assert_eq!(folder.timeline(Some(1)), Path::new("/x/timeline-then-1.ndjson"));
     }
 }

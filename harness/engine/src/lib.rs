@@ -1,30 +1,33 @@
-//! Runs plans: brings up what they share, drives each to its verdict, reports, and removes everything.
+//! Runs plans: starts what they share, drives each node to its verdict, reports, and removes everything.
 //!
 //! ```text
-//! Harness (images, Run) -- first scenario --> Ground (network, fakes, control plane)
-//!    each plan:  Claims -> Tenancy (world + tenant) -> Node -> Observer -> judge -> Evidence -> given back
-//!    all of it:  one stream of RunEvent -> console, JSON lines, JUnit
+//! Runner (name locks) -- each plan --> ScenarioRun --> ScenarioSession (world + tenant) --> node --> watch --> judge --> evidence
+//!   |                                     |
+//!   +-- RunContext (images, run) -- first scenario --> Environment (network, fakes, control plane)
+//!   +-- one stream of RunEvent --> console, JSON lines, JUnit, GitHub
 //! ```
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `harness`, `ground` | what scenarios share, and when it starts |
-//! | `claims` | keeps two scenarios from holding one name |
-//! | `runner` | many plans, cancellation, teardown |
-//! | `scenario`, `tenancy`, `observer` | one plan, from its worlds to its verdict |
-//! | `nodes` | one node: its join, and the steps after it |
-//! | `account` | one account served without any of these |
-//! | `evidence`, `report` | what is left to read |
+//! | `runner`, `name_locks` | runs many plans; keeps two scenarios from using one name |
+//! | `context`, `environment`, `providers` | what scenarios share, and when it starts |
+//! | `scenario`, `conclude`, `evidence` | one plan: from its sessions to its verdict, its evidence and what is kept |
+//! | `session`, `collect`, `sources` | one instance in its environment: admission, facts, events |
+//! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
+//! | `account` | one AWS account served without any of these |
+//! | `report` | reports of a run |
 
 pub mod account;
-mod claims;
-mod direct;
+mod collect;
+mod conclude;
+mod context;
+mod environment;
 mod error;
 mod events;
 mod evidence;
-mod ground;
-mod harness;
-mod nodes;
+mod join;
+mod name_locks;
+mod node_driver;
 mod observer;
 mod providers;
 mod registry;
@@ -32,12 +35,17 @@ pub mod report;
 mod runner;
 mod scenario;
 mod security_tokens;
+mod session;
 mod settings;
-mod tenancy;
+mod sources;
+#[cfg(test)]
+mod testing;
+mod user_data;
+mod watch;
 
+pub use context::new_run_id;
 pub use error::EngineError;
 pub use events::Events;
-pub use harness::{Harness, new_run_id};
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, WiringFolder};
-pub use runner::{count, run_all};
-pub use settings::{Keep, Settings};
+pub use runner::{Runner, count, run_all};
+pub use settings::Settings;

@@ -1,4 +1,4 @@
-//! Turns the events of all sources into one observation, and says when there is something new to judge.
+//! Merges the events of all sources into one observation.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,31 +7,29 @@ use std::time::SystemTime;
 
 use nodejoin_core::observation::{Audit, Certificate, Millis, Observation, ObservedEvent, TimelineEntry};
 
-/// Something that happened, before its time is counted from the start of the node.
-#[derive(Debug)]
+/// An event with the time of its source, before that time is counted from the start of the node.
+#[derive(Debug, Clone)]
 pub(crate) struct Incoming {
-    /// When it happened at its source.
+    /// Time at the source.
     pub(crate) at: SystemTime,
-    /// What happened.
     pub(crate) what: ObservedEvent,
-    /// The Node object, where `what` is a change of it.
+    /// The Node object; only for a change of it.
     pub(crate) node: Option<serde_json::Value>,
 }
 
 /// The observation as it grows.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    /// What was seen so far.
     pub(crate) observation: Observation,
     started: SystemTime,
-    /// Whether what happened before the start belongs to what was seen before.
+    /// Whether this observes a step: events before its start belong to the observation before it.
     is_step: bool,
-    /// Written line by line, so that a killed run leaves what it saw.
+    /// Receives each event as a line, so that a killed run leaves its timeline.
     transcript: Option<File>,
 }
 
 impl Observer {
-    /// Starts to observe a node whose container started at `started`.
+    /// Observes a node whose container started at `started`.
     pub(crate) fn new(
         kubernetes: &str,
         kubelet: &str,
@@ -52,7 +50,7 @@ impl Observer {
         }
     }
 
-    /// Starts to observe a node anew, after a step from `started` on. What it was before is kept for comparison.
+    /// Observes a step that started at `started`. Keeps the Node object from before for comparison.
     pub(crate) fn after(before: &Observation, started: SystemTime, transcript: Option<&Path>) -> Self {
         let mut observer = Self::new(&before.kubernetes, &before.kubelet, started, transcript);
         observer.is_step = true;
@@ -63,24 +61,24 @@ impl Observer {
         observer
     }
 
-    /// Takes for granted what only a boot shows.
+    /// Adds the event that only a boot produces, for a step without one.
     pub(crate) fn without_boot(mut self) -> Self {
         let what = ObservedEvent::Isolated;
         self.observation.timeline.push(TimelineEntry { at: 0, what });
         self
     }
 
-    /// Milliseconds since the node's start.
+    /// Milliseconds from the start of the node or step to `at`; 0 for an earlier time.
     pub(crate) fn now(&self, at: SystemTime) -> Millis {
         at.duration_since(self.started)
             .map_or(0, |passed| u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Takes in one event.
+    /// Adds one event.
     pub(crate) fn absorb(&mut self, incoming: Incoming) {
         let at = self.now(incoming.at);
         if self.is_step && incoming.at < self.started {
-            // The Node as it is counts whenever it was told; the rest is of the time before.
+            // The current Node object counts whenever it was reported. Other events belong to the time before.
             if matches!(incoming.what, ObservedEvent::Node(_)) {
                 self.update_objects(&incoming);
             }
@@ -116,7 +114,7 @@ impl Observer {
         let Ok(line) = serde_json::to_string(seen) else {
             return;
         };
-        // A full disk must not fail a join that is otherwise observed; the evidence folder says what is missing.
+        // A full disk must not fail a join that is observed otherwise.
         if writeln!(file, "{}", nodejoin_core::run::redact::redact(&line)).is_err() {
             self.transcript = None;
         }
@@ -127,7 +125,7 @@ fn is_node_creation(audit: &Audit) -> bool {
     audit.verb == "create" && audit.resource == "nodes" && audit.code == 201
 }
 
-/// Keeps the newest state of each request. Who decided comes from the audit log and may arrive before or after the watch.
+/// Keeps the newest state of each request. `decided_by` comes from the audit log and may arrive before or after the watch event.
 fn upsert(certificates: &mut Vec<Certificate>, new: &Certificate) {
     let Some(old) = certificates.iter_mut().find(|old| old.name == new.name) else {
         certificates.push(new.clone());
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_state_of_a_request_wins_and_who_decided_is_kept() {
+    fn the_newest_state_of_a_request_keeps_its_decider() {
         let mut observer = Observer::new("v1.20.2", "v1.20.2", UNIX_EPOCH + Duration::from_secs(1), None);
         observer.absorb(certificate(None, None));
         observer.absorb(certificate(Some(true), Some("eks:certificate-controller")));
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_sees_what_comes_after_it_and_knows_the_node_from_before() {
+    fn a_step_ignores_earlier_events_and_keeps_the_node_from_before() {
         let node = |uid: &str| serde_json::json!({ "metadata": { "uid": uid } });
         let before = Observation {
             node: Some(node("1")),

@@ -1,5 +1,5 @@
-//! What the fake registry serves: the pause image and a test image, both made of the node image's own static busybox, and the
-//! images that the scenario lists.
+//! Images of the fake registry: the pause image and a test image, both made of the node image's static busybox, and the images that
+//! the scenario lists.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,10 +14,10 @@ use nodejoin_fake_aws::{RegistryImage, busybox_images};
 
 use crate::error::EngineError;
 
-/// Where Debian's busybox-static puts it.
+/// Path in Debian's package busybox-static.
 const BUSYBOX: &str = "/bin/busybox";
 
-/// The images. The busybox is taken out of the node image once, and kept in the cache folder under that image's name.
+/// The images of every scenario. Copies busybox out of the node image once, into the cache folder under that image's name.
 pub(crate) async fn images(
     run: &Run,
     node: &ImageRef,
@@ -35,7 +35,7 @@ pub(crate) async fn images(
     busybox_images(&busybox).map_err(EngineError::Fakes)
 }
 
-/// Written beside and renamed: another run may look at the same time.
+/// Writes a temporary file and renames it: another run may read the path at the same time.
 fn keep(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     let beside = path.with_extension(std::process::id().to_string());
     let write = || {
@@ -49,7 +49,7 @@ fn keep(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     })
 }
 
-/// Whether an image that the plan lists is one of the container engine's.
+/// Whether the plan lists an image of the container engine.
 #[must_use]
 pub fn needs_engine(plan: &Plan) -> bool {
     let repositories = plan.aws.repositories.iter();
@@ -58,12 +58,12 @@ pub fn needs_engine(plan: &Plan) -> bool {
         .any(|image| image.engine.is_some())
 }
 
-/// The images that the plan lists. Without an engine there are none of an engine's.
+/// The images that the plan lists. `engine` is needed only when [`needs_engine`] returns true.
 pub(crate) async fn listed(plan: &Plan, engine: Option<&Engine>) -> Result<Vec<RegistryImage>, EngineError> {
     let mut images = Vec::new();
-    for (place, repository) in plan.aws.repositories.iter().enumerate() {
+    for (number, repository) in plan.aws.repositories.iter().enumerate() {
         for (index, image) in repository.images.iter().enumerate() {
-            let key = format!("aws.repositories[{place}].images[{index}]");
+            let key = format!("aws.repositories[{number}].images[{index}]");
             let (archive, file) = stored(plan, image, &key, engine).await?;
             let tags = image.tags.clone();
             images.push(RegistryImage::stored(&repository.name, tags, archive, file));
@@ -82,7 +82,7 @@ async fn stored(
         (Some(path), _) => {
             let key = format!("{key}.archive");
             let opened = File::open(path).map_err(|error| {
-                let what = format!("there is no file `{path}` any more");
+                let what = format!("missing file `{path}`: it was removed after the scenario was read");
                 problem(plan, &key, what, error.to_string(), String::new())
             });
             (key, path.as_str(), opened?)
@@ -95,16 +95,16 @@ async fn stored(
     };
     let (read, file) = tokio::task::spawn_blocking(move || (read(&file), file))
         .await
-        .expect("reading an archive does not panic, and nobody cancels it");
+        .expect("reading an archive does not panic, and the task is not cancelled");
     let archive = read.map_err(|error| {
-        let what = format!("`{name}` holds no image that could be served");
+        let what = format!("`{name}` does not contain an image that the registry can serve");
         problem(plan, &key, what, error.to_string(), error.hint())
     })?;
     Ok((archive, file))
 }
 
 fn read(file: &File) -> Result<ImageArchive, NotAnImage> {
-    // Where no node could run there is no image for it, either: its own check says so.
+    // An unsupported host has its own check; the archive needs only some architecture.
     let here = std::env::consts::ARCH.parse().unwrap_or(Architecture::X86_64);
     ImageArchive::read(file, here)
 }
@@ -117,7 +117,7 @@ async fn of_engine(plan: &Plan, key: &str, name: &str, engine: Option<&Engine>) 
     found.ok_or_else(|| {
         let what = format!("the container engine has no image `{name}`");
         let hint = format!(
-            "make it with `docker pull {name}` or `docker build --tag {name} FOLDER`, or give an `archive`"
+            "create it with `docker pull {name}` or `docker build --tag {name} FOLDER`, or set `archive`"
         );
         problem(plan, key, what, String::new(), hint)
     })

@@ -1,34 +1,108 @@
-//! Runs many plans: so many at once, to the end or until the user has enough, and then removes everything.
+//! Runs many plans, several at once, until the last one or a cancellation, and then removes everything.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
-use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::judge::blame;
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::concurrency;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_docker::doctor::inotify_instances;
+use nodejoin_docker::{Engine, TearDown};
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::Harness;
+use crate::context::RunContext;
+use crate::events::Events;
+use crate::evidence::EvidenceFolder;
+use crate::name_locks::NameLocks;
+use crate::scenario::{self, ScenarioResult};
+use crate::settings::Settings;
 
-/// Runs the plans and tears the harness down.
+/// Runs scenarios that share one run on the container engine.
+pub struct Runner {
+    context: RunContext,
+    locks: NameLocks,
+}
+
+impl Runner {
+    /// Creates a run on this engine. Nothing starts before the first scenario.
+    #[must_use]
+    pub fn new(engine: Engine, id: RunId, settings: Settings, events: Events) -> Self {
+        Self {
+            context: RunContext::new(engine, id, settings, events),
+            locks: NameLocks::default(),
+        }
+    }
+
+    /// Runs one scenario and reports its result. A cancelled scenario returns everything that it acquired, too.
+    pub async fn run(&self, plan: &Plan, cancel: &CancellationToken) -> Verdict {
+        let _lock = tokio::select! {
+            lock = self.locks.acquire(plan) => lock,
+            () = cancel.cancelled() => {
+                return self.finish(plan, ScenarioResult::without_observation(Outcome::Cancelled), Instant::now());
+            }
+        };
+        let started = Instant::now();
+        let plan = &self.context.run.engine().time_factor().plan(plan);
+        let result = scenario::run(&self.context, plan, cancel)
+            .await
+            .unwrap_or_else(|error| ScenarioResult::without_observation(Outcome::Errored(error.with_hint())));
+        self.finish(plan, result, started)
+    }
+
+    /// The folder for the evidence of a plan that does not pass.
+    #[must_use]
+    pub fn evidence_folder(&self, plan: &Plan) -> PathBuf {
+        EvidenceFolder::path_for(&self.context.folder, plan)
+    }
+
+    /// Shuts down this process' tasks, then removes everything that the run created, newest first.
+    pub async fn tear_down(self) -> TearDown {
+        self.context.tear_down().await
+    }
+
+    fn finish(&self, plan: &Plan, result: ScenarioResult, started: Instant) -> Verdict {
+        let events = &self.context.events;
+        for problem in result.problems {
+            events.send(RunEvent::Warning {
+                text: format!("{}: {problem}", plan.id),
+            });
+        }
+        events.send(RunEvent::ScenarioFinished {
+            scenario: plan.id.clone(),
+            name: plan.name.clone(),
+            file: plan.file.clone(),
+            source: blame::locate(plan, &result.verdict),
+            verdict: Box::new(result.verdict.clone()),
+            seconds: started.elapsed().as_secs_f64(),
+            evidence: result.evidence.map(|folder| folder.path.display().to_string()),
+            kept: result.kept,
+        });
+        result.verdict
+    }
+}
+
+/// Runs the plans and tears the run down.
 ///
-/// When `cancel` fires, scenarios under way end at once, those not begun are counted as cancelled, and the teardown still happens.
-pub async fn run_all(harness: Harness, plans: &[Plan], cancel: &CancellationToken) -> Summary {
-    let begun = Instant::now();
-    let events = harness.events.clone();
+/// When `cancel` fires, running scenarios end at once, waiting ones count as cancelled, and the teardown still happens.
+pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken) -> Summary {
+    let started = Instant::now();
+    let context = &runner.context;
+    let events = context.events.clone();
     events.send(RunEvent::RunStarted {
-        run: harness.run.id().clone(),
+        run: context.run.id().clone(),
         scenarios: plans.len(),
-        shard: harness.settings.shard,
+        shard: context.settings.shard,
     });
-    let jobs = harness.settings.jobs.max(1);
-    if let Some(text) = too_many_nodes(&harness, plans, jobs).await {
+    let jobs = context.settings.jobs.max(1);
+    if let Some(text) = too_many_nodes(context, plans, jobs).await {
         events.send(RunEvent::Warning { text });
     }
     let verdicts: Vec<_> = stream::iter(plans.iter())
-        .map(|plan| harness.run(plan, cancel))
+        .map(|plan| runner.run(plan, cancel))
         .buffer_unordered(jobs)
         .collect()
         .await;
@@ -36,16 +110,16 @@ pub async fn run_all(harness: Harness, plans: &[Plan], cancel: &CancellationToke
     for verdict in &verdicts {
         count(&mut summary, &verdict.outcome);
     }
-    summary.left_behind = harness.tear_down().await.left;
-    summary.seconds = begun.elapsed().as_secs_f64();
+    summary.left_behind = runner.tear_down().await.left;
+    summary.seconds = started.elapsed().as_secs_f64();
     events.send(RunEvent::RunFinished(summary.clone()));
     summary
 }
 
-/// What the host lacks for the nodes that will run at once, where it lacks something.
-async fn too_many_nodes(harness: &Harness, plans: &[Plan], jobs: usize) -> Option<String> {
+/// A warning when the host has too few inotify instances for the nodes that run at once.
+async fn too_many_nodes(context: &RunContext, plans: &[Plan], jobs: usize) -> Option<String> {
     let nodes = concurrency::nodes_at_once(plans, jobs);
-    let instances = inotify_instances(harness.run.engine(), &harness.images).await?;
+    let instances = inotify_instances(context.run.engine(), &context.images).await?;
     concurrency::too_many(nodes, instances)
 }
 
@@ -59,4 +133,33 @@ pub fn count(summary: &mut Summary, outcome: &Outcome) {
         Outcome::Cancelled => &mut summary.cancelled,
     };
     *counter += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_its_counter() {
+        let mut summary = Summary::default();
+        for outcome in [
+            Outcome::Passed,
+            Outcome::Failed,
+            Outcome::Errored(String::new()),
+            Outcome::Skipped(String::new()),
+            Outcome::Cancelled,
+            Outcome::Passed,
+        ] {
+            count(&mut summary, &outcome);
+        }
+        let Summary {
+            passed,
+            failed,
+            errored,
+            skipped,
+            cancelled,
+            ..
+        } = summary;
+        assert_eq!([passed, failed, errored, skipped, cancelled], [2, 1, 1, 1, 1]);
+    }
 }

@@ -1,6 +1,7 @@
-//! Runs one plan: worlds, tenants, nodes, one verdict; and gives back everything it took.
+//! Runs one plan: admits its nodes, lets them join, judges them, and returns everything that it acquired.
 
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -15,145 +16,193 @@ use nodejoin_fake_aws::RegistryImage;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::conclude::{ContainerHandle, FinishedNode, conclude};
+use crate::context::RunContext;
+use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::evidence::Evidence;
-use crate::ground::Ground;
-use crate::harness::{self, Harness};
-use crate::nodes::{self, Judged, Reach, Stage};
+use crate::evidence::{self, EvidenceFolder};
+use crate::join::{JoinContext, JudgedJoin, join};
+use crate::node_driver::{ContainerNode, CurrentNode, NodeEvents};
 use crate::observer::Incoming;
 use crate::registry;
-use crate::tenancy::Tenancy;
+use crate::session::ScenarioSession;
+use crate::watch::PhaseProgress;
 
-/// How a scenario ended.
-pub(crate) struct Ended {
+/// The result of a scenario.
+pub(crate) struct ScenarioResult {
     pub(crate) verdict: Verdict,
-    pub(crate) evidence: Option<Evidence>,
-    /// How to get into what was kept.
+    /// The folder with its evidence; `None` when there is none.
+    pub(crate) evidence: Option<EvidenceFolder>,
+    /// Commands that lead into what was kept.
     pub(crate) kept: Vec<String>,
+    /// Failures that do not change the verdict, a line each.
+    pub(crate) problems: Vec<String>,
 }
 
-impl Ended {
-    fn bare(outcome: Outcome) -> Self {
+impl ScenarioResult {
+    pub(crate) fn without_observation(outcome: Outcome) -> Self {
         Self {
-            verdict: harness::bare(outcome),
+            verdict: verdict_without_observation(outcome),
             evidence: None,
             kept: Vec::new(),
+            problems: Vec::new(),
         }
     }
 }
 
-/// Runs one plan to its verdict.
+/// A verdict for which no node was observed.
+pub(crate) fn verdict_without_observation(outcome: Outcome) -> Verdict {
+    let (phases, checks, deviations) = Default::default();
+    Verdict {
+        outcome,
+        versions: None,
+        phases,
+        diagnosis: None,
+        checks,
+        deviations,
+        parts: Vec::new(),
+    }
+}
+
+/// Runs one plan to its result. An error means that its environment did not start: there is nothing to observe.
 pub(crate) async fn run(
-    harness: &Harness,
+    context: &RunContext,
     plan: &Plan,
     cancel: &CancellationToken,
-) -> Result<Ended, EngineError> {
-    let started = tokio::select! {
-        started = prepare(harness, plan) => started?,
-        () = cancel.cancelled() => return Ok(Ended::bare(Outcome::Cancelled)),
+) -> Result<ScenarioResult, EngineError> {
+    let prepared = tokio::select! {
+        prepared = prepare(context, plan) => prepared?,
+        () = cancel.cancelled() => return Ok(ScenarioResult::without_observation(Outcome::Cancelled)),
     };
-    let (ground, image) = match started {
-        Prepared::Ready(ground, image) => (ground, image),
-        Prepared::Skipped(reason) => return Ok(Ended::bare(Outcome::Skipped(reason))),
-        Prepared::Unavailable(outcome) => return Ok(Ended::bare(outcome)),
+    let (environment, image) = match prepared {
+        Preparation::Ready(environment, image) => (environment, image),
+        Preparation::Ended(outcome) => return Ok(ScenarioResult::without_observation(outcome)),
     };
-    if let Some(reason) = not_restartable(plan, provider_of(harness, plan)) {
-        return Ok(Ended::bare(Outcome::Skipped(reason)));
+    if let Some(reason) = environment.control_plane.not_for(plan).await {
+        return Ok(ScenarioResult::without_observation(Outcome::Skipped(reason)));
     }
-    if let Some(reason) = ground.control_plane.not_for(plan).await {
-        return Ok(Ended::bare(Outcome::Skipped(reason)));
-    }
-    let images = registry::listed(plan, Some(harness.run.engine())).await?;
-    harness.events.send(RunEvent::ScenarioStarted {
+    let images = registry::listed(plan, Some(context.run.engine())).await?;
+    context.events.send(RunEvent::ScenarioStarted {
         scenario: plan.id.clone(),
         name: plan.name.clone(),
     });
-    let place = Place {
-        harness,
-        ground: &ground,
+    let scenario = ScenarioRun {
+        context,
+        environment: &environment,
         image: &image,
         images,
         plan,
+        folder: EvidenceFolder::create(&context.folder, plan)?,
     };
-    let mut tenancies = Vec::new();
-    let ended = place.run(&mut tenancies, cancel).await;
-    let is_kept = ended.as_ref().is_ok_and(|ended| !ended.kept.is_empty());
-    let mut given_back = Ok(());
-    for (tenancy, _) in tenancies {
-        given_back = given_back.and(tenancy.end(is_kept).await);
-    }
-    let ended = ended?;
-    // What stays on a shared control plane could spoil a later scenario: better an error now.
-    given_back.map(|()| ended)
+    Ok(scenario.run(cancel).await)
 }
 
-/// A scenario on its ground.
-struct Place<'a> {
-    harness: &'a Harness,
-    ground: &'a Ground,
+/// A plan in its environment.
+struct ScenarioRun<'a> {
+    context: &'a RunContext,
+    environment: &'a Environment,
     image: &'a ImageRef,
-    /// What its own registry holds.
+    /// Images of the scenario's own registry.
     images: Vec<RegistryImage>,
     plan: &'a Plan,
+    folder: EvidenceFolder,
 }
 
-/// A node's place, and what is told of it; taken when it boots.
-type Begun<'a> = (Tenancy<'a>, Option<BoxStream<'static, Incoming>>);
+/// A node whose world and tenant are admitted.
+struct AdmittedNode<'a> {
+    plan: Plan,
+    session: ScenarioSession<'a>,
+    /// Taken when the node boots.
+    events: Option<BoxStream<'static, Incoming>>,
+    folder: EvidenceFolder,
+    /// The container, once the node has booted.
+    current: CurrentNode,
+}
 
-impl<'a> Place<'a> {
-    /// Lets all nodes join. The tenancies are the caller's to end, however it ends.
-    async fn run(
-        &self,
-        tenancies: &mut Vec<Begun<'a>>,
-        cancel: &CancellationToken,
-    ) -> Result<Ended, EngineError> {
-        let (rates, factor) = (Rates::default(), self.harness.run.engine().time_factor());
-        let plans = self.plan.nodes();
-        for plan in &plans {
-            let (tenancy, told) = Tenancy::begin(self.ground, plan, &self.images, &rates, factor).await?;
-            tenancies.push((tenancy, Some(told)));
-        }
-        tokio::select! {
-            ended = self.join(plans, tenancies) => ended,
-            // Without it no node joins, whatever its script does.
-            error = self.ground.control_plane.ended() => Err(error.into()),
-            // The nodes that may be running are in the run's ledger.
-            () = cancel.cancelled() => Ok(Ended::bare(Outcome::Cancelled)),
-        }
+impl<'a> ScenarioRun<'a> {
+    async fn run(&self, cancel: &CancellationToken) -> ScenarioResult {
+        let mut nodes = Vec::new();
+        // Never cancelled half-way: a session that is not in `nodes` would not be ended.
+        let judged = match self.admit(&mut nodes).await {
+            Err(error) => Err(error),
+            Ok(()) => tokio::select! {
+                judged = self.join(&mut nodes) => judged,
+                // No node joins without its control plane, whatever its script does.
+                error = self.environment.control_plane.ended() => Err(error.into()),
+                // Nodes that may be running are in the run's ledger.
+                () = cancel.cancelled() => {
+                    let mut result = ScenarioResult::without_observation(Outcome::Cancelled);
+                    self.end_sessions(nodes, &mut result).await;
+                    return result;
+                }
+            },
+        };
+        let mut result = self.conclude(judged, &nodes).await;
+        self.end_sessions(nodes, &mut result).await;
+        result
     }
 
-    async fn join(&self, plans: Vec<Plan>, tenancies: &mut [Begun<'a>]) -> Result<Ended, EngineError> {
-        let evidence = Evidence::begin(&self.harness.folder, self.plan)?;
+    /// Admits all nodes. The caller ends the sessions in `nodes`, whatever the result.
+    async fn admit(&self, nodes: &mut Vec<AdmittedNode<'a>>) -> Result<(), EngineError> {
+        let (rates, factor) = (Rates::default(), self.context.run.engine().time_factor());
+        let plans = self.plan.nodes();
         let count = plans.len();
-        let stage = Stage {
-            harness: self.harness,
-            image: self.image,
-            version: &self.ground.control_plane.version,
-            reach: Reach::of(self.harness, count),
+        for plan in plans {
+            let (session, events) =
+                ScenarioSession::begin(self.environment, &plan, &self.images, &rates, factor).await?;
+            let folder = match count {
+                1 => self.folder.clone(),
+                _ => self.folder.create_for_node(&plan.instance.private_dns_name)?,
+            };
+            nodes.push(AdmittedNode {
+                plan,
+                session,
+                events: Some(events),
+                folder,
+                current: CurrentNode::default(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Lets all nodes join, and judges them.
+    async fn join(&self, nodes: &mut [AdmittedNode<'a>]) -> Result<(Verdict, Vec<JudgedJoin>), EngineError> {
+        let join_context = JoinContext {
+            events: &self.context.events,
+            kubernetes: &self.environment.control_plane.version,
+            kubelet: &self.image.kubernetes,
+            progress: PhaseProgress::new(self.context.events.clone(), nodes.len()),
+            bless: self.context.settings.bless,
         };
-        let joins = plans.into_iter().zip(tenancies).map(|(plan, (tenancy, told))| {
-            let (stage, evidence) = (&stage, &evidence);
-            async move {
-                let told = told.take().unwrap_or_else(|| stream::empty().boxed());
-                let own = match count {
-                    1 => Evidence::begin(&stage.harness.folder, &plan)?,
-                    _ => evidence.of_node(&plan.instance.private_dns_name)?,
-                };
-                nodes::run(stage, plan, tenancy, told, own).await
-            }
-        });
+        let joins = nodes.iter_mut().map(|node| self.join_one(&join_context, node));
         let restarted = OnceLock::new();
-        let restart = self.restart_api_server(stage.reach.registered.subscribe(), &restarted);
+        let restart = self.restart_api_server(join_context.progress.registered.subscribe(), &restarted);
         let judged = tokio::select! {
             judged = try_join_all(joins) => judged?,
             Err(error) = restart => return Err(error),
         };
-        let mut verdict = whole(&judged);
+        let mut verdict = aggregate(&judged);
         self.judge_restart(restarted.get().copied(), &mut verdict);
-        self.conclude(judged, evidence, verdict).await
+        Ok((verdict, judged))
     }
 
-    /// Restarts the API server once so many nodes are registered, and notes that it was done.
+    async fn join_one(
+        &self,
+        context: &JoinContext<'_>,
+        node: &mut AdmittedNode<'a>,
+    ) -> Result<JudgedJoin, EngineError> {
+        let session_events = node.events.take().unwrap_or_else(|| stream::empty().boxed());
+        let (run, current) = (&self.context.run, Arc::clone(&node.current));
+        let mut driver = ContainerNode::boot(run, self.image, &mut node.session, current).await?;
+        let events = NodeEvents {
+            node: driver.node_events(),
+            session: session_events,
+        };
+        let plan = node.plan.clone();
+        join(context, plan, &mut driver, events, &node.folder, SystemTime::now).await
+    }
+
+    /// Restarts the API server when enough nodes are registered, and stores their number.
     async fn restart_api_server(
         &self,
         mut registered: watch::Receiver<usize>,
@@ -169,62 +218,105 @@ impl<'a> Place<'a> {
         else {
             return Ok(());
         };
-        self.ground.control_plane.restart_api_server().await?;
+        self.environment.control_plane.restart_api_server().await?;
         let _ = restarted.set(count);
         Ok(())
     }
 
     fn judge_restart(&self, restarted: Option<usize>, verdict: &mut Verdict) {
-        let Some(after) = self.plan.cluster.restart_api_server_after else {
-            return;
-        };
-        let seen = restarted.map_or("never".to_owned(), |count| format!("once {count} were"));
-        verdict.checks.push(Check {
-            key: "cluster.restart_api_server_after".to_owned(),
-            held: restarted.is_some(),
-            expected: format!("restarted once {after} nodes were registered"),
-            seen,
-        });
-        if restarted.is_none() && verdict.outcome == Outcome::Passed {
-            verdict.outcome = Outcome::Failed;
+        if let Some(after) = self.plan.cluster.restart_api_server_after {
+            judge_restart(after, restarted, verdict);
         }
     }
 
-    /// Writes or drops the evidence, and removes or keeps the nodes.
+    /// Writes or removes the evidence, and keeps or removes the nodes.
     async fn conclude(
         &self,
-        judged: Vec<Judged>,
-        evidence: Evidence,
-        verdict: Verdict,
-    ) -> Result<Ended, EngineError> {
-        let passed = verdict.outcome == Outcome::Passed;
-        let keeps = self.harness.settings.keep.keeps(passed);
-        let mut kept = Vec::new();
-        for one in &judged {
-            if keeps || !passed {
-                let of_one = if judged.len() == 1 { &verdict } else { &one.verdict };
-                one.evidence
-                    .write(self.ground, &one.plan, &one.node, of_one, &one.observation)
-                    .await?;
+        judged: Result<(Verdict, Vec<JudgedJoin>), EngineError>,
+        nodes: &[AdmittedNode<'a>],
+    ) -> ScenarioResult {
+        let (verdict, judged) = match judged {
+            Ok((verdict, judged)) => (verdict, judged),
+            Err(error) => {
+                let outcome = Outcome::Errored(error.with_hint());
+                (verdict_without_observation(outcome), Vec::new())
             }
-            if keeps {
-                kept.extend(self.harness.keep(self.ground, &one.node).await?);
-            } else {
-                one.node.remove().await?;
-            }
-        }
-        if passed && !keeps {
-            evidence.drop_folder();
-        }
-        Ok(Ended {
+        };
+        let mut judged = judged.into_iter();
+        let finished: Vec<_> = nodes
+            .iter()
+            .filter_map(|node| self.finished(node, judged.next()))
+            .collect();
+        let keep = self.context.settings.keep;
+        let log = async || self.environment.control_plane.logs().await;
+        let conclusion = conclude(keep, self.plan, &verdict, &self.folder, &finished, log).await;
+        ScenarioResult {
             verdict,
-            evidence: (keeps || !passed).then_some(evidence),
-            kept,
+            evidence: conclusion.has_evidence.then(|| self.folder.clone()),
+            kept: conclusion.kept,
+            problems: conclusion.problems,
+        }
+    }
+
+    /// A node whose container started, with what is known of it.
+    fn finished(
+        &self,
+        node: &AdmittedNode<'a>,
+        judged: Option<JudgedJoin>,
+    ) -> Option<FinishedNode<ContainerHandle<'a>>> {
+        let handle = ContainerHandle {
+            context: self.context,
+            environment: self.environment,
+            node: node.current.lock().clone()?,
+        };
+        let (plan, observed) = match judged {
+            Some(judged) => (judged.plan, Some((judged.verdict, judged.observation))),
+            None => (node.plan.clone(), None),
+        };
+        Some(FinishedNode {
+            plan,
+            folder: node.folder.clone(),
+            observed,
+            handle,
         })
+    }
+
+    /// Ends all sessions. What remains on a shared control plane could break a later scenario, so a failure is an error now.
+    async fn end_sessions(&self, nodes: Vec<AdmittedNode<'a>>, result: &mut ScenarioResult) {
+        let is_kept = !result.kept.is_empty();
+        let mut ended = Ok(());
+        for node in nodes {
+            ended = ended.and(node.session.end(is_kept).await);
+        }
+        if let Err(error) = ended {
+            result.verdict = verdict_without_observation(Outcome::Errored(error.with_hint()));
+            let log = ("control-plane.log", self.environment.control_plane.logs().await);
+            let files = evidence::of_verdict(self.plan, &result.verdict);
+            result
+                .problems
+                .extend(self.folder.write(files.into_iter().chain([log])));
+            result.evidence = Some(self.folder.clone());
+        }
     }
 }
 
-fn whole(judged: &[Judged]) -> Verdict {
+/// Adds the check of `cluster.restart_api_server_after` to a verdict.
+fn judge_restart(after: u32, restarted: Option<usize>, verdict: &mut Verdict) {
+    let seen = restarted.map_or("never restarted".to_owned(), |count| {
+        format!("restarted once {count} nodes were registered")
+    });
+    verdict.checks.push(Check {
+        key: "cluster.restart_api_server_after".to_owned(),
+        held: restarted.is_some(),
+        expected: format!("restarted once {after} nodes were registered"),
+        seen,
+    });
+    if restarted.is_none() && verdict.outcome == Outcome::Passed {
+        verdict.outcome = Outcome::Failed;
+    }
+}
+
+fn aggregate(judged: &[JudgedJoin]) -> Verdict {
     let joined: Vec<Joined<'_>> = judged
         .iter()
         .map(|one| Joined {
@@ -236,56 +328,101 @@ fn whole(judged: &[Judged]) -> Verdict {
     judge::of_nodes(&joined)
 }
 
-enum Prepared {
-    Ready(Arc<Ground>, ImageRef),
-    Skipped(String),
-    /// There is no such control plane here: skipped, or errored where it is required.
-    Unavailable(Outcome),
+enum Preparation {
+    Ready(Arc<Environment>, ImageRef),
+    /// The plan does not run here: it is skipped, or errored when its control plane is required.
+    Ended(Outcome),
 }
 
-/// Brings the ground and the node's image, and says when the plan is not for them.
-async fn prepare(harness: &Harness, plan: &Plan) -> Result<Prepared, EngineError> {
-    let provider = match ProviderName::choose(harness.settings.control_plane, &plan.control_plane) {
-        Ok(provider) => provider,
-        Err(reason) => return Ok(Prepared::Skipped(reason)),
-    };
-    if let Some(reason) = not_for_asked(plan) {
-        return Ok(Prepared::Skipped(reason));
+impl Preparation {
+    fn skipped(reason: String) -> Self {
+        Self::Ended(Outcome::Skipped(reason))
     }
-    let images = harness.images_of(plan.asked.of_kubelet());
+}
+
+/// Starts the environment and builds the image of the node, unless the plan does not run on them.
+async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, EngineError> {
+    let provider = match ProviderName::choose(context.settings.control_plane, &plan.control_plane) {
+        Ok(provider) => provider,
+        Err(reason) => return Ok(Preparation::skipped(reason)),
+    };
+    if let Some(reason) = not_for_asked(plan).or_else(|| not_restartable(plan, provider)) {
+        return Ok(Preparation::skipped(reason));
+    }
+    let images = context.images_of(plan.asked.of_kubelet());
     let image = images.node(&plan.image.name).await?;
     if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
-        return Ok(Prepared::Skipped(reason));
+        return Ok(Preparation::skipped(reason));
     }
-    let ground = match harness.ground(plan, provider).await {
-        Ok(ground) => ground,
+    let environment = match context.environment(plan, provider).await {
+        Ok(environment) => environment,
         Err(error) if matches!(*error, EngineError::Unavailable { .. }) => {
-            let outcome = harness
-                .settings
-                .require
-                .outcome(provider, &harness::with_hint(&error));
-            return Ok(Prepared::Unavailable(outcome));
+            let outcome = context.settings.require.outcome(provider, &error.with_hint());
+            return Ok(Preparation::Ended(outcome));
         }
         Err(error) => return Err(EngineError::Shared(error)),
     };
-    let version = &ground.control_plane.version;
+    let version = &environment.control_plane.version;
     if let Some(reason) = not_for("Kubernetes", plan.kubernetes.as_ref(), version) {
-        return Ok(Prepared::Skipped(reason));
+        return Ok(Preparation::skipped(reason));
     }
     check_skew(Minor::of(version), Minor::of(&image.kubernetes))?;
-    Ok(Prepared::Ready(ground, image))
+    Ok(Preparation::Ready(environment, image))
 }
 
-/// Of the control planes only the harness's own restarts its API server when it is told to.
-fn not_restartable(plan: &Plan, provider: Option<ProviderName>) -> Option<String> {
+/// Why a plan that restarts the API server does not run on a control plane; only `local` supports restarts.
+fn not_restartable(plan: &Plan, provider: ProviderName) -> Option<String> {
     plan.cluster.restart_api_server_after?;
-    let provider = provider.filter(|provider| *provider != ProviderName::Local)?;
-    Some(format!(
-        "the control plane `{}` cannot restart its API server",
-        provider.as_str()
-    ))
+    (provider != ProviderName::Local).then(|| {
+        format!(
+            "the control plane `{}` cannot restart its API server",
+            provider.as_str()
+        )
+    })
 }
 
-fn provider_of(harness: &Harness, plan: &Plan) -> Option<ProviderName> {
-    ProviderName::choose(harness.settings.control_plane, &plan.control_plane).ok()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::plan;
+
+    #[test]
+    fn only_the_local_control_plane_restarts_its_api_server() {
+        let mut plan = plan("name: x\n");
+        assert_eq!(not_restartable(&plan, ProviderName::Kind), None);
+        plan.cluster.restart_api_server_after = Some(2);
+        assert_eq!(not_restartable(&plan, ProviderName::Local), None);
+        assert_eq!(
+            not_restartable(&plan, ProviderName::Kind).as_deref(),
+            Some("the control plane `kind` cannot restart its API server")
+        );
+    }
+
+    #[test]
+    fn a_restart_that_did_not_happen_fails_a_passed_scenario() {
+        let mut verdict = verdict_without_observation(Outcome::Passed);
+        judge_restart(3, None, &mut verdict);
+        assert_eq!(verdict.outcome, Outcome::Failed);
+        assert!(!verdict.checks[0].held);
+        assert_eq!(verdict.checks[0].seen, "never restarted");
+    }
+
+    #[test]
+    fn a_restart_that_happened_is_a_check_that_held() {
+        let mut verdict = verdict_without_observation(Outcome::Passed);
+        judge_restart(3, Some(4), &mut verdict);
+        assert_eq!(verdict.outcome, Outcome::Passed);
+        assert!(verdict.checks[0].held);
+        assert_eq!(verdict.checks[0].seen, "restarted once 4 nodes were registered");
+    }
+
+    #[test]
+    fn the_verdict_of_one_node_is_that_of_the_scenario() {
+        let judged = JudgedJoin {
+            plan: plan("name: x\n"),
+            observation: Default::default(),
+            verdict: verdict_without_observation(Outcome::Failed),
+        };
+        assert_eq!(aggregate(&[judged]).outcome, Outcome::Failed);
+    }
 }

@@ -1,8 +1,8 @@
-//! Starts a node, and is the handle of a running one.
+//! Starts a node; the handle of a running node.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use futures::{Stream, StreamExt as _};
 use nodejoin_core::observation::{Collected, Deviation, JournalLine};
@@ -14,55 +14,55 @@ use testcontainers::bollard::query_parameters::{
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::ask::{CollectAsk, NodeAsk};
 use crate::error::NodeError;
-use crate::host::Host;
-use crate::journal::{Lines, journal_line};
-use crate::{collect, container, deviations, evidence, layer, served};
+use crate::host_workarounds::HostWorkarounds;
+use crate::journal::{LineBuffer, journal_line};
+use crate::request::{CollectRequest, NodeRequest};
+use crate::{collect, container, deviations, evidence, layer, serving_certificate};
 
-/// The label `nodejoin.role` of a node's container.
+/// Value of the label `nodejoin.role` on a node's container.
 pub const ROLE: &str = "node";
-/// Where a kubelet listens.
+/// Port of every kubelet.
 const KUBELET_PORT: u16 = 10250;
-/// Lines of the container's own output that tell why it ended.
+/// Timeout of containerd's list of containers, which hangs when containerd hangs.
+const CONTAINERD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Number of lines of the container's output in an [`Exit`].
 const LAST_LINES: usize = 20;
 
-/// A node's container that was started. It stays until [`Node::remove`] or the end of its run.
+/// A started container of a node. It remains until [`Node::remove`] or the end of its run.
 #[derive(Clone)]
 pub struct Node {
     pub(crate) run: Run,
     instance: String,
     pub(crate) network: RunNetwork,
-    /// Lines of the journal from before this are not this boot's.
+    /// Start of this boot; earlier lines of the journal belong to another boot.
     pub(crate) since: Option<SystemTime>,
-    /// Id of the container.
     pub id: String,
-    /// Name of the container.
     pub name: String,
-    /// Its address on the run's network: what the fakes see, and where :10250 is reached.
+    /// Its address on the run's network: the source of its requests to the fakes, and the address of port 10250.
     pub ip: Ipv4Addr,
-    /// When the container's first program was started: the zero of every time.
+    /// Start of the container's first program: zero of all times of the join.
     pub started: SystemTime,
-    /// Every change made to what the AMI would have.
+    /// Every difference from the AMI that the harness causes.
     pub deviations: Vec<Deviation>,
 }
 
-/// How a node's container ended.
+/// The end of a node's container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code: 97 where the metadata address was not this run's, 98 where the container could not be made a machine.
+    /// Exit code: 97 when the metadata address was not this run's, 98 when the container could not be set up as a machine.
     pub code: i64,
-    /// The last lines of its own, without the journal.
+    /// Its last lines on standard error, without the journal.
     pub lines: Vec<String>,
 }
 
-/// Starts a node. When this returns, its entry program waits for the metadata service to know the node's address:
-/// the caller attaches it, and systemd starts.
+/// Starts a node. When this returns, its entry program waits until the metadata service knows the node's address: systemd starts
+/// once the caller has registered it.
 ///
 /// # Errors
-/// Where the container cannot be started, or a file of the overlay cannot be read. What was made is in the run's ledger.
-pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
-    let instance = ask.plan.instance.id.to_string();
+/// When the container does not start, or a file of the overlay is unreadable. Created objects are in the run's ledger.
+pub async fn boot(run: &Run, request: &NodeRequest<'_>) -> Result<Node, NodeError> {
+    let instance = request.plan.instance.id.to_string();
     let failed = |operation| {
         let node = instance.clone();
         move |source| NodeError::Docker {
@@ -71,39 +71,39 @@ pub async fn boot(run: &Run, ask: &NodeAsk<'_>) -> Result<Node, NodeError> {
             source,
         }
     };
-    let image = ask.image.name.clone();
+    let image = request.image.name.clone();
     let privileges = run
         .engine()
         .privileges(&image)
         .await
         .map_err(failed("look up the privileges of"))?;
-    let host = Host::of(
+    let host = HostWorkarounds::of(
         run.engine().facts().cgroup_version,
         &privileges,
-        &ask.image.kubernetes,
+        &request.image.kubernetes,
     );
-    let archive = layer::archive(run.id(), ask, host, run.engine().time_factor())?;
-    let request = container::request(run, &image, &privileges, archive).with_labels(ask.labels.clone());
-    let asked = SystemTime::now();
+    let archive = layer::archive(run.id(), request, host, run.engine().time_factor())?;
+    let container = container::request(run, &image, &privileges, archive).with_labels(request.labels.clone());
+    let requested = SystemTime::now();
     let started = run
-        .start(ROLE, &instance, &ask.network, request)
+        .start(ROLE, &instance, &request.network, container)
         .await
         .map_err(failed("start"))?;
-    let at = start_time(run, &started.id).await.unwrap_or(asked);
+    let at = start_time(run, &started.id).await.unwrap_or(requested);
     Ok(Node {
         run: run.clone(),
         instance,
-        network: ask.network.clone(),
+        network: request.network.clone(),
         since: None,
         id: started.id,
         name: started.name,
         ip: started.ip,
         started: at,
-        deviations: deviations::of(ask, host),
+        deviations: deviations::of(request, host),
     })
 }
 
-/// When the engine started the container, which is later than the request by its creation and the upload.
+/// When the engine started the container: later than the request, by the creation of the container and the upload of its files.
 pub(crate) async fn start_time(run: &Run, id: &str) -> Option<SystemTime> {
     let found = run
         .engine()
@@ -126,13 +126,13 @@ impl std::fmt::Debug for Node {
 }
 
 impl Node {
-    /// The instance's id.
+    /// Id of the instance.
     #[must_use]
     pub fn instance(&self) -> &str {
         &self.instance
     }
 
-    /// The journal from the first line of this boot on, until the container ends.
+    /// The journal from the first line of this boot until the container ends.
     pub fn journal(&self) -> impl Stream<Item = (SystemTime, JournalLine)> + Send + use<> {
         let options = LogsOptionsBuilder::new()
             .follow(true)
@@ -141,10 +141,10 @@ impl Node {
             .build();
         let docker = self.run.engine().docker().clone();
         let pieces = docker.logs(&self.id, Some(options));
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let since = self.since;
         pieces.flat_map(move |piece| {
-            // A connection that breaks ends the stream; the container's end is told by `exited`.
+            // A broken connection ends the stream; `exited` reports the end of the container.
             let complete = piece
                 .map(|piece| lines.push(&piece.into_bytes()))
                 .unwrap_or_default();
@@ -157,12 +157,12 @@ impl Node {
     /// Waits for the end of the container.
     ///
     /// # Errors
-    /// Where the engine cannot be asked.
+    /// When the engine does not respond.
     pub async fn exited(&self) -> Result<Exit, NodeError> {
         let docker = self.run.engine().docker();
         let mut waiting = docker.wait_container(&self.id, None::<WaitContainerOptions>);
         let code = match waiting.next().await {
-            Some(Ok(answer)) => answer.status_code,
+            Some(Ok(ended)) => ended.status_code,
             Some(Err(testcontainers::bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
             Some(Err(source)) => {
                 return Err(NodeError::Wait {
@@ -178,7 +178,7 @@ impl Node {
         })
     }
 
-    /// What the container itself wrote: its entry program's words, never the journal.
+    /// Standard error of the container: messages of its entry program, never the journal.
     async fn last_lines(&self) -> Vec<String> {
         let options = LogsOptionsBuilder::new()
             .stdout(false)
@@ -201,52 +201,49 @@ impl Node {
         lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
     }
 
-    /// What only the node knows: argv, files, units, how user data went, and the certificate on :10250.
+    /// Reads facts that only the node has: argv, files, units, the result of user data, and the certificate on port 10250.
     ///
-    /// Not before the first line of the journal: see [`Node::journal`].
+    /// Call it after the first line of [`Node::journal`]: before, nothing in the container can run.
     ///
     /// # Errors
-    /// Where the node cannot be asked. That nothing listens on :10250 is not an error, but an answer.
-    pub async fn collect(&self, ask: &CollectAsk) -> Result<Collected, NodeError> {
-        let command = collect::command(ask);
-        let served = served::look(
+    /// When no command runs in the node. A closed port 10250 is a fact, not an error.
+    pub async fn collect(&self, request: &CollectRequest) -> Result<Collected, NodeError> {
+        let command = collect::command(request);
+        let served = serving_certificate::read(
             (self.ip, KUBELET_PORT).into(),
-            &ask.cluster_ca_pem,
-            ask.private_ip,
+            &request.cluster_ca_pem,
+            request.private_ip,
             self.run.engine().time_factor(),
         );
-        let (output, served) = tokio::join!(self.exec("ask", &command), served);
+        let (output, served) = tokio::join!(self.exec("read", &command), served);
         let mut collected = collect::read(&output?.stdout).map_err(|source| NodeError::Answer {
             node: self.instance.clone(),
             source,
         })?;
-        for path in &ask.files {
+        for path in &request.files {
             collected.files.entry(path.clone()).or_default();
         }
         collected.served = Some(served);
         Ok(collected)
     }
 
-    /// Writes what a person wants to see into a folder: journals, logs of cloud-init, the kubelet's argv, processes, mounts, the
-    /// network, units and configuration, and the containers' logs. `redact` sees every text before it is written.
+    /// Writes evidence into a folder: journals, logs of cloud-init, the kubelet's argv, processes, mounts, the network, units,
+    /// configuration, and the containers' logs. Each text passes through `redact` first. An ended node leaves its journal and the
+    /// container's output alone.
     ///
-    /// # Errors
-    /// Where a file cannot be written. A node that has ended leaves its journal and its last words alone.
-    pub async fn evidence(
-        &self,
-        folder: &Path,
-        redact: &(dyn Fn(&str) -> String + Sync),
-    ) -> Result<(), NodeError> {
-        evidence::write_journals(folder, &self.output().await, redact)?;
-        let command = evidence::command();
-        // A node that is gone cannot be asked; what it wrote until then is there already.
-        let Ok(output) = self.exec("ask", &command).await else {
-            return Ok(());
-        };
-        evidence::write_archive(folder, &output.stdout, redact)
+    /// Returns an error for each file that could not be written; the other files are written nevertheless.
+    pub async fn evidence(&self, folder: &Path, redact: &(dyn Fn(&str) -> String + Sync)) -> Vec<NodeError> {
+        let mut errors = evidence::write_journals(folder, &self.output().await, redact);
+        let timeout = self.run.engine().time_factor().limit(CONTAINERD_TIMEOUT);
+        let timeout = timeout.as_secs().to_string();
+        // No command runs in a node that has ended. What it wrote until then is its evidence.
+        if let Ok(output) = self.exec("read", &evidence::command(&timeout)).await {
+            errors.extend(evidence::write_archive(folder, &output.stdout, redact));
+        }
+        errors
     }
 
-    /// All that the container wrote: the journal's lines, and its own.
+    /// The container's whole output: lines of the journal, and of its entry program.
     async fn output(&self) -> Vec<u8> {
         let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
         let mut pieces = self.run.engine().docker().logs(&self.id, Some(options));
@@ -260,7 +257,7 @@ impl Node {
     /// Removes the container with its volumes.
     ///
     /// # Errors
-    /// Where the engine refuses; the run's end tries again.
+    /// When the engine fails. The end of the run tries again.
     pub async fn remove(&self) -> Result<(), NodeError> {
         self.run.remove(&self.id).await.map_err(self.docker("remove"))
     }

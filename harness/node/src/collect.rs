@@ -1,29 +1,29 @@
-//! What only the node knows at the end of a join, by one exec: each costs a tenth of a second and more.
+//! Reads facts of a node by a single exec: each exec takes a tenth of a second or more.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
 use nodejoin_core::observation::{Collected, CollectedFile};
 
-use crate::ask::CollectAsk;
+use crate::request::CollectRequest;
 use crate::user_data::{self, Traces};
 
 const SCRIPT: &str = include_str!("../guest/collect");
-/// Where the script puts what is no file of the node.
+/// Folder in the archive for facts that are not files of the node.
 const FACTS: &str = "facts/";
 
-/// The command that answers with an archive.
-pub(crate) fn command(ask: &CollectAsk) -> Vec<&str> {
+/// The command that prints the archive.
+pub(crate) fn command(request: &CollectRequest) -> Vec<&str> {
     let words = ["/bin/sh", "-c", SCRIPT, "collect"];
     words
         .into_iter()
-        .chain(ask.units.iter().map(String::as_str))
+        .chain(request.units.iter().map(String::as_str))
         .chain(["--"])
-        .chain(ask.files.iter().map(String::as_str))
+        .chain(request.files.iter().map(String::as_str))
         .collect()
 }
 
-/// Reads the archive.
+/// Parses the archive.
 pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
     let mut collected = Collected::default();
     let mut facts = BTreeMap::new();
@@ -59,7 +59,7 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
     Ok(collected)
 }
 
-/// `/proc/PID/cmdline`: words that end in NUL.
+/// Splits `/proc/PID/cmdline`, whose words end in NUL.
 fn argv(bytes: &[u8]) -> Vec<String> {
     let words = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if words.is_empty() {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_and_files_are_told_apart() {
+    fn the_archive_s_facts_and_files_are_separated() {
         let bytes = archive(&[
             ("facts/argv", 0o644, b"/usr/bin/kubelet\0--v=2\0--node-labels=\0"),
             (
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn no_kubelet_has_no_argv() {
+    fn without_a_kubelet_there_is_no_argv() {
         assert_eq!(
             read(&archive(&[("facts/argv", 0o644, b"")]))
                 .unwrap()

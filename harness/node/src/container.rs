@@ -1,4 +1,4 @@
-//! The container of a node: what it may do, and what is mounted in it.
+//! The container of a node: its privileges and mounts.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as
 
 use crate::layer;
 
-/// Folders that programs of a node cannot keep on the container's own file system: containerd's and docker's layers are overlays
-/// themselves, and the kubelet wants the device below its folder.
+/// Folders that need volumes: containerd's and docker's layers are overlays, which cannot lie on the container's own overlay, and the
+/// kubelet needs the block device below its folder.
 const VOLUMES: [&str; 3] = ["/var/lib/containerd", "/var/lib/docker", "/var/lib/kubelet"];
 
-/// The request for a node's container.
+/// The container that runs a node.
 pub(crate) fn request(
     run: &Run,
     image: &str,
@@ -36,34 +36,34 @@ pub(crate) fn request(
         })
 }
 
-/// What makes a container a machine that systemd can run.
+/// Sets what systemd needs as the first process.
 fn machine(host: &mut HostConfig) {
     host.cgroupns_mode = Some(HostConfigCgroupnsModeEnum::PRIVATE);
-    // A daemon that puts its own init into every container would keep systemd from being the first process.
+    // A daemon with `init: true` would start its own init before systemd.
     host.init = Some(false);
     host.publish_all_ports = Some(false);
     host.tmpfs = Some(HashMap::from([
         ("/run".to_owned(), "exec,mode=755".to_owned()),
         ("/tmp".to_owned(), "exec,mode=1777".to_owned()),
     ]));
-    // The journal leaves through the container's output; the engine's own default may keep none.
+    // The harness reads the journal from the container's log; the engine's default driver may keep no log.
     host.log_config = Some(HostConfigLogConfig {
         typ: Some("json-file".to_owned()),
         config: Some(HashMap::new()),
     });
 }
 
-/// Every capability that the engine can give and that stays inside, and no confinement.
+/// Grants every capability that does not reach beyond the container, and removes confinement.
 ///
-/// Not `--privileged`, even where the engine allows it: that brings all devices of the host, and user data that formats an
-/// instance store would format the second disk of whoever runs it.
+/// Never `--privileged`, even when the engine allows it: it exposes all devices of the host, and user data that formats an instance
+/// store would format the host's second disk.
 fn allow(host: &mut HostConfig, privileges: &Privileges) {
     let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
     host.privileged = Some(false);
     host.cap_add = Some(vec!["ALL".to_owned()]);
     host.cap_drop = Some(privileges.capabilities_to_drop());
     host.security_opt = Some(unconfined.map(str::to_owned).to_vec());
-    // What the command-line client sends for `--security-opt systempaths=unconfined`.
+    // The same as `--security-opt systempaths=unconfined` of the docker command.
     host.masked_paths = Some(Vec::new());
     host.readonly_paths = Some(Vec::new());
     host.device_cgroup_rules = Some(vec!["a *:* rwm".to_owned()]);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_privileges_all_that_the_host_has_is_asked_for() {
+    fn without_privileges_every_available_capability_is_requested() {
         let mut host = HostConfig::default();
         let privileges = Privileges {
             privileged: false,
@@ -91,9 +91,9 @@ mod tests {
         assert_eq!(host.privileged, Some(false));
     }
 
-    /// Docker 28 answers 400 to the drop of a capability that it has not itself.
+    /// Docker 28 returns 400 when a container drops a capability that the engine lacks.
     #[test]
-    fn what_the_engine_lacks_is_not_dropped_where_it_starts_containers_without() {
+    fn a_capability_that_the_engine_lacks_is_not_dropped() {
         let mut host = HostConfig::default();
         let privileges = Privileges {
             privileged: true,
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_allows_everything_gives_no_device_clock_or_module_of_the_host() {
+    fn a_privileged_engine_exposes_no_device_clock_or_module_of_the_host() {
         let mut host = HostConfig::default();
         let privileges = Privileges {
             privileged: true,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_node_has_a_tree_of_control_groups_of_its_own() {
+    fn every_node_has_a_private_cgroup_namespace() {
         let mut host = HostConfig::default();
         machine(&mut host);
         assert_eq!(host.cgroupns_mode, Some(HostConfigCgroupnsModeEnum::PRIVATE));

@@ -3,8 +3,8 @@
 use nodejoin_core::observation::Deviation;
 use nodejoin_core::plan::{Cni, Network, UserDataEngine};
 
-use crate::ask::NodeAsk;
-use crate::host::Host;
+use crate::host_workarounds::HostWorkarounds;
+use crate::request::NodeRequest;
 
 /// A difference from the AMI, as [`Deviation`] describes it to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,8 +219,8 @@ impl From<DeviationKind> for Deviation {
 }
 
 /// The deviations of this node. [`DeviationKind::PodCidr`] depends on the version of the kubelet, which the caller knows.
-pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
-    let has = |kind: DeviationKind| has(kind, ask, host);
+pub(crate) fn of(request: &NodeRequest<'_>, host: HostWorkarounds) -> Vec<Deviation> {
+    let has = |kind: DeviationKind| has(kind, request, host);
     DeviationKind::ALL
         .into_iter()
         .filter(|kind| has(*kind))
@@ -228,10 +228,10 @@ pub(crate) fn of(ask: &NodeAsk<'_>, host: Host) -> Vec<Deviation> {
         .collect()
 }
 
-fn has(kind: DeviationKind, ask: &NodeAsk<'_>, host: Host) -> bool {
-    let engine = ask.plan.user_data.as_ref().map(|data| data.engine);
+fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) -> bool {
+    let engine = request.plan.user_data.as_ref().map(|data| data.engine);
     let engine = engine.unwrap_or(UserDataEngine::CloudInit);
-    let instance = &ask.plan.instance;
+    let instance = &request.plan.instance;
     match kind {
         DeviationKind::RedirectedAddresses
         | DeviationKind::TrustedAuthority
@@ -241,15 +241,15 @@ fn has(kind: DeviationKind, ask: &NodeAsk<'_>, host: Host) -> bool {
         DeviationKind::DirectUserData => engine == UserDataEngine::Direct,
         DeviationKind::ClockOfAws => instance.clock_ahead_seconds != 0,
         DeviationKind::RuncClamp => host.clamps_limits,
-        DeviationKind::CgroupV1Allowed => host.is_refused,
-        DeviationKind::CniBridge => ask.plan.cni == Cni::Bridge,
+        DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,
+        DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
         DeviationKind::PodCidr => false,
-        DeviationKind::NoWindowsKubelet => ask.plan.cluster.maps_windows(),
+        DeviationKind::NoWindowsKubelet => request.plan.cluster.maps_windows(),
         DeviationKind::Ipv6OnLoopback => !instance.network.ipv6.is_empty(),
         DeviationKind::Ipv6MetadataOnLoopback => instance.metadata.ipv6,
         DeviationKind::InterfacesLeadNowhere => !instance.network.interfaces.is_empty(),
-        DeviationKind::IsolatedNetwork => ask.plan.network == Network::Isolated,
-        DeviationKind::OpenNetwork => ask.plan.network == Network::Open,
+        DeviationKind::IsolatedNetwork => request.plan.network == Network::Isolated,
+        DeviationKind::OpenNetwork => request.plan.network == Network::Open,
     }
 }
 

@@ -1,100 +1,87 @@
-//! What can go wrong with a node that is not the node's own doing.
+//! Errors of the harness with a node's container. None of them is the fault of the scripts under test.
 
 use nodejoin_docker::DockerError;
 
-/// A node could not be made, asked or removed.
+/// A node could not be created, read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The container engine refused.
+    /// The container engine returned an error.
     #[error("could not {operation} the node `{node}`")]
     Docker {
-        /// What was tried.
+        /// A verb, such as `start`.
         operation: &'static str,
-        /// The instance.
+        /// Id of the instance.
         node: String,
-        /// Why it failed.
         #[source]
         source: DockerError,
     },
-    /// The container engine does not tell of a container's end.
+    /// The container engine could not report the end of a container.
     #[error("could not wait for the end of the node `{node}`")]
     Wait {
-        /// The instance.
+        /// Id of the instance.
         node: String,
-        /// Why it failed.
         #[source]
         source: testcontainers::bollard::errors::Error,
     },
-    /// A file of an overlay cannot be read.
-    #[error("could not read `{path}`, which the overlay lays at `{to}`")]
+    /// A file of an overlay could not be read.
+    #[error("could not read `{path}`, which the overlay copies to `{to}`")]
     Overlay {
-        /// The file on this machine.
+        /// Path on this host.
         path: String,
-        /// Where it was to land.
+        /// Path in the node.
         to: String,
-        /// Why it failed.
         #[source]
         source: std::io::Error,
     },
-    /// The archive of what is laid over the image could not be made.
-    #[error("could not lay `{path}` over the image")]
+    /// The archive of files for the image could not be written.
+    #[error("could not add `{path}` to the image")]
     Layer {
-        /// The path in the node.
+        /// Path in the node.
         path: String,
-        /// Why it failed.
         #[source]
         source: std::io::Error,
     },
-    /// A program of ours inside the node failed.
-    #[error("`{program}` in the node `{node}` ended with {code}: {message}")]
+    /// A program of the harness failed inside the node.
+    #[error("`{program}` in the node `{node}` exited with {code}: {message}")]
     Guest {
-        /// The program.
         program: &'static str,
-        /// The instance.
+        /// Id of the instance.
         node: String,
-        /// Its exit code.
         code: i64,
-        /// What it wrote on standard error.
+        /// Its standard error.
         message: String,
     },
-    /// What the node sent cannot be read.
-    #[error("could not read what the node `{node}` sent")]
+    /// The archive of the node's facts is damaged.
+    #[error("could not read the archive that the node `{node}` sent")]
     Answer {
-        /// The instance.
+        /// Id of the instance.
         node: String,
-        /// Why it failed.
         #[source]
         source: std::io::Error,
     },
     /// A file of evidence could not be written.
     #[error("could not write `{path}`")]
     Evidence {
-        /// The file.
         path: String,
-        /// Why it failed.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl NodeError {
-    /// The way out.
+    /// The action that resolves the error.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Docker { .. } | Self::Wait { .. } => {
-                "see `nodejoin doctor` for what the container engine must allow"
+                "run `nodejoin doctor` to see what the container engine must allow"
             }
-            Self::Overlay { .. } => "check the overlay's manifest, and that the checkout is complete",
-            Self::Layer { .. } => {
-                "paths in the node must be absolute and not longer than a file system takes"
-            }
+            Self::Overlay { .. } => "check the manifest of the overlay, and that the checkout is complete",
+            Self::Layer { .. } => "use absolute paths in the node, no longer than its file system allows",
             Self::Guest { .. } | Self::Answer { .. } => {
-                "the image must have sh, tar, coreutils and systemd; the container's output is in the evidence"
+                "check that the image has sh, tar, coreutils and systemd; the evidence has the container's output"
             }
-            Self::Evidence { .. } => {
-                "check that the folder for reports can be written and the disk is not full"
-            }
+            Self::Evidence { .. } => "check that the evidence folder is writable and the disk is not full",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Files for a person who wants to know why a node did not join. Every text goes through the caller's redaction first.
+//! Files for a person who wants to know why a node did not join. The caller's redaction edits each text first.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,26 +14,26 @@ use crate::error::NodeError;
 use crate::journal::journal_line;
 
 const SCRIPT: &str = include_str!("../guest/evidence");
-/// Journals of their own, beside the whole one.
+/// Units whose lines are also written to a file of their own.
 const UNITS: [(&str, &str); 3] = [
     ("kubelet.log", "kubelet.service"),
     ("containerd.log", "containerd.service"),
     ("docker.log", "docker.service"),
 ];
-/// A log that is longer is cut at its start.
+/// Maximum size of a file. A longer file loses its start.
 const LARGEST: usize = 8 * 1024 * 1024;
 
-/// The command that answers with an archive.
-pub(crate) fn command() -> [&'static str; 3] {
-    ["/bin/sh", "-c", SCRIPT]
+/// The command that prints the archive; `timeout` is that of containerd's list of containers, in seconds.
+pub(crate) fn command(timeout: &str) -> [&str; 5] {
+    ["/bin/sh", "-c", SCRIPT, "evidence", timeout]
 }
 
-/// Writes the journals, and what the container itself said, from its output.
+/// Writes the journals and the messages of the entry program. Returns an error for each file that could not be written.
 pub(crate) fn write_journals(
     folder: &Path,
     output: &[u8],
     redact: &(dyn Fn(&str) -> String + Sync),
-) -> Result<(), NodeError> {
+) -> Vec<NodeError> {
     let text = String::from_utf8_lossy(output);
     let (mut journal, mut container) = (String::new(), String::new());
     let mut units: [String; UNITS.len()] = Default::default();
@@ -50,14 +50,15 @@ pub(crate) fn write_journals(
         }
         journal.push_str(&printed);
     }
-    write(folder, Path::new("journal.log"), &redact(&journal))?;
-    for ((name, _), log) in UNITS.iter().zip(&units).filter(|(_, log)| !log.is_empty()) {
-        write(folder, Path::new(name), &redact(log))?;
-    }
-    if container.trim().is_empty() {
-        return Ok(());
-    }
-    write(folder, Path::new("container.log"), &redact(&container))
+    let units = UNITS.iter().zip(&units).map(|((name, _), log)| (*name, log));
+    let optional = units
+        .chain([("container.log", &container)])
+        .filter(|(_, log)| !log.trim().is_empty());
+    [("journal.log", &journal)]
+        .into_iter()
+        .chain(optional)
+        .filter_map(|(name, log)| write(folder, Path::new(name), &redact(log)).err())
+        .collect()
 }
 
 fn printed(at: SystemTime, line: &JournalLine) -> String {
@@ -72,31 +73,40 @@ fn printed(at: SystemTime, line: &JournalLine) -> String {
     format!("{at} {who}{about}: {}\n", line.message)
 }
 
-/// Writes the files of the node's archive.
+/// Writes the files of the node's archive. Returns an error for each file that could not be written.
 pub(crate) fn write_archive(
     folder: &Path,
     archive: &[u8],
     redact: &(dyn Fn(&str) -> String + Sync),
-) -> Result<(), NodeError> {
+) -> Vec<NodeError> {
     let failed = |source| NodeError::Evidence {
         path: folder.display().to_string(),
         source,
     };
-    for entry in tar::Archive::new(archive).entries().map_err(failed)? {
-        let Ok(mut entry) = entry else { break };
-        let path = entry.path().map_err(failed)?.into_owned();
-        let Some(path) = inside(&path).filter(|_| entry.header().entry_type().is_file()) else {
+    let mut archive = tar::Archive::new(archive);
+    let entries = match archive.entries() {
+        Ok(entries) => entries,
+        Err(source) => return vec![failed(source)],
+    };
+    let mut errors = Vec::new();
+    // A truncated archive ends at its first damaged entry.
+    for mut entry in entries.map_while(Result::ok) {
+        let path = entry.path().ok().and_then(|path| inside(&path));
+        let Some(path) = path.filter(|_| entry.header().entry_type().is_file()) else {
             continue;
         };
         let mut content = Vec::new();
-        entry.read_to_end(&mut content).map_err(failed)?;
+        if let Err(source) = entry.read_to_end(&mut content) {
+            errors.push(failed(source));
+            break;
+        }
         let kept = &content[content.len().saturating_sub(LARGEST)..];
-        write(folder, &path, &redact(&String::from_utf8_lossy(kept)))?;
+        errors.extend(write(folder, &path, &redact(&String::from_utf8_lossy(kept))).err());
     }
-    Ok(())
+    errors
 }
 
-/// A path that stays below the folder; `None` for one that would not.
+/// The path without `.`; `None` for a path that leaves the folder.
 fn inside(path: &Path) -> Option<PathBuf> {
     let mut kept = PathBuf::new();
     for component in path.components() {
@@ -128,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_file_leaves_its_folder() {
+    fn a_path_outside_the_folder_is_refused() {
         assert_eq!(
             inside(Path::new("./files/etc/hosts")),
             Some(PathBuf::from("files/etc/hosts"))
@@ -139,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_when_and_who() {
+    fn a_line_has_its_time_command_and_unit() {
         let line = JournalLine {
             unit: Some("kubelet.service".to_owned()),
             command: Some("systemd".to_owned()),
@@ -150,5 +160,34 @@ mod tests {
             printed(SystemTime::UNIX_EPOCH, &line),
             "1970-01-01T00:00:00Z systemd [kubelet.service]: Started\n"
         );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_an_error_and_the_others_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        // A folder in the file's place cannot be overwritten, not even by root.
+        std::fs::create_dir(folder.path().join("journal.log")).unwrap();
+        let plain = |text: &str| text.to_owned();
+        let errors = write_journals(folder.path(), b"nodejoin: enter failed\n", &plain);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        let container = std::fs::read_to_string(folder.path().join("container.log")).unwrap();
+        assert_eq!(container, "nodejoin: enter failed\n");
+    }
+
+    #[test]
+    fn every_file_of_an_archive_is_tried() {
+        let mut builder = tar::Builder::new(Vec::new());
+        for name in ["units.txt", "mounts.txt"] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(1);
+            header.set_mode(0o644);
+            builder.append_data(&mut header, name, &b"x"[..]).unwrap();
+        }
+        let archive = builder.into_inner().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("units.txt")).unwrap();
+        let errors = write_archive(folder.path(), &archive, &|text: &str| text.to_owned());
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(folder.path().join("mounts.txt").is_file());
     }
 }

@@ -1,18 +1,18 @@
-//! The node's journal, line by line, as its container's output carries it.
+//! Parses the node's journal from its container's output.
 
 use std::time::{Duration, SystemTime};
 
 use nodejoin_core::observation::JournalLine;
 use serde_json::Value;
 
-/// Puts the pieces of an output together to lines. The engine cuts long lines into pieces.
+/// Joins chunks of output to lines. The engine splits long lines into several chunks.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineBuffer {
     rest: Vec<u8>,
 }
 
-impl Lines {
-    /// The lines that this piece completes.
+impl LineBuffer {
+    /// Returns the lines that this chunk completes.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         for byte in piece {
@@ -26,7 +26,7 @@ impl Lines {
     }
 }
 
-/// A line of `journalctl --output=json`, with the time at which it was written. `None` for what is not one.
+/// Parses a line of `journalctl --output=json` with its time. `None` for any other line.
 #[must_use]
 pub fn journal_line(line: &str) -> Option<(SystemTime, JournalLine)> {
     let entry: Value = serde_json::from_str(line).ok()?;
@@ -43,7 +43,7 @@ pub fn journal_line(line: &str) -> Option<(SystemTime, JournalLine)> {
     Some((SystemTime::UNIX_EPOCH + Duration::from_micros(micros), line))
 }
 
-/// A field: text, or the bytes of what is not text, or a list of these where it was given twice.
+/// The text of a field. journalctl prints a field that is not text as bytes, and a repeated field as a list.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_systemd_writes_about_a_unit_is_that_units() {
+    fn a_message_of_systemd_about_a_unit_belongs_to_that_unit() {
         let (at, line) = journal_line(
             r#"{"_PID":"1","_SYSTEMD_UNIT":"init.scope","UNIT":"kubelet.service","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"Started","__REALTIME_TIMESTAMP":"1795257815985511"}"#,
         )
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_kept_readable() {
+    fn a_message_of_bytes_becomes_text() {
         let (_, line) = journal_line(
             r#"{"_PID":"9","_SYSTEMD_UNIT":"a.service","MESSAGE":[104,105,27],"__REALTIME_TIMESTAMP":"1"}"#,
         )
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn other_output_is_not_the_journal() {
+    fn other_output_is_not_a_journal_line() {
         assert!(journal_line("nodejoin: something").is_none());
         assert!(journal_line("{}").is_none());
     }
 
     #[test]
-    fn a_line_may_come_in_pieces() {
-        let mut lines = Lines::default();
+    fn a_line_can_arrive_in_chunks() {
+        let mut lines = LineBuffer::default();
         assert!(lines.push(b"ab").is_empty());
         assert_eq!(lines.push(b"c\nd\ne"), ["abc", "d"]);
         assert_eq!(lines.push(b"\n"), ["e"]);

@@ -1,4 +1,4 @@
-//! Everything that is laid over the image before a node starts, as one archive: one upload, and modes are kept.
+//! The files that are added to the image before a node starts, as one archive: one upload that preserves modes.
 
 use std::io::Write as _;
 
@@ -8,16 +8,16 @@ use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::{Cni, InstancePlan, Network, UserDataEngine};
 use nodejoin_core::run::time_factor::TimeFactor;
 
-use crate::ask::{DirectUserData, LaidFile, NodeAsk};
 use crate::error::NodeError;
-use crate::host::Host;
+use crate::host_workarounds::HostWorkarounds;
 use crate::pods;
+use crate::request::{DirectUserData, LaidFile, NodeRequest};
 
-/// Where the archive lands, and what unpacks it and becomes the machine.
+/// Path of the archive in the container.
 pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 /// The container's command line behind `/bin/sh -c`.
 ///
-/// On a second boot nothing is laid: what scripts made of it stays.
+/// A second boot unpacks nothing, so that changes by scripts remain.
 pub(crate) const COMMAND: &str = "if [ -e /opt/nodejoin.tar ]; then \
      tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar || exit 98; fi; exec /opt/nodejoin/enter";
 
@@ -38,51 +38,53 @@ const METADATA_IPV6: &str = "fd00:ec2::254";
 const DNS_IP: &str = "169.254.169.253";
 /// All host names of AWS resolve to this address.
 const TLS_IP: &str = "169.254.171.1";
-/// Nobody has this address: what is sent by way of it goes nowhere.
+/// No host has this address: packets routed through it are lost.
 const NOWHERE_IP: &str = "169.254.171.254";
 
-/// How often the metadata address is asked whose it is, 20 times a second or less: the node's container waits for its address to be
-/// made known.
+/// How often the entry program reads the run's id from the metadata address, at most 20 times a second, until the node's address is
+/// registered.
 const METADATA_TRIES: u32 = 400;
 
-/// The archive for a node.
+/// Builds the archive of files for a node.
 ///
 /// # Errors
-/// Where a file of the overlay cannot be read, or a path does not fit into an archive.
+/// When a file of the overlay is unreadable, or a path does not fit into an archive.
 pub(crate) fn archive(
     run: &RunId,
-    ask: &NodeAsk<'_>,
-    host: Host,
+    request: &NodeRequest<'_>,
+    host: HostWorkarounds,
     factor: TimeFactor,
 ) -> Result<Vec<u8>, NodeError> {
-    let mut layer = Layer::default();
-    // The overlay first: what the harness needs in order to see anything must win.
-    for file in overlay(ask)? {
+    let mut layer = LayerArchive::default();
+    // The overlay comes first, so that files of the harness replace it.
+    for file in overlay(request)? {
         layer.file(&file.path, file.mode, &file.content)?;
     }
     layer.file("/opt/nodejoin/enter", 0o755, ENTER.as_bytes())?;
     layer.file(
         "/opt/nodejoin/values",
         0o644,
-        values(run, ask, host, factor).as_bytes(),
+        values(run, request, host, factor).as_bytes(),
     )?;
-    layer.file("/opt/nodejoin/ca.pem", 0o644, ask.aws_ca_pem.as_bytes())?;
+    layer.file("/opt/nodejoin/ca.pem", 0o644, request.aws_ca_pem.as_bytes())?;
     layer.unit("nodejoin-journal.service", "sysinit.target", JOURNAL_UNIT)?;
     layer.file(
         "/etc/systemd/journald.conf.d/99-nodejoin.conf",
         0o644,
         JOURNALD.as_bytes(),
     )?;
-    match ask
+    match request
         .plan
         .user_data
         .as_ref()
         .map_or(UserDataEngine::CloudInit, |data| data.engine)
     {
         UserDataEngine::CloudInit => layer.cloud_init()?,
-        UserDataEngine::Direct => layer.direct(ask.direct.as_ref().unwrap_or(&DirectUserData::default()))?,
+        UserDataEngine::Direct => {
+            layer.direct(request.direct.as_ref().unwrap_or(&DirectUserData::default()))?
+        }
     }
-    if ask.plan.instance.metadata.ipv6 {
+    if request.plan.instance.metadata.ipv6 {
         layer.unit("nodejoin-metadata.socket", "sysinit.target", METADATA_SOCKET)?;
         layer.file(
             "/etc/systemd/system/nodejoin-metadata.service",
@@ -94,17 +96,17 @@ pub(crate) fn archive(
         layer.file("/opt/nodejoin/runc", 0o755, RUNC.as_bytes())?;
         layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
     }
-    if ask.plan.cni == Cni::Bridge {
+    if request.plan.cni == Cni::Bridge {
         layer.file(
             pods::PATH,
             0o644,
-            pods::conflist(ask.plan.instance.private_ip).as_bytes(),
+            pods::conflist(request.plan.instance.private_ip).as_bytes(),
         )?;
     }
     layer.finish()
 }
 
-fn overlay(ask: &NodeAsk<'_>) -> Result<Vec<LaidFile>, NodeError> {
+fn overlay(request: &NodeRequest<'_>) -> Result<Vec<LaidFile>, NodeError> {
     let read = |file: &nodejoin_core::plan::OverlayFile| {
         let content = match &file.patched {
             Some(patched) => patched.content.clone().into_bytes(),
@@ -120,13 +122,13 @@ fn overlay(ask: &NodeAsk<'_>) -> Result<Vec<LaidFile>, NodeError> {
             content,
         })
     };
-    ask.plan.image.overlay.iter().map(read).collect()
+    request.plan.image.overlay.iter().map(read).collect()
 }
 
-/// What `enter` reads, as assignments of a shell.
-fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> String {
-    let instance = &ask.plan.instance;
-    let network = match ask.plan.network {
+/// Values for `enter`, as shell assignments.
+fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) -> String {
+    let instance = &request.plan.instance;
+    let network = match request.plan.network {
         Network::Isolated => "isolated",
         Network::Open => "open",
     };
@@ -135,39 +137,44 @@ fn values(run: &RunId, ask: &NodeAsk<'_>, host: Host, factor: TimeFactor) -> Str
         ("NETWORK", network.to_owned()),
         (
             "CGROUP_V1",
-            if host.is_refused { "refused" } else { "will do" }.to_owned(),
+            if host.permits_cgroup_v1 {
+                "refused"
+            } else {
+                "will do"
+            }
+            .to_owned(),
         ),
-        ("GATEWAY", ask.network.gateway.to_string()),
+        ("GATEWAY", request.network.gateway.to_string()),
         ("PRIVATE_IP", instance.private_ip.to_string()),
-        ("IPV6", ipv6(ask)),
-        ("METADATA_IPV6", metadata_ipv6(ask)),
-        ("INTERFACES", interfaces(ask)),
+        ("IPV6", ipv6(request)),
+        ("METADATA_IPV6", metadata_ipv6(request)),
+        ("INTERFACES", interfaces(request)),
         ("MAC", instance.mac.clone()),
         ("GPU", pci_vendor(instance).to_owned()),
         ("HOST_NAME", instance.host_name.clone()),
-        ("DOMAIN", ask.plan.region.private_domain()),
+        ("DOMAIN", request.plan.region.private_domain()),
         ("METADATA_IP", METADATA_IP.to_owned()),
         ("DNS_IP", DNS_IP.to_owned()),
         ("TLS_IP", TLS_IP.to_owned()),
         ("NOWHERE_IP", NOWHERE_IP.to_owned()),
         ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
-        ("METADATA_AT", ask.metadata.to_string()),
-        ("DNS_AT", ask.dns.to_string()),
-        ("TLS_AT", ask.tls.to_string()),
-        ("API_SERVER_AT", ask.api_server.to_string()),
+        ("METADATA_AT", request.metadata.to_string()),
+        ("DNS_AT", request.dns.to_string()),
+        ("TLS_AT", request.tls.to_string()),
+        ("API_SERVER_AT", request.api_server.to_string()),
     ]
     .iter()
     .map(|(name, value)| format!("{name}={}\n", quoted(value)))
     .collect()
 }
 
-/// The addresses of IPv6 that the machine has, with blanks between.
-fn ipv6(ask: &NodeAsk<'_>) -> String {
-    let addresses = ask.plan.instance.network.ipv6.iter().map(ToString::to_string);
+/// The IPv6 addresses of the instance, separated by spaces.
+fn ipv6(request: &NodeRequest<'_>) -> String {
+    let addresses = request.plan.instance.network.ipv6.iter().map(ToString::to_string);
     addresses.collect::<Vec<_>>().join(" ")
 }
 
-/// What the PCI bus says of the type's GPUs: NVIDIA's id as a vendor. Nothing of a type without any.
+/// NVIDIA's PCI vendor id for an instance type with a GPU; empty for other types.
 fn pci_vendor(instance: &InstancePlan) -> &'static str {
     if has_nvidia_gpu(&instance.instance_type) {
         "0x10de"
@@ -176,9 +183,9 @@ fn pci_vendor(instance: &InstancePlan) -> &'static str {
     }
 }
 
-/// The address of the metadata service's IPv6 endpoint, where the instance has it on.
-fn metadata_ipv6(ask: &NodeAsk<'_>) -> String {
-    let address = if ask.plan.instance.metadata.ipv6 {
+/// The IPv6 address of the metadata service; empty when the endpoint is disabled.
+fn metadata_ipv6(request: &NodeRequest<'_>) -> String {
+    let address = if request.plan.instance.metadata.ipv6 {
         METADATA_IPV6
     } else {
         ""
@@ -186,9 +193,9 @@ fn metadata_ipv6(ask: &NodeAsk<'_>) -> String {
     address.to_owned()
 }
 
-/// The interfaces after the primary one, a line each: MAC address, then private addresses.
-fn interfaces(ask: &NodeAsk<'_>) -> String {
-    let interfaces = ask.plan.instance.network.interfaces.iter();
+/// A line for each interface after the primary one: MAC address, then private addresses.
+fn interfaces(request: &NodeRequest<'_>) -> String {
+    let interfaces = request.plan.instance.network.interfaces.iter();
     let line = |interface: &InterfacePlan| {
         let addresses = interface.private_ips.iter().map(ToString::to_string);
         let words = std::iter::once(interface.mac.clone()).chain(addresses);
@@ -202,23 +209,23 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// An archive in the making.
-struct Layer(tar::Builder<Vec<u8>>);
+/// An archive of files that is being built.
+struct LayerArchive(tar::Builder<Vec<u8>>);
 
-impl Default for Layer {
+impl Default for LayerArchive {
     fn default() -> Self {
         Self(tar::Builder::new(Vec::new()))
     }
 }
 
-impl Layer {
+impl LayerArchive {
     fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<(), NodeError> {
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
         header.set_mode(mode);
         header.set_uid(0);
         header.set_gid(0);
-        // Not 1970: programs compare the times of their sources and caches.
+        // Not 1970: programs compare modification times of sources and caches.
         header.set_mtime(1_660_000_000);
         self.0
             .append_data(&mut header, path.trim_start_matches('/'), content)
@@ -241,7 +248,7 @@ impl Layer {
             })
     }
 
-    /// A unit that a target wants.
+    /// Adds a unit and the link that makes a target start it.
     fn unit(&mut self, name: &str, target: &str, text: &str) -> Result<(), NodeError> {
         self.file(&format!("/etc/systemd/system/{name}"), 0o644, text.as_bytes())?;
         self.link(
@@ -272,8 +279,8 @@ impl Layer {
             self.file(&file.path, file.mode, &file.content)?;
         }
         self.file("/opt/nodejoin/user-data/run", 0o755, USER_DATA.as_bytes())?;
-        for (place, script) in data.scripts.iter().enumerate() {
-            let path = format!("/opt/nodejoin/user-data/scripts/{place:03}.{}", script.name);
+        for (index, script) in data.scripts.iter().enumerate() {
+            let path = format!("/opt/nodejoin/user-data/scripts/{index:03}.{}", script.name);
             self.file(&path, 0o700, &script.content)?;
         }
         self.unit("nodejoin-user-data.service", "multi-user.target", USER_DATA_UNIT)
@@ -303,8 +310,8 @@ mod tests {
     }
 
     #[test]
-    fn modes_bytes_and_links_are_kept() {
-        let mut layer = Layer::default();
+    fn modes_bytes_and_links_are_preserved() {
+        let mut layer = LayerArchive::default();
         layer
             .file("/etc/eks/bootstrap.sh", 0o755, b"#!/bin/bash\r\n")
             .unwrap();
@@ -325,8 +332,8 @@ mod tests {
     }
 
     #[test]
-    fn scripts_keep_their_order_and_their_names() {
-        let script = |name: &str| crate::ask::Script {
+    fn scripts_are_numbered_in_their_order() {
+        let script = |name: &str| crate::request::UserDataScript {
             name: name.to_owned(),
             content: Vec::new(),
         };
@@ -334,7 +341,7 @@ mod tests {
             files: Vec::new(),
             scripts: vec![script("part-001"), script("runcmd")],
         };
-        let mut layer = Layer::default();
+        let mut layer = LayerArchive::default();
         layer.direct(&data).unwrap();
         let bytes = layer.finish().unwrap();
         let mut archive = tar::Archive::new(bytes.as_slice());

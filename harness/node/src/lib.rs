@@ -1,7 +1,7 @@
-//! Nodes: containers that are to a bootstrap script what an EC2 instance is.
+//! Nodes: containers in which a bootstrap script finds everything that it finds on an EC2 instance.
 //!
 //! ```text
-//! NodeAsk --lay--> one tar --boot--> container: enter (addresses, redirects, trust, whose metadata?) -> systemd -> user data -> kubelet
+//! NodeRequest --layer--> one tar --boot--> container: enter (addresses, redirects, trust, metadata check) -> systemd -> user data -> kubelet
 //!                                       |  standard output: the journal, from its first line
 //!                                       |  exec, once:      collect (argv, units, files, user data) and evidence
 //!                                       |  :10250:          the certificate that the kubelet serves
@@ -9,35 +9,36 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | [`ask`] | what a node is made of, and what is asked of it |
-//! | `layer` | everything that is laid over the image before its start, as one archive |
+//! | [`request`] | parameters of a node, and of collecting its facts |
+//! | `layer` | the files that are added to the image before its start, as one archive |
 //! | `container` | the container: privileges, mounts, volumes |
-//! | `deviations` | names every change to what the AMI would have |
-//! | [`mod@boot`] | starts a node, and is the handle of a running one |
-//! | `again` | reboots a node, runs its user data again, restarts its kubelet |
+//! | `deviations` | every difference from the AMI that the harness causes |
+//! | `host_workarounds` | help for nodes on hosts that lack a privilege or a control group version |
+//! | [`mod@boot`] | starts a node; the handle of a running node |
+//! | `restart` | reboots a node, runs its user data again, restarts its kubelet |
 //! | `journal` | the node's journal, line by line |
-//! | `collect`, `user_data`, `served` | what only the node knows at the end of a join |
-//! | `evidence` | files for a person |
+//! | `collect`, `user_data`, `serving_certificate` | facts that only the node has, read at the end of a join |
+//! | `evidence` | files for a person who reads about a failed join |
 //!
 //! The programs that run inside the node are in `guest/`.
 
-mod again;
-pub mod ask;
 pub mod boot;
 mod collect;
 mod container;
 mod deviations;
 mod error;
 mod evidence;
-mod host;
+mod host_workarounds;
 mod journal;
 mod layer;
 pub mod pods;
-mod served;
+pub mod request;
+mod restart;
+mod serving_certificate;
 mod user_data;
 
-pub use ask::{CollectAsk, DirectUserData, LaidFile, NodeAsk, Script};
 pub use boot::{Exit, Node, boot};
 pub use deviations::DeviationKind;
 pub use error::NodeError;
 pub use journal::journal_line;
+pub use request::{CollectRequest, DirectUserData, LaidFile, NodeRequest, UserDataScript};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// The file that the configuration is laid in.
+/// Path of the CNI configuration in the node.
 pub const PATH: &str = "/etc/cni/net.d/10-nodejoin.conflist";
 
 /// The addresses of a node's pods: a /24 of 100.64.0.0/10, chosen by the low 14 bits of the node's own address, so that the nodes

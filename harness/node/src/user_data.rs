@@ -1,33 +1,33 @@
-//! How user data went, from the traces that cloud-init, or the harness's own engine, left in the node.
+//! The result of user data, from the files that cloud-init or the engine `direct` wrote in the node.
 
 use std::collections::BTreeMap;
 
 use nodejoin_core::observation::UserDataResult;
 use serde_json::Value;
 
-/// Where cloud-init puts the scripts of user data.
+/// Folder in which cloud-init stores the scripts of user data.
 const SCRIPTS: &str = "/scripts/";
-/// What a shell says of a file that it cannot execute; cloud-init has no code for it.
+/// A shell's exit code for a file that it cannot execute; cloud-init reports none.
 const NOT_EXECUTABLE: i32 = 126;
 
-/// The files that tell.
+/// The files that the result is read from.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     /// `/run/cloud-init/status.json`.
     pub(crate) status: Option<String>,
-    /// `/run/cloud-init/result.json`, which is there once all stages are through.
+    /// `/run/cloud-init/result.json`, which exists once all stages have finished.
     pub(crate) result: Option<String>,
     /// `/var/log/cloud-init.log`.
     pub(crate) log: String,
     /// `/var/log/cloud-init-output.log`.
     pub(crate) output: String,
-    /// The word of the engine `direct`.
+    /// Status of the engine `direct`.
     pub(crate) direct_status: Option<String>,
-    /// Its exit codes.
+    /// Exit codes of the engine `direct`.
     pub(crate) direct_codes: String,
 }
 
-/// How user data went.
+/// The result of user data.
 pub(crate) fn result(traces: &Traces) -> UserDataResult {
     if let Some(status) = &traces.direct_status {
         return direct(traces, status.trim());
@@ -45,7 +45,7 @@ pub(crate) fn result(traces: &Traces) -> UserDataResult {
     .map(data_source);
     let exit_codes = exit_codes(&traces.log);
     UserDataResult {
-        // Scripts are not the only thing user data can hold; without a data source there is none at all.
+        // User data can have no script. Without a data source there is no user data.
         ran: !exit_codes.is_empty()
             || data_source
                 .as_deref()
@@ -68,7 +68,7 @@ fn direct(traces: &Traces, status: &str) -> UserDataResult {
     let errors = exit_codes
         .iter()
         .filter(|(_, code)| **code != 0)
-        .map(|(part, code)| format!("{part} ended with {code}"))
+        .map(|(part, code)| format!("{part} exited with {code}"))
         .collect();
     UserDataResult {
         ran: true,
@@ -86,7 +86,7 @@ fn parsed(text: &str) -> Option<Value> {
         .map(|mut value| value["v1"].take())
 }
 
-/// `DataSourceEc2`, also from the `DataSourceEc2 [...]` of some versions.
+/// The name of a data source. Some versions of cloud-init print `DataSourceEc2 [...]`.
 fn data_source(text: &str) -> String {
     text.split_whitespace().next().unwrap_or(text).to_owned()
 }
@@ -112,7 +112,7 @@ fn errors(status: &Value, result: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-/// cloud-init's own word, as `cloud-init status` would say it; the command itself takes half a second.
+/// The status as `cloud-init status` reports it; the command itself takes half a second.
 fn word(status: &Value, finished: bool, errors: &[String]) -> Option<String> {
     let word = match status {
         Value::Null => return None,
@@ -123,7 +123,7 @@ fn word(status: &Value, finished: bool, errors: &[String]) -> Option<String> {
     Some(word.to_owned())
 }
 
-/// Exit codes by part, from the log: a script that was started and of which no failure is told ended with 0, once the log goes on.
+/// Exit codes by part, from the log. A started script without a reported failure exited with 0 once the log continues.
 fn exit_codes(log: &str) -> BTreeMap<String, i32> {
     let mut codes = BTreeMap::new();
     let mut running: Option<String> = None;
@@ -146,7 +146,7 @@ fn exit_codes(log: &str) -> BTreeMap<String, i32> {
     codes
 }
 
-/// A script that was running and is over.
+/// Records the exit code 0 for a script that ended without a failure.
 fn settle(codes: &mut BTreeMap<String, i32>, part: Option<String>, failed: bool) {
     if let Some(part) = part.filter(|_| !failed) {
         codes.entry(part).or_insert(0);
@@ -179,7 +179,7 @@ Reason: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-003'
 ";
 
     #[test]
-    fn each_part_has_its_code() {
+    fn each_part_has_its_exit_code() {
         let codes = exit_codes(LOG);
         assert_eq!(codes["part-001"], 3);
         assert_eq!(codes["part-002"], 0);
@@ -191,48 +191,48 @@ Reason: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-003'
     }
 
     #[test]
-    fn other_commands_are_no_parts() {
+    fn other_commands_are_ignored() {
         let log = "x - subp.py[DEBUG]: Running command ['hostname', 'a'] with allowed return codes [0]\n";
         assert!(exit_codes(log).is_empty());
     }
 
     #[test]
-    fn user_data_that_never_ran_is_told_from_its_data_source() {
+    fn without_a_data_source_user_data_did_not_run() {
         let traces = Traces {
             status: Some(r#"{"v1": {"datasource": "DataSourceNone", "stage": null}}"#.to_owned()),
             result: Some(r#"{"v1": {"datasource": "DataSourceNone", "errors": []}}"#.to_owned()),
             ..Traces::default()
         };
-        let told = result(&traces);
-        assert!(!told.ran);
-        assert_eq!(told.status.as_deref(), Some("done"));
-        assert_eq!(told.data_source.as_deref(), Some("DataSourceNone"));
+        let data = result(&traces);
+        assert!(!data.ran);
+        assert_eq!(data.status.as_deref(), Some("done"));
+        assert_eq!(data.data_source.as_deref(), Some("DataSourceNone"));
     }
 
     #[test]
-    fn a_stage_that_is_not_over_is_running() {
+    fn an_unfinished_stage_is_running() {
         let traces = Traces {
             status: Some(
                 r#"{"v1": {"datasource": "DataSourceEc2", "stage": "modules-final", "init": {"errors": []}}}"#.to_owned(),
             ),
             ..Traces::default()
         };
-        let told = result(&traces);
-        assert_eq!(told.status.as_deref(), Some("running"));
-        assert!(told.ran);
+        let data = result(&traces);
+        assert_eq!(data.status.as_deref(), Some("running"));
+        assert!(data.ran);
         assert_eq!(result(&Traces::default()).status, None);
     }
 
     #[test]
-    fn the_direct_engine_tells_the_same() {
+    fn the_direct_engine_reports_the_same_fields() {
         let traces = Traces {
             direct_status: Some("error\n".to_owned()),
             direct_codes: "part-001 0\nruncmd 1\n".to_owned(),
             ..Traces::default()
         };
-        let told = result(&traces);
-        assert_eq!(told.exit_codes["runcmd"], 1);
-        assert_eq!(told.status.as_deref(), Some("error"));
-        assert_eq!(told.errors, ["runcmd ended with 1"]);
+        let data = result(&traces);
+        assert_eq!(data.exit_codes["runcmd"], 1);
+        assert_eq!(data.status.as_deref(), Some("error"));
+        assert_eq!(data.errors, ["runcmd exited with 1"]);
     }
 }

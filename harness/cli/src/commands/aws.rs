@@ -12,33 +12,33 @@ use nodejoin_core::plan::change::{self, Change, CredentialsCode, Refused, Rows, 
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario;
-use nodejoin_engine::account::{self, AccountAsk, AccountError, LogTo, Served};
+use nodejoin_engine::account::{self, AccountError, AccountRequest, LogTarget, ServedAccount};
 
-use crate::aws_args::{Aws, AwsCommand, EndpointTo, SetCommand, SpotTo, SwitchTo, TokensTo};
+use crate::aws_args::{AwsArgs, AwsCommand, EndpointTo, SetCommand, SpotTo, SwitchTo, TokensTo};
 use crate::commands::inspect;
-use crate::edge;
+use crate::process;
 
-/// Serves an account until it is ended, or changes the one that is served.
-pub(crate) async fn aws(args: Aws, factor: TimeFactor) -> ExitCode {
+/// Serves an account until a signal, or changes a running one.
+pub(crate) async fn aws(args: AwsArgs, factor: TimeFactor) -> ExitCode {
     let done = match &args.command {
-        Some(AwsCommand::Set(asked)) => set(&args.folder, &asked.what),
+        Some(AwsCommand::Set(args_of_set)) => set(&args.folder, &args_of_set.what, factor),
         None => serve(&args, factor).await,
     };
     done.unwrap_or_else(|code| code)
 }
 
-async fn serve(args: &Aws, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
+async fn serve(args: &AwsArgs, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
     let plan = plan(args.file.as_deref())?;
-    let cancel = edge::cancel_on_signals().map_err(|error| {
-        edge::complain("could not listen for signals", &error, None);
+    let cancel = process::cancel_on_signals().map_err(|error| {
+        process::report_error("could not listen for signals", &error, None);
         ExitCode::Host
     })?;
-    // Only who lists an image of the engine's needs one.
+    // Only an account that lists images of the container engine needs one.
     let engine = match account::needs_engine(&plan) {
-        true => Some(edge::engine(factor).await?),
+        true => Some(process::engine(factor).await?),
         false => None,
     };
-    let ask = AccountAsk {
+    let request = AccountRequest {
         engine,
         kubernetes: args.kubernetes,
         metadata: args.metadata,
@@ -49,32 +49,32 @@ async fn serve(args: &Aws, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
         time_factor: factor,
         plan: plan.clone(),
     };
-    let served = Served::start(ask).await.map_err(|error| {
-        edge::complain("the account cannot be served", &error, error.hint());
+    let served = ServedAccount::start(request).await.map_err(|error| {
+        process::report_error("could not serve the account", &error, error.hint());
         ExitCode::Environment
     })?;
-    tell(&served, &plan);
+    print_endpoints(&served, &plan);
     cancel.cancelled().await;
     served.shut_down().await;
     Ok(ExitCode::Cancelled)
 }
 
 fn plan(file: Option<&Path>) -> Result<Plan, ExitCode> {
-    let disk = edge::disk();
+    let disk = process::disk();
     match file {
         None => Ok(scenario::default_account(&disk)),
         Some(file) => scenario::load_account(file, &disk).map_err(|error| inspect::refuse(&error)),
     }
 }
 
-fn log(file: Option<&Path>) -> Result<LogTo, ExitCode> {
+fn log(file: Option<&Path>) -> Result<LogTarget, ExitCode> {
     let Some(path) = file else {
-        return Ok(LogTo::Text(Box::new(std::io::stderr())));
+        return Ok(LogTarget::Text(Box::new(std::io::stderr())));
     };
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map(|file| LogTo::Json(Box::new(file))).map_err(|error| {
-        edge::complain(
-            &format!("the log `{}` cannot be written", path.display()),
+    file.map(|file| LogTarget::Json(Box::new(file))).map_err(|error| {
+        process::report_error(
+            &format!("could not open the log `{}`", path.display()),
             &error,
             None,
         );
@@ -82,40 +82,40 @@ fn log(file: Option<&Path>) -> Result<LogTo, ExitCode> {
     })
 }
 
-/// The three lines are the data; who reads them as a program finds nothing else on standard output.
-fn tell(served: &Served, plan: &Plan) {
-    let told = &served.told;
+/// Prints the variables on standard output, and everything else on standard error.
+fn print_endpoints(served: &ServedAccount, plan: &Plan) {
+    let endpoints = &served.endpoints;
     let role = plan.role.as_ref().map_or("none", |role| role.name.as_str());
     eprintln!(
         "account {}, region {}, cluster {}, instance {} with the role {role}",
         plan.account, plan.region, plan.cluster.name, plan.instance.id
     );
-    eprintln!("metadata   http://{}", told.metadata);
-    eprintln!("services   https://{}, by host name", told.services);
-    if let Some(webhook) = told.webhook {
+    eprintln!("metadata   http://{}", endpoints.metadata);
+    eprintln!("services   https://{}, by host name", endpoints.services);
+    if let Some(webhook) = endpoints.webhook {
         eprintln!("webhook    https://{webhook}/authenticate");
     }
-    eprintln!("files in   {}", told.folder.display());
-    told.lines().iter().for_each(|line| out!("{line}"));
+    eprintln!("files in   {}", endpoints.folder.display());
+    endpoints.lines().iter().for_each(|line| out!("{line}"));
 }
 
 /// `nodejoin aws set`
-fn set(folder: &Path, setting: &SetCommand) -> Result<ExitCode, ExitCode> {
+fn set(folder: &Path, setting: &SetCommand, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
     let change = change(setting).map_err(|refused| {
-        edge::complain("nothing was changed", &refused, refused.hint.clone());
+        process::report_error("nothing was changed", &refused, refused.hint.clone());
         ExitCode::Usage
     })?;
-    match account::ask(folder, &change) {
+    match account::request_change(folder, &change, factor) {
         Ok(lines) => {
             lines.iter().for_each(|line| out!("{line}"));
             Ok(ExitCode::Passed)
         }
         Err(AccountError::Refused(refused)) => {
-            edge::complain("nothing was changed", &refused, refused.hint.clone());
+            process::report_error("nothing was changed", &refused, refused.hint.clone());
             Err(ExitCode::Usage)
         }
         Err(error) => {
-            edge::complain("nothing was changed", &error, error.hint());
+            process::report_error("nothing was changed", &error, error.hint());
             Err(ExitCode::Environment)
         }
     }
@@ -206,8 +206,8 @@ fn read(file: &str) -> Result<Vec<u8>, Refused> {
     };
     read.map_err(|error| {
         Refused::new(
-            format!("cannot read `{file}`: {error}"),
-            "name a file that can be read",
+            format!("could not read `{file}`: {error}"),
+            "pass the path of a readable file",
         )
     })
 }

@@ -4,11 +4,11 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::doctor::{self, State};
 
-use crate::edge;
+use crate::process;
 
-/// Checks the host and prints what to set.
+/// Checks the host and prints how to fix each problem.
 pub(crate) async fn doctor(factor: TimeFactor) -> ExitCode {
-    let settings = edge::image_settings();
+    let settings = process::image_settings();
     let results = doctor::check(&settings, factor).await;
     for result in &results {
         out!("{:<6}{:<22}{}", word(result.state), result.name, result.seen);

@@ -8,13 +8,13 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, ImageEvent, ImageRef, Images};
 
-use crate::args::{Images as Args, ImagesCommand};
+use crate::args::{ImagesArgs, ImagesCommand};
 use crate::commands::inspect;
-use crate::edge;
+use crate::process;
 
-/// Makes, lists or removes images.
-pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
-    let matrix = match edge::matrix(&args.images) {
+/// Builds, lists or removes images.
+pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
+    let matrix = match process::matrix(&args.images) {
         Ok(matrix) => matrix,
         Err(code) => return code,
     };
@@ -22,11 +22,11 @@ pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
         Ok(file) => file,
         Err(error) => return inspect::refuse(&error),
     };
-    let engine = match edge::engine(factor).await {
+    let engine = match process::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };
-    let images = Images::new(engine, edge::image_settings(), Arc::new(show));
+    let images = Images::new(engine, process::image_settings(), Arc::new(show));
     let done = match args.command {
         ImagesCommand::Build { control_plane } => {
             let provider = control_plane.or(file.control_plane).unwrap_or_default();
@@ -38,34 +38,34 @@ pub(crate) async fn images(args: Args, factor: TimeFactor) -> ExitCode {
     match done {
         Ok(()) => ExitCode::Passed,
         Err(error) => {
-            edge::complain("the images could not be handled", &error, error.hint());
+            process::report_error("the images command failed", &error, error.hint());
             ExitCode::Environment
         }
     }
 }
 
 async fn build(images: &Images, matrix: &Matrix, provider: ProviderName) -> Result<(), DockerError> {
-    for asked in matrix.each() {
+    for versions in matrix.each() {
         let of = |version: Option<&VersionAsk>| {
             version.map_or_else(|| images.clone(), |version| images.with_kubernetes(Some(version)))
         };
-        let of_nodes = of(asked.of_kubelet());
+        let of_nodes = of(versions.of_kubelet());
         let mut kubelet = String::new();
         for name in Images::node_names() {
             let node = of_nodes.node(&name).await?;
-            say(&node);
+            print(&node);
             kubelet = node.kubernetes;
         }
-        let wanted = asked.kubernetes.as_ref().map_or(kubelet, ToString::to_string);
-        let images = of(asked.kubernetes.as_ref());
-        if let Some(image) = images.of_control_plane(provider, &wanted).await? {
-            say(&image);
+        let control_plane_version = versions.kubernetes.as_ref().map_or(kubelet, ToString::to_string);
+        let images = of(versions.kubernetes.as_ref());
+        if let Some(image) = images.of_control_plane(provider, &control_plane_version).await? {
+            print(&image);
         }
     }
     Ok(())
 }
 
-fn say(image: &ImageRef) {
+fn print(image: &ImageRef) {
     out!("{} (Kubernetes {})", image.name, image.kubernetes);
 }
 
@@ -86,9 +86,12 @@ async fn list(images: &Images) -> Result<(), DockerError> {
 async fn prune(images: &Images) -> Result<(), DockerError> {
     let pruned = images.prune().await?;
     pruned.removed.iter().for_each(|name| out!("removed {name}"));
-    pruned.left.iter().for_each(|name| eprintln!("left: {name}"));
+    pruned
+        .left
+        .iter()
+        .for_each(|name| eprintln!("could not remove: {name}"));
     out!(
-        "{} images removed, {:.0} MB by their own account",
+        "removed {} images with a total size of {:.0} MB",
         pruned.removed.len(),
         pruned.bytes as f64 / 1e6
     );
@@ -98,8 +101,10 @@ async fn prune(images: &Images) -> Result<(), DockerError> {
 /// Progress of builds, on standard error.
 fn show(event: ImageEvent) {
     match event {
-        ImageEvent::Started { image, log } => eprintln!("making image {image} (output in {})", log.display()),
+        ImageEvent::Started { image, log } => {
+            eprintln!("building image {image} (output in {})", log.display())
+        }
         ImageEvent::Step { text, .. } => eprintln!("  {}", text.lines().next().unwrap_or_default()),
-        ImageEvent::Done { image, seconds } => eprintln!("made image {image} in {seconds:.0} s"),
+        ImageEvent::Done { image, seconds } => eprintln!("built image {image} in {seconds:.0} s"),
     }
 }

@@ -1,10 +1,10 @@
-//! What can be said without an engine: plans, lists, the schema.
+//! Commands that need no container engine: plans, lists, the schema.
 
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::kubernetes::not_for_asked;
-use nodejoin_core::plan::Plan as Resolved;
+use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::sources::Sources;
 use nodejoin_core::run::coverage;
 use nodejoin_core::run::exit_code::ExitCode;
@@ -12,15 +12,15 @@ use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::scenario;
 use nodejoin_core::scenario::overlay;
 
-use crate::args::{List, Plan};
-use crate::edge;
+use crate::args::{ListArgs, PlanArgs};
+use crate::process;
 
 /// `nodejoin plan FILE`
-pub(crate) fn plan(args: &Plan) -> ExitCode {
+pub(crate) fn plan(args: &PlanArgs) -> ExitCode {
     let plans = settings_file().and_then(|file| load(std::slice::from_ref(&args.file), &file, &args.overlay));
     match plans {
         Ok(mut plans) => plans.iter_mut().fold(ExitCode::Passed, |_, plan| {
-            // Whoever asks has the file before their eyes: its line numbers would only make the plan longer.
+            // Line numbers of the file would only make the printed plan longer.
             plan.sources = Sources::default();
             print_json(plan)
         }),
@@ -29,8 +29,8 @@ pub(crate) fn plan(args: &Plan) -> ExitCode {
 }
 
 /// `nodejoin list [PATHS]`
-pub(crate) fn list(args: &List) -> ExitCode {
-    let matrix = match edge::matrix(&args.images) {
+pub(crate) fn list(args: &ListArgs) -> ExitCode {
+    let matrix = match process::matrix(&args.images) {
         Ok(matrix) => matrix,
         Err(code) => return code,
     };
@@ -40,11 +40,11 @@ pub(crate) fn list(args: &List) -> ExitCode {
             ExitCode::Passed
         }
         Ok(plans) => {
-            let is_meant = |id: &str| args.shard.is_none_or(|shard| shard.holds(id));
+            let is_selected = |id: &str| args.shard.is_none_or(|shard| shard.holds(id));
             matrix
                 .spread(&plans)
                 .iter()
-                .filter(|plan| is_meant(plan.id.as_str()))
+                .filter(|plan| is_selected(plan.id.as_str()))
                 .for_each(print_listed);
             ExitCode::Passed
         }
@@ -52,7 +52,7 @@ pub(crate) fn list(args: &List) -> ExitCode {
     }
 }
 
-fn print_listed(plan: &Resolved) {
+fn print_listed(plan: &Plan) {
     out!("{:<48} {}", plan.id.as_str(), plan.name);
     if let Some(reason) = not_for_asked(plan) {
         out!("{:<48} skipped: {reason}", "");
@@ -64,19 +64,18 @@ pub(crate) fn schema() -> ExitCode {
     print_json(&nodejoin_core::input::schema::scenario_schema())
 }
 
-/// The settings file that counts in the current folder.
+/// The settings file of the current folder.
 pub(crate) fn settings_file() -> Result<SettingsFile, ScenarioError> {
-    settings::find(Path::new("."), &edge::disk())
+    settings::find(Path::new("."), &process::disk())
 }
 
-/// Reads the scenarios below some paths, and lays over the image of each the overlays of the settings file, then those of the
-/// command line.
+/// Reads the scenarios at `paths`, and adds the overlays of the settings file, then those of the command line, to their images.
 pub(crate) fn load(
     paths: &[PathBuf],
     settings: &SettingsFile,
     manifests: &[PathBuf],
-) -> Result<Vec<Resolved>, ScenarioError> {
-    let disk = edge::disk();
+) -> Result<Vec<Plan>, ScenarioError> {
+    let disk = process::disk();
     let found = scenario::discover(paths, &disk)?;
     let mut plans = scenario::load_all(&found, &disk)?;
     for manifest in settings.overlays.iter().chain(manifests) {
@@ -88,7 +87,7 @@ pub(crate) fn load(
     Ok(plans)
 }
 
-/// Prints everything that is wrong with the scenarios.
+/// Prints all problems of the scenarios.
 pub(crate) fn refuse(error: &ScenarioError) -> ExitCode {
     eprintln!("{}", error.with_hints());
     ExitCode::Usage
@@ -101,7 +100,7 @@ fn print_json<T: serde::Serialize>(value: &T) -> ExitCode {
             ExitCode::Passed
         }
         Err(error) => {
-            edge::complain("could not print", &error, None);
+            process::report_error("could not print JSON", &error, None);
             ExitCode::Environment
         }
     }

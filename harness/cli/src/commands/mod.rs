@@ -12,7 +12,7 @@ use nodejoin_core::run::exit_code::ExitCode;
 
 use crate::args::{Args, Command};
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub(crate) async fn dispatch(args: Args) -> ExitCode {
     let factor = args.time_factor;
     match args.command {

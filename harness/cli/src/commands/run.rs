@@ -9,21 +9,24 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::settings::{KeepWhen, SettingsFile};
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
-use nodejoin_engine::{Events, ExternalSettings, Harness, Settings, new_run_id, run_all};
+use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id, run_all};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{ExternalArgs, Keep, Run};
+use crate::args::{ExternalArgs, KeepArg, RunArgs};
 use crate::commands::inspect;
-use crate::edge;
+use crate::process;
 use crate::reports::{Github, Reports};
 
+/// The default folder for evidence.
+const ARTIFACTS: &str = "target/nodejoin";
+
 /// Runs scenarios.
-pub(crate) async fn run(args: Run, factor: TimeFactor) -> ExitCode {
+pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
     let github = Github::from_lookup(|name| std::env::var(name).ok());
-    let asked = inspect::settings_file().and_then(|file| Ok((asked(&args, &file)?, file)));
-    let (plans, file) = match asked {
-        Ok(asked) => asked,
+    let selected = inspect::settings_file().and_then(|file| Ok((selected_plans(&args, &file)?, file)));
+    let (plans, file) = match selected {
+        Ok(selected) => selected,
         Err(error) => {
             if let Some(checkout) = github.annotates(args.format) {
                 out!("{}", github::refused(&error, checkout));
@@ -31,58 +34,58 @@ pub(crate) async fn run(args: Run, factor: TimeFactor) -> ExitCode {
             return inspect::refuse(&error);
         }
     };
-    let plans = match edge::matrix(&args.images) {
+    let plans = match process::matrix(&args.images) {
         Ok(matrix) => matrix.spread(&plans),
         Err(code) => return code,
     };
     if plans.is_empty() {
-        eprintln!("error: no scenario matches; `nodejoin list` prints those that are there");
+        eprintln!("error: no scenario matches; run `nodejoin list` to see all scenarios");
         return ExitCode::Usage;
     }
-    let share = share(&args, plans);
+    let plans = shard(&args, plans);
     let (events, stream) = Events::stream();
     let reports = Reports::new(&args, &github);
-    if share.is_empty() {
-        run_nothing(&args, &events);
+    if plans.is_empty() {
+        report_empty_run(&args, &events);
         drop(events);
         return reports.follow(stream).await.err().unwrap_or(ExitCode::Passed);
     }
     let follow = || tokio::spawn(reports.follow(stream));
-    match run_share(settings(&args, &file), factor, &share, events, follow).await {
+    match run_plans(settings(&args, &file), factor, &plans, events, follow).await {
         Ok(code) | Err(code) => code,
     }
 }
 
-/// Starts what the scenarios need, runs them, and waits for the reports.
-async fn run_share(
+/// Connects to the container engine, runs the scenarios, and waits for the reports.
+async fn run_plans(
     settings: Settings,
     factor: TimeFactor,
     plans: &[Plan],
     events: Events,
     follow: impl FnOnce() -> JoinHandle<Result<(), ExitCode>>,
 ) -> Result<ExitCode, ExitCode> {
-    let cancel = edge::cancel_on_signals().map_err(|error| {
-        edge::complain("could not listen for signals", &error, None);
+    let cancel = process::cancel_on_signals().map_err(|error| {
+        process::report_error("could not listen for signals", &error, None);
         ExitCode::Host
     })?;
-    let engine = edge::engine(factor).await?;
+    let engine = process::engine(factor).await?;
     let reports = follow();
-    let harness = Harness::new(engine, new_run_id(), settings, events.clone());
-    let told = tell_of_cancelling(&cancel, &events);
-    let summary = run_all(harness, plans, &cancel).await;
-    told.abort();
+    let runner = Runner::new(engine, new_run_id(), settings, events.clone());
+    let notice = announce_cancellation(&cancel, &events);
+    let summary = run_all(runner, plans, &cancel).await;
+    notice.abort();
     drop(events);
     match reports.await {
         Ok(written) => written.map(|()| ExitCode::of(&summary)),
         Err(error) => {
-            edge::complain("the report ended early", &error, None);
+            process::report_error("the reports stopped early", &error, None);
             Err(ExitCode::Environment)
         }
     }
 }
 
-/// Those of the scenarios that are this machine's.
-fn share(args: &Run, mut plans: Vec<Plan>) -> Vec<Plan> {
+/// The scenarios of this shard.
+fn shard(args: &RunArgs, mut plans: Vec<Plan>) -> Vec<Plan> {
     let Some(shard) = args.shard else { return plans };
     let all = plans.len();
     plans.retain(|plan| shard.holds(plan.id.as_str()));
@@ -90,8 +93,8 @@ fn share(args: &Run, mut plans: Vec<Plan>) -> Vec<Plan> {
     plans
 }
 
-/// A share without scenarios is no error, since others have them: its reports say so.
-fn run_nothing(args: &Run, events: &Events) {
+/// Reports an empty run: a shard without scenarios is not an error, because other shards have them.
+fn report_empty_run(args: &RunArgs, events: &Events) {
     events.send(RunEvent::RunStarted {
         run: new_run_id(),
         scenarios: 0,
@@ -100,8 +103,8 @@ fn run_nothing(args: &Run, events: &Events) {
     events.send(RunEvent::RunFinished(Summary::default()));
 }
 
-/// The plans that the command line means.
-fn asked(args: &Run, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
+/// The plans that the command line selects.
+fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
     let mut plans = inspect::load(&args.paths, file, &args.overlay)?;
     if let Some(filter) = &args.filter {
         plans
@@ -110,31 +113,28 @@ fn asked(args: &Run, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
     Ok(plans)
 }
 
-/// Flags and environment, which clap has read, then the settings file, then the defaults.
-fn settings(args: &Run, file: &SettingsFile) -> Settings {
-    let keep = match (args.keep, file.keep) {
-        (Some(Keep::OnFailure), _) | (None, Some(KeepWhen::OnFailure)) => nodejoin_engine::Keep::OnFailure,
-        (Some(Keep::Always), _) | (None, Some(KeepWhen::Always)) => nodejoin_engine::Keep::Always,
-        (Some(Keep::Never), _) | (None, Some(KeepWhen::Never) | None) => nodejoin_engine::Keep::Never,
-    };
+/// Flags and environment take precedence over the settings file, and that over the defaults.
+fn settings(args: &RunArgs, file: &SettingsFile) -> Settings {
+    let keep = args.keep.map(|keep| match keep {
+        KeepArg::Never => KeepWhen::Never,
+        KeepArg::OnFailure => KeepWhen::OnFailure,
+        KeepArg::Always => KeepWhen::Always,
+    });
     let artifacts = args.artifacts_dir.as_ref().or(file.artifacts_dir.as_ref());
     Settings {
-        images: edge::image_settings(),
+        images: process::image_settings(),
         control_plane: args.control_plane.or(file.control_plane),
         require: args.require.clone(),
         external: external(&args.external),
-        artifacts: edge::here().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
+        artifacts: process::current_dir().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
         jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
-        keep,
+        keep: keep.or(file.keep).unwrap_or_default(),
         bless: args.bless,
         shard: args.shard,
     }
 }
 
-/// Where evidence goes when nobody says otherwise.
-const ARTIFACTS: &str = "target/nodejoin";
-
-/// Flags go before the environment.
+/// Settings of the external cluster. Flags take precedence over the environment.
 fn external(args: &ExternalArgs) -> ExternalSettings {
     let set = ExternalSettings::from_lookup(|name| std::env::var(name).ok());
     ExternalSettings {
@@ -145,8 +145,8 @@ fn external(args: &ExternalArgs) -> ExternalSettings {
     }
 }
 
-/// Says once that the run is ending: removing what it made can take a moment.
-fn tell_of_cancelling(cancel: &CancellationToken, events: &Events) -> JoinHandle<()> {
+/// Reports once that the run is ending: removing its objects can take a moment.
+fn announce_cancellation(cancel: &CancellationToken, events: &Events) -> JoinHandle<()> {
     let (cancel, events) = (cancel.clone(), events.clone());
     tokio::spawn(async move {
         cancel.cancelled().await;

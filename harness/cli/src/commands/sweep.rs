@@ -4,12 +4,12 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::SweepOptions;
 
-use crate::args::Sweep as RequestedVersions;
-use crate::edge;
+use crate::args::SweepArgs;
+use crate::process;
 
-/// Removes what dead runs left behind, or says what that would be.
-pub(crate) async fn sweep(args: &RequestedVersions, factor: TimeFactor) -> ExitCode {
-    let engine = match edge::engine(factor).await {
+/// Removes the objects of ended runs, or prints which it would remove.
+pub(crate) async fn sweep(args: &SweepArgs, factor: TimeFactor) -> ExitCode {
+    let engine = match process::engine(factor).await {
         Ok(engine) => engine,
         Err(code) => return code,
     };
@@ -20,7 +20,7 @@ pub(crate) async fn sweep(args: &RequestedVersions, factor: TimeFactor) -> ExitC
     let swept = match sweep.run(&engine).await {
         Ok(swept) => swept,
         Err(error) => {
-            edge::complain("could not sweep", &error, error.hint());
+            process::report_error("could not remove the objects of ended runs", &error, error.hint());
             return ExitCode::Environment;
         }
     };
@@ -29,13 +29,13 @@ pub(crate) async fn sweep(args: &RequestedVersions, factor: TimeFactor) -> ExitC
     swept
         .kept
         .iter()
-        .for_each(|object| out!("kept, `--kept` removes it: {object}"));
+        .for_each(|object| out!("kept (remove it with `--kept`): {object}"));
     swept
         .left
         .iter()
-        .for_each(|object| eprintln!("left behind: {object}"));
+        .for_each(|object| eprintln!("could not remove: {object}"));
     out!(
-        "{verb} {} objects of dead runs; {} of live runs stay",
+        "{verb} {} objects of ended runs; {} objects of active runs remain",
         swept.removed.len(),
         swept.live
     );

@@ -4,15 +4,15 @@ use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_engine::{ClusterError, WiringFolder};
 
-use crate::args::Wiring;
-use crate::edge;
+use crate::args::WiringArgs;
+use crate::process;
 
-/// Writes the files for the API server of a cluster of the user's, and prints the flags.
-pub(crate) fn wiring(args: &Wiring) -> ExitCode {
+/// Writes the files for the API server of an external cluster, and prints its flags.
+pub(crate) fn wiring(args: &WiringArgs) -> ExitCode {
     match flags(args) {
         Ok(flags) => {
             eprintln!(
-                "put `{}` where the API server finds it as `{}`, and give kube-apiserver these flags; then\n\
+                "make `{}` available to the API server as `{}`, start kube-apiserver with these flags, then run\n\
                  `nodejoin run --control-plane external --kubeconfig FILE --wiring {}`",
                 args.out.display(),
                 args.mounted_at.as_ref().unwrap_or(&args.out).display(),
@@ -22,13 +22,17 @@ pub(crate) fn wiring(args: &Wiring) -> ExitCode {
             ExitCode::Passed
         }
         Err(error) => {
-            edge::complain("there is no wiring", &error, error.hint().map(str::to_owned));
+            process::report_error(
+                "could not write the wiring",
+                &error,
+                error.hint().map(str::to_owned),
+            );
             ExitCode::Usage
         }
     }
 }
 
-fn flags(args: &Wiring) -> Result<Vec<String>, ClusterError> {
+fn flags(args: &WiringArgs) -> Result<Vec<String>, ClusterError> {
     let folder = WiringFolder::create(&args.out, args.listen)?;
     let seen_at = args.mounted_at.as_ref().unwrap_or(&args.out);
     let seen_at = std::path::absolute(seen_at).unwrap_or_else(|_| seen_at.clone());

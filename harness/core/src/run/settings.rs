@@ -43,16 +43,29 @@ pub struct SettingsFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct JobCount(#[schemars(range(min = 1))] pub usize);
 
-/// When something stays after the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+/// When nodes and control planes remain after the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepWhen {
-    /// Never.
+    /// Nothing remains.
+    #[default]
     Never,
-    /// Where a scenario did not pass.
+    /// Nodes that did not pass remain, with their control planes.
     OnFailure,
-    /// Always.
+    /// Everything remains.
     Always,
+}
+
+impl KeepWhen {
+    /// Whether a node of a scenario that passed, or did not, remains.
+    #[must_use]
+    pub fn keeps(self, passed: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OnFailure => !passed,
+            Self::Always => true,
+        }
+    }
 }
 
 /// The settings file that counts in this folder; the default where there is none.

@@ -1,4 +1,4 @@
-//! What can go wrong where an account is served or changed.
+//! Errors of serving or changing an account.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,79 +10,65 @@ use nodejoin_fake_aws::FakeAwsError;
 
 use crate::error::EngineError;
 
-/// An account could not be served, or not be changed.
+/// An account could not be served or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
-    /// A port could not be had, or a certificate not be made.
-    #[error("the fake AWS could not be started")]
+    /// A port was not available, or a certificate could not be created.
+    #[error("could not start the fake AWS")]
     Fakes(#[from] FakeAwsError),
-    /// The webhook could not be started.
-    #[error("the token webhook could not be started")]
+    #[error("could not start the token webhook")]
     Webhook(#[from] ClusterError),
-    /// An image that the account lists cannot be had.
+    /// An image that the account lists is not available.
     #[error(transparent)]
     Image(Box<EngineError>),
-    /// The user data could not be filled in.
-    #[error("the user data could not be filled in")]
+    #[error("could not render the user data")]
     UserData(#[from] UserDataError),
-    /// Another one serves from the folder.
-    #[error("another `nodejoin aws` serves from `{}`", .folder.display())]
-    Taken {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A file could not be written.
+    /// Another process uses the folder.
+    #[error("another `nodejoin aws` uses the folder `{}`", .folder.display())]
+    Taken { folder: PathBuf },
     #[error("could not write `{}`", .path.display())]
     Write {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The control socket could not be had.
-    #[error("could not listen for `nodejoin aws set`")]
+    #[error("could not create the control socket of `nodejoin aws set`")]
     Control(#[source] io::Error),
-    /// Nobody serves from the folder.
-    #[error("no `nodejoin aws` serves from `{}`", .folder.display())]
-    Nobody {
-        /// The folder.
+    /// No process uses the folder.
+    #[error("no `nodejoin aws` uses the folder `{}`", .folder.display())]
+    NotRunning { folder: PathBuf },
+    /// The process that uses the folder sent no valid response.
+    #[error("no response from the `nodejoin aws` of `{}`", .folder.display())]
+    NoResponse {
         folder: PathBuf,
-    },
-    /// The one that serves did not answer as it should.
-    #[error("the `nodejoin aws` of `{}` did not answer", .folder.display())]
-    Silent {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The change cannot be.
+    /// The change is invalid.
     #[error("nothing was changed")]
     Refused(#[source] Refused),
 }
 
 impl AccountError {
-    /// The way out, where one is known.
+    /// The action that resolves the error; `None` when none is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Fakes(error) => error.hint(),
             Self::Webhook(ClusterError::Listen { address, .. }) => Some(format!(
-                "give `--webhook` another address than {address}; port 0 is a free one"
+                "pass an address other than {address} with `--webhook`; port 0 picks a free port"
             )),
             Self::Webhook(error) => error.hint().map(str::to_owned),
             Self::Image(error) => error.hint(),
             Self::UserData(error) => Some(error.hint()),
-            Self::Taken { .. } => Some("give this one a folder of its own with `--folder`".to_owned()),
-            Self::Write { .. } => Some("give another folder with `--folder`".to_owned()),
-            Self::Nobody { folder } => Some(format!(
-                "start one with `nodejoin aws --folder {}`, or name the folder of the one that is meant with `--folder`",
+            Self::Taken { .. } => Some("pass another folder with `--folder`".to_owned()),
+            Self::Write { .. } => Some("pass another folder with `--folder`".to_owned()),
+            Self::NotRunning { folder } => Some(format!(
+                "start one with `nodejoin aws --folder {}`, or pass the folder of a running one with `--folder`",
                 folder.display()
             )),
             Self::Refused(refused) => refused.hint.clone(),
-            Self::Control(_) | Self::Silent { .. } => None,
+            Self::Control(_) | Self::NoResponse { .. } => None,
         }
     }
 }
@@ -109,8 +95,8 @@ mod tests {
                 source: full(),
             },
             AccountError::Control(full()),
-            AccountError::Nobody { folder: folder() },
-            AccountError::Silent {
+            AccountError::NotRunning { folder: folder() },
+            AccountError::NoResponse {
                 folder: folder(),
                 source: full(),
             },

@@ -1,43 +1,42 @@
-//! The folder of an account that is served: the files by which clients, scripts and `nodejoin aws set` find it.
+//! The folder of a running account: files for clients, scripts and `nodejoin aws set`.
 //!
-//! | file | what it says |
+//! | file | content |
 //! | --- | --- |
 //! | `ca.pem` | the certificate authority of the AWS host names |
-//! | `env` | the lines that point an AWS CLI at the account, for `.` of a shell |
-//! | `webhook.kubeconfig` | for `--authentication-token-webhook-config-file` of an API server, where the webhook is served |
-//! | `control` | the name of the control socket; whoever has it holds the folder |
+//! | `env` | shell commands that point an AWS CLI at the account |
+//! | `webhook.kubeconfig` | for `--authentication-token-webhook-config-file` of an API server; only with a webhook |
+//! | `control` | the name of the control socket; the process that listens there owns the folder |
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::control::{self, SocketName};
+use super::control_socket::{self, SocketName};
 use super::error::AccountError;
 
 const AUTHORITY: &str = "ca.pem";
 const ENVIRONMENT: &str = "env";
 const WEBHOOK: &str = "webhook.kubeconfig";
-/// Where the control socket's name stands.
-pub(super) const CONTROL: &str = "control";
+/// The file with the name of the control socket.
+pub(super) const CONTROL_FILE: &str = "control";
 
-/// What the folder tells.
+/// Where a running account is reached.
 #[derive(Debug, Clone)]
-pub struct Told {
-    /// Where the metadata service answers.
+pub struct AccountEndpoints {
+    /// Address of the metadata service.
     pub metadata: SocketAddr,
-    /// Where all other services answer.
+    /// Address of all other services.
     pub services: SocketAddr,
-    /// Where the token webhook answers.
+    /// Address of the token webhook; `None` without one.
     pub webhook: Option<SocketAddr>,
-    /// The region.
     pub region: String,
-    /// The folder, absolute.
+    /// Absolute path of the account's folder.
     pub folder: PathBuf,
 }
 
-impl Told {
-    /// The lines of a shell that point an AWS CLI at the account.
+impl AccountEndpoints {
+    /// Shell commands that point an AWS CLI at the account.
     #[must_use]
     pub fn lines(&self) -> [String; 3] {
         let authority = self
@@ -59,7 +58,7 @@ impl Told {
         ]
     }
 
-    /// What an API server needs to ask the webhook.
+    /// A kubeconfig with which an API server calls the webhook.
     fn kubeconfig(&self, webhook: SocketAddr) -> String {
         let authority = self.folder.join(AUTHORITY).display().to_string();
         let authority = serde_json::Value::from(authority);
@@ -72,17 +71,17 @@ impl Told {
     }
 }
 
-/// A folder that is held. Its files go when it is dropped, and the folder itself where it was made for them.
+/// An owned folder. Dropping it removes its files, and the folder itself if it was created for them.
 #[derive(Debug)]
-pub(super) struct Folder {
-    /// Absolute.
+pub(super) struct AccountFolder {
+    /// Absolute path.
     pub(super) path: PathBuf,
     was_made: bool,
     written: Vec<PathBuf>,
 }
 
-impl Folder {
-    /// Takes a folder, and makes it where it is not there. What a killed one left in it is taken over.
+impl AccountFolder {
+    /// Takes ownership of a folder, and creates it if it is missing. Replaces the files of a killed process.
     pub(super) fn take(path: &Path, name: &SocketName) -> Result<Self, AccountError> {
         let was_made = !path.exists();
         let failed = |source| AccountError::Write {
@@ -95,14 +94,14 @@ impl Folder {
             was_made,
             written: Vec::new(),
         };
-        let control = folder.path.join(CONTROL);
-        if control::is_served(&control) {
+        let control = folder.path.join(CONTROL_FILE);
+        if control_socket::is_served(&control) {
             folder.was_made = false;
             return Err(AccountError::Taken {
                 folder: path.to_owned(),
             });
         }
-        // Of two that start at once, one finds the file made by the other.
+        // Of two processes that start at the same time, one finds the file of the other.
         let made =
             remove(&control).and_then(|()| OpenOptions::new().write(true).create_new(true).open(&control));
         match made {
@@ -123,12 +122,16 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Writes what is told.
-    pub(super) fn tell(&mut self, told: &Told, ca_pem: &str) -> Result<(), AccountError> {
+    /// Writes what is endpoints.
+    pub(super) fn write_files(
+        &mut self,
+        endpoints: &AccountEndpoints,
+        ca_pem: &str,
+    ) -> Result<(), AccountError> {
         self.write(AUTHORITY, ca_pem)?;
-        self.write(ENVIRONMENT, &(told.lines().join("\n") + "\n"))?;
-        match told.webhook {
-            Some(webhook) => self.write(WEBHOOK, &told.kubeconfig(webhook)),
+        self.write(ENVIRONMENT, &(endpoints.lines().join("\n") + "\n"))?;
+        match endpoints.webhook {
+            Some(webhook) => self.write(WEBHOOK, &endpoints.kubeconfig(webhook)),
             None => Ok(()),
         }
     }
@@ -149,15 +152,15 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for AccountFolder {
     fn drop(&mut self) {
         for path in &self.written {
             if let Err(error) = remove(path) {
-                eprintln!("left behind: `{}`: {error}", path.display());
+                eprintln!("could not remove `{}`: {error}", path.display());
             }
         }
         if self.was_made {
-            // Whatever somebody else put there stays, and the folder with it.
+            // Fails when the folder has other files, which stay.
             let _ = fs::remove_dir(&self.path);
         }
     }
@@ -175,8 +178,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_hold_a_folder_with_blanks_and_quotes() {
-        let told = Told {
+    fn a_folder_with_spaces_and_quotes_is_quoted() {
+        let endpoints = AccountEndpoints {
             metadata: "127.0.0.1:1338".parse().unwrap(),
             services: "127.0.0.1:8443".parse().unwrap(),
             webhook: None,
@@ -184,7 +187,7 @@ mod tests {
             folder: "/a b/it's".into(),
         };
         assert_eq!(
-            told.lines(),
+            endpoints.lines(),
             [
                 "export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:1338",
                 "export HTTPS_PROXY=http://127.0.0.1:8443 AWS_CA_BUNDLE='/a b/it'\\''s/ca.pem'",

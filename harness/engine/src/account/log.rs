@@ -1,4 +1,4 @@
-//! The log of an account that is served: a line for each request, and for each token review with its reason.
+//! The log of a running account: a line for each request, and for each token review with its reason.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -12,17 +12,17 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::sync::mpsc;
 
-/// Where the log goes, and in which form.
-pub enum LogTo {
-    /// For a person.
+/// The destination and format of the log.
+pub enum LogTarget {
+    /// Text for people.
     Text(Box<dyn Write + Send>),
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json(Box<dyn Write + Send>),
 }
 
-/// Writes lines until both senders are gone. A log that cannot be written any more ends, and the account goes on.
+/// Writes lines until both senders are dropped. A failed write stops the log, not the account.
 pub(super) async fn write(
-    mut to: LogTo,
+    mut to: LogTarget,
     mut aws: mpsc::UnboundedReceiver<AwsEvent>,
     mut cluster: mpsc::UnboundedReceiver<ClusterEvent>,
 ) {
@@ -34,7 +34,7 @@ pub(super) async fn write(
         };
         let Some(what) = what else { continue };
         if let Err(error) = to.line(at, &what) {
-            tracing::warn!(%error, "the log cannot be written any more");
+            tracing::warn!(%error, "could not write the log; it stops here");
             return;
         }
     }
@@ -48,7 +48,7 @@ fn from_aws(what: AwsEventKind) -> Option<ObservedEvent> {
     }
 }
 
-/// There is no control plane that could have anything else to tell.
+/// An account has no control plane, so token reviews are its only facts.
 fn from_cluster(what: ClusterFact) -> Option<ObservedEvent> {
     match what {
         ClusterFact::Authentication(seen) => Some(ObservedEvent::Authentication(seen)),
@@ -56,7 +56,7 @@ fn from_cluster(what: ClusterFact) -> Option<ObservedEvent> {
     }
 }
 
-impl LogTo {
+impl LogTarget {
     fn line(&mut self, at: SystemTime, what: &ObservedEvent) -> std::io::Result<()> {
         let at = OffsetDateTime::from(at).replace_nanosecond(0);
         let at = at
@@ -86,23 +86,23 @@ fn request(call: &AwsCall) -> String {
         let _ = write!(line, " {subject}");
     }
     match call.status {
-        0 => line.push_str(": no answer"),
+        0 => line.push_str(": no response"),
         status => drop(write!(line, ": {status}")),
     }
     for word in [&call.error, &call.message].into_iter().flatten() {
         let _ = write!(line, " {word}");
     }
     if !call.known {
-        line.push_str(" (not known here)");
+        line.push_str(" (unknown operation)");
     }
     if call.fault.is_some() {
-        line.push_str(" (a fault)");
+        line.push_str(" (injected fault)");
     }
     line
 }
 
 fn review(seen: &Authentication) -> String {
-    let who = seen.arn.as_deref().unwrap_or("nobody known");
+    let who = seen.arn.as_deref().unwrap_or("an unknown principal");
     match &seen.outcome {
         AuthenticationOutcome::Accepted { username, groups } => {
             format!(
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_tells_its_reason() {
+    fn a_review_has_its_reason() {
         let refused = Authentication {
             arn: Some("arn:aws:sts::1:assumed-role/r/i-1".to_owned()),
             canonical_arn: None,

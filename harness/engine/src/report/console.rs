@@ -1,4 +1,4 @@
-//! The console: progress on standard error while the run works, one block a scenario and a summary on standard output.
+//! The console: progress on standard error, and a block for each scenario and a summary on standard output.
 
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
@@ -7,30 +7,30 @@ use nodejoin_core::run::event::{RunEvent, Summary};
 
 use crate::report::text;
 
-/// Writes a run for a person.
+/// Prints a run for a person.
 pub struct Console {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
-    /// One line that is overwritten while something is under way; `None` where standard error is no terminal.
-    status: Option<Status>,
+    /// The line that shows current work; `None` unless standard error is a terminal.
+    status: Option<StatusLine>,
 }
 
 #[derive(Debug)]
-struct Status {
+struct StatusLine {
     shown: bool,
     last: Option<Instant>,
 }
 
-/// A status line is rewritten at most this often.
+/// Minimum interval between two updates of the status line.
 const REWRITE_MS: u128 = 80;
-/// A status line is cut here: a wrapped one could not be overwritten.
+/// Maximum width of the status line: a wrapped line could not be overwritten.
 const WIDTH: usize = 100;
 
 impl Console {
     /// A console on this process' standard streams.
     #[must_use]
     pub fn new() -> Self {
-        let status = std::io::stderr().is_terminal().then_some(Status {
+        let status = std::io::stderr().is_terminal().then_some(StatusLine {
             shown: false,
             last: None,
         });
@@ -55,11 +55,11 @@ impl Console {
         match event {
             RunEvent::RunStarted { .. } => {}
             RunEvent::ImageStarted { image, log } => {
-                self.say(&format!("making image {image} (output in {log})"))
+                self.log(&format!("building image {image} (output in {log})"))
             }
             RunEvent::ImageStep { image, text } => self.status(&format!("{image}: {text}")),
             RunEvent::ImageReady { image, seconds } => {
-                self.say(&format!("made image {image} in {seconds:.0} s"))
+                self.log(&format!("built image {image} in {seconds:.0} s"))
             }
             RunEvent::ControlPlaneStarting { provider } => {
                 self.status(&format!("starting the {provider} control plane"))
@@ -70,7 +70,7 @@ impl Console {
                 seconds,
                 ..
             } => {
-                self.say(&format!(
+                self.log(&format!(
                     "{provider} control plane, Kubernetes {kubernetes}, ready in {seconds:.1} s"
                 ));
             }
@@ -90,11 +90,10 @@ impl Console {
                 kept.iter()
                     .for_each(|line| self.print(&format!("        kept      {line}")));
             }
-            RunEvent::SnapshotWritten { path } => self.say(&format!("wrote {path}")),
-            RunEvent::Warning { text } => self.say(&format!("warning: {text}")),
-            RunEvent::Cancelling => {
-                self.say("ending: removing what the run made; once more to leave at once")
-            }
+            RunEvent::SnapshotWritten { path } => self.log(&format!("wrote {path}")),
+            RunEvent::Warning { text } => self.log(&format!("warning: {text}")),
+            RunEvent::Cancelling => self
+                .log("cancelling: removing everything that the run created; interrupt again to exit at once"),
             RunEvent::RunFinished(summary) => self.finish(summary),
         }
     }
@@ -102,26 +101,26 @@ impl Console {
     fn finish(&mut self, summary: &Summary) {
         self.print(&total(summary));
         for object in &summary.left_behind {
-            self.say(&format!(
-                "left behind: {object}; `nodejoin sweep` removes it once this process has ended"
+            self.log(&format!(
+                "could not remove {object}; run `nodejoin sweep` after this process has ended"
             ));
         }
     }
 
-    /// Text on standard output.
+    /// Prints text on standard output.
     fn print(&mut self, text: &str) {
         self.clear();
-        // A reader that went away (`| head`) is no reason to stop tearing down.
+        // A closed pipe (`| head`) must not stop the teardown.
         let _ = writeln!(self.out, "{text}");
     }
 
-    /// A line on standard error that stays.
-    fn say(&mut self, text: &str) {
+    /// Prints a permanent line on standard error.
+    fn log(&mut self, text: &str) {
         self.clear();
         let _ = writeln!(self.err, "{text}");
     }
 
-    /// A line on standard error that the next one overwrites.
+    /// Prints a line on standard error that the next line overwrites.
     fn status(&mut self, text: &str) {
         let Some(status) = &mut self.status else { return };
         if status
@@ -139,7 +138,7 @@ impl Console {
             .collect();
         let _ = write!(self.err, "\r\x1b[2K{line}");
         let _ = self.err.flush();
-        *status = Status {
+        *status = StatusLine {
             shown: true,
             last: Some(Instant::now()),
         };
@@ -161,7 +160,7 @@ impl Default for Console {
     }
 }
 
-/// The last line of a run.
+/// The last line of the report.
 fn total(summary: &Summary) -> String {
     let Summary {
         passed,
@@ -179,7 +178,7 @@ fn total(summary: &Summary) -> String {
         format!("{all} scenarios")
     };
     let ended = if *cancelled > 0 {
-        format!(", {cancelled} not finished")
+        format!(", {cancelled} cancelled")
     } else {
         String::new()
     };
@@ -210,7 +209,7 @@ mod tests {
         };
         assert_eq!(
             total(&summary),
-            "1 scenario: 0 passed, 0 failed, 0 errored, 0 skipped, 1 not finished in 0.0 s"
+            "1 scenario: 0 passed, 0 failed, 0 errored, 0 skipped, 1 cancelled in 0.0 s"
         );
     }
 }

@@ -1,7 +1,7 @@
-//! Workflow commands of GitHub Actions: an annotation a scenario that did not pass, at the line that the verdict belongs to.
+//! Workflow commands of GitHub Actions: an annotation for each scenario that did not pass, at the line that caused the verdict.
 //!
-//! The forms are those of GitHub's "Workflow commands"; what the runner makes of a line is in its `ActionCommand.cs`. GitHub
-//! shows ten annotations of a level for a step, so there is one for a scenario and not one for a check.
+//! GitHub's page "Workflow commands" describes the format, and the runner's `ActionCommand.cs` parses it. GitHub shows at most ten
+//! annotations of a level for a step, so a scenario has one annotation, not one for each check.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,24 +13,24 @@ use nodejoin_core::run::redact::redact;
 
 use crate::report::text;
 
-/// Where a step runs: GitHub knows files by their paths below the workspace.
+/// The folders of a step. GitHub identifies files by their paths below the workspace.
 #[derive(Debug, Clone)]
 pub struct Checkout {
     /// `GITHUB_WORKSPACE`.
     pub workspace: PathBuf,
-    /// The working folder of this process, which relative paths start from.
+    /// The working folder of this process, the base of relative paths.
     pub folder: PathBuf,
 }
 
 impl Checkout {
-    /// A file's path below the workspace; `None` for one that stands elsewhere.
+    /// A file's path below the workspace; `None` for a file elsewhere.
     fn path_of(&self, file: &str) -> Option<String> {
         let absolute = without_dots(&self.folder.join(file));
         let below = absolute.strip_prefix(without_dots(&self.workspace)).ok()?;
         Some(below.display().to_string()).filter(|path| !path.is_empty())
     }
 
-    /// The properties of an annotation at the first of some lines that is in the workspace.
+    /// The properties of an annotation at the first line that is in the workspace.
     fn properties(&self, lines: &[&SourceLine]) -> Vec<(&'static str, String)> {
         let found = lines
             .iter()
@@ -45,7 +45,7 @@ impl Checkout {
     }
 }
 
-/// What a log of GitHub Actions gets for an event; `None` for one that annotates nothing.
+/// The lines for an event in the log of GitHub Actions; `None` for an event without annotation.
 #[must_use]
 pub fn event(event: &RunEvent, checkout: &Checkout) -> Option<String> {
     match event {
@@ -70,7 +70,7 @@ pub fn event(event: &RunEvent, checkout: &Checkout) -> Option<String> {
             let properties = checkout.properties(&[source, &file]);
             Some(match annotation(name, verdict, evidence.as_deref(), properties) {
                 None => shown,
-                // Only what has much to say is folded.
+                // Only long output is folded.
                 Some(annotation) if is_long(verdict) => format!("{}\n{annotation}", grouped(&shown)),
                 Some(annotation) => format!("{shown}\n{annotation}"),
             })
@@ -80,7 +80,7 @@ pub fn event(event: &RunEvent, checkout: &Checkout) -> Option<String> {
     }
 }
 
-/// Annotations for scenarios that were refused before anything ran.
+/// Annotations for invalid scenarios.
 #[must_use]
 pub fn refused(error: &ScenarioError, checkout: &Checkout) -> String {
     let lines = error.problems.iter().map(|problem| refusal(problem, checkout));
@@ -96,7 +96,7 @@ fn refusal(problem: &Problem, checkout: &Checkout) -> String {
     if problem.place.column > 0 && properties.len() == 2 {
         properties.push(("col", problem.place.column.to_string()));
     }
-    properties.push(("title", "nodejoin: the scenario is refused".to_owned()));
+    properties.push(("title", "nodejoin: invalid scenario".to_owned()));
     let hint = problem
         .hint()
         .map(|hint| format!("\ndo: {hint}"))
@@ -113,18 +113,18 @@ fn annotation(
     let (level, word) = match verdict.outcome {
         Outcome::Passed => return None,
         Outcome::Failed => ("error", "failed"),
-        Outcome::Errored(_) => ("error", "could not be told"),
-        Outcome::Cancelled => ("warning", "was not finished"),
-        Outcome::Skipped(_) => ("notice", "was skipped"),
+        Outcome::Errored(_) => ("error", "errored"),
+        Outcome::Cancelled => ("warning", "cancelled"),
+        Outcome::Skipped(_) => ("notice", "skipped"),
     };
     properties.push(("title", format!("{word}: {name}")));
     let mut message = text::summary(verdict);
     if let Some(diagnosis) = verdict.diagnosis.as_ref().filter(|_| level == "error") {
         message.push_str(&format!("\nseen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
     }
-    let broken = verdict.checks.iter().filter(|check| !check.held).count();
-    if verdict.diagnosis.is_none() && broken > 1 {
-        message.push_str(&format!("\nand {} more that was expected", broken - 1));
+    let failed = verdict.checks.iter().filter(|check| !check.held).count();
+    if verdict.diagnosis.is_none() && failed > 1 {
+        message.push_str(&format!("\nand {} more failed checks", failed - 1));
     }
     if let Some(folder) = evidence.and_then(|folder| Path::new(folder).file_name()) {
         message.push_str(&format!("\nevidence: {}", folder.to_string_lossy()));
@@ -136,7 +136,7 @@ fn is_long(verdict: &Verdict) -> bool {
     matches!(verdict.outcome, Outcome::Failed | Outcome::Errored(_))
 }
 
-/// Folded in the log, under its own first line.
+/// A foldable group of the log, titled with its first line.
 fn grouped(shown: &str) -> String {
     let first = shown.lines().next().unwrap_or_default();
     let title: Vec<&str> = first.split_whitespace().collect();
@@ -167,7 +167,7 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// What a node printed could be a workflow command: a runner obeys `::` at the start of a line, and `##[` anywhere.
+/// Disarms workflow commands in a node's output: a runner executes `::` at the start of a line, and `##[` anywhere.
 fn harmless(text: &str) -> String {
     let lines = redact(text).replace('\r', "").replace("##[", "## [");
     let lines = lines.lines().map(|line| {
@@ -181,7 +181,7 @@ fn harmless(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// `a/./b/../c` is `a/c`: by its text, for the file need not be there any more.
+/// Resolves `a/./b/../c` to `a/c` without the file system, because the file may be gone.
 fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
@@ -205,7 +205,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A scenario that came to such an end.
+    /// A scenario with this outcome.
     pub(crate) fn finished(id: &str, outcome: Outcome) -> RunEvent {
         let verdict = Verdict {
             versions: None,
@@ -231,7 +231,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// One that failed at line 12 of a script, for a cause with everything in it that has to be escaped.
+    /// A scenario that failed at line 12 of a script, with all characters that need escaping in its cause.
     pub(crate) fn failed(id: &str) -> RunEvent {
         let mut event = finished(id, Outcome::Failed);
         if let RunEvent::ScenarioFinished {
@@ -264,7 +264,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_failure_is_annotated_at_the_line_of_the_script() {
+    fn a_failure_is_annotated_at_the_line_of_its_script() {
         let text = event(&failed("a"), &checkout()).unwrap();
         assert_eq!(
             text,
@@ -294,15 +294,15 @@ pub(crate) mod tests {
         for (outcome, line) in [
             (
                 Outcome::Skipped("no k3s: pull,\r\nrefused".to_owned()),
-                "::notice file=scenarios/a.yaml,line=9,title=was skipped%3A the node of a joins::no k3s: pull,%0D%0Arefused",
+                "::notice file=scenarios/a.yaml,line=9,title=skipped%3A the node of a joins::no k3s: pull,%0D%0Arefused",
             ),
             (
                 Outcome::Errored("the engine went away".to_owned()),
-                "::error file=scenarios/a.yaml,line=9,title=could not be told%3A the node of a joins::the engine went away",
+                "::error file=scenarios/a.yaml,line=9,title=errored%3A the node of a joins::the engine went away",
             ),
             (
                 Outcome::Cancelled,
-                "::warning file=scenarios/a.yaml,line=9,title=was not finished%3A the node of a joins::cancelled before its end",
+                "::warning file=scenarios/a.yaml,line=9,title=cancelled%3A the node of a joins::cancelled before it finished",
             ),
             (Outcome::Passed, "        booted 0.5  metadata 0.7"),
         ] {
@@ -311,7 +311,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_script_outside_of_the_workspace_is_told_at_the_scenario() {
+    fn a_script_outside_the_workspace_is_annotated_at_its_scenario() {
         let mut failed = failed("a");
         if let RunEvent::ScenarioFinished { source, file, .. } = &mut failed {
             "/elsewhere/x.sh".clone_into(&mut source.file);
@@ -326,7 +326,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_broken_check_without_a_diagnosis_is_the_message() {
+    fn without_a_diagnosis_the_first_failed_check_is_the_message() {
         let mut failed = finished("a", Outcome::Failed);
         if let RunEvent::ScenarioFinished { verdict, .. } = &mut failed {
             let check = |key: &str| Check {
@@ -338,12 +338,12 @@ pub(crate) mod tests {
             verdict.checks = vec![check("node.labels.team"), check("node.labels.other")];
         }
         let text = event(&failed, &checkout()).unwrap();
-        let end = "::node.labels.team: expected ironman, saw absent%0Aand 1 more that was expected";
+        let end = "::node.labels.team: expected ironman, got absent%0Aand 1 more failed checks";
         assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
-    fn refused_scenarios_are_annotated_at_the_key() {
+    fn invalid_scenarios_are_annotated_at_their_keys() {
         let error = ScenarioError {
             problems: vec![Problem {
                 file: "scenarios/a.yaml".to_owned(),
@@ -356,13 +356,13 @@ pub(crate) mod tests {
         };
         assert_eq!(
             refused(&error, &checkout()),
-            "::error file=scenarios/a.yaml,line=3,col=7,title=nodejoin%3A the scenario is refused::\
+            "::error file=scenarios/a.yaml,line=3,col=7,title=nodejoin%3A invalid scenario::\
              scenarios/a.yaml:3:7: `cni`: unknown value `brige`%0Ado: did you mean `bridge`?"
         );
     }
 
     #[test]
-    fn no_credential_is_annotated() {
+    fn annotations_are_redacted() {
         let secret = format!("k8s-aws-v1.{}", "a".repeat(80));
         let text = event(&finished("a", Outcome::Errored(secret.clone())), &checkout()).unwrap();
         assert!(text.contains("<redacted>") && !text.contains(&secret), "{text}");

@@ -1,4 +1,4 @@
-//! JUnit: one case a scenario, with a message that says why, and the phases as properties.
+//! JUnit: a case for each scenario, with the reason as its message and the phases as properties.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 
 use crate::report::text;
 
-/// Gathers finished scenarios for one report.
+/// Collects finished scenarios for one report.
 #[derive(Debug)]
 pub struct Junit {
     suite: TestSuite,
@@ -23,7 +23,7 @@ impl Junit {
         }
     }
 
-    /// Takes in one event.
+    /// Adds one event.
     pub fn take(&mut self, event: &RunEvent) {
         if let RunEvent::ScenarioFinished {
             scenario,
@@ -57,7 +57,7 @@ impl Junit {
     ///
     /// # Errors
     ///
-    /// Fails where the XML cannot be written as UTF-8, which quick-junit does not let happen.
+    /// When the XML is not UTF-8, which quick-junit prevents.
     pub fn to_xml(&self) -> Result<String, quick_junit::SerializeError> {
         let mut report = Report::new("nodejoin");
         report.add_test_suite(self.suite.clone());
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_that_failed_says_why_in_its_message() {
+    fn the_message_of_a_case_is_its_reason() {
         let verdict = Verdict {
             outcome: Outcome::Errored("the engine went away".to_owned()),
             versions: None,

@@ -1,11 +1,11 @@
-//! Reports: what is made of the one event stream.
+//! Reports, all of them written from the one event stream.
 //!
-//! | file | for whom |
+//! | file | reader |
 //! | --- | --- |
 //! | `console.rs`, `text.rs` | a person at a terminal |
-//! | `junit.rs` | whatever reads JUnit |
-//! | `github.rs` | GitHub Actions: annotations in the log, at lines of the user's files |
-//! | `summary.rs` | GitHub Actions: the page of a job, in Markdown |
+//! | `junit.rs` | tools that read JUnit |
+//! | `github.rs` | GitHub Actions: annotations in the log, at lines of scripts and scenarios |
+//! | `summary.rs` | GitHub Actions: the summary page of a job, in Markdown |
 //! | `outputs.rs` | GitHub Actions: the counts, for later steps |
 
 pub mod console;

@@ -1,8 +1,8 @@
-//! The counts of a run as `name=value` lines, which GitHub Actions takes as outputs of a step.
+//! The counts of a run as `name=value` lines, the format of step outputs in GitHub Actions.
 
 use nodejoin_core::run::event::{RunEvent, Summary};
 
-/// The lines for an event; `None` for all but the last.
+/// The lines for the last event; `None` for all others.
 #[must_use]
 pub fn event(event: &RunEvent) -> Option<String> {
     match event {

@@ -1,4 +1,4 @@
-//! The page of a job on GitHub, in Markdown: one row a scenario, and why each that did not pass did not.
+//! The summary page of a job on GitHub, in Markdown: a row for each scenario, and an explanation for each that did not pass.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use nodejoin_core::run::shard::Shard;
 
 use crate::report::text;
 
-/// What GitHub takes of one step, in bytes; it drops the whole of a longer one.
+/// Maximum size of a step's summary on GitHub, in bytes. GitHub drops a longer one completely.
 pub const LIMIT: usize = 1024 * 1024;
-/// What is kept free for the lines that say what was cut.
+/// Bytes reserved for the lines that report omissions.
 const RESERVE: usize = 512;
-/// A cause that is longer is cut: the page has it in full further down.
+/// Maximum length of a cause in the table; the explanation has the full text.
 const LONGEST: usize = 160;
 
-/// Gathers a run for one page.
+/// Collects a run for one page.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// Where the evidence can be found once it is uploaded: the page of the workflow's run.
+    /// The page of the workflow's run, which links uploaded evidence.
     run_url: Option<String>,
     shard: Option<Shard>,
     control_planes: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<ScenarioRow>,
     summary: Option<Summary>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct ScenarioRow {
     id: String,
     name: String,
     verdict: Verdict,
@@ -46,7 +46,7 @@ impl Page {
         }
     }
 
-    /// Takes in one event.
+    /// Adds one event.
     pub fn take(&mut self, event: &RunEvent) {
         match event {
             RunEvent::RunStarted { shard, .. } => self.shard = *shard,
@@ -62,7 +62,7 @@ impl Page {
                 seconds,
                 evidence,
                 ..
-            } => self.rows.push(Row {
+            } => self.rows.push(ScenarioRow {
                 id: scenario.to_string(),
                 name: name.clone(),
                 verdict: (**verdict).clone(),
@@ -74,10 +74,10 @@ impl Page {
         }
     }
 
-    /// The page in Markdown, of at most `room` bytes: those who did not pass come first, and what is cut is counted.
+    /// The page in Markdown with at most `room` bytes. Scenarios that did not pass come first; omissions are counted.
     #[must_use]
     pub fn to_markdown(&self, room: usize) -> String {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        let mut rows: Vec<&ScenarioRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| (rank(&row.verdict.outcome), &row.id));
         let mut page = Cut::new(self.heading(), room.saturating_sub(RESERVE));
         if !rows.is_empty() {
@@ -86,10 +86,10 @@ impl Page {
         }
         let lines = rows.iter().map(|row| row.line(self.run_url.as_deref()));
         let left_out = page.push_all(lines);
-        page.note(left_out, "scenarios are not in this table");
+        page.note(left_out, "scenarios are omitted from this table");
         let details = rows.iter().filter_map(|row| row.details());
         let left_out = page.push_all(details);
-        page.note(left_out, "explanations are left out");
+        page.note(left_out, "explanations are omitted");
         page.text
     }
 
@@ -106,7 +106,7 @@ impl Page {
         } = summary;
         let mut counts = format!("{passed} passed, {failed} failed, {errored} errored, {skipped} skipped");
         if cancelled > 0 {
-            counts.push_str(&format!(", {cancelled} not finished"));
+            counts.push_str(&format!(", {cancelled} cancelled"));
         }
         let mut about = self.control_planes.clone();
         about.extend(self.shard.map(|shard| format!("shard {shard}")));
@@ -115,7 +115,7 @@ impl Page {
     }
 }
 
-impl Row {
+impl ScenarioRow {
     fn line(&self, run_url: Option<&str>) -> String {
         let phase = self.verdict.phases.keys().max();
         let evidence = self.evidence.as_deref().map(|folder| evidence(folder, run_url));
@@ -131,7 +131,7 @@ impl Row {
         )
     }
 
-    /// A few words that say why: the cause's name where there is one.
+    /// The name of the cause if there is one, otherwise a short reason.
     fn cause(&self) -> String {
         let cause = self
             .verdict
@@ -146,7 +146,7 @@ impl Row {
         shortened(&redact(&cause))
     }
 
-    /// All that a terminal would show, folded; none for a scenario that passed or was skipped.
+    /// The text report of a failed or errored scenario, folded.
     fn details(&self) -> Option<String> {
         let shown = match self.verdict.outcome {
             Outcome::Passed | Outcome::Skipped(_) | Outcome::Cancelled => return None,
@@ -163,7 +163,7 @@ impl Row {
     }
 }
 
-/// Text that grows as long as there is room.
+/// Text of limited size.
 struct Cut {
     text: String,
     room: usize,
@@ -174,7 +174,7 @@ impl Cut {
         Self { text, room }
     }
 
-    /// Pushes pieces until one does not fit; says how many were left out.
+    /// Appends pieces until one does not fit. Returns the number of omitted pieces.
     fn push_all(&mut self, pieces: impl Iterator<Item = String>) -> usize {
         let mut left_out = 0;
         for piece in pieces {
@@ -190,13 +190,13 @@ impl Cut {
     fn note(&mut self, left_out: usize, what: &str) {
         if left_out > 0 {
             self.text.push_str(&format!(
-                "\n**{left_out} {what}**: GitHub takes 1 MiB of a step. All of them are in the log.\n"
+                "\n**{left_out} {what}**: GitHub accepts 1 MiB per step. The log has all of them.\n"
             ));
         }
     }
 }
 
-/// Whoever has to act comes first.
+/// Sort order of outcomes: those that need action come first.
 fn rank(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Failed => 0,
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_a_row_for_each_and_an_explanation_for_those_that_failed() {
+    fn a_page_has_a_row_for_each_scenario_and_explains_failures() {
         assert_eq!(
             page(&run(), LIMIT),
             "## nodejoin: 1 passed, 1 failed, 0 errored, 1 skipped\n\
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_neither_markdown_nor_html_nor_two_lines() {
+    fn a_cell_is_escaped_and_redacted() {
         assert_eq!(
             escaped("a|b <img src=x> & `c`\n![d](e) *f* _g_ \\"),
             "a\\|b &lt;img src=x&gt; &amp; \\`c\\` \\!\\[d\\](e) \\*f\\* \\_g\\_ \\\\"
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_too_long_is_cut_and_says_so() {
+    fn a_page_that_is_too_long_reports_its_omissions() {
         let mut events = vec![finished("ok", Outcome::Passed)];
         events.extend((0..9000).map(|number| failed(&format!("refused/{number}"))));
         let cut = page(&events, LIMIT);
@@ -345,12 +345,12 @@ mod tests {
             "{}",
             cut.len()
         );
-        assert!(cut.contains("scenarios are not in this table**"));
-        assert!(cut.contains("9000 explanations are left out**: GitHub takes 1 MiB"));
-        // Where the step has used up its room already, the counts alone are told.
+        assert!(cut.contains("scenarios are omitted from this table**"));
+        assert!(cut.contains("9000 explanations are omitted**: GitHub accepts 1 MiB"));
+        // Without room only the counts remain.
         let cut = page(&run(), 0);
         assert!(
-            cut.len() < 1024 && cut.contains("3 scenarios are not in this table"),
+            cut.len() < 1024 && cut.contains("3 scenarios are omitted from this table"),
             "{cut}"
         );
     }

@@ -1,4 +1,4 @@
-//! A verdict as a person reads it: one line a scenario, and below a failed one what stopped it and what to do.
+//! A verdict as text: one line for a scenario, and for a failed one its cause, its evidence and the action to take.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,14 +8,14 @@ use nodejoin_core::judge::verdict::{Check, Outcome, Verdict, Versions};
 use nodejoin_core::observation::Millis;
 use nodejoin_core::observation::phase::Phase;
 
-/// A line of details that is longer than this is broken up.
+/// A longer line of a check is split into three.
 const WIDTH: usize = 110;
-/// More checks than these that saw the same are told as one.
+/// Maximum number of checks with equal results that are printed one by one.
 const FEW: usize = 3;
-/// Where the details of a scenario start.
+/// Indentation of the details of a scenario.
 const INDENT: &str = "        ";
 
-/// The lines of one finished scenario, the last without its line end.
+/// The lines of one finished scenario, without a final line break.
 #[must_use]
 pub fn scenario(name: &str, verdict: &Verdict, seconds: f64, evidence: Option<&str>) -> String {
     let mut text = format!("  {:<6}{name:<74} {seconds:>5.1} s", word(&verdict.outcome));
@@ -31,7 +31,7 @@ pub fn scenario(name: &str, verdict: &Verdict, seconds: f64, evidence: Option<&s
     text
 }
 
-/// The word of an outcome: short, and upper case where somebody has to act.
+/// A short word for an outcome, in upper case when it needs action.
 #[must_use]
 pub fn word(outcome: &Outcome) -> &'static str {
     match outcome {
@@ -39,26 +39,26 @@ pub fn word(outcome: &Outcome) -> &'static str {
         Outcome::Failed => "FAIL",
         Outcome::Errored(_) => "ERROR",
         Outcome::Skipped(_) => "skip",
-        Outcome::Cancelled => "ended",
+        Outcome::Cancelled => "stop",
     }
 }
 
-/// One sentence that says why a scenario did not pass; what JUnit readers and annotations show.
+/// Why a scenario did not pass, in one sentence for JUnit and annotations.
 #[must_use]
 pub fn summary(verdict: &Verdict) -> String {
     match &verdict.outcome {
         Outcome::Passed => "passed".to_owned(),
-        Outcome::Cancelled => "cancelled before its end".to_owned(),
+        Outcome::Cancelled => "cancelled before it finished".to_owned(),
         Outcome::Errored(reason) | Outcome::Skipped(reason) => reason.clone(),
-        Outcome::Failed => match (&verdict.diagnosis, broken(verdict).next()) {
+        Outcome::Failed => match (&verdict.diagnosis, failed_checks_of(verdict).next()) {
             (Some(diagnosis), _) => format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
-            (None, Some(check)) => format!("{}: expected {}, saw {}", check.key, check.expected, check.seen),
+            (None, Some(check)) => format!("{}: expected {}, got {}", check.key, check.expected, check.seen),
             (None, None) => "failed".to_owned(),
         },
     }
 }
 
-/// The name of a cause, as a scenario's `expect.diagnosis` writes it.
+/// The name of a cause in a scenario's `expect.diagnosis`.
 #[must_use]
 pub fn cause(cause: Cause) -> String {
     let name = serde_json::to_value(cause).ok();
@@ -66,11 +66,11 @@ pub fn cause(cause: Cause) -> String {
         .unwrap_or_default()
 }
 
-/// When each phase was reached, in seconds, `-` where it was passed over.
+/// The time of each phase in seconds; `-` for a skipped phase.
 #[must_use]
 pub fn phases(phases: &BTreeMap<Phase, Millis>) -> String {
     let Some(last) = phases.keys().max() else {
-        return "no phase was reached".to_owned();
+        return "reached no phase".to_owned();
     };
     let words = Phase::ALL
         .iter()
@@ -82,11 +82,11 @@ pub fn phases(phases: &BTreeMap<Phase, Millis>) -> String {
     words.collect::<Vec<_>>().join("  ")
 }
 
-/// What came after the join, a line each.
+/// A line for each step after the join.
 fn parts(text: &mut String, verdict: &Verdict) {
     for part in &verdict.parts {
         push(text, &format!("{}: {}", part.name, phases(&part.phases)));
-        // That of the step which failed is told below, with its evidence.
+        // The diagnosis of the failed step follows below, with its evidence.
         if let Some(diagnosis) = &part.diagnosis
             && part.diagnosis != verdict.diagnosis
         {
@@ -101,7 +101,7 @@ fn passed(text: &mut String, verdict: &Verdict) {
     if let Some(diagnosis) = &verdict.diagnosis {
         line(
             text,
-            "as wanted",
+            "expected",
             &format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
         );
     }
@@ -113,16 +113,16 @@ fn failed(text: &mut String, verdict: &Verdict) {
     if let Some(diagnosis) = &verdict.diagnosis {
         stopped(text, diagnosis);
     }
-    for alike in alike(verdict) {
-        wrong_together(text, &alike);
+    for checks in group_by_result(verdict) {
+        failed_checks(text, &checks);
     }
-    differs(text, verdict);
+    conditions(text, verdict);
 }
 
-/// Broken checks, those together that saw the same: a node that never came breaks all that is wanted of it.
-fn alike(verdict: &Verdict) -> Vec<Vec<&Check>> {
+/// Failed checks, grouped by equal results: a missing node fails all checks of it.
+fn group_by_result(verdict: &Verdict) -> Vec<Vec<&Check>> {
     let mut groups: Vec<Vec<&Check>> = Vec::new();
-    for check in broken(verdict) {
+    for check in failed_checks_of(verdict) {
         match groups.iter_mut().find(|group| group[0].seen == check.seen) {
             Some(group) => group.push(check),
             None => groups.push(vec![check]),
@@ -131,31 +131,31 @@ fn alike(verdict: &Verdict) -> Vec<Vec<&Check>> {
     groups
 }
 
-/// As many checks as can be read are told one by one.
-fn wrong_together(text: &mut String, alike: &[&Check]) {
-    if alike.len() <= FEW {
-        return alike.iter().for_each(|check| wrong(text, check));
+/// Prints a few checks one by one, and summarizes many.
+fn failed_checks(text: &mut String, checks: &[&Check]) {
+    if checks.len() <= FEW {
+        return checks.iter().for_each(|check| failed_check(text, check));
     }
-    let (first, rest) = (alike[0], alike.len() - 1);
+    let (first, rest) = (checks[0], checks.len() - 1);
     line(
         text,
-        "wrong",
+        "check",
         &format!(
-            "{} and {rest} more, all in `verdict.json`: saw {}",
+            "{} and {rest} more (see `verdict.json`): got {}",
             first.key, first.seen
         ),
     );
 }
 
-/// One line where it fits, three where it does not.
-fn wrong(text: &mut String, check: &Check) {
-    let short = format!("{}: wanted {}, saw {}", check.key, check.expected, check.seen);
+/// Prints a check in one line if it fits, otherwise in three.
+fn failed_check(text: &mut String, check: &Check) {
+    let short = format!("{}: expected {}, got {}", check.key, check.expected, check.seen);
     if short.len() <= WIDTH && !short.contains('\n') {
-        return line(text, "wrong", &short);
+        return line(text, "check", &short);
     }
-    line(text, "wrong", &check.key);
-    line(text, "  wanted", &check.expected);
-    line(text, "  saw", &check.seen);
+    line(text, "check", &check.key);
+    line(text, "expected", &check.expected);
+    line(text, "got", &check.seen);
 }
 
 fn stopped(text: &mut String, diagnosis: &Diagnosis) {
@@ -165,8 +165,8 @@ fn stopped(text: &mut String, diagnosis: &Diagnosis) {
     line(text, "do", &diagnosis.remedy);
 }
 
-/// What this node had other than the AMI would: whoever doubts a verdict looks here first.
-fn differs(text: &mut String, verdict: &Verdict) {
+/// Differences from the AMI, and the versions that ran.
+fn conditions(text: &mut String, verdict: &Verdict) {
     if !verdict.deviations.is_empty() {
         let names: Vec<_> = verdict
             .deviations
@@ -185,13 +185,13 @@ fn differs(text: &mut String, verdict: &Verdict) {
     }
 }
 
-fn broken(verdict: &Verdict) -> impl Iterator<Item = &Check> {
+fn failed_checks_of(verdict: &Verdict) -> impl Iterator<Item = &Check> {
     verdict.checks.iter().filter(|check| !check.held)
 }
 
 fn at(phase: Option<Phase>) -> String {
     phase.map_or_else(
-        || "before it booted".to_owned(),
+        || "before the node booted".to_owned(),
         |phase| format!("after `{phase}`"),
     )
 }
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_shows_its_phases_and_what_was_passed_over() {
+    fn a_passed_join_shows_reached_and_skipped_phases() {
         let text = scenario("a node joins", &verdict(Outcome::Passed), 6.24, None);
         assert!(text.starts_with("  ok    a node joins"), "{text}");
         assert!(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_where_why_and_what_to_do() {
+    fn a_failure_shows_its_phase_cause_evidence_and_remedy() {
         let mut failed = verdict(Outcome::Failed);
         failed.diagnosis = Some(Diagnosis {
             phase: Some(Phase::Configured),
@@ -271,7 +271,7 @@ mod tests {
             "stopped after `configured`: role a is in no row"
         );
 
-        // Of a step that failed the cause is told once.
+        // The cause of a failed step is printed once.
         failed.parts.push(VerdictPart {
             name: "then reboot".to_owned(),
             phases: BTreeMap::new(),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_that_saw_the_same_are_told_as_one() {
+    fn checks_with_equal_results_are_summarized() {
         let mut failed = verdict(Outcome::Failed);
         failed.checks = (0..9)
             .map(|number| Check {
@@ -294,14 +294,14 @@ mod tests {
             .collect();
         let text = scenario("a node joins", &failed, 1.0, None);
         assert!(
-            text.contains("wrong     node.labels.0 and 8 more, all in `verdict.json`: saw there is no Node"),
+            text.contains("check     node.labels.0 and 8 more (see `verdict.json`): got there is no Node"),
             "{text}"
         );
         assert!(!text.contains("node.labels.5"), "{text}");
     }
 
     #[test]
-    fn a_broken_check_is_the_summary_where_nothing_stopped() {
+    fn a_failed_check_is_the_summary_of_a_join_that_did_not_stop() {
         let mut failed = verdict(Outcome::Failed);
         failed.checks.push(Check {
             key: "node.labels.team".to_owned(),
@@ -309,6 +309,6 @@ mod tests {
             expected: "ironman".to_owned(),
             seen: "absent".to_owned(),
         });
-        assert_eq!(summary(&failed), "node.labels.team: expected ironman, saw absent");
+        assert_eq!(summary(&failed), "node.labels.team: expected ironman, got absent");
     }
 }

@@ -8,9 +8,10 @@ use nodejoin_core::input::files::Disk;
 use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
+use nodejoin_core::run::settings::KeepWhen;
 use nodejoin_core::scenario;
 use nodejoin_docker::{Engine, ImageSettings};
-use nodejoin_engine::{Events, Harness, Keep, Settings, new_run_id};
+use nodejoin_engine::{Events, Runner, Settings, new_run_id};
 use tokio_util::sync::CancellationToken;
 
 /// What a run came to.
@@ -29,7 +30,7 @@ pub(crate) fn settings(provider: ProviderName) -> Settings {
         external: Default::default(),
         artifacts: Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nodejoin"),
         jobs: 1,
-        keep: Keep::Never,
+        keep: KeepWhen::Never,
         bless: false,
         shard: None,
     }
@@ -50,7 +51,7 @@ pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -
     let engine = Engine::connect().await.unwrap();
     let (events, mut stream) = Events::stream();
     let id = new_run_id();
-    let harness = Harness::new(engine.clone(), id.clone(), settings, events);
+    let harness = Runner::new(engine.clone(), id.clone(), settings, events);
     let cancel = CancellationToken::new();
     let kill = async {
         while let Some(event) = stream.recv().await {
@@ -81,7 +82,7 @@ pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -
 pub(crate) async fn run(settings: Settings, plans: &[Plan]) -> Ran {
     let engine = Engine::connect().await.unwrap();
     let (events, mut stream) = Events::stream();
-    let harness = Harness::new(engine, new_run_id(), settings, events);
+    let harness = Runner::new(engine, new_run_id(), settings, events);
     let cancel = CancellationToken::new();
     let verdicts = join_all(plans.iter().map(|plan| harness.run(plan, &cancel))).await;
     let left = harness.tear_down().await.left;

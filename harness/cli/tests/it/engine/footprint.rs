@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
 
-use crate::support::{END, REGISTERS, Running, folder, of_run, on_engine};
+use crate::support::{END, REGISTERS, RunningCommand, folder, of_run, on_engine};
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListNetworksOptionsBuilder};
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{ObservedEvent, TimelineEntry};
@@ -14,7 +14,7 @@ use nodejoin_core::observation::{ObservedEvent, TimelineEntry};
 #[test]
 fn nothing_of_a_run_listens_where_others_can_reach_it() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::KubeletStarted);
     let listeners = listeners(run.pid());
     let gateways = gateways(&run.id);
@@ -143,7 +143,7 @@ fn a_join_changes_no_setting_route_or_rule_of_the_host() {
         proves_less("the host's kernel settings are those that a kubelet wants: no write would show");
     }
     let folder = folder(&[("protects.yaml", PROTECTS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::KubeletStarted);
     let id = run.id.clone();
     let ended = run.finish();
@@ -281,7 +281,7 @@ expect: { phase: registered }
 fn a_node_reaches_neither_the_world_nor_the_host_and_its_tries_stand_in_the_evidence() {
     let scenario = TRIES.replace("HOST", &host_address().to_string());
     let folder = folder(&[("tries.yaml", &scenario)]);
-    let ended = Running::start(folder.path(), &[]).finish();
+    let ended = RunningCommand::start(folder.path(), &[]).finish();
     // It expects a join, so that it fails and its evidence stays.
     assert_eq!(ended.code, Some(1), "{}", ended.verdicts());
     let evidence = ended.evidence();

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Output;
 
 use crate::support::{
-    END, REGISTERS, Running, alone, both, containers, folder, nodejoin, of_run, on_engine, sweep, wait_for,
+    END, REGISTERS, RunningCommand, both, containers, exclusive_sweep, folder, nodejoin, of_run, on_engine,
+    sweep, wait_for,
 };
 use bollard::query_parameters::KillContainerOptions;
 use nodejoin_core::observation::phase::Phase;
@@ -14,9 +15,9 @@ use tempfile::TempDir;
 const CONTAINER: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// Makes the image of kind's node, once and without a limit: what is timed here is kind.
-fn image_is_there() {
+fn build_image_once() {
     static MADE: std::sync::OnceLock<()> = std::sync::OnceLock::new();
-    MADE.get_or_init(|| crate::support::make_images("kind"));
+    MADE.get_or_init(|| crate::support::build_images("kind"));
 }
 
 /// Runs a scenario on kind with these variables, and gives what was said.
@@ -38,7 +39,7 @@ fn kind_that_says(version: &str) -> TempDir {
 
 #[test]
 fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
-    crate::support::images_are_there();
+    crate::support::build_images_once();
     // Nothing on PATH but docker: no kind, and no apt to fetch Debian's with; nor was it fetched before.
     let (path, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let docker = nodejoin_docker::on_path("docker").unwrap();
@@ -56,7 +57,7 @@ fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
 
 #[test]
 fn the_image_of_its_node_is_made_beforehand_where_the_settings_say_kind() {
-    image_is_there();
+    build_image_once();
     let folder = folder(&[("nodejoin.yaml", "control_plane: kind\n")]);
     for (variable, image) in [("", "kind-node:"), ("local", "control-plane:")] {
         let mut command = nodejoin(folder.path(), &["images", "build"]);
@@ -88,9 +89,9 @@ fn a_kind_that_is_too_old_is_refused_by_its_version() {
 }
 
 /// A run on kind whose node container is there: kind still makes a cluster of it.
-fn while_kind_works(folder: &Path) -> Running {
-    image_is_there();
-    let run = Running::start(folder, &["--control-plane", "kind"]);
+fn while_kind_works(folder: &Path) -> RunningCommand {
+    build_image_once();
+    let run = RunningCommand::start(folder, &["--control-plane", "kind"]);
     wait_for("the container of kind's node", CONTAINER, || {
         containers(&of_run(&run.id)) > 0
     });
@@ -104,7 +105,7 @@ fn an_interrupt_while_kind_makes_its_cluster_leaves_nothing() {
     let id = run.id.clone();
     run.signal("INT");
     let ended = run.end(END);
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert_eq!(of_run(&id), Vec::<String>::new());
     assert_eq!(files_of(&id), Vec::<String>::new());
 }
@@ -115,7 +116,7 @@ fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
     let theirs = Theirs::start();
     let run = while_kind_works(folder.path());
     let id = run.id.clone();
-    let _alone = alone();
+    let _alone = exclusive_sweep();
     assert!(is_at_work(&id), "kind has ended before it could be left alone");
     run.signal("KILL");
     assert_eq!(run.end(END).code, None);
@@ -137,9 +138,9 @@ fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
 
 #[test]
 fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
-    image_is_there();
+    build_image_once();
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &["--control-plane", "kind"]);
+    let mut run = RunningCommand::start(folder.path(), &["--control-plane", "kind"]);
     run.until_phase(Phase::Booted);
     let id = run.id.clone();
     let node = of_run(&id)
@@ -155,7 +156,7 @@ fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
             .unwrap();
     });
     let ended = run.end(END * 2);
-    assert_eq!(ended.code, Some(4), "{}", ended.said);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     let told = format!("{:?}", ended.events);
     assert!(
         told.contains("the control plane's container ended while nodes joined"),
@@ -213,7 +214,12 @@ impl Theirs {
 
     fn is_untouched(&self) {
         assert_eq!(
-            docker(&["inspect", "--format", "{{.State.Running}}", &self.container]),
+            docker(&[
+                "inspect",
+                "--format",
+                "{{.State.RunningCommand}}",
+                &self.container
+            ]),
             "true"
         );
     }

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    END, Ended, REGISTERS, Running, alone, both, containers, exit, folder, nodejoin, objects, of_run,
-    on_engine, signal, sweep, wait_for,
+    END, FinishedCommand, REGISTERS, RunningCommand, both, containers, exclusive_sweep, exit, folder,
+    nodejoin, objects, of_run, on_engine, signal, sweep, wait_for,
 };
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::RunEvent;
@@ -20,14 +20,14 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 #[test]
 fn an_interrupt_before_anything_is_made_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let run = Running::start(folder.path(), &[]);
+    let run = RunningCommand::start(folder.path(), &[]);
     ends_clean(run, "INT");
 }
 
 #[test]
 fn an_interrupt_as_the_network_is_made_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     until_control_plane_starts(&mut run);
     ends_clean(run, "INT");
 }
@@ -35,7 +35,7 @@ fn an_interrupt_as_the_network_is_made_leaves_nothing() {
 #[test]
 fn an_interrupt_while_the_control_plane_starts_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     until_control_plane_starts(&mut run);
     wait_for("the control plane's container", END, || {
         containers(&of_run(&run.id)) > 0
@@ -46,7 +46,7 @@ fn an_interrupt_while_the_control_plane_starts_leaves_nothing() {
 #[test]
 fn a_termination_as_the_node_starts_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     run.until("scenario-started", |event| {
         matches!(event, RunEvent::ScenarioStarted { .. })
     });
@@ -56,7 +56,7 @@ fn a_termination_as_the_node_starts_leaves_nothing() {
 #[test]
 fn a_termination_while_the_node_boots_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::Booted);
     ends_clean(run, "TERM");
 }
@@ -64,23 +64,23 @@ fn a_termination_while_the_node_boots_leaves_nothing() {
 #[test]
 fn an_interrupt_after_the_kubelet_started_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::KubeletStarted);
     assert!(containers(&of_run(&run.id)) >= 2, "{:?}", of_run(&run.id));
     ends_clean(run, "INT");
 }
 
-fn until_control_plane_starts(run: &mut Running) {
+fn until_control_plane_starts(run: &mut RunningCommand) {
     run.until("control-plane-starting", |event| {
         matches!(event, RunEvent::ControlPlaneStarting { .. })
     });
 }
 
-fn ends_clean(run: Running, name: &str) {
+fn ends_clean(run: RunningCommand, name: &str) {
     let id = run.id.clone();
     run.signal(name);
     let ended = run.end(END);
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     let summary = ended.summary();
     assert_eq!((summary.cancelled, summary.passed), (1, 0), "{summary:?}");
     assert_eq!(summary.left_behind, Vec::<String>::new());
@@ -91,7 +91,7 @@ fn ends_clean(run: Running, name: &str) {
 #[test]
 fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    crate::support::images_are_there();
+    crate::support::build_images_once();
     let mut child = nodejoin(folder.path(), &["run", "."])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -108,36 +108,39 @@ fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
     let (mut printed, mut said) = (String::new(), String::new());
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains("ending: removing what the run made"), "{said}");
+    assert!(
+        said.contains("cancelling: removing everything that the run created"),
+        "{said}"
+    );
     let last = printed.lines().last().unwrap_or_default();
     assert!(last.starts_with("1 scenario: 0 passed"), "{printed}");
-    assert!(last.contains("1 not finished"), "{printed}");
+    assert!(last.contains("1 cancelled"), "{printed}");
     assert_eq!(objects(&label), Vec::<String>::new());
 }
 
 #[test]
 fn a_second_interrupt_leaves_at_once_and_a_sweep_removes_the_rest() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = Running::start(folder.path(), &[]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::Booted);
     let id = run.id.clone();
-    let _alone = alone();
+    let _alone = exclusive_sweep();
     run.signal("INT");
     run.until("cancelling", |event| *event == RunEvent::Cancelling);
     let asked = Instant::now();
     run.signal("INT");
     let ended = run.end(END);
     assert!(asked.elapsed() < AT_ONCE, "it took {:?}", asked.elapsed());
-    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(
         ended
-            .said
+            .stderr
             .lines()
             .last()
             .unwrap_or_default()
             .contains("`nodejoin sweep`"),
         "{}",
-        ended.said
+        ended.stderr
     );
     // The engine may still be at what the process told it last.
     wait_for("a sweep that leaves nothing", ENGINE, || {
@@ -149,13 +152,13 @@ fn a_second_interrupt_leaves_at_once_and_a_sweep_removes_the_rest() {
 #[test]
 fn a_killed_run_is_swept_and_one_beside_it_passes_undisturbed() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut killed = Running::start(folder.path(), &[]);
+    let mut killed = RunningCommand::start(folder.path(), &[]);
     // The same scenario file, so the same instance, address, role and names.
-    let mut alive = Running::start(folder.path(), &[]);
+    let mut alive = RunningCommand::start(folder.path(), &[]);
     killed.until_phase(Phase::Booted);
     alive.until_phase(Phase::Booted);
 
-    let held = alone();
+    let held = exclusive_sweep();
     killed.signal("KILL");
     let dead = killed.id.clone();
     assert_eq!(killed.end(END).code, None);
@@ -190,8 +193,8 @@ fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
     let misses = REGISTERS.replace("expect: { phase: registered }", lacks);
     let misses = format!("{misses}limits: {{ settle_seconds: 0.5 }}\n");
     let folder = folder(&[("misses.yaml", &misses)]);
-    let _alone = alone();
-    let run = Running::start(folder.path(), &["--keep=on-failure"]);
+    let _alone = exclusive_sweep();
+    let run = RunningCommand::start(folder.path(), &["--keep=on-failure"]);
     let id = run.id.clone();
     let ended = run.finish();
     let kept = ended.kept();
@@ -200,12 +203,12 @@ fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
     sweep(&["--kept"]);
     assert_eq!(of_run(&id), Vec::<String>::new());
 
-    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_eq!(containers(&found.objects), 2, "{kept:?}: {:?}", found.objects);
     assert_eq!(found.host_name.trim(), found.node_name, "{kept:?}");
     assert!(found.nodes.contains(&found.node_name), "{}", found.nodes);
     for object in &found.objects {
-        let line = format!("kept, `--kept` removes it: {}", object.replace(" /", " "));
+        let line = format!("kept (remove it with `--kept`): {}", object.replace(" /", " "));
         assert!(
             found.swept.contains(&line),
             "`{line}` is missing in:\n{}",
@@ -233,7 +236,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn look(ended: &Ended, run: &str) -> Self {
+    fn look(ended: &FinishedCommand, run: &str) -> Self {
         let kept = ended.kept();
         Self {
             objects: of_run(run),
@@ -246,7 +249,7 @@ impl Kept {
     }
 }
 
-fn node_name(ended: &Ended) -> String {
+fn node_name(ended: &FinishedCommand) -> String {
     let plan = std::fs::read_to_string(ended.evidence().join("plan.json")).unwrap();
     let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
     plan["instance"]["private_dns_name"].as_str().unwrap().to_owned()

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::account::{Served, both, nodejoin};
+use crate::support::account::{RunningAccount, nodejoin};
+use crate::support::both;
 use tempfile::TempDir;
 
 /// An image of the engine's that ends with this.
@@ -97,7 +98,7 @@ fn docker_s_engine_logs_in_and_pulls_what_the_account_lists() {
     let home = TempDir::new().unwrap();
     let (saved, built) = (Image::build("saved", "saved"), Image::build("built", "built"));
     docker(&["save", "--output", "saved.tar", &saved.name], home.path());
-    let served = Served::at(home.path(), &account(&built.name), &[]);
+    let served = RunningAccount::at(home.path(), &account(&built.name), &[]);
     // What it pulls must come from the registry, and not from what it has.
     saved.remove();
     built.remove();
@@ -106,7 +107,7 @@ fn docker_s_engine_logs_in_and_pulls_what_the_account_lists() {
 
     // The engine tries clear text after a refusal, and tells of that alone: who refused it stands in the log.
     served.failing_cli(&pull("team/saved:v1"));
-    served.said("UNAUTHORIZED");
+    served.wait_for_log("UNAUTHORIZED");
     let refused = served.failing_cli(&format!(
         "docker login --username AWS --password wrong {registry}"
     ));

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::support::{FAILS, Running, both, folder, nodejoin, of_run};
+use crate::support::{FAILS, RunningCommand, both, folder, nodejoin, of_run};
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::run::event::RunEvent;
@@ -40,7 +40,7 @@ fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
         "--jobs",
         "2",
     ];
-    let ended = Running::start(folder.path(), &arguments).finish();
+    let ended = RunningCommand::start(folder.path(), &arguments).finish();
     assert_eq!(ended.code, Some(1), "{}", ended.verdicts());
     let summary = ended.summary();
     assert_eq!((summary.passed, summary.failed), (1, 1), "{summary:?}");
@@ -79,7 +79,7 @@ fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
 fn a_reader_that_goes_away_changes_neither_the_end_nor_what_it_says() {
     let folder = folder(&[("fails.yaml", FAILS)]);
     let arguments = ["run", ".", "--format", "json", "--junit", "report.xml"];
-    crate::support::images_are_there();
+    crate::support::build_images_once();
     let mut child = nodejoin(folder.path(), &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

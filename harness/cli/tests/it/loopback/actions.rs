@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::github::{Came, Runner, definitions, repository, runs, yaml};
+use crate::support::github::{ActionResult, Runner, definitions, repository, runs, yaml};
 use crate::support::{both, nodejoin};
 use nodejoin_core::run::shard::Shard;
 use tempfile::TempDir;
@@ -13,7 +13,7 @@ const WRONG: &str = "name: x\ninstance:\n  private_ipp: 192.168.1.10\n";
 const FINE: &str = "name: a node joins\nuser_data: '#!/bin/sh'\n";
 
 #[test]
-fn what_workflows_call_is_there_and_can_be_started() {
+fn scripts_of_workflows_exist_and_are_executable() {
     let mut called = Vec::new();
     for file in definitions() {
         for run in runs(&yaml(&file)) {
@@ -37,7 +37,7 @@ fn what_workflows_call_is_there_and_can_be_started() {
 }
 
 #[test]
-fn every_flag_that_scripts_give_is_known() {
+fn scripts_pass_known_flags_only() {
     let help = said(nodejoin(Path::new("."), &["run", "--help"]).output().unwrap());
     for script in ["ci/matrix", "ci/action/run"] {
         let text = std::fs::read_to_string(repository().join(script)).unwrap();
@@ -57,13 +57,13 @@ fn every_flag_that_scripts_give_is_known() {
 }
 
 #[test]
-fn the_checkers_find_nothing_in_ours() {
+fn the_checkers_accept_the_workflows() {
     let output = check(None);
     assert!(output.status.success(), "{}", both(&output));
 }
 
 #[test]
-fn the_checkers_find_what_is_broken() {
+fn the_checkers_report_broken_workflows() {
     let folder = TempDir::new().unwrap();
     let workflow = |name: &str, from: &str, to: &str| {
         let text = std::fs::read_to_string(repository().join(".github/workflows/ci.yml")).unwrap();
@@ -99,21 +99,21 @@ fn the_checkers_find_what_is_broken() {
 }
 
 #[test]
-fn a_refused_scenario_is_annotated_and_ends_the_action_with_2() {
+fn an_invalid_scenario_is_annotated_and_the_action_exits_with_2() {
     let runner = Runner::new(&[("scenarios/a.yaml", WRONG)]);
-    let came = run(&runner, &[]);
-    assert_eq!(came.code, Some(2), "{}", came.said);
-    let annotation = "::error file=scenarios/a.yaml,line=3,col=3,title=nodejoin%3A the scenario is refused::";
-    assert!(came.said.contains(annotation), "{}", came.said);
-    assert_eq!(came.outputs["exit-code"], "2");
-    assert_eq!(came.outputs["passed"], "");
+    let result = run(&runner, &[]);
+    assert_eq!(result.code, Some(2), "{}", result.output);
+    let annotation = "::error file=scenarios/a.yaml,line=3,col=3,title=nodejoin%3A invalid scenario::";
+    assert!(result.output.contains(annotation), "{}", result.output);
+    assert_eq!(result.outputs["exit-code"], "2");
+    assert_eq!(result.outputs["passed"], "");
 }
 
 #[test]
-fn a_share_without_scenarios_passes_and_says_so() {
+fn an_empty_shard_passes_and_is_reported() {
     let runner = Runner::new(&[("test/of mine/a.yaml", FINE)]);
     let evidence = runner.workspace.path().join("out/evidence");
-    let came = run(
+    let result = run(
         &runner,
         &[
             ("paths", "  test/of mine  \n\n"),
@@ -121,7 +121,7 @@ fn a_share_without_scenarios_passes_and_says_so() {
             ("artifacts-dir", "out/evidence"),
         ],
     );
-    assert_eq!(came.code, Some(0), "{}", came.said);
+    assert_eq!(result.code, Some(0), "{}", result.output);
     for (name, value) in [
         ("exit-code", "0"),
         ("passed", "0"),
@@ -131,30 +131,30 @@ fn a_share_without_scenarios_passes_and_says_so() {
         ("artifacts-dir", evidence.to_str().unwrap()),
         ("junit", evidence.join("junit.xml").to_str().unwrap()),
     ] {
-        assert_eq!(came.outputs[name], value, "{name}");
+        assert_eq!(result.outputs[name], value, "{name}");
     }
     assert!(
-        came.summary.starts_with("## nodejoin: 0 passed, 0 failed"),
+        result.summary.starts_with("## nodejoin: 0 passed, 0 failed"),
         "{}",
-        came.summary
+        result.summary
     );
     assert!(evidence.join("junit.xml").exists());
 }
 
 #[test]
-fn an_engine_that_is_not_there_is_told_with_its_exit_code() {
+fn a_missing_engine_has_its_exit_code() {
     let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
-    let came = run(&runner, &[("shard", "1/1")]);
+    let result = run(&runner, &[("shard", "1/1")]);
     assert_eq!(
-        (came.code, came.outputs["exit-code"].as_str()),
+        (result.code, result.outputs["exit-code"].as_str()),
         (Some(3), "3"),
         "{}",
-        came.said
+        result.output
     );
 }
 
 #[test]
-fn inputs_are_words_and_never_commands() {
+fn inputs_are_never_executed() {
     let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
     for (name, value) in [
         ("paths", "$(touch made) `touch made`; touch made"),
@@ -168,15 +168,19 @@ fn inputs_are_words_and_never_commands() {
         ("artifacts-dir", "a\npassed=7"),
         ("binary", "no/such/program"),
     ] {
-        let came = run(&runner, &[(name, value)]);
-        assert!(matches!(came.code, Some(2 | 3)), "{name}={value}: {}", came.said);
-        assert_ne!(came.outputs["passed"], "7", "{name}={value}");
+        let result = run(&runner, &[(name, value)]);
+        assert!(
+            matches!(result.code, Some(2 | 3)),
+            "{name}={value}: {}",
+            result.output
+        );
+        assert_ne!(result.outputs["passed"], "7", "{name}={value}");
         assert!(!runner.workspace.path().join("made").exists(), "{name}={value}");
     }
 }
 
 #[test]
-fn images_that_a_run_made_are_kept_and_taken_by_the_next_one() {
+fn images_are_cached_for_the_next_run() {
     let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
     let calls = runner.workspace.path().join("calls");
     let docker = format!(
@@ -190,8 +194,8 @@ fn images_that_a_run_made_are_kept_and_taken_by_the_next_one() {
     );
     let run = |cache| {
         let _ = std::fs::remove_file(&calls);
-        let came = runner.run(&[("binary", command.to_str().unwrap()), ("cache-images", cache)]);
-        assert_eq!(came.code, Some(0), "{}", came.said);
+        let result = runner.run(&[("binary", command.to_str().unwrap()), ("cache-images", cache)]);
+        assert_eq!(result.code, Some(0), "{}", result.output);
         std::fs::read_to_string(&calls).unwrap_or_default()
     };
     assert_eq!(run("false"), "");
@@ -205,7 +209,7 @@ fn images_that_a_run_made_are_kept_and_taken_by_the_next_one() {
 }
 
 #[test]
-fn a_cache_of_images_that_fails_is_a_warning() {
+fn a_failed_image_cache_is_a_warning() {
     let runner = Runner::new(&[("scenarios/a.yaml", FINE)]);
     runner.program("docker", "#!/bin/bash\ntouch \"$3\"\nexit 1\n");
     let command = runner.program(
@@ -214,24 +218,25 @@ fn a_cache_of_images_that_fails_is_a_warning() {
     );
     let inputs = [("binary", command.to_str().unwrap()), ("cache-images", "true")];
     for _ in 0..2 {
-        let came = runner.run(&inputs);
-        assert_eq!(came.code, Some(0), "{}", came.said);
+        let result = runner.run(&inputs);
+        assert_eq!(result.code, Some(0), "{}", result.output);
         assert!(
-            came.said
+            result
+                .output
                 .contains("::warning title=nodejoin::images could not be written to"),
             "{}",
-            came.said
+            result.output
         );
         assert!(
-            !came.said.contains("taken from"),
+            !result.output.contains("taken from"),
             "a broken file is not kept: {}",
-            came.said
+            result.output
         );
     }
 }
 
 #[test]
-fn a_share_that_there_is_not_is_refused() {
+fn an_invalid_shard_is_refused() {
     let folder = crate::support::folder(&[("a.yaml", FINE)]);
     for (shard, why) in [
         ("0/4", "the first of 4 is 1/4"),
@@ -253,7 +258,7 @@ fn a_share_that_there_is_not_is_refused() {
 }
 
 #[test]
-fn all_shares_together_are_every_scenario_once() {
+fn all_shards_together_have_every_scenario_once() {
     let list = |arguments: &[&str]| -> Vec<String> {
         let output = nodejoin(&repository(), &[&["list", "scenarios"], arguments].concat());
         let text = said({ output }.output().unwrap());
@@ -270,7 +275,7 @@ fn all_shares_together_are_every_scenario_once() {
 }
 
 /// The action, with the command that these tests are of.
-fn run(runner: &Runner, inputs: &[(&str, &str)]) -> Came {
+fn run(runner: &Runner, inputs: &[(&str, &str)]) -> ActionResult {
     let own = [
         ("binary", env!("CARGO_BIN_EXE_nodejoin")),
         ("cache-images", "false"),

@@ -1,6 +1,7 @@
 //! `nodejoin aws`: the real command, asked by curl, the AWS CLI and boto3, and changed while it runs.
 
-use crate::support::account::{Served, both, file, nodejoin};
+use crate::support::account::{RunningAccount, file, nodejoin};
+use crate::support::both;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -13,8 +14,8 @@ user_data: 'cluster {{ cluster.name }}'
 const SESSION: &str = "arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321";
 
 #[test]
-fn the_three_lines_point_an_aws_cli_and_boto3_at_the_account() {
-    let served = Served::of(ACCOUNT);
+fn the_printed_variables_point_an_aws_cli_and_boto3_at_the_account() {
+    let served = RunningAccount::of(ACCOUNT);
     let identity: Value = serde_json::from_str(&served.cli("aws sts get-caller-identity")).unwrap();
     assert_eq!(identity["Arn"], SESSION);
     let asked = "aws eks describe-cluster --name demo --query 'cluster.[status,version]' --output text";
@@ -45,9 +46,9 @@ fn the_three_lines_point_an_aws_cli_and_boto3_at_the_account() {
 }
 
 #[test]
-fn the_help_s_own_lines_work_with_the_default_names() {
+fn the_variables_in_the_help_text_work_with_the_defaults() {
     // Default ports may be somebody else's here: the lines are taken with the ports of this one.
-    let served = Served::of(ACCOUNT);
+    let served = RunningAccount::of(ACCOUNT);
     let help = both(&nodejoin(&["aws", "--help"]).output().unwrap());
     let lines: Vec<&str> = help
         .lines()
@@ -63,8 +64,8 @@ fn the_help_s_own_lines_work_with_the_default_names() {
 }
 
 #[test]
-fn host_names_lead_to_services_and_nothing_is_passed_on() {
-    let served = Served::of(ACCOUNT);
+fn host_names_select_services_and_no_request_is_forwarded() {
+    let served = RunningAccount::of(ACCOUNT);
     let to = format!("::127.0.0.1:{}", served.port(1));
     let asked = |url: &str| served.curl(&["--connect-to", &to, url]);
     assert_eq!(asked("https://eks.eu-west-1.amazonaws.com/clusters/demo").0, 403);
@@ -160,7 +161,7 @@ fn changes_show_at_once_and_default_undoes_them() {
         "life_cycle: spot",
         "life_cycle: spot, metadata: { tokens: optional, instance_tags: true }",
     );
-    let served = Served::of(&tags);
+    let served = RunningAccount::of(&tags);
     std::fs::write(served.home().join("new-user-data"), "{{a}}").unwrap();
     for row in ROWS {
         let here = |expected: (u16, &str), when: &str| {
@@ -186,7 +187,7 @@ fn changes_show_at_once_and_default_undoes_them() {
 
 #[test]
 fn tokens_are_required_until_they_are_optional() {
-    let served = Served::of(ACCOUNT);
+    let served = RunningAccount::of(ACCOUNT);
     assert_eq!(served.metadata("meta-data/instance-id", &[]).0, 401);
     assert_eq!(
         served.set(&["tokens", "optional"]),
@@ -198,8 +199,8 @@ fn tokens_are_required_until_they_are_optional() {
 }
 
 #[test]
-fn the_cli_sees_the_cluster_s_status_and_a_throttle() {
-    let served = Served::of(ACCOUNT);
+fn the_cli_sees_the_status_of_the_cluster_and_a_throttle() {
+    let served = RunningAccount::of(ACCOUNT);
     let status = "aws eks describe-cluster --name demo --query cluster.status --output text";
     assert_eq!(
         served.set(&["cluster-status", "CREATING"]),
@@ -219,8 +220,8 @@ fn the_cli_sees_the_cluster_s_status_and_a_throttle() {
 }
 
 #[test]
-fn token_reviews_are_answered_by_the_rows_of_the_moment_and_told_with_their_reasons() {
-    let served = Served::of(ACCOUNT);
+fn token_reviews_use_the_current_rows_and_are_logged_with_reasons() {
+    let served = RunningAccount::of(ACCOUNT);
     let token = served.token("demo");
     let (status, review) = served.review(&token);
     assert_eq!(status, 200);
@@ -255,18 +256,18 @@ fn token_reviews_are_answered_by_the_rows_of_the_moment_and_told_with_their_reas
     assert_eq!(served.review(&token).0, 200);
     assert_eq!(served.review(&served.token("other")), (403, refused()));
     assert_eq!(served.review("nonsense"), (403, refused()));
-    served.said(&format!(
+    served.wait_for_log(&format!(
         "token of {SESSION}: accepted as system:node:ip-192-168-"
     ));
-    served.said("refused: ARN is not mapped: arn:aws:iam::111122223333:role/demo-role");
-    served.said("SignatureDoesNotMatch");
-    served.said("refused: token is missing expected \"k8s-aws-v1.\" prefix");
+    served.wait_for_log("refused: ARN is not mapped: arn:aws:iam::111122223333:role/demo-role");
+    served.wait_for_log("SignatureDoesNotMatch");
+    served.wait_for_log("refused: token is missing expected \"k8s-aws-v1.\" prefix");
 }
 
 /// A TokenReview has a few KiB. Whoever sends more than 1 MiB hears so once all of it is sent, and the next one is answered.
 #[test]
-fn a_token_review_without_end_is_refused() {
-    let served = Served::of(ACCOUNT);
+fn an_endless_token_review_is_refused() {
+    let served = RunningAccount::of(ACCOUNT);
     let body = served.home().join("body.json");
     for mebibytes in [1, 8, 32] {
         let token = "x".repeat(mebibytes * 1024 * 1024);
@@ -274,7 +275,7 @@ fn a_token_review_without_end_is_refused() {
         let at = format!("@{}", body.display());
         let asked = ["--data-binary", at.as_str(), "--header", "Expect:"];
         assert_eq!(
-            served.ask_webhook(&asked),
+            served.call_webhook(&asked),
             (400, "expected a request body to be a TokenReview".to_owned())
         );
     }
@@ -286,10 +287,10 @@ fn refused() -> Value {
 }
 
 #[test]
-fn the_log_is_json_lines_where_a_file_is_named_and_holds_no_credential() {
+fn the_log_file_has_json_lines_without_credentials() {
     let home = tempdir().unwrap();
     let log = home.path().join("log.jsonl");
-    let served = Served::with(ACCOUNT, &["--log", log.to_str().unwrap()]);
+    let served = RunningAccount::with(ACCOUNT, &["--log", log.to_str().unwrap()]);
     let token = served.token("demo");
     served.review(&token);
     served.end("-INT");
@@ -311,15 +312,15 @@ fn the_log_is_json_lines_where_a_file_is_named_and_holds_no_credential() {
 }
 
 #[test]
-fn two_side_by_side_are_two_accounts() {
+fn two_running_accounts_are_independent() {
     let (one, other) = (
-        Served::of(ACCOUNT),
-        Served::of(&ACCOUNT.replace("name: demo", "name: other")),
+        RunningAccount::of(ACCOUNT),
+        RunningAccount::of(&ACCOUNT.replace("name: demo", "name: other")),
     );
     one.set(&["tokens", "optional"]);
     assert_eq!(one.metadata("meta-data/instance-id", &[]).0, 200);
     assert_eq!(other.metadata("meta-data/instance-id", &[]).0, 401);
-    let names = |served: &Served| served.cli("aws eks list-clusters --query clusters --output text");
+    let names = |served: &RunningAccount| served.cli("aws eks list-clusters --query clusters --output text");
     assert_eq!(
         (names(&one), names(&other)),
         ("demo".to_owned(), "other".to_owned())
@@ -327,8 +328,8 @@ fn two_side_by_side_are_two_accounts() {
 }
 
 #[test]
-fn what_cannot_be_is_told_and_nothing_is_left_of_it() {
-    let served = Served::of(ACCOUNT);
+fn a_refused_command_has_its_reason_and_leaves_nothing() {
+    let served = RunningAccount::of(ACCOUNT);
     let (metadata, folder) = (
         format!("127.0.0.1:{}", served.port(0)),
         served.folder().to_str().unwrap().to_owned(),
@@ -351,7 +352,7 @@ fn what_cannot_be_is_told_and_nothing_is_left_of_it() {
         (
             &[&free[..], &["--folder", &folder]].concat(),
             4,
-            &["another `nodejoin aws` serves from", "--folder"],
+            &["another `nodejoin aws` uses the folder", "--folder"],
         ),
         (
             &[&free[..], &["--webhook", &metadata, "--folder", &b]].concat(),
@@ -363,7 +364,7 @@ fn what_cannot_be_is_told_and_nothing_is_left_of_it() {
         (
             &["set", "--folder", &a, "tokens", "optional"],
             4,
-            &["no `nodejoin aws` serves from", "nodejoin aws --folder"],
+            &["no `nodejoin aws` uses the folder", "nodejoin aws --folder"],
         ),
         (
             &["set", "--folder", &folder, "tokens", "maybe"],
@@ -388,7 +389,7 @@ fn what_cannot_be_is_told_and_nothing_is_left_of_it() {
         (
             &["set", "--folder", &folder, "user-data", "nowhere"],
             2,
-            &["cannot read `nowhere`"],
+            &["could not read `nowhere`"],
         ),
         (
             &["set", "--folder", &folder, "aws-auth", &bad],
@@ -414,9 +415,9 @@ fn what_cannot_be_is_told_and_nothing_is_left_of_it() {
 }
 
 #[test]
-fn an_end_by_signal_leaves_nothing_but_what_is_somebody_elses() {
+fn after_a_signal_only_files_of_others_remain() {
     for signal in ["-INT", "-TERM"] {
-        let served = Served::of(ACCOUNT);
+        let served = RunningAccount::of(ACCOUNT);
         let folder = served.folder();
         std::fs::write(folder.join("mine"), "").unwrap();
         assert_eq!(served.end(signal), Some(130));
@@ -426,16 +427,16 @@ fn an_end_by_signal_leaves_nothing_but_what_is_somebody_elses() {
             .collect();
         assert_eq!(left, ["mine"], "{signal}");
     }
-    let served = Served::of(ACCOUNT);
+    let served = RunningAccount::of(ACCOUNT);
     let folder = served.folder();
     served.end("-INT");
     assert!(!folder.exists());
 }
 
 #[test]
-fn what_a_killed_one_left_is_taken_over() {
+fn the_folder_of_a_killed_account_is_reused() {
     let home = tempdir().unwrap();
-    let killed = Served::at(home.path(), ACCOUNT, &[]);
+    let killed = RunningAccount::at(home.path(), ACCOUNT, &[]);
     let folder = killed.folder();
     killed.end("-KILL");
     assert!(folder.join("control").exists());
@@ -447,7 +448,7 @@ fn what_a_killed_one_left_is_taken_over() {
         "tokens",
         "optional",
     ]);
-    assert!(both(&refused.output().unwrap()).contains("no `nodejoin aws` serves from"));
-    let next = Served::at(home.path(), ACCOUNT, &[]);
+    assert!(both(&refused.output().unwrap()).contains("no `nodejoin aws` uses the folder"));
+    let next = RunningAccount::at(home.path(), ACCOUNT, &[]);
     assert_eq!(next.set(&["tokens", "optional"]), "tokens: required -> optional");
 }

@@ -29,7 +29,7 @@ fn every_scenario_on_demand_has_a_plan() {
         .collect();
     assert!(scenarios.len() >= 4, "{scenarios:?}");
     for scenario in scenarios {
-        let output = Command::new(env!("CARGO_BIN_EXE_nodejoin"))
+        let output = crate::support::closed_command()
             .arg("plan")
             .arg(&scenario)
             .output()

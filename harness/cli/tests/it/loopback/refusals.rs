@@ -1,67 +1,69 @@
 //! What a user sees of bad input: where, what, why and what to do, with nothing started.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
+
+use crate::support::closed_command;
 
 /// A line that makes a scenario whole: without user data nothing would start the kubelet.
 const USER_DATA: &str = "user_data: '#!/bin/sh'\n";
 
 /// A scenario that is wrong, and what must be said of it.
-struct Row {
+struct InvalidScenario {
     what: &'static str,
     yaml: &'static str,
     said: &'static [&'static str],
 }
 
-const ROWS: &[Row] = &[
-    Row {
+const ROWS: &[InvalidScenario] = &[
+    InvalidScenario {
         what: "a mistyped key",
         yaml: "name: x\ninstance:\n  private_ipp: 192.168.1.10\n",
         said: &["bad.yaml:3:3", "private_ipp", "private_ip"],
     },
-    Row {
+    InvalidScenario {
         what: "a wrong type",
         yaml: "name: x\nlimits:\n  join_seconds: soon\n",
         said: &["bad.yaml:3:", "join_seconds"],
     },
-    Row {
+    InvalidScenario {
         what: "no YAML at all",
         yaml: "name: [x\n",
         said: &["bad.yaml:"],
     },
-    Row {
+    InvalidScenario {
         what: "a range of versions that is none",
         yaml: "name: x\nkubernetes: newest\n",
         said: &["bad.yaml:2:", "kubernetes", "newest"],
     },
-    Row {
+    InvalidScenario {
         what: "an overlay that is not there",
         yaml: "name: x\noverlay: nowhere/overlay.yaml\n",
         said: &["bad.yaml:2:", "nowhere/overlay.yaml"],
     },
-    Row {
+    InvalidScenario {
         what: "user data that is not there",
         yaml: "name: x\nuser_data: { file: nowhere.sh }\n",
         said: &["bad.yaml:2:", "nowhere.sh"],
     },
-    Row {
+    InvalidScenario {
         what: "a join that must be ready without container networking",
         yaml: "name: x\ncni: none\nexpect: { phase: ready }\n",
         said: &["bad.yaml:", "cni"],
     },
-    Row {
+    InvalidScenario {
         what: "a scenario that can never end",
         yaml: "name: x\nlimits: { join_seconds: 0 }\n",
         said: &["bad.yaml:2:", "join_seconds"],
     },
-    Row {
+    InvalidScenario {
         what: "a control plane that nobody runs",
         yaml: "name: x\ncontrol_plane: [local, kin]\n",
         said: &["bad.yaml:2:", "control_plane", "kind"],
     },
-    Row {
+    InvalidScenario {
         what: "a value that is never filled in",
         yaml: "name: x\nuser_data: |\n  #!/bin/sh\n  echo {{ cluster.nmae }}\n",
         said: &["bad.yaml:", "cluster.nmae", "cluster.name"],
@@ -69,7 +71,7 @@ const ROWS: &[Row] = &[
 ];
 
 fn nodejoin(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
+    let mut command = closed_command();
     // An engine that cannot be there: whatever is refused here is refused before one is asked for.
     command
         .current_dir(folder)
@@ -318,7 +320,7 @@ fn the_schema_that_editors_read_is_the_one_that_is_printed() {
 
 #[test]
 fn a_reader_that_went_away_is_no_panic() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
+    let mut command = closed_command();
     let mut child = command
         .arg("schema")
         .stdout(Stdio::piped())
@@ -334,7 +336,7 @@ fn a_reader_that_went_away_is_no_panic() {
 fn a_factor_of_time_that_is_none_is_refused_before_anything_is_asked_for() {
     let folder = TempDir::new().unwrap();
     let flag = nodejoin(folder.path(), &["doctor", "--time-factor", "0.5"]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
+    let mut command = closed_command();
     let variable = command
         .arg("doctor")
         .env("NODEJOIN_TIME_FACTOR", "slow")

@@ -1,4 +1,4 @@
-//! An account that the real command serves: started on free ports, asked as its lines say, and never left alone.
+//! An account that the real command serves on free ports. Dropping it stops the command.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader};
@@ -11,21 +11,17 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::both;
 use crate::venv;
 
-/// How long something may take that takes milliseconds.
+/// Timeout of operations that take milliseconds.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The command, with nothing of this process' that it would listen to.
+/// The command in a closed environment.
 pub fn nodejoin(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
-    command.args(arguments).env_remove("NODEJOIN_AWS_FOLDER");
+    let mut command = super::closed_command();
+    command.args(arguments);
     command
-}
-
-/// Both streams of a command.
-pub fn both(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
 }
 
 /// The text of a file.
@@ -33,8 +29,8 @@ pub fn file(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// An account that is served; it ends with this.
-pub struct Served {
+/// A running account. Dropping it stops the account.
+pub struct RunningAccount {
     /// What it printed.
     pub lines: Vec<String>,
     child: RefCell<Child>,
@@ -44,7 +40,7 @@ pub struct Served {
     _own: Option<TempDir>,
 }
 
-impl Served {
+impl RunningAccount {
     /// Serves an account file.
     pub fn of(account: &str) -> Self {
         Self::with(account, &[])
@@ -112,8 +108,8 @@ impl Served {
         url.chars().take_while(char::is_ascii_digit).collect()
     }
 
-    /// Waits until it has said something on standard error.
-    pub fn said(&self, words: &str) {
+    /// Waits until standard error contains a text.
+    pub fn wait_for_log(&self, words: &str) {
         let until = Instant::now() + SOON;
         while !self.stderr.lock().unwrap().contains(words) {
             assert!(
@@ -125,19 +121,19 @@ impl Served {
         }
     }
 
-    /// What a command of a shell prints after the three lines, with the AWS CLI and boto3 on PATH.
+    /// Output of a shell command after the printed variables, with the AWS CLI and boto3 on PATH.
     pub fn cli(&self, command: &str) -> String {
         self.shell(&format!("{}\n{command}", self.lines.join("\n")))
     }
 
-    /// The same of a command that must fail: what it complains of.
+    /// Both streams of a shell command that must fail.
     pub fn failing_cli(&self, command: &str) -> String {
         let output = self.run(&format!("{}\n{command}", self.lines.join("\n")));
         assert!(!output.status.success(), "{}", both(&output));
         both(&output)
     }
 
-    /// What a script prints in the folder that the account was started in.
+    /// Output of a script in the folder that the account was started in.
     pub fn shell(&self, script: &str) -> String {
         let output = self.run(script);
         assert!(output.status.success(), "{script}\n{}", both(&output));
@@ -158,7 +154,7 @@ impl Served {
             .unwrap()
     }
 
-    /// Changes the account, and gives what is said of it.
+    /// Changes the account and returns the output.
     pub fn set(&self, arguments: &[&str]) -> String {
         let output = nodejoin(&[&["aws", "set"], arguments].concat())
             .current_dir(&self.home)
@@ -174,7 +170,7 @@ impl Served {
         self.curl(&[more, &[&url]].concat())
     }
 
-    /// Status and body of what curl asks, with the account's authority trusted; 0 where there was no answer.
+    /// Status and body of a curl request that trusts the account's authority; status 0 means no response.
     pub fn curl(&self, arguments: &[&str]) -> (u16, String) {
         let authority = self.folder().join("ca.pem");
         let output = Command::new("curl")
@@ -195,22 +191,22 @@ impl Served {
         (status.parse().unwrap(), body.to_owned())
     }
 
-    /// A token that the AWS CLI makes for a cluster.
+    /// A token of the AWS CLI for a cluster.
     pub fn token(&self, cluster: &str) -> String {
         let credential = self.cli(&format!("aws eks get-token --cluster-name {cluster}"));
         let credential: Value = serde_json::from_str(&credential).unwrap();
         credential["status"]["token"].as_str().unwrap().to_owned()
     }
 
-    /// What the webhook answers to a TokenReview.
+    /// The webhook's response to a TokenReview.
     pub fn review(&self, token: &str) -> (u16, Value) {
         let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
-        let (status, body) = self.ask_webhook(&["--json", &review.to_string()]);
+        let (status, body) = self.call_webhook(&["--json", &review.to_string()]);
         (status, serde_json::from_str(&body).unwrap())
     }
 
-    /// What the webhook answers to a request by curl.
-    pub fn ask_webhook(&self, arguments: &[&str]) -> (u16, String) {
+    /// The webhook's response to a curl request.
+    pub fn call_webhook(&self, arguments: &[&str]) -> (u16, String) {
         let kubeconfig = file(&self.folder().join("webhook.kubeconfig"));
         let server = kubeconfig
             .split("server: ")
@@ -222,7 +218,7 @@ impl Served {
         self.curl(&[arguments, &[server]].concat())
     }
 
-    /// Sends a signal and waits for the end: its exit code.
+    /// Sends a signal and returns the exit code.
     pub fn end(&self, signal: &str) -> Option<i32> {
         let pid = self.child.borrow().id().to_string();
         assert!(
@@ -245,13 +241,13 @@ impl Served {
             if let Some(status) = self.child.borrow_mut().try_wait().unwrap() {
                 return status.code();
             }
-            assert!(Instant::now() < until, "it does not end");
+            assert!(Instant::now() < until, "the account does not stop");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
-impl Drop for Served {
+impl Drop for RunningAccount {
     fn drop(&mut self) {
         let mut child = self.child.borrow_mut();
         let _ = child.kill();

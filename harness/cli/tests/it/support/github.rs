@@ -1,4 +1,4 @@
-//! Workflows and the action as GitHub would run them: parsed, and their shell steps run in order with the variables of a runner.
+//! Runs the shell steps of workflows and of the action in order, with the variables of a GitHub runner.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -49,19 +49,19 @@ pub fn runs(definition: &Value) -> Vec<String> {
 
 /// A machine that runs the action in a workspace.
 pub struct Runner {
-    /// What stands for the user's checkout.
+    /// Stands for the checkout of a workflow.
     pub workspace: TempDir,
     temporary: TempDir,
 }
 
-/// What the action came to.
-pub struct Came {
+/// The result of the action.
+pub struct ActionResult {
     /// Exit code of the last step that ran.
     pub code: Option<i32>,
     /// The outputs of the action.
     pub outputs: BTreeMap<String, String>,
-    /// What was printed.
-    pub said: String,
+    /// Both streams of all steps.
+    pub output: String,
     /// The page of the job.
     pub summary: String,
 }
@@ -91,7 +91,7 @@ impl Runner {
     }
 
     /// Runs the shell steps of the action in order, until one fails; `inputs` win over the defaults of the action.
-    pub fn run(&self, inputs: &[(&str, &str)]) -> Came {
+    pub fn run(&self, inputs: &[(&str, &str)]) -> ActionResult {
         let action = yaml(&repository().join("ci/action/action.yml"));
         let mut known = defaults(&action);
         known.extend(
@@ -99,10 +99,10 @@ impl Runner {
                 .iter()
                 .map(|(name, value)| (format!("inputs.{name}"), (*value).to_owned())),
         );
-        let mut came = Came {
+        let mut result = ActionResult {
             code: None,
             outputs: BTreeMap::new(),
-            said: String::new(),
+            output: String::new(),
             summary: String::new(),
         };
         for step in action["runs"]["steps"].as_array().unwrap() {
@@ -110,18 +110,19 @@ impl Runner {
                 continue;
             }
             let output = self.step(step, &mut known);
-            came.said.push_str(&both(&output));
-            came.code = output.status.code();
+            result.output.push_str(&both(&output));
+            result.code = output.status.code();
             if !output.status.success() {
                 break;
             }
         }
         for (name, output) in action["outputs"].as_object().unwrap() {
-            came.outputs
+            result
+                .outputs
                 .insert(name.clone(), filled(output["value"].as_str().unwrap(), &known));
         }
-        came.summary = std::fs::read_to_string(self.file("summary")).unwrap_or_default();
-        came
+        result.summary = std::fs::read_to_string(self.file("summary")).unwrap_or_default();
+        result
     }
 
     /// One step, in the shell that GitHub starts for `shell: bash`; its outputs become known.
@@ -142,7 +143,8 @@ impl Runner {
             .args(["--noprofile", "--norc", "-eo", "pipefail"])
             .arg(&script)
             .current_dir(self.workspace.path())
-            .env_remove("NODEJOIN_SHARD")
+            .env_clear()
+            .env("HOME", std::env::var_os("HOME").unwrap_or_default())
             .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_ACTION_PATH", repository().join("ci/action"))
@@ -180,7 +182,7 @@ fn defaults(action: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `${{ steps.run.outputs.passed }}` becomes its value; what nobody gave is empty, as it is on GitHub.
+/// `${{ steps.run.outputs.passed }}` becomes its value; a missing value is empty, as on GitHub.
 fn filled(text: &str, known: &BTreeMap<String, String>) -> String {
     let Some((before, rest)) = text.split_once("${{") else {
         return text.to_owned();

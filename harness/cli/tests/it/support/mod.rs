@@ -1,4 +1,4 @@
-//! Runs of the real command on the real engine: started, followed event by event, signalled, and never left alone.
+//! Runs of the real command: started in a closed environment, followed event by event, and stopped when a test fails.
 
 pub mod account;
 pub mod github;
@@ -38,13 +38,31 @@ limits: { settle_seconds: 0.5 }
 expect: { phase: registered }
 "##;
 
-/// How long the end of a run may take once it was asked for.
-pub const END: Duration = Duration::from_secs(45);
-/// How long a run may say nothing. Far too long for a join: images may have to be made first.
-const SILENCE: Duration = Duration::from_secs(600);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Environment variables that the command under test inherits.
+const PASSED: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "XDG_CACHE_HOME",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "SSL_CERT_FILE",
+    "KUBEBUILDER_ASSETS",
+    "NODEJOIN_ASSETS",
+    "NODEJOIN_BASE",
+    "NODEJOIN_CACHE",
+    "NODEJOIN_DEBIAN_MIRROR",
+    "NODEJOIN_KUBERNETES",
+    "NODEJOIN_RELEASE_URL",
+    "NODEJOIN_TIME_FACTOR",
+];
 
-/// A folder with scenarios, each a file name and its text.
+/// Timeout of the end of a run after its signal.
+pub const END: Duration = Duration::from_secs(45);
+/// Timeout of the next event of a run. Much longer than a join, because images may be built first.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A folder with scenario files, each given as its name and text.
 pub fn folder(scenarios: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     for (name, text) in scenarios {
@@ -53,30 +71,38 @@ pub fn folder(scenarios: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// The command in a folder, with evidence below it.
-pub fn nodejoin(folder: &Path, arguments: &[&str]) -> Command {
+/// The command in a closed environment: of this process' variables it has only those that locate programs, the container engine,
+/// caches, and sources of images.
+pub fn closed_command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
-    command
-        .current_dir(folder)
-        .args(arguments)
-        .env("NODEJOIN_ARTIFACTS", folder.join("evidence"))
-        .env_remove("NODEJOIN_KEEP")
-        .env_remove("NODEJOIN_JOBS")
-        .env_remove("NODEJOIN_SHARD")
-        .env_remove("GITHUB_ACTIONS")
-        .env_remove("GITHUB_STEP_SUMMARY");
+    command.env_clear();
+    let is_passed = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        PASSED.contains(&name.as_str()) || name.ends_with("_PROXY")
+    };
+    command.envs(std::env::vars().filter(|(name, _)| is_passed(name)));
     command
 }
 
-/// Sweeps, and gives what was said. A sweep is of the whole engine: whoever sweeps, or has something that a sweep would take,
-/// holds [`alone`].
+/// The command in a folder, with evidence below it.
+pub fn nodejoin(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = closed_command();
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .env("NODEJOIN_ARTIFACTS", folder.join("evidence"));
+    command
+}
+
+/// Runs `nodejoin sweep` and returns its output. A sweep covers the whole engine: a test that sweeps, or has objects that a sweep
+/// would remove, holds [`exclusive_sweep`].
 pub fn sweep(arguments: &[&str]) -> String {
     let output = nodejoin(Path::new("."), &[&["sweep"], arguments].concat())
         .output()
         .unwrap();
-    let said = both(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    said
+    let text = both(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    text
 }
 
 /// Both streams of a command.
@@ -84,27 +110,27 @@ pub fn both(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
 }
 
-/// Keeps the sweeps of other tests waiting, those of other processes too.
-pub fn alone() -> File {
+/// Blocks the sweeps of other tests, also in other processes.
+pub fn exclusive_sweep() -> File {
     let file = File::create(concat!(env!("CARGO_TARGET_TMPDIR"), "/sweep.lock")).unwrap();
     file.lock().unwrap();
     file
 }
 
-/// What the engine has with a label: containers, networks and volumes.
+/// Containers, networks and volumes of the engine with this label.
 pub fn objects(label: &str) -> Vec<String> {
     on_engine(async |engine| {
         let filter = HashMap::from([("label", vec![label.to_owned()])]);
         let docker = engine.docker();
-        let asked = ListContainersOptionsBuilder::new()
+        let options = ListContainersOptionsBuilder::new()
             .all(true)
             .filters(&filter)
             .build();
-        let containers = docker.list_containers(Some(asked)).await.unwrap();
-        let asked = ListNetworksOptionsBuilder::new().filters(&filter).build();
-        let networks = docker.list_networks(Some(asked)).await.unwrap();
-        let asked = ListVolumesOptionsBuilder::new().filters(&filter).build();
-        let volumes = docker.list_volumes(Some(asked)).await.unwrap().volumes;
+        let containers = docker.list_containers(Some(options)).await.unwrap();
+        let options = ListNetworksOptionsBuilder::new().filters(&filter).build();
+        let networks = docker.list_networks(Some(options)).await.unwrap();
+        let options = ListVolumesOptionsBuilder::new().filters(&filter).build();
+        let volumes = docker.list_volumes(Some(options)).await.unwrap().volumes;
         let mut all: Vec<_> = containers
             .into_iter()
             .map(|it| format!("container {}", it.names.unwrap_or_default().concat()))
@@ -120,18 +146,18 @@ pub fn objects(label: &str) -> Vec<String> {
                 .into_iter()
                 .map(|it| format!("volume {}", it.name)),
         );
-        // An engine lists volumes in no order.
+        // An engine lists volumes in random order.
         all.sort();
         all
     })
 }
 
-/// What the engine has of a run.
+/// Objects of a run on the engine.
 pub fn of_run(run: &str) -> Vec<String> {
     objects(&format!("nodejoin.run={run}"))
 }
 
-/// How many of some objects are containers.
+/// Counts the containers among objects.
 pub fn containers(objects: &[String]) -> usize {
     objects
         .iter()
@@ -139,26 +165,26 @@ pub fn containers(objects: &[String]) -> usize {
         .count()
 }
 
-/// Asks the engine something. A test that passes without an engine proves nothing.
-pub fn on_engine<T>(ask: impl AsyncFnOnce(&Engine) -> T) -> T {
+/// Runs `query` on the engine. Panics without one: a test that passes without an engine proves nothing.
+pub fn on_engine<T>(query: impl AsyncFnOnce(&Engine) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
         match Engine::connect().await {
-            Ok(engine) => ask(&engine).await,
+            Ok(engine) => query(&engine).await,
             Err(error) => panic!("{error}; {}", error.hint().unwrap_or_default()),
         }
     })
 }
 
-/// Looks until something is so.
-pub fn wait_for(what: &str, limit: Duration, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + limit;
-    while !is_so() {
-        assert!(Instant::now() < until, "not within {limit:?}: {what}");
-        std::thread::sleep(LOOK_AGAIN);
+/// Polls until a condition holds; panics after the timeout.
+pub fn wait_for(what: &str, timeout: Duration, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + timeout;
+    while !holds() {
+        assert!(Instant::now() < end, "timeout of {timeout:?}: {what}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -172,54 +198,53 @@ pub fn signal(pid: u32, name: &str) {
 }
 
 /// Waits for the end of a process.
-pub fn exit(child: &mut Child, limit: Duration) -> ExitStatus {
+pub fn exit(child: &mut Child, timeout: Duration) -> ExitStatus {
     let mut status = None;
-    wait_for("the end of the process", limit, || {
+    wait_for("the end of the process", timeout, || {
         status = child.try_wait().unwrap();
         status.is_some()
     });
     status.unwrap()
 }
 
-/// A run that is under way, told by `--format json`.
-pub struct Running {
+/// A running `nodejoin run --format json`.
+pub struct RunningCommand {
     child: Child,
     lines: Receiver<String>,
-    said: Option<JoinHandle<String>>,
-    /// Everything that it has told.
+    stderr: Option<JoinHandle<String>>,
+    /// The events so far.
     pub events: Vec<RunEvent>,
-    /// Its id.
+    /// The run's id.
     pub id: String,
 }
 
-/// A run that is over.
-pub struct Ended {
-    /// Its exit code; none where a signal ended it.
+/// A finished run.
+pub struct FinishedCommand {
+    /// The exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// Everything that it told.
     pub events: Vec<RunEvent>,
     /// Its standard error.
-    pub said: String,
+    pub stderr: String,
 }
 
-/// Makes the images, once and without a limit: on a fresh machine that takes longer than any run may be silent.
-pub fn images_are_there() {
-    static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| make_images("local"));
+/// Builds the images, once and without a timeout: on a new host that takes longer than the timeout of an event.
+pub fn build_images_once() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| build_images("local"));
 }
 
-/// The same, for a control plane that is another.
-pub fn make_images(control_plane: &str) {
+/// Builds the images for a control plane.
+pub fn build_images(control_plane: &str) {
     let arguments = ["images", "build", "--control-plane", control_plane];
-    let made = nodejoin(Path::new("."), &arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "the images could not be made: {said}");
+    let built = nodejoin(Path::new("."), &arguments).output().unwrap();
+    let stderr = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "could not build the images: {stderr}");
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts a run of the scenarios in a folder.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
-        images_are_there();
+        build_images_once();
         let mut command = nodejoin(folder, &[&["run", ".", "--format", "json"], arguments].concat());
         let mut child = command
             .stdout(Stdio::piped())
@@ -227,11 +252,11 @@ impl Running {
             .spawn()
             .unwrap();
         let lines = lines(child.stdout.take().unwrap());
-        let said = Some(collected(child.stderr.take().unwrap()));
+        let stderr = Some(collected(child.stderr.take().unwrap()));
         let mut run = Self {
             child,
             lines,
-            said,
+            stderr,
             events: Vec::new(),
             id: String::new(),
         };
@@ -244,28 +269,28 @@ impl Running {
         run
     }
 
-    /// Number of its process.
+    /// Process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Follows the events to one.
-    pub fn until(&mut self, what: &str, wanted: impl Fn(&RunEvent) -> bool) {
+    /// Reads events until one matches.
+    pub fn until(&mut self, what: &str, matches: impl Fn(&RunEvent) -> bool) {
         while let Some(event) = self.next() {
-            if wanted(&event) {
+            if matches(&event) {
                 return;
             }
         }
-        let told: Vec<_> = self.events.iter().rev().take(2).collect();
-        let said = self.said.take().map(|said| said.join().unwrap());
-        panic!("the run ended before `{what}`, after {told:#?}; it said: {said:?}");
+        let last: Vec<_> = self.events.iter().rev().take(2).collect();
+        let stderr = self.stderr.take().map(|reader| reader.join().unwrap());
+        panic!("the run ended before `{what}`, after {last:#?}; standard error: {stderr:?}");
     }
 
-    /// Follows the events until the node has reached a phase.
-    pub fn until_phase(&mut self, wanted: Phase) {
+    /// Reads events until the node has reached a phase.
+    pub fn until_phase(&mut self, expected: Phase) {
         self.until(
-            wanted.word(),
-            |event| matches!(event, RunEvent::PhaseReached { phase, .. } if *phase == wanted),
+            expected.word(),
+            |event| matches!(event, RunEvent::PhaseReached { phase, .. } if *phase == expected),
         );
     }
 
@@ -274,31 +299,31 @@ impl Running {
         signal(self.pid(), name);
     }
 
-    /// Follows it to its end, however long it takes.
-    pub fn finish(mut self) -> Ended {
+    /// Reads events until the run ends.
+    pub fn finish(mut self) -> FinishedCommand {
         while self.next().is_some() {}
         self.end(END)
     }
 
-    /// Follows it to its end, which must come within a limit.
-    pub fn end(mut self, limit: Duration) -> Ended {
-        let code = exit(&mut self.child, limit).code();
+    /// Waits until the run ends; panics after the timeout.
+    pub fn end(mut self, timeout: Duration) -> FinishedCommand {
+        let code = exit(&mut self.child, timeout).code();
         while self.next().is_some() {}
-        let said = self.said.take().map(|said| said.join().unwrap());
-        Ended {
+        let stderr = self.stderr.take().map(|reader| reader.join().unwrap());
+        FinishedCommand {
             code,
             events: std::mem::take(&mut self.events),
-            said: said.unwrap_or_default(),
+            stderr: stderr.unwrap_or_default(),
         }
     }
 
-    /// Every line of standard output is an event, and nothing else is.
+    /// The next event. Every line of standard output is one.
     fn next(&mut self) -> Option<RunEvent> {
-        let line = match self.lines.recv_timeout(SILENCE) {
+        let line = match self.lines.recv_timeout(EVENT_TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("nothing for {SILENCE:?} after {:?}", self.events.last())
+                panic!("no event for {EVENT_TIMEOUT:?} after {:?}", self.events.last())
             }
         };
         let event: RunEvent =
@@ -308,8 +333,8 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    /// A test that fails leaves no run behind.
+impl Drop for RunningCommand {
+    /// Stops the run of a failed test.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
@@ -317,25 +342,25 @@ impl Drop for Running {
         signal(self.pid(), "TERM");
         let until = Instant::now() + END;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Ended {
-    /// The last line, which sums the run up.
+impl FinishedCommand {
+    /// The summary of the last event.
     pub fn summary(&self) -> &Summary {
         match self.events.last() {
             Some(RunEvent::RunFinished(summary)) => summary,
-            other => panic!("the last event is {other:?}; it said: {}", self.said),
+            other => panic!("the last event is {other:?}; standard error: {}", self.stderr),
         }
     }
 
-    /// What it said of its scenarios, as a person would read it.
+    /// The verdicts as text, and standard error.
     pub fn verdicts(&self) -> String {
-        let told = self.events.iter().filter_map(|event| match event {
+        let verdicts = self.events.iter().filter_map(|event| match event {
             RunEvent::ScenarioFinished {
                 name,
                 verdict,
@@ -344,21 +369,24 @@ impl Ended {
             } => Some(text::scenario(name, verdict, *seconds, None)),
             _ => None,
         });
-        told.chain([self.said.clone()]).collect::<Vec<_>>().join("\n")
+        verdicts
+            .chain([self.stderr.clone()])
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
-    /// Where the evidence of its one scenario is.
+    /// The evidence folder of its only scenario.
     pub fn evidence(&self) -> PathBuf {
         let folder = self.events.iter().find_map(|event| match event {
             RunEvent::ScenarioFinished { evidence, .. } => evidence.clone(),
             _ => None,
         });
         folder
-            .unwrap_or_else(|| panic!("no evidence was kept: {:?}", self.events))
+            .unwrap_or_else(|| panic!("no evidence: {:?}", self.events))
             .into()
     }
 
-    /// How to get into what was kept.
+    /// The commands that lead into kept objects.
     pub fn kept(&self) -> Vec<String> {
         let kept = self.events.iter().find_map(|event| match event {
             RunEvent::ScenarioFinished { kept, .. } => Some(kept.clone()),
@@ -373,7 +401,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let lines = BufReader::new(stream).lines().map_while(Result::ok);
-        // Whoever listened may be gone; the process must not wait for a full pipe all the same.
+        // A closed receiver must not let the pipe fill up and block the process.
         lines.for_each(|line| drop(sender.send(line)));
     });
     receiver

@@ -8,7 +8,7 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::user_data::{Values, render};
 use nodejoin_docker::{Engine, ImageRef, ImageSettings, Images, Run, RunNetwork};
 use nodejoin_fake_aws::{AwsEvent, FakeAws, FakeAwsServer, World, busybox_images};
-use nodejoin_node::{CollectAsk, DirectUserData, LaidFile, Node, NodeAsk, Script, boot};
+use nodejoin_node::{CollectRequest, DirectUserData, LaidFile, Node, NodeRequest, UserDataScript, boot};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// An image of your own instead of the recipe's, while you work on it.
@@ -84,7 +84,7 @@ impl Bench {
             images: busybox_images(&self.busybox).unwrap(),
             events,
         });
-        let ask = NodeAsk {
+        let ask = NodeRequest {
             image: self.image.clone(),
             plan,
             network: self.network.clone(),
@@ -116,8 +116,8 @@ fn plan(scenario: &str) -> Plan {
     nodejoin_core::scenario::load(&path, folder.path(), &files).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectAsk {
-    CollectAsk {
+fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectRequest {
+    CollectRequest {
         files: files.iter().map(|f| (*f).to_owned()).collect(),
         units: units.iter().map(|u| (*u).to_owned()).collect(),
         cluster_ca_pem: ca.to_owned(),
@@ -207,9 +207,10 @@ async fn user_data_starts_a_kubelet_with_what_the_instance_is() {
     assert!(!served.verified, "{served:?}");
 
     let folder = tempfile::tempdir().unwrap();
-    node.evidence(folder.path(), &|text| text.replace("eu-west-1", "REGION"))
-        .await
-        .unwrap();
+    let errors = node
+        .evidence(folder.path(), &|text| text.replace("eu-west-1", "REGION"))
+        .await;
+    assert!(errors.is_empty(), "{errors:?}");
     for file in [
         "journal.log",
         "kubelet.log",
@@ -341,7 +342,7 @@ async fn the_direct_engine_runs_the_same_parts() {
     let plan = plan(
         "name: direct\nuser_data:\n  engine: direct\n  inline: |\n    #!/bin/bash\n    true\nexpect: { phase: booted }\n",
     );
-    let script = |name: &str, text: &str| Script {
+    let script = |name: &str, text: &str| UserDataScript {
         name: name.to_owned(),
         content: text.as_bytes().to_vec(),
     };
@@ -388,7 +389,7 @@ async fn a_node_of_another_run_never_starts() {
     let bench = Bench::new().await;
     let mut plan = plan("name: lost\nexpect: { phase: booted }\n");
     plan.user_data = None;
-    let ask = NodeAsk {
+    let ask = NodeRequest {
         image: bench.image.clone(),
         plan: &plan,
         network: bench.network.clone(),

@@ -1,4 +1,4 @@
-//! A network with everything a node meets on it: the fakes at its gateway address, and a control plane.
+//! A network with everything that a node needs on it: the fake AWS at its gateway address, and a control plane.
 
 use nodejoin_cluster::{ControlPlane, Provider};
 use nodejoin_core::plan::{Network, ProviderName};
@@ -10,29 +10,29 @@ use crate::error::EngineError;
 use crate::events::Events;
 use crate::security_tokens::FakeSecurityTokens;
 
-/// What tells one ground from another.
+/// Scenarios with equal keys share an environment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct GroundKey {
+pub(crate) struct EnvironmentKey {
     pub(crate) provider: ProviderName,
     pub(crate) network: Network,
-    /// The version that is asked for, where one is.
+    /// The requested Kubernetes version; `None` for the version of the settings.
     pub(crate) kubernetes: Option<String>,
 }
 
-/// What stands ready before the first node of a network boots.
-pub(crate) struct Ground {
+/// The running services of one network.
+pub(crate) struct Environment {
     pub(crate) network: RunNetwork,
     pub(crate) fakes: FakeAwsServer,
     pub(crate) control_plane: ControlPlane,
-    /// What the fake registry serves.
+    /// Images that the fake registry serves to every scenario.
     pub(crate) images: Vec<RegistryImage>,
 }
 
-impl Ground {
-    /// Makes the network, lets the fakes listen and starts a control plane.
+impl Environment {
+    /// Creates the network, then starts the fakes and the control plane.
     pub(crate) async fn start(
         run: &Run,
-        key: &GroundKey,
+        key: &EnvironmentKey,
         provider: &dyn Provider,
         images: Vec<RegistryImage>,
         events: &Events,
@@ -46,7 +46,7 @@ impl Ground {
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())
             .map_err(EngineError::Fakes)?;
-        // Every cloud-init asks for signatures of the identity document; their keys take a moment to make, once a process.
+        // Every cloud-init requests signatures of the identity document. Their keys take a moment to generate, once per process.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
         let control_plane =
             ControlPlane::start(provider, run, &network, FakeSecurityTokens(fakes.sts())).await?;
@@ -77,8 +77,8 @@ impl Ground {
         })
     }
 
-    /// Ends the tasks of this process; containers and networks are the run's to remove.
-    /// Gives what is left on a cluster that is not the harness's.
+    /// Shuts down the tasks of this process; the run removes containers and networks.
+    /// Returns the objects that remain on an external cluster.
     pub(crate) async fn shut_down(self) -> Vec<String> {
         let left = self.control_plane.shut_down().await;
         self.fakes.shut_down().await;

@@ -1,4 +1,4 @@
-//! An account that is served: started as a whole or not at all, and ended with nothing left.
+//! A running account: it starts completely or not at all, and leaves nothing behind.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,123 +17,130 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::control::{Control, SocketName};
+use super::control_socket::{ControlSocket, SocketName};
 use super::error::AccountError;
-use super::folder::{Folder, Told};
-use super::log::{self, LogTo};
-use crate::harness::new_run_id;
+use super::folder::{AccountEndpoints, AccountFolder};
+use super::log::{self, LogTarget};
+use crate::context::new_run_id;
 use crate::security_tokens::FakeSecurityTokens;
-use crate::{registry, tenancy};
+use crate::{registry, user_data as rendered};
 
-/// What is to be served, and where.
-pub struct AccountAsk {
+/// Parameters of a served account.
+pub struct AccountRequest {
     /// The account, of a scenario or of an account file.
     pub plan: Plan,
-    /// The container engine, where the account lists images of one.
+    /// The container engine; required only for images that the account lists of it.
     pub engine: Option<Engine>,
-    /// The version that DescribeCluster tells.
+    /// The version that DescribeCluster returns.
     pub kubernetes: Minor,
-    /// Where the metadata service answers; port 0 is a free one.
+    /// Address of the metadata service; port 0 picks a free port.
     pub metadata: SocketAddr,
-    /// Where all other services answer.
+    /// Address of all other services.
     pub services: SocketAddr,
-    /// Where token reviews are answered, where they are.
+    /// Address of the token webhook; `None` for no webhook.
     pub webhook: Option<SocketAddr>,
-    /// The folder for the files by which others find it.
+    /// The folder for the files of clients.
     pub folder: PathBuf,
-    /// Where requests and token reviews are told.
-    pub log: LogTo,
-    /// By what the patience with clients is multiplied.
+    /// The log of requests and token reviews.
+    pub log: LogTarget,
+    /// The factor of all timeouts.
     pub time_factor: TimeFactor,
 }
 
-/// An account that is served.
-pub struct Served {
-    /// Where, and in which folder.
-    pub told: Told,
-    shared: Arc<Shared>,
+/// A running account.
+pub struct ServedAccount {
+    pub endpoints: AccountEndpoints,
+    live: Arc<LiveAccount>,
     cancel: CancellationToken,
     control: JoinHandle<()>,
     log: JoinHandle<()>,
-    /// Dropped last: its files are there as long as anything answers.
-    _folder: Folder,
+    /// Dropped last: its files exist as long as a service responds.
+    _folder: AccountFolder,
 }
 
-/// What a change changes.
-struct Shared {
+/// The services that a change updates.
+struct LiveAccount {
     account: AccountServer,
     reviews: Option<TokenReviews>,
 }
 
-impl Served {
+impl ServedAccount {
     /// Starts everything. Call it inside a tokio runtime.
     ///
     /// # Errors
-    /// Where a port or the folder cannot be had; nothing is left of it then.
-    pub async fn start(ask: AccountAsk) -> Result<Self, AccountError> {
-        let images = registry::listed(&ask.plan, ask.engine.as_ref())
+    /// When a port or the folder is not available. Nothing remains then.
+    pub async fn start(request: AccountRequest) -> Result<Self, AccountError> {
+        let images = registry::listed(&request.plan, request.engine.as_ref())
             .await
             .map_err(|error| AccountError::Image(Box::new(error)))?;
         let (to_aws, aws) = mpsc::unbounded_channel();
         let (to_cluster, cluster) = mpsc::unbounded_channel();
         let run = new_run_id();
         let name = SocketName::of(&run);
-        let control = Control::bind(&name).map_err(AccountError::Control)?;
-        let mut folder = Folder::take(&ask.folder, &name)?;
-        let doors = AccountAddresses {
-            metadata: ask.metadata,
-            services: ask.services,
+        let control = ControlSocket::bind(&name).map_err(AccountError::Control)?;
+        let mut folder = AccountFolder::take(&request.folder, &name)?;
+        let addresses = AccountAddresses {
+            metadata: request.metadata,
+            services: request.services,
         };
-        let account = FakeAws::serve_account(&run, doors, world(&ask, images, to_aws)?, ask.time_factor)?;
-        // Every client of the identity document asks for signatures; their keys take a moment to make.
+        let account = FakeAws::serve_account(
+            &run,
+            addresses,
+            world(&request, images, to_aws)?,
+            request.time_factor,
+        )?;
+        // Every client of the identity document requests signatures, whose keys take a moment to generate.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
-        let reviews = match ask.webhook {
-            Some(address) => Some(reviews(&ask.plan, address, &account, to_cluster).await?),
+        let reviews = match request.webhook {
+            Some(address) => Some(reviews(&request.plan, address, &account, to_cluster).await?),
             None => None,
         };
-        let told = Told {
+        let endpoints = AccountEndpoints {
             metadata: account.metadata,
             services: account.services,
             webhook: reviews.as_ref().map(|reviews| reviews.address),
-            region: ask.plan.region.to_string(),
+            region: request.plan.region.to_string(),
             folder: folder.path.clone(),
         };
-        folder.tell(&told, &account.ca_pem)?;
-        let shared = Arc::new(Shared { account, reviews });
-        let (cancel, changed) = (CancellationToken::new(), Arc::clone(&shared));
-        let serve = control.serve(move |change| changed.change(change), cancel.clone());
+        folder.write_files(&endpoints, &account.ca_pem)?;
+        let live = Arc::new(LiveAccount { account, reviews });
+        let (cancel, changed) = (CancellationToken::new(), Arc::clone(&live));
+        let serve = control.serve(
+            move |change| changed.change(change),
+            request.time_factor,
+            cancel.clone(),
+        );
         Ok(Self {
-            told,
-            shared,
+            endpoints,
+            live,
             control: tokio::spawn(serve),
-            log: tokio::spawn(log::write(ask.log, aws, cluster)),
+            log: tokio::spawn(log::write(request.log, aws, cluster)),
             cancel,
             _folder: folder,
         })
     }
 
-    /// Ends everything, and raises the panic of a task that had one.
+    /// Stops everything, and resumes the panic of a task that panicked.
     ///
     /// # Panics
     /// With that panic.
     pub async fn shut_down(self) {
         self.cancel.cancel();
         raise(self.control.await);
-        let shared =
-            Arc::into_inner(self.shared).expect("the control socket's task was the only other holder");
-        if let Some(reviews) = shared.reviews {
+        let live = Arc::into_inner(self.live).expect("the control socket's task was the only other owner");
+        if let Some(reviews) = live.reviews {
             reviews.shut_down().await;
         }
-        shared.account.shut_down().await;
-        // Nobody sends any more: the log writes what it still has, and ends.
+        live.account.shut_down().await;
+        // All senders are dropped: the log writes what remains, and ends.
         raise(self.log.await);
     }
 }
 
-impl Shared {
+impl LiveAccount {
     fn change(&self, change: &Change) -> Result<Vec<String>, Refused> {
         let rows = self.rows(change)?;
-        let said = self.account.change(change, rows.as_deref())?;
+        let lines = self.account.change(change, rows.as_deref())?;
         if let Some(reviews) = &self.reviews {
             let renewed = reviews.renew(&self.account.world().cluster);
             renewed.map_err(|error| Refused {
@@ -141,7 +148,7 @@ impl Shared {
                 hint: None,
             })?;
         }
-        Ok(said)
+        Ok(lines)
     }
 
     fn rows(&self, change: &Change) -> Result<Option<Vec<RoleMapping>>, Refused> {
@@ -157,19 +164,19 @@ impl Shared {
     }
 }
 
-/// The world of a plan. Its cluster's authority is made up: there is no cluster behind it.
+/// The world of a plan. Its cluster has a new certificate authority, because no cluster exists.
 fn world(
-    ask: &AccountAsk,
+    request: &AccountRequest,
     images: Vec<RegistryImage>,
     events: mpsc::UnboundedSender<AwsEvent>,
 ) -> Result<World, AccountError> {
-    let plan = &ask.plan;
+    let plan = &request.plan;
     let authority = pki::Authority::new("kubernetes")?.pem().to_owned();
-    let values = tenancy::values(plan, &authority);
+    let values = rendered::values(plan, &authority);
     let user_data = plan.user_data.as_ref();
     let user_data = user_data.map(|user_data| user_data::render(user_data, &values));
     Ok(World {
-        kubernetes_version: ask.kubernetes.to_string(),
+        kubernetes_version: request.kubernetes.to_string(),
         certificate_authority: authority,
         user_data: user_data.transpose()?,
         images,
@@ -191,13 +198,13 @@ async fn reviews(
         pod_cidr: None,
         events,
     };
-    let asked = TokenReviewsAsk {
+    let reviews = TokenReviewsAsk {
         address,
         server_config: account.server_config(address.ip())?,
         tenant,
         tokens: Arc::new(FakeSecurityTokens(account.sts())),
     };
-    Ok(TokenReviews::start(asked).await?)
+    Ok(TokenReviews::start(reviews).await?)
 }
 
 fn raise(ended: Result<(), tokio::task::JoinError>) {

@@ -1,4 +1,4 @@
-//! The edge of the process: its environment, signals, and the one place where errors are printed.
+//! The process: its environment, its signals, and the only place that prints errors.
 
 use std::error::Error;
 use std::io::IsTerminal as _;
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ImageArgs;
 
-/// Our own warnings go to standard error; `RUST_LOG` asks for more. The client of the API server tells every refused try of a
-/// control plane that is still starting.
+/// Logs the harness's warnings to standard error; `RUST_LOG` replaces the filter. Other crates are silent by default: the Kubernetes
+/// client logs every failed attempt while a control plane starts.
 pub(crate) fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("nodejoin=warn"));
@@ -26,61 +26,61 @@ pub(crate) fn log_to_stderr() {
         .init();
 }
 
-/// A line of data on standard output, as `println!` writes it.
+/// Prints a line of data on standard output.
 macro_rules! out {
-    ($($piece:tt)*) => { $crate::edge::print(format_args!($($piece)*)) };
+    ($($piece:tt)*) => { $crate::process::print(format_args!($($piece)*)) };
 }
 
-/// What `out!` does: a reader that went away (`| head`) wants no more, and is no error.
+/// Prints for `out!`. Ignores a closed pipe, such as that of `| head`.
 pub(crate) fn print(line: std::fmt::Arguments<'_>) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Files below this folder, with this process' environment for manifests.
+/// The file system, with this process' environment for variables in manifests.
 pub(crate) fn disk() -> Disk {
     Disk::with_variables(std::env::vars())
 }
 
-/// Settings of images from the environment. Versions are each scenario's own.
+/// Settings of images from the environment. Versions belong to scenarios.
 pub(crate) fn image_settings() -> ImageSettings {
     ImageSettings::from_lookup(|name| std::env::var(name).ok())
 }
 
-/// The versions of flags and environment, or the exit code of those that are none or do not go together.
+/// The versions of flags and environment, or the exit code for invalid or incompatible ones.
 pub(crate) fn matrix(args: &ImageArgs) -> Result<Matrix, ExitCode> {
     Matrix::read(&args.kubernetes, &args.kubelet).map_err(|error| {
-        complain("these versions cannot be run", &error, Some(error.hint()));
+        report_error("invalid versions", &error, Some(error.hint()));
         ExitCode::Usage
     })
 }
 
-/// The container engine, or the exit code of a host without one.
+/// Connects to the container engine, or returns the exit code of a host without one.
 pub(crate) async fn engine(factor: TimeFactor) -> Result<Engine, ExitCode> {
     let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
     Engine::connect_with(cache, factor).await.map_err(|error| {
-        complain("the container engine cannot be used", &error, error.hint());
+        report_error("the container engine is not available", &error, error.hint());
         ExitCode::Host
     })
 }
 
-/// Prints an error with its causes, and the way out below it.
-pub(crate) fn complain(what: &str, error: &dyn Error, hint: Option<String>) {
+/// Prints an error with its causes, and the hint below it.
+pub(crate) fn report_error(what: &str, error: &dyn Error, hint: Option<String>) {
     eprintln!("error: {what}: {}", chain(error));
     if let Some(hint) = hint {
         eprintln!("  do: {hint}");
     }
 }
 
-/// An error of the host before anything could be done.
+/// Reports an error of the host at the start of the process.
 pub(crate) fn host_error(what: &str, error: &dyn Error) -> std::process::ExitCode {
-    complain(what, error, None);
+    report_error(what, error, None);
     std::process::ExitCode::from(ExitCode::Host.code())
 }
 
-/// Cancels the token at the first signal that asks for an end, and leaves the process at the second.
+/// Cancels the token at the first interrupt, termination or hang-up, and exits the process at the second.
 ///
-/// The first gives the run its grace: everything is removed. Whoever asks twice wants out; `nodejoin sweep` removes the rest.
+/// After the first signal the run removes everything that it created. After a second, `nodejoin sweep` has to remove the rest.
 pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();
@@ -96,7 +96,7 @@ pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
                 _ = hang_up.recv() => {}
             }
             if cancelled.is_cancelled() {
-                eprintln!("left at once: `nodejoin sweep` removes what is still there");
+                eprintln!("exited at once: run `nodejoin sweep` to remove what remains");
                 std::process::exit(ExitCode::Cancelled.code().into());
             }
             cancelled.cancel();
@@ -105,7 +105,7 @@ pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
     Ok(token)
 }
 
-/// A path as it is shown, and as the loader wants it.
-pub(crate) fn here() -> PathBuf {
+/// The working folder; `.` when it was removed.
+pub(crate) fn current_dir() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }

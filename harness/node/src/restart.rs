@@ -1,4 +1,4 @@
-//! What is done to a node that runs: it is rebooted, its user data is run again, its kubelet is restarted.
+//! Changes to a running node: a reboot, another run of its user data, a restart of its kubelet.
 
 use nodejoin_core::observation::UserDataResult;
 use nodejoin_docker::StartedContainer;
@@ -7,22 +7,22 @@ use crate::boot::{Node, start_time};
 use crate::error::NodeError;
 
 const SCRIPT: &str = include_str!("../guest/again");
-/// Stands before the name and the exit code of a script.
+/// Prefix of a line with the name and the exit code of a script.
 const MARK: &str = "nodejoin-again ";
 
 impl Node {
-    /// Reboots the system, and gives the node as it is from then on. When this returns, its entry program waits for the metadata
-    /// service to know the node's address, as after the first boot.
+    /// Reboots the system and returns the node after it. As after the first boot, its entry program then waits until the metadata
+    /// service knows the node's address.
     ///
     /// # Errors
-    /// Where the system does not end, or does not start.
+    /// When the system does not stop, or does not start.
     pub async fn reboot(&self) -> Result<Self, NodeError> {
-        // The command dies with the system: how it ended says nothing.
+        // The command ends with the system, so its exit code means nothing.
         let engine = self.run.engine();
-        let told = engine
+        let rebooted = engine
             .exec(&self.id, &["systemctl", "--no-block", "reboot"])
             .await;
-        told.map_err(self.docker("reboot"))?;
+        rebooted.map_err(self.docker("reboot"))?;
         let before = StartedContainer {
             id: self.id.clone(),
             name: self.name.clone(),
@@ -38,14 +38,14 @@ impl Node {
         Ok(node)
     }
 
-    /// Runs the scripts of its user data once more, and waits for their end. They have a unit of their own, as cloud-init has one.
+    /// Runs the scripts of its user data again and waits for their end. They run in their own unit, as cloud-init does.
     ///
     /// # Errors
-    /// Where the node cannot be asked. A script that ends with an error is an answer.
+    /// When no command runs in the node. A script that fails is part of the result.
     pub async fn run_user_data_again(&self) -> Result<UserDataResult, NodeError> {
         let unit = "--unit=nodejoin-user-data-again";
-        // Else the script is the description, line by line.
-        let description = "--description=User data once more";
+        // The default description would be the whole script.
+        let description = "--description=User data again";
         let (once, keep) = ("--property=Type=oneshot", "--property=KillMode=process");
         let command = [
             "systemd-run",
@@ -61,15 +61,15 @@ impl Node {
             "-c",
             SCRIPT,
         ];
-        let ran = self.run.engine().exec(&self.id, &command).await;
-        let output = ran.map_err(self.docker("run user data again on"))?;
+        let output = self.run.engine().exec(&self.id, &command).await;
+        let output = output.map_err(self.docker("run user data again on"))?;
         Ok(result(&String::from_utf8_lossy(&output.stdout)))
     }
 
     /// Restarts the kubelet.
     ///
     /// # Errors
-    /// Where systemd refuses.
+    /// When systemd fails.
     pub async fn restart_kubelet(&self) -> Result<(), NodeError> {
         let units = "systemctl restart \"$(systemctl list-units --plain --no-legend 'kubelet*.service' 'snap.kubelet*.service' \
                      | awk '{ print $1; exit }')\"";
@@ -85,8 +85,8 @@ fn result(output: &str) -> UserDataResult {
         ..UserDataResult::default()
     };
     for line in output.lines() {
-        let told = line.strip_prefix(MARK).and_then(|rest| rest.rsplit_once(' '));
-        match told.and_then(|(part, code)| Some((part, code.parse().ok()?))) {
+        let exit = line.strip_prefix(MARK).and_then(|rest| rest.rsplit_once(' '));
+        match exit.and_then(|(part, code)| Some((part, code.parse().ok()?))) {
             Some((part, code)) => drop(result.exit_codes.insert(part.to_owned(), code)),
             None => result.output.push_str(&format!("{line}\n")),
         }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_codes_stand_behind_the_output() {
+    fn exit_codes_follow_the_output() {
         let result = result("hello\nnodejoin-again part-001 0\nnodejoin-again runcmd 7\n");
         assert_eq!(result.output, "hello\n");
         assert_eq!(result.exit_codes["part-001"], 0);

@@ -1,4 +1,4 @@
-//! The certificate that the kubelet really serves, and whether the API server would accept it.
+//! Reads the certificate that the kubelet serves, and checks whether the API server would accept it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -16,53 +16,53 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// A kubelet answers at once or not at all.
-const LIMIT: Duration = Duration::from_secs(3);
+/// Timeout of the handshake. A kubelet responds at once or not at all.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Shakes hands with what listens at `at`, and verifies its certificate for `private_ip`, as the API server does.
-pub(crate) async fn look(
+/// Connects to `at` and verifies its certificate for `private_ip`, as the API server does.
+pub(crate) async fn read(
     at: SocketAddr,
     cluster_ca_pem: &str,
     private_ip: Ipv4Addr,
     factor: TimeFactor,
 ) -> ServingCertificate {
-    let limit = factor.limit(LIMIT);
-    match tokio::time::timeout(limit, shake_hands(at, cluster_ca_pem, private_ip)).await {
+    let timeout = factor.limit(HANDSHAKE_TIMEOUT);
+    match tokio::time::timeout(timeout, handshake(at, cluster_ca_pem, private_ip)).await {
         Ok(served) => served,
-        Err(_) => refused(format!("{at} did not answer within {} s", limit.as_secs())),
+        Err(_) => failed(format!("no response from {at} within {} s", timeout.as_secs())),
     }
 }
 
-async fn shake_hands(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr) -> ServingCertificate {
+async fn handshake(at: SocketAddr, cluster_ca_pem: &str, private_ip: Ipv4Addr) -> ServingCertificate {
     let provider = Arc::new(ring::default_provider());
-    let witness = match Witness::new(cluster_ca_pem, &provider) {
-        Ok(witness) => Arc::new(witness),
-        Err(error) => return refused(format!("the cluster's CA cannot be used: {error}")),
+    let recorder = match CertificateRecorder::new(cluster_ca_pem, &provider) {
+        Ok(recorder) => Arc::new(recorder),
+        Err(error) => return failed(format!("the cluster's CA is invalid: {error}")),
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map(|builder| {
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(witness.clone())
+                .with_custom_certificate_verifier(recorder.clone())
                 .with_no_client_auth()
         });
     let config = match config {
         Ok(config) => config,
-        Err(error) => return refused(error.to_string()),
+        Err(error) => return failed(error.to_string()),
     };
     let stream = match TcpStream::connect(at).await {
         Ok(stream) => stream,
-        Err(error) => return refused(format!("nothing listens on port {}: {error}", at.port())),
+        Err(error) => return failed(format!("nothing listens on port {}: {error}", at.port())),
     };
     let name = ServerName::IpAddress(private_ip.into());
     if let Err(error) = TlsConnector::from(Arc::new(config)).connect(name, stream).await {
-        return refused(format!("no handshake: {error}"));
+        return failed(format!("the TLS handshake failed: {error}"));
     }
-    witness.testimony()
+    recorder.recorded()
 }
 
-fn refused(error: String) -> ServingCertificate {
+fn failed(error: String) -> ServingCertificate {
     ServingCertificate {
         fingerprint: None,
         verified: false,
@@ -70,35 +70,35 @@ fn refused(error: String) -> ServingCertificate {
     }
 }
 
-/// Lets every certificate pass, and remembers what it was and what the real verifier says of it.
+/// Accepts every certificate, and records it with the result of the real verifier.
 #[derive(Debug)]
-struct Witness {
-    judge: Arc<WebPkiServerVerifier>,
+struct CertificateRecorder {
+    verifier: Arc<WebPkiServerVerifier>,
     seen: Mutex<ServingCertificate>,
 }
 
-impl Witness {
+impl CertificateRecorder {
     fn new(cluster_ca_pem: &str, provider: &Arc<CryptoProvider>) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(cluster_ca_pem.as_bytes()) {
             let certificate = certificate.map_err(|error| error.to_string())?;
             roots.add(certificate).map_err(|error| error.to_string())?;
         }
-        let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .build()
             .map_err(|error| error.to_string())?;
         Ok(Self {
-            judge,
+            verifier,
             seen: Mutex::new(ServingCertificate::default()),
         })
     }
 
-    fn testimony(&self) -> ServingCertificate {
+    fn recorded(&self) -> ServingCertificate {
         self.seen.lock().map(|seen| seen.clone()).unwrap_or_default()
     }
 }
 
-impl ServerCertVerifier for Witness {
+impl ServerCertVerifier for CertificateRecorder {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -108,7 +108,7 @@ impl ServerCertVerifier for Witness {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let judged =
-            self.judge
+            self.verifier
                 .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         if let Ok(mut seen) = self.seen.lock() {
             *seen = ServingCertificate {
@@ -126,7 +126,7 @@ impl ServerCertVerifier for Witness {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.judge.verify_tls12_signature(message, cert, dss)
+        self.verifier.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -135,18 +135,18 @@ impl ServerCertVerifier for Witness {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.judge.verify_tls13_signature(message, cert, dss)
+        self.verifier.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.judge.supported_verify_schemes()
+        self.verifier.supported_verify_schemes()
     }
 }
 
 fn in_words(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "the cluster's CA did not sign it".to_owned()
+            "not signed by the cluster's CA".to_owned()
         }
         other => other.to_string(),
     }

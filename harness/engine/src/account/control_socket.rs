@@ -1,7 +1,7 @@
-//! The control socket: one line of JSON asks for a change, one line says what became of it.
+//! The control socket: a request is one line of JSON with a change, the response one line with the new state.
 //!
-//! It is a Unix socket with an abstract name, which ends with its process whatever ends that, and has no path that could be too
-//! long. Only the user who serves the account may change it, or root: the kernel says who is at the other end.
+//! It is a Unix socket with an abstract name: it ends with its process, however that ends, and its name cannot be too long for a
+//! path. Only the user who runs the account, or root, can change it: the kernel identifies the peer.
 
 use std::fmt;
 use std::fs;
@@ -14,18 +14,19 @@ use std::time::Duration;
 
 use nodejoin_core::plan::change::{Change, ChangeResult, Refused};
 use nodejoin_core::plan::ids::RunId;
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_net::serve_connections;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
 use super::error::AccountError;
-use super::folder::CONTROL;
+use super::folder::CONTROL_FILE;
 
-/// No change is longer: user data has 16 KiB at most.
-const LONGEST: u64 = 1024 * 1024;
-/// How long either side waits for the other.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum size of a change. The largest is user data, of at most 16 KiB.
+const MAX_CHANGE_BYTES: u64 = 1024 * 1024;
+/// Timeout of either side for the other.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The abstract name of a control socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,59 +56,64 @@ impl fmt::Display for SocketName {
     }
 }
 
-/// Whether somebody listens at the socket that this file names.
+/// Whether a process listens at the socket whose name is in this file.
 pub(super) fn is_served(file: &Path) -> bool {
     SocketName::read(file).and_then(|name| name.connect()).is_ok()
 }
 
-/// Asks the account of a folder for a change, and gives what it says.
+/// Requests a change of the account that runs in a folder. Returns the lines of its new state.
 ///
 /// # Errors
-/// Where nobody serves from the folder, or the change cannot be.
-pub fn ask(folder: &Path, change: &Change) -> Result<Vec<String>, AccountError> {
-    let nobody = |_| AccountError::Nobody {
+/// When no account runs in the folder, or the change is invalid.
+pub fn request_change(
+    folder: &Path,
+    change: &Change,
+    factor: TimeFactor,
+) -> Result<Vec<String>, AccountError> {
+    let not_running = |_| AccountError::NotRunning {
         folder: folder.to_owned(),
     };
-    let name = SocketName::read(&folder.join(CONTROL)).map_err(nobody)?;
-    let stream = name.connect().map_err(nobody)?;
-    let answer = exchange(stream, change).map_err(|source| AccountError::Silent {
-        folder: folder.to_owned(),
-        source,
-    })?;
-    match answer {
+    let name = SocketName::read(&folder.join(CONTROL_FILE)).map_err(not_running)?;
+    let stream = name.connect().map_err(not_running)?;
+    let result =
+        exchange(stream, change, factor.limit(TIMEOUT)).map_err(|source| AccountError::NoResponse {
+            folder: folder.to_owned(),
+            source,
+        })?;
+    match result {
         ChangeResult::Changed(lines) => Ok(lines),
         ChangeResult::Refused(refused) => Err(AccountError::Refused(refused)),
     }
 }
 
-fn exchange(mut stream: StdStream, change: &Change) -> io::Result<ChangeResult> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+fn exchange(mut stream: StdStream, change: &Change, timeout: Duration) -> io::Result<ChangeResult> {
+    stream.set_read_timeout(Some(timeout))?;
     stream.write_all((serde_json::to_string(change)? + "\n").as_bytes())?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
     Ok(serde_json::from_str(&line)?)
 }
 
-/// The socket, bound.
+/// The bound socket.
 #[derive(Debug)]
-pub(super) struct Control(UnixListener);
+pub(super) struct ControlSocket(UnixListener);
 
-impl Control {
+impl ControlSocket {
     pub(super) fn bind(name: &SocketName) -> io::Result<Self> {
         let listener = StdListener::bind_addr(&name.address()?)?;
         listener.set_nonblocking(true)?;
         Ok(Self(UnixListener::from_std(listener)?))
     }
 
-    /// Answers changes until it is cancelled.
-    pub(super) async fn serve<F>(self, change: F, cancel: CancellationToken)
+    /// Applies changes until cancellation.
+    pub(super) async fn serve<F>(self, change: F, factor: TimeFactor, cancel: CancellationToken)
     where
         F: Fn(&Change) -> Result<Vec<String>, Refused> + Clone + Send + 'static,
     {
         serve_connections(self.0, cancel, |stream| {
-            let answered = tokio::time::timeout(PATIENCE, answer(stream, change.clone()));
+            let responded = tokio::time::timeout(factor.limit(TIMEOUT), respond(stream, change.clone()));
             async move {
-                match answered.await {
+                match responded.await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::debug!(%error, "a `nodejoin aws set` closed its connection"),
                     Err(_) => tracing::debug!("a `nodejoin aws set` sent nothing before the timeout"),
@@ -118,7 +124,7 @@ impl Control {
     }
 }
 
-async fn answer(
+async fn respond(
     mut stream: UnixStream,
     change: impl Fn(&Change) -> Result<Vec<String>, Refused>,
 ) -> io::Result<()> {
@@ -127,23 +133,23 @@ async fn answer(
     }
     let (read, mut write) = stream.split();
     let mut line = String::new();
-    let mut read = tokio::io::BufReader::new(read.take(LONGEST));
+    let mut read = tokio::io::BufReader::new(read.take(MAX_CHANGE_BYTES));
     read.read_line(&mut line).await?;
-    let answered = match serde_json::from_str::<Change>(&line) {
-        Ok(asked) => change(&asked),
+    let changed = match serde_json::from_str::<Change>(&line) {
+        Ok(requested) => change(&requested),
         Err(error) => Err(Refused::new(
-            format!("no change can be read: {error}"),
-            "use the `nodejoin` of the version that serves the account",
+            format!("invalid change: {error}"),
+            "use the same version of `nodejoin` as the running account",
         )),
     };
-    let answer = answered.map_or_else(ChangeResult::Refused, ChangeResult::Changed);
+    let result = changed.map_or_else(ChangeResult::Refused, ChangeResult::Changed);
     write
-        .write_all((serde_json::to_string(&answer)? + "\n").as_bytes())
+        .write_all((serde_json::to_string(&result)? + "\n").as_bytes())
         .await
 }
 
 fn is_allowed(stream: &UnixStream) -> io::Result<bool> {
-    let own = fs::metadata("/proc/self")?.uid();
+    let this_user = fs::metadata("/proc/self")?.uid();
     let user = stream.peer_cred()?.uid();
-    Ok(user == own || user == 0)
+    Ok(user == this_user || user == 0)
 }

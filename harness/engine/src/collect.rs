@@ -1,0 +1,238 @@
+//! Reads facts that no event reports, from the node and from the control plane, once its join or a step has settled.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use nodejoin_core::observation::phases::KUBELET_SERVING;
+use nodejoin_core::observation::{AccessResult, Collected, Observation, ObservedEvent, PodResult};
+use nodejoin_core::plan::expect::Expect;
+use nodejoin_core::plan::{Plan, PodPlan};
+use nodejoin_node::{CollectRequest, Node, NodeError};
+use tokio::time::Instant;
+
+use crate::error::EngineError;
+use crate::session::ScenarioSession;
+
+/// Timeout of a pod, from its creation to its response.
+const POD_TIMEOUT: Duration = Duration::from_secs(45);
+/// Timeout of an issued serving certificate until the kubelet serves it.
+const SERVING_TIMEOUT: Duration = Duration::from_secs(10);
+const SERVING_INTERVAL: Duration = Duration::from_millis(100);
+
+impl ScenarioSession<'_> {
+    /// Reads the facts that the plan's expectations need.
+    pub(crate) async fn collect(
+        &self,
+        node: &Node,
+        plan: &Plan,
+        seen: &Observation,
+    ) -> Result<Collected, EngineError> {
+        let request = CollectRequest {
+            files: files_of(plan),
+            units: plan.expect.units.keys().cloned().collect(),
+            cluster_ca_pem: self.environment.control_plane.ca_pem.clone(),
+            private_ip: self.plan.instance.private_ip,
+        };
+        let mut collected = if has_exited(seen) {
+            Collected::default()
+        } else {
+            let timeout = self.time_factor.limit(SERVING_TIMEOUT);
+            until_served(seen, timeout, async || node.collect(&request).await).await?
+        };
+        collected.access = self.access(&plan.expect, seen).await?;
+        if let Some(name) = node_name(seen) {
+            // An unreachable kubelet is a fact, not an error: a check on its configuration reports the missing value.
+            collected.configz = self.environment.control_plane.configz(&name).await.ok();
+            collected.pod = match &plan.pod {
+                Some(pod) => Some(self.pod(&name, pod).await?),
+                None => None,
+            };
+        }
+        Ok(collected)
+    }
+
+    /// Whether the API server allows each request of `expect.access` to the user that the node's token mapped to.
+    async fn access(
+        &self,
+        expect: &Expect,
+        seen: &Observation,
+    ) -> Result<Option<Vec<AccessResult>>, EngineError> {
+        let Some((user, groups)) = identity(seen) else {
+            return Ok(None);
+        };
+        let reviews = expect
+            .access
+            .iter()
+            .map(|access| self.environment.control_plane.may(user, groups, access));
+        Ok(Some(try_join_all(reviews).await?))
+    }
+
+    async fn pod(&self, node: &str, pod: &PodPlan) -> Result<PodResult, EngineError> {
+        let timeout = self.time_factor.limit(POD_TIMEOUT);
+        let instance = &self.plan.instance.id;
+        let control_plane = &self.environment.control_plane;
+        Ok(control_plane.run_pod(instance, node, pod, timeout).await?)
+    }
+}
+
+/// Collects until the kubelet serves an issued certificate. A kubelet checks for its certificate about once a second and serves it
+/// from then on. After the timeout, its absence is the fact.
+async fn until_served(
+    seen: &Observation,
+    timeout: Duration,
+    collect: impl AsyncFn() -> Result<Collected, NodeError>,
+) -> Result<Collected, EngineError> {
+    let issued = issued_for_serving(seen);
+    let end = Instant::now() + timeout;
+    loop {
+        let collected = collect().await?;
+        let served = collected
+            .served
+            .as_ref()
+            .and_then(|served| served.fingerprint.as_ref());
+        let is_served = issued.is_empty() || served.is_some_and(|served| issued.contains(&served));
+        if is_served || Instant::now() >= end {
+            return Ok(collected);
+        }
+        tokio::time::sleep(SERVING_INTERVAL).await;
+    }
+}
+
+/// Fingerprints of the serving certificates that the cluster issued to the node.
+fn issued_for_serving(seen: &Observation) -> Vec<&String> {
+    let serving = seen
+        .certificates
+        .iter()
+        .filter(|seen| seen.signer == KUBELET_SERVING);
+    serving
+        .filter_map(|certificate| certificate.fingerprint.as_ref())
+        .collect()
+}
+
+/// Whether the container has exited: nothing can run in it any more.
+fn has_exited(seen: &Observation) -> bool {
+    seen.timeline
+        .iter()
+        .any(|seen| matches!(seen.what, ObservedEvent::ContainerExited { .. }))
+}
+
+/// Paths that checks or the snapshot read, each once.
+fn files_of(plan: &Plan) -> Vec<String> {
+    let golden = plan.golden.iter().flat_map(|golden| &golden.files);
+    let mut files: Vec<String> = plan.expect.files.keys().chain(golden).cloned().collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// User name and groups of the last accepted token.
+fn identity(seen: &Observation) -> Option<(&str, &[String])> {
+    seen.timeline.iter().rev().find_map(|seen| match &seen.what {
+        ObservedEvent::Authentication(token) => Some((token.username()?, token.groups())),
+        _ => None,
+    })
+}
+
+/// Name of the Node object.
+pub(crate) fn node_name(seen: &Observation) -> Option<String> {
+    seen.node
+        .as_ref()?
+        .pointer("/metadata/name")?
+        .as_str()
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use nodejoin_core::observation::{Certificate, ServingCertificate, TimelineEntry};
+
+    use super::*;
+    use crate::testing::plan;
+
+    fn issued(fingerprint: &str) -> Observation {
+        Observation {
+            certificates: vec![Certificate {
+                signer: KUBELET_SERVING.to_owned(),
+                fingerprint: Some(fingerprint.to_owned()),
+                ..Certificate::default()
+            }],
+            ..Observation::default()
+        }
+    }
+
+    /// Facts of a node whose kubelet serves `new` from the given collection on.
+    async fn collected(seen: &Observation, from: u32) -> (u32, Option<String>) {
+        let count = Cell::new(0);
+        let collect = async || {
+            count.set(count.get() + 1);
+            let fingerprint = if count.get() >= from { "new" } else { "old" };
+            Ok(Collected {
+                served: Some(ServingCertificate {
+                    fingerprint: Some(fingerprint.to_owned()),
+                    ..ServingCertificate::default()
+                }),
+                ..Collected::default()
+            })
+        };
+        let collected = until_served(seen, Duration::from_secs(10), collect)
+            .await
+            .unwrap();
+        (
+            count.get(),
+            collected.served.and_then(|served| served.fingerprint),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_node_is_read_again_until_it_serves_the_issued_certificate() {
+        assert_eq!(collected(&issued("new"), 4).await, (4, Some("new".to_owned())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_issued_certificate_the_node_is_read_once() {
+        assert_eq!(
+            collected(&Observation::default(), 9).await,
+            (1, Some("old".to_owned()))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_certificate_that_is_never_served_ends_at_the_timeout() {
+        let start = Instant::now();
+        let (count, fingerprint) = collected(&issued("new"), u32::MAX).await;
+        assert_eq!(fingerprint.as_deref(), Some("old"));
+        assert_eq!(start.elapsed(), Duration::from_secs(10));
+        assert_eq!(count, 101);
+    }
+
+    #[test]
+    fn each_path_is_collected_once() {
+        let plan =
+            plan("name: x\nexpect: { files: { /etc/b: { exists: true }, /etc/a: { exists: true } } }\n");
+        assert_eq!(files_of(&plan), ["/etc/a", "/etc/b"]);
+    }
+
+    #[test]
+    fn the_name_of_a_node_comes_from_its_object() {
+        let mut seen = Observation::default();
+        assert_eq!(node_name(&seen), None);
+        seen.node = Some(serde_json::json!({ "metadata": { "name": "ip-10-0-0-1" } }));
+        assert_eq!(node_name(&seen).as_deref(), Some("ip-10-0-0-1"));
+    }
+
+    #[test]
+    fn an_exited_container_is_not_read() {
+        let mut seen = Observation::default();
+        assert!(!has_exited(&seen));
+        seen.timeline.push(TimelineEntry {
+            at: 1,
+            what: ObservedEvent::ContainerExited {
+                code: 0,
+                lines: Vec::new(),
+            },
+        });
+        assert!(has_exited(&seen));
+    }
+}

@@ -1,0 +1,247 @@
+//! What all scenarios of a run share: images, environments (network, fakes, control plane), and the stream of events.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nodejoin_cluster::{Kind, KindProgram, Local, Provider};
+use nodejoin_core::kubernetes::VersionAsk;
+use nodejoin_core::plan::ids::RunId;
+use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::run::event::RunEvent;
+use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
+use nodejoin_node::Node;
+use parking_lot::Mutex;
+use rand::Rng as _;
+use tokio::sync::OnceCell;
+
+use crate::environment::{Environment, EnvironmentKey};
+use crate::error::EngineError;
+use crate::events::Events;
+use crate::registry;
+use crate::settings::Settings;
+
+/// An environment and how its start ended. A control plane that did not start is not started again: every scenario would wait
+/// for the same failure.
+type EnvironmentCell = OnceCell<Result<Arc<Environment>, Arc<EngineError>>>;
+
+/// The shared part of a run. Nothing in it knows scenarios: the runner does.
+pub(crate) struct RunContext {
+    pub(crate) settings: Settings,
+    pub(crate) run: Run,
+    pub(crate) images: Images,
+    pub(crate) events: Events,
+    /// The folder of this run, below the artifacts folder.
+    pub(crate) folder: PathBuf,
+    environments: Mutex<BTreeMap<EnvironmentKey, Arc<EnvironmentCell>>>,
+}
+
+impl RunContext {
+    /// Registers a run with the container engine. Images and environments start when a scenario first needs them.
+    pub(crate) fn new(engine: Engine, id: RunId, settings: Settings, events: Events) -> Self {
+        let progress = image_progress(events.clone());
+        Self {
+            images: Images::new(engine.clone(), settings.images.clone(), progress),
+            folder: settings.artifacts.join(id.as_str()),
+            run: Run::begin(engine, id),
+            events,
+            settings,
+            environments: Mutex::default(),
+        }
+    }
+
+    /// Shuts down this process' tasks, then removes everything that the run created, newest first.
+    pub(crate) async fn tear_down(self) -> TearDown {
+        let mut left = Vec::new();
+        for cell in self.environments.into_inner().into_values() {
+            let environment = cell.get().and_then(|started| started.as_ref().ok()).cloned();
+            drop(cell);
+            if let Some(environment) = environment.and_then(Arc::into_inner) {
+                left.extend(environment.shut_down().await);
+            }
+        }
+        // Fails when the folder holds evidence, which stays.
+        let _ = std::fs::remove_dir(&self.folder);
+        let mut torn_down = self.run.tear_down().await;
+        torn_down.left.extend(left);
+        torn_down
+    }
+
+    /// The environment for a plan, started by the first scenario that needs it.
+    pub(crate) async fn environment(
+        &self,
+        plan: &Plan,
+        provider: ProviderName,
+    ) -> Result<Arc<Environment>, Arc<EngineError>> {
+        let key = EnvironmentKey {
+            provider,
+            network: plan.network,
+            kubernetes: plan.asked.kubernetes.as_ref().map(ToString::to_string),
+        };
+        let cell = Arc::clone(self.environments.lock().entry(key.clone()).or_default());
+        let started =
+            cell.get_or_init(|| async { self.start_environment(plan, &key).await.map_err(Arc::new) });
+        started.await.clone()
+    }
+
+    /// Keeps a node and its control plane after the run. Returns the commands that lead into them.
+    pub(crate) async fn keep(
+        &self,
+        environment: &Environment,
+        node: &Node,
+    ) -> Result<Vec<String>, EngineError> {
+        let name = self.run.keep(&node.id).await?;
+        if let Some(container) = environment.control_plane.container_id() {
+            self.run.keep(container).await?;
+            environment.control_plane.keep_files();
+        }
+        let kubeconfig = self.folder.join("kubeconfig");
+        write_private(&kubeconfig, &environment.control_plane.kubeconfig())?;
+        Ok(vec![
+            format!("docker exec -it {name} bash"),
+            format!("KUBECONFIG={} kubectl get nodes", kubeconfig.display()),
+            "the fake AWS ends with this process: the API server refuses tokens from then on".to_owned(),
+            "`nodejoin sweep --kept` removes all of it".to_owned(),
+        ])
+    }
+
+    /// Images of the requested version, or those of the settings.
+    pub(crate) fn images_of(&self, version: Option<&VersionAsk>) -> Images {
+        version.map_or_else(
+            || self.images.clone(),
+            |version| self.images.with_kubernetes(Some(version)),
+        )
+    }
+
+    async fn start_environment(
+        &self,
+        plan: &Plan,
+        key: &EnvironmentKey,
+    ) -> Result<Arc<Environment>, EngineError> {
+        let node = self
+            .images_of(plan.asked.of_kubelet())
+            .node(&plan.image.name)
+            .await?;
+        let version = plan.asked.kubernetes.as_ref();
+        let provider = self.provider(key.provider, version, &node).await?;
+        let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
+        let environment = Environment::start(&self.run, key, &*provider, registry, &self.events).await?;
+        Ok(Arc::new(environment))
+    }
+
+    /// The provider of this name with the image or program that it starts from.
+    async fn provider(
+        &self,
+        name: ProviderName,
+        version: Option<&VersionAsk>,
+        node: &ImageRef,
+    ) -> Result<Box<dyn Provider>, EngineError> {
+        match name {
+            ProviderName::Local => {
+                let image = self.images_of(version).control_plane().await?;
+                Ok(Box::new(Local::new(image)))
+            }
+            ProviderName::K3s => self.k3s(version, node).await,
+            ProviderName::Kind => {
+                let settings = &self.settings.images;
+                // The program comes first: without it, building the image would waste minutes.
+                let program = KindProgram::find(settings).await?;
+                let image = self.images_of(version).kind_node().await?;
+                Ok(Box::new(Kind::new(program, image, &settings.cache)))
+            }
+            ProviderName::External => self.external(),
+        }
+    }
+}
+
+/// Writes a file that holds a key: only its owner can read it.
+fn write_private(path: &Path, text: &str) -> Result<(), EngineError> {
+    let write = || {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        nodejoin_docker::write_private(path, text)
+    };
+    write().map_err(|source| EngineError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn image_progress(events: Events) -> Arc<dyn Fn(ImageEvent) + Send + Sync> {
+    Arc::new(move |event| {
+        events.send(match event {
+            ImageEvent::Started { image, log } => RunEvent::ImageStarted {
+                image,
+                log: log.display().to_string(),
+            },
+            ImageEvent::Step { image, text } => RunEvent::ImageStep { image, text },
+            ImageEvent::Done { image, seconds } => RunEvent::ImageReady { image, seconds },
+        });
+    })
+}
+
+/// Creates a random id for a run: ten lower-case letters and digits.
+#[must_use]
+pub fn new_run_id() -> RunId {
+    const LETTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut random = rand::rng();
+    let id: String = (0..10)
+        .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
+        .collect();
+    id.parse()
+        .expect("ten lower-case letters and digits are a run id")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_owner_can_read_a_file_with_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run").join("kubeconfig");
+        write_private(&path, "key").unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "key");
+    }
+
+    #[test]
+    fn image_events_become_run_events() {
+        let (events, mut stream) = Events::stream();
+        let progress = image_progress(events);
+        progress(ImageEvent::Started {
+            image: "node".to_owned(),
+            log: "/cache/log".into(),
+        });
+        progress(ImageEvent::Step {
+            image: "node".to_owned(),
+            text: "Step 1/2".to_owned(),
+        });
+        progress(ImageEvent::Done {
+            image: "node".to_owned(),
+            seconds: 2.0,
+        });
+        let mut kinds = Vec::new();
+        while let Ok(event) = stream.try_recv() {
+            kinds.push(event);
+        }
+        assert!(
+            matches!(
+                kinds.as_slice(),
+                [
+                    RunEvent::ImageStarted { .. },
+                    RunEvent::ImageStep { .. },
+                    RunEvent::ImageReady { .. }
+                ]
+            ),
+            "{kinds:?}"
+        );
+    }
+
+    #[test]
+    fn run_ids_differ() {
+        assert_ne!(new_run_id().as_str(), new_run_id().as_str());
+    }
+}

@@ -1,0 +1,410 @@
+//! One node from its start to its verdict: the join, and the steps after it.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use nodejoin_core::judge;
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::kubernetes::{Minor, looks_again};
+use nodejoin_core::observation::{Deviation, Observation};
+use nodejoin_core::plan::{Cni, Plan};
+use nodejoin_core::run::event::RunEvent;
+use nodejoin_node::DeviationKind;
+
+use crate::error::EngineError;
+use crate::events::Events;
+use crate::evidence::EvidenceFolder;
+use crate::node_driver::{NodeDriver, NodeEvents};
+use crate::observer::Observer;
+use crate::watch::{PhaseProgress, watch};
+
+/// What the nodes of a scenario share while they join.
+pub(crate) struct JoinContext<'a> {
+    pub(crate) events: &'a Events,
+    /// Version of the control plane.
+    pub(crate) kubernetes: &'a str,
+    pub(crate) kubelet: &'a str,
+    pub(crate) progress: PhaseProgress,
+    /// Whether to rewrite the snapshot of a node that passes otherwise.
+    pub(crate) bless: bool,
+}
+
+/// A judged join: what was expected, observed and decided, after the last step that ran.
+pub(crate) struct JudgedJoin {
+    pub(crate) plan: Plan,
+    pub(crate) observation: Observation,
+    pub(crate) verdict: Verdict,
+}
+
+/// Watches a started node until it is settled, judges it, and runs the steps of its plan.
+pub(crate) async fn join(
+    context: &JoinContext<'_>,
+    plan: Plan,
+    driver: &mut impl NodeDriver,
+    mut events: NodeEvents,
+    evidence: &EvidenceFolder,
+    clock: impl Fn() -> SystemTime + Copy,
+) -> Result<JudgedJoin, EngineError> {
+    let mut plan = driver.with_values(plan);
+    let mut observer = Observer::new(
+        context.kubernetes,
+        context.kubelet,
+        driver.started(),
+        Some(&evidence.timeline(None)),
+    );
+    observer.observation.deviations = driver.deviations();
+    let pod_cidr = pod_cidr_deviation(&plan, context.kubelet);
+    observer.observation.deviations.extend(pod_cidr);
+    let mut reached = Default::default();
+    let report = |seen: &Observation| context.progress.update(&plan, seen, &mut reached);
+    tokio::select! {
+        () = watch(&plan, events.stream(), &mut observer, clock, report) => {}
+        Err(error) = driver.apply_delayed_aws_auth() => return Err(error),
+    }
+    let mut observation = observer.observation;
+    // Before the faults are counted: the pod's image still comes from the fakes.
+    observation.collected = Some(driver.collect(&plan, &observation).await?);
+    observation.faults_fired = driver.faults_fired();
+    driver.render_snapshot(&mut observation);
+    let verdict = match context.bless {
+        true => bless_snapshot(context.events, &mut plan, &observation)?,
+        false => judge::judge(&plan, &observation),
+    };
+    let judged = JudgedJoin {
+        plan,
+        observation,
+        verdict,
+    };
+    run_steps(judged, driver, events, evidence, clock).await
+}
+
+/// Judges a node against its own snapshot, and writes that snapshot when the node passes.
+fn bless_snapshot(events: &Events, plan: &mut Plan, seen: &Observation) -> Result<Verdict, EngineError> {
+    let text = seen
+        .collected
+        .as_ref()
+        .and_then(|collected| collected.golden.clone());
+    let before = match (&mut plan.golden, text) {
+        (Some(golden), Some(text)) => golden.text.replace(text),
+        _ => return Ok(judge::judge(plan, seen)),
+    };
+    let verdict = judge::judge(plan, seen);
+    let golden = plan
+        .golden
+        .as_ref()
+        .filter(|golden| verdict.outcome == Outcome::Passed && golden.text != before);
+    if let Some((golden, text)) = golden.and_then(|golden| Some((golden, golden.text.as_deref()?))) {
+        std::fs::write(&golden.path, text).map_err(|source| EngineError::Write {
+            path: PathBuf::from(&golden.path),
+            source,
+        })?;
+        let path = golden.path.clone();
+        events.send(RunEvent::SnapshotWritten { path });
+    }
+    Ok(verdict)
+}
+
+/// Runs one step after the other until one does not pass.
+async fn run_steps(
+    mut judged: JudgedJoin,
+    driver: &mut impl NodeDriver,
+    mut events: NodeEvents,
+    evidence: &EvidenceFolder,
+    clock: impl Fn() -> SystemTime + Copy,
+) -> Result<JudgedJoin, EngineError> {
+    let steps = judged.plan.then.clone();
+    let mut verdicts: Vec<(&str, Verdict)> = Vec::new();
+    let mut has_passed = judged.verdict.outcome == Outcome::Passed;
+    for (index, step) in steps.iter().enumerate() {
+        if !has_passed {
+            break;
+        }
+        let plan = driver.with_values(judged.plan.after(step));
+        let timeline = evidence.timeline(Some(index));
+        let start = driver
+            .start_step(step.action, &plan, &judged.observation, &mut events)
+            .await?;
+        let mut observer = Observer::after(&judged.observation, start.at, Some(&timeline));
+        if !step.action.boots() {
+            observer = observer.without_boot();
+        }
+        watch(&plan, events.stream(), &mut observer, clock, |_| {}).await;
+        judged.observation = observer.observation;
+        let mut collected = driver.collect(&plan, &judged.observation).await?;
+        collected.user_data = start.user_data.or(collected.user_data);
+        judged.observation.collected = Some(collected);
+        let verdict = judge::judge_step(&plan, &judged.observation);
+        has_passed = verdict.outcome == Outcome::Passed;
+        verdicts.push((step.action.word(), verdict));
+    }
+    judged.verdict = judge::of_steps(judged.verdict, &verdicts, steps.len());
+    Ok(judged)
+}
+
+/// The control plane's help for an old kubelet, which EKS does not give.
+fn pod_cidr_deviation(plan: &Plan, kubelet: &str) -> Option<Deviation> {
+    let needs_help = plan.cni == Cni::Bridge && !looks_again(Minor::of(kubelet));
+    needs_help.then(|| DeviationKind::PodCidr.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use futures::StreamExt as _;
+    use futures::stream;
+    use nodejoin_core::observation::{Collected, ObservedEvent, UserDataResult};
+    use nodejoin_core::plan::step::Action;
+
+    use super::*;
+    use crate::node_driver::StepStart;
+    use crate::observer::Incoming;
+    use crate::testing::{EPOCH, PausedClock, incoming, line, plan};
+
+    /// A node without a container: it records the operations on it.
+    struct ScriptedNode {
+        operations: RefCell<Vec<String>>,
+        /// What each collection returns; missing facts after the last one.
+        collected: RefCell<Vec<Collected>>,
+        delayed_row: Result<(), Duration>,
+        collections: Cell<usize>,
+    }
+
+    impl ScriptedNode {
+        fn new() -> Self {
+            Self {
+                operations: RefCell::default(),
+                collected: RefCell::default(),
+                delayed_row: Ok(()),
+                collections: Cell::new(0),
+            }
+        }
+    }
+
+    fn refused() -> EngineError {
+        EngineError::Write {
+            path: "/aws-auth".into(),
+            source: std::io::Error::from(std::io::ErrorKind::Other),
+        }
+    }
+
+    impl NodeDriver for ScriptedNode {
+        fn started(&self) -> SystemTime {
+            EPOCH
+        }
+
+        fn deviations(&self) -> Vec<Deviation> {
+            Vec::new()
+        }
+
+        fn with_values(&self, plan: Plan) -> Plan {
+            plan
+        }
+
+        async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError> {
+            match self.delayed_row {
+                Ok(()) => Ok(()),
+                Err(after) => {
+                    tokio::time::sleep(after).await;
+                    Err(refused())
+                }
+            }
+        }
+
+        async fn collect(&self, _: &Plan, _: &Observation) -> Result<Collected, EngineError> {
+            self.collections.set(self.collections.get() + 1);
+            let mut collected = self.collected.borrow_mut();
+            Ok(match collected.is_empty() {
+                true => Collected::default(),
+                false => collected.remove(0),
+            })
+        }
+
+        fn faults_fired(&self) -> BTreeMap<usize, u32> {
+            BTreeMap::from([(0, 3)])
+        }
+
+        fn render_snapshot(&self, _: &mut Observation) {}
+
+        async fn start_step(
+            &mut self,
+            action: Action,
+            _: &Plan,
+            _: &Observation,
+            events: &mut NodeEvents,
+        ) -> Result<StepStart, EngineError> {
+            self.operations.borrow_mut().push(action.word().to_owned());
+            events.node = after_boot(&[
+                incoming(51_000, ObservedEvent::Isolated),
+                incoming(60_000, exited()),
+            ]);
+            Ok(StepStart {
+                at: EPOCH + Duration::from_secs(50),
+                user_data: (action == Action::RunUserDataAgain).then(|| UserDataResult {
+                    ran: true,
+                    output: "again".to_owned(),
+                    ..UserDataResult::default()
+                }),
+            })
+        }
+    }
+
+    fn exited() -> ObservedEvent {
+        ObservedEvent::ContainerExited {
+            code: 0,
+            lines: Vec::new(),
+        }
+    }
+
+    /// The node has reached the fake metadata service.
+    fn isolated() -> Incoming {
+        incoming(1, ObservedEvent::Isolated)
+    }
+
+    fn after_boot(events: &[Incoming]) -> stream::BoxStream<'static, Incoming> {
+        stream::iter(events.to_vec()).chain(stream::pending()).boxed()
+    }
+
+    fn node_events(events: &[Incoming]) -> NodeEvents {
+        NodeEvents {
+            node: after_boot(events),
+            session: stream::pending().boxed(),
+        }
+    }
+
+    async fn run(yaml: &str, node: &mut ScriptedNode, events: NodeEvents) -> Result<JudgedJoin, EngineError> {
+        let folder = tempfile::tempdir().unwrap();
+        let evidence = EvidenceFolder {
+            path: folder.path().to_owned(),
+        };
+        let (sender, _stream) = Events::stream();
+        let clock = PausedClock::start();
+        let context = JoinContext {
+            events: &sender,
+            kubernetes: "v1.32.1",
+            kubelet: "v1.32.1",
+            progress: PhaseProgress::new(sender.clone(), 1),
+            bless: false,
+        };
+        let clock = &clock;
+        join(&context, plan(yaml), node, events, &evidence, || clock.now()).await
+    }
+
+    const FAILS: &str =
+        "name: x\nlimits: { join_seconds: 10 }\nexpect: { phase: ready }\nthen: [{ do: reboot }]\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_does_not_join_fails_at_its_timeout_and_runs_no_step() {
+        let mut node = ScriptedNode::new();
+        let judged = run(
+            FAILS,
+            &mut node,
+            node_events(&[isolated(), incoming(5, line("hello"))]),
+        )
+        .await
+        .unwrap();
+        assert_eq!(judged.verdict.outcome, Outcome::Failed);
+        assert!(node.operations.borrow().is_empty());
+        assert_eq!(node.collections.get(), 1);
+        assert_eq!(judged.observation.faults_fired, BTreeMap::from([(0, 3)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_delayed_row_that_is_refused_is_an_error_of_the_harness() {
+        let mut node = ScriptedNode::new();
+        node.delayed_row = Err(Duration::from_secs(2));
+        let result = run(FAILS, &mut node, node_events(&[])).await;
+        assert!(matches!(result, Err(EngineError::Write { .. })));
+        assert_eq!(node.collections.get(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_container_that_exits_is_judged_from_what_was_seen() {
+        let mut node = ScriptedNode::new();
+        let judged = run(
+            FAILS,
+            &mut node,
+            node_events(&[isolated(), incoming(5, exited())]),
+        )
+        .await
+        .unwrap();
+        let is_exit = |what: &ObservedEvent| matches!(what, ObservedEvent::ContainerExited { .. });
+        assert!(judged.observation.timeline.iter().any(|seen| is_exit(&seen.what)));
+        assert_eq!(judged.verdict.outcome, Outcome::Failed);
+    }
+
+    fn passed(steps: &[Action]) -> JudgedJoin {
+        let mut plan = plan("name: x\nlimits: { join_seconds: 10 }\n");
+        plan.then = steps
+            .iter()
+            .map(|action| nodejoin_core::plan::step::StepPlan {
+                action: *action,
+                instance: plan.instance.clone(),
+                expect: action.expected(),
+            })
+            .collect();
+        JudgedJoin {
+            plan,
+            observation: Observation::default(),
+            verdict: crate::scenario::verdict_without_observation(Outcome::Passed),
+        }
+    }
+
+    async fn steps(judged: JudgedJoin, node: &mut ScriptedNode) -> JudgedJoin {
+        let folder = tempfile::tempdir().unwrap();
+        let evidence = EvidenceFolder {
+            path: folder.path().to_owned(),
+        };
+        let clock = PausedClock::start();
+        let clock = &clock;
+        run_steps(judged, node, node_events(&[]), &evidence, || clock.now())
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_that_does_not_pass_is_the_last() {
+        let mut node = ScriptedNode::new();
+        let judged = steps(passed(&[Action::Reboot, Action::DeleteNode]), &mut node).await;
+        assert_eq!(*node.operations.borrow(), ["reboot"]);
+        assert_eq!(judged.verdict.outcome, Outcome::Failed);
+        assert!(
+            judged
+                .verdict
+                .parts
+                .iter()
+                .any(|part| part.name.contains("reboot")),
+            "{:?}",
+            judged.verdict.parts
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_steps_the_verdict_of_the_join_stands() {
+        let mut node = ScriptedNode::new();
+        let judged = steps(passed(&[]), &mut node).await;
+        assert_eq!(judged.verdict.outcome, Outcome::Passed);
+        assert_eq!(node.collections.get(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_that_runs_user_data_again_reports_that_result() {
+        let mut node = ScriptedNode::new();
+        let judged = steps(passed(&[Action::RunUserDataAgain]), &mut node).await;
+        let user_data = judged
+            .observation
+            .collected
+            .and_then(|collected| collected.user_data);
+        assert_eq!(user_data.map(|result| result.output).as_deref(), Some("again"));
+    }
+
+    #[test]
+    fn only_old_kubelets_with_the_bridge_need_the_pod_cidr() {
+        let mut plan = plan("name: x\n");
+        plan.cni = Cni::Bridge;
+        assert!(pod_cidr_deviation(&plan, "v1.20.2").is_some());
+        assert!(pod_cidr_deviation(&plan, "v1.32.1").is_none());
+    }
+}

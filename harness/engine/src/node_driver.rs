@@ -1,0 +1,185 @@
+//! The operations on a node under test that its join and steps consist of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures::stream::{BoxStream, Stream, StreamExt as _, select};
+use nodejoin_core::observation::{Collected, Deviation, Observation, UserDataResult};
+use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::step::Action;
+use nodejoin_docker::{ImageRef, Run};
+use nodejoin_node::Node;
+use parking_lot::Mutex;
+
+use crate::collect::node_name;
+use crate::error::EngineError;
+use crate::observer::Incoming;
+use crate::session::ScenarioSession;
+use crate::sources;
+
+/// The start of a step.
+pub(crate) struct StepStart {
+    /// Zero of the step's times.
+    pub(crate) at: SystemTime,
+    /// The result of user data, for a step that runs it again.
+    pub(crate) user_data: Option<UserDataResult>,
+}
+
+/// A node under test.
+pub(crate) trait NodeDriver {
+    /// When the node's container started.
+    fn started(&self) -> SystemTime;
+    /// Changes that the harness made to what the AMI would have.
+    fn deviations(&self) -> Vec<Deviation>;
+    /// The plan with values in place of the templates in its expectations.
+    fn with_values(&self, plan: Plan) -> Plan;
+    /// Applies the delayed rows of aws-auth.
+    async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError>;
+    /// Reads facts that no event reports.
+    async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError>;
+    fn faults_fired(&self) -> BTreeMap<usize, u32>;
+    /// Renders the node's snapshot into the collected facts when its scenario has a `golden` file.
+    fn render_snapshot(&self, seen: &mut Observation);
+    /// Performs the action of a step. Replaces the streams of `events` that the action ends.
+    async fn start_step(
+        &mut self,
+        action: Action,
+        plan: &Plan,
+        seen: &Observation,
+        events: &mut NodeEvents,
+    ) -> Result<StepStart, EngineError>;
+}
+
+/// Events about a node under test.
+pub(crate) struct NodeEvents {
+    /// Those of its container.
+    pub(crate) node: BoxStream<'static, Incoming>,
+    /// Those of the fakes and the control plane.
+    pub(crate) session: BoxStream<'static, Incoming>,
+}
+
+impl NodeEvents {
+    /// Events of all sources. What the stream has not yielded when it is dropped stays for the next one.
+    pub(crate) fn stream(&mut self) -> impl Stream<Item = Incoming> + Unpin + Send {
+        select(self.node.by_ref(), self.session.by_ref())
+    }
+}
+
+/// The container of a node as it is now: a step can replace it. The end of an errored scenario reads it.
+pub(crate) type CurrentNode = Arc<Mutex<Option<Node>>>;
+
+/// A node in a container, with its session.
+pub(crate) struct ContainerNode<'a, 's> {
+    run: &'a Run,
+    image: &'a ImageRef,
+    session: &'a mut ScenarioSession<'s>,
+    current: CurrentNode,
+    node: Node,
+}
+
+impl<'a, 's> ContainerNode<'a, 's> {
+    /// Boots the node of a session.
+    pub(crate) async fn boot(
+        run: &'a Run,
+        image: &'a ImageRef,
+        session: &'a mut ScenarioSession<'s>,
+        current: CurrentNode,
+    ) -> Result<Self, EngineError> {
+        let node = session.boot(run, image).await?;
+        *current.lock() = Some(node.clone());
+        Ok(Self {
+            run,
+            image,
+            session,
+            current,
+            node,
+        })
+    }
+
+    /// Events of the container.
+    pub(crate) fn node_events(&self) -> BoxStream<'static, Incoming> {
+        sources::of_node(&self.node)
+    }
+
+    async fn replace_instance(
+        &mut self,
+        plan: &Plan,
+        events: &mut NodeEvents,
+    ) -> Result<SystemTime, EngineError> {
+        self.node.remove().await?;
+        *self.current.lock() = None;
+        events.session = self.session.replace_instance(plan).await?;
+        let node = self.session.boot(self.run, self.image).await?;
+        Ok(self.set_node(node, events))
+    }
+
+    async fn reboot(&mut self, events: &mut NodeEvents) -> Result<SystemTime, EngineError> {
+        let node = self.node.reboot().await?;
+        self.session.register_address(&node).await?;
+        Ok(self.set_node(node, events))
+    }
+
+    /// Returns when the container started.
+    fn set_node(&mut self, node: Node, events: &mut NodeEvents) -> SystemTime {
+        *self.current.lock() = Some(node.clone());
+        events.node = sources::of_node(&node);
+        self.node = node;
+        self.node.started
+    }
+}
+
+impl NodeDriver for ContainerNode<'_, '_> {
+    fn started(&self) -> SystemTime {
+        self.node.started
+    }
+
+    fn deviations(&self) -> Vec<Deviation> {
+        self.node.deviations.clone()
+    }
+
+    fn with_values(&self, plan: Plan) -> Plan {
+        self.session.with_values(plan)
+    }
+
+    async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError> {
+        self.session.apply_delayed_aws_auth(self.node.started).await
+    }
+
+    async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError> {
+        self.session.collect(&self.node, plan, seen).await
+    }
+
+    fn faults_fired(&self) -> BTreeMap<usize, u32> {
+        self.session.faults_fired()
+    }
+
+    fn render_snapshot(&self, seen: &mut Observation) {
+        self.session.render_snapshot(seen);
+    }
+
+    async fn start_step(
+        &mut self,
+        action: Action,
+        plan: &Plan,
+        seen: &Observation,
+        events: &mut NodeEvents,
+    ) -> Result<StepStart, EngineError> {
+        let mut start = StepStart {
+            at: SystemTime::now(),
+            user_data: None,
+        };
+        match action {
+            Action::Reboot => start.at = self.reboot(events).await?,
+            Action::RunUserDataAgain => start.user_data = Some(self.node.run_user_data_again().await?),
+            Action::ReplaceInstance => start.at = self.replace_instance(plan, events).await?,
+            Action::DeleteNode => {
+                if let Some(name) = node_name(seen) {
+                    self.session.delete_node(&name).await?;
+                }
+            }
+            Action::RestartKubelet => self.node.restart_kubelet().await?,
+        }
+        Ok(start)
+    }
+}

@@ -1,0 +1,344 @@
+//! Waits for a node: takes in events until its plan is settled, and applies delayed rows of aws-auth meanwhile.
+//!
+//! Everything here works on a stream and a clock, so that its tests need no container and no real time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use futures::{Stream, StreamExt as _};
+use nodejoin_core::judge;
+use nodejoin_core::observation::Observation;
+use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::observation::phases::phases;
+use nodejoin_core::plan::{Plan, RoleMapping};
+use nodejoin_core::run::event::RunEvent;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::events::Events;
+use crate::observer::{Incoming, Observer};
+
+/// How often a join is judged while no event arrives: timeouts and settling times pass without events.
+const JUDGE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Takes in events until the plan is settled or its timeout has passed. Calls `on_look` before each judgement.
+pub(crate) async fn watch(
+    plan: &Plan,
+    mut events: impl Stream<Item = Incoming> + Unpin,
+    observer: &mut Observer,
+    clock: impl Fn() -> SystemTime,
+    mut on_look: impl FnMut(&Observation),
+) {
+    let mut look = tokio::time::interval(JUDGE_INTERVAL);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            // Unbiased: a node that writes without end must not keep its timeout from being checked.
+            Some(event) = events.next() => observer.absorb(event),
+            _ = look.tick() => {
+                on_look(&observer.observation);
+                let now = observer.now(clock());
+                if judge::progress(plan, &observer.observation, now).is_settled() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Applies the rows of aws-auth that have a delay, each when its time since `started` has passed.
+pub(crate) async fn apply_delayed_aws_auth<E>(
+    rows: &[RoleMapping],
+    started: SystemTime,
+    clock: impl Fn() -> SystemTime,
+    apply: impl AsyncFn(&RoleMapping) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut delayed: Vec<(f64, &RoleMapping)> = rows
+        .iter()
+        .filter_map(|row| Some((row.after_seconds?, row)))
+        .collect();
+    delayed.sort_by(|one, next| one.0.total_cmp(&next.0));
+    for (after, row) in delayed {
+        let due = started + Duration::from_secs_f64(after);
+        tokio::time::sleep(due.duration_since(clock()).unwrap_or_default()).await;
+        apply(row).await?;
+    }
+    Ok(())
+}
+
+/// Counts how many nodes of a scenario reached each phase. Reports a phase when the last node has reached it.
+pub(crate) struct PhaseProgress {
+    events: Events,
+    nodes: usize,
+    counts: Mutex<BTreeMap<Phase, usize>>,
+    /// The number of registered nodes. Sent by [`PhaseProgress::update`]; whoever restarts the API server waits on it.
+    pub(crate) registered: watch::Sender<usize>,
+}
+
+impl PhaseProgress {
+    pub(crate) fn new(events: Events, nodes: usize) -> Self {
+        Self {
+            events,
+            nodes,
+            counts: Mutex::default(),
+            registered: watch::Sender::new(0),
+        }
+    }
+
+    /// Counts the phases that a node reached since the last call; `reached` holds those of earlier calls.
+    pub(crate) fn update(&self, plan: &Plan, observation: &Observation, reached: &mut BTreeSet<Phase>) {
+        for (phase, at) in phases(observation) {
+            if !reached.insert(phase) {
+                continue;
+            }
+            let count = {
+                let mut counts = self.counts.lock();
+                let count = counts.entry(phase).or_default();
+                *count += 1;
+                *count
+            };
+            if phase == Phase::Registered {
+                self.registered.send_replace(count);
+            }
+            if count == self.nodes {
+                let scenario = plan.id.clone();
+                self.events.send(RunEvent::PhaseReached { scenario, phase, at });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use futures::stream;
+    use nodejoin_core::observation::{JournalLine, ObservedEvent};
+    use tokio::sync::mpsc;
+    use tokio_stream::wrappers::UnboundedReceiverStream;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::testing::{EPOCH, PausedClock, after, incoming, line, plan};
+
+    const SUCCEEDS: &str =
+        "name: x\nlimits: { join_seconds: 20, settle_seconds: 2 }\nexpect: { phase: kubelet-started }\n";
+    const STAYS_SILENT: &str = "name: x\nlimits: { join_seconds: 20, settle_seconds: 2 }\n\
+                                expect: { phase: metadata, diagnosis: kubelet-never-started }\n";
+
+    fn observer() -> Observer {
+        Observer::new("v1.32.1", "v1.32.1", EPOCH, None)
+    }
+
+    fn exited() -> ObservedEvent {
+        ObservedEvent::ContainerExited {
+            code: 1,
+            lines: Vec::new(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_without_events_ends_at_its_timeout() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        watch(&plan, stream::pending(), &mut observer, || clock.now(), |_| {}).await;
+        let elapsed = clock.elapsed();
+        assert!(
+            (Duration::from_secs(20)..Duration::from_millis(20_200)).contains(&elapsed),
+            "{elapsed:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_scaled_plan_has_a_later_timeout() {
+        let factor: nodejoin_core::run::time_factor::TimeFactor = "3".parse().unwrap();
+        let (plan, clock, mut observer) = (factor.plan(&plan(SUCCEEDS)), PausedClock::start(), observer());
+        watch(&plan, stream::pending(), &mut observer, || clock.now(), |_| {}).await;
+        assert!(
+            clock.elapsed() >= Duration::from_secs(60),
+            "{:?}",
+            clock.elapsed()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_container_that_exits_settles_the_join_at_once() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        let events = after(Duration::from_secs(5), incoming(5000, exited()));
+        watch(&plan, events, &mut observer, || clock.now(), |_| {}).await;
+        assert!(clock.elapsed() < Duration::from_secs(6), "{:?}", clock.elapsed());
+        assert!(matches!(
+            observer.observation.timeline.last().map(|seen| &seen.what),
+            Some(ObservedEvent::ContainerExited { code: 1, .. })
+        ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_ends_does_not_end_the_wait() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        watch(&plan, stream::empty(), &mut observer, || clock.now(), |_| {}).await;
+        assert!(clock.elapsed() >= Duration::from_secs(20));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_writes_without_end_still_has_a_timeout() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        let endless = stream::repeat_with(|| incoming(1, line("again"))).then(async |event| {
+            tokio::time::sleep(Duration::from_millis(7)).await;
+            event
+        });
+        watch(&plan, Box::pin(endless), &mut observer, || clock.now(), |_| {}).await;
+        assert!(clock.elapsed() < Duration::from_secs(22), "{:?}", clock.elapsed());
+        assert!(observer.observation.timeline.len() > 1000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_that_arrive_while_a_failure_settles_are_part_of_the_observation() {
+        let (plan, clock, mut observer) = (plan(STAYS_SILENT), PausedClock::start(), observer());
+        let late = incoming(1500, line("a late line"));
+        let events = after(Duration::from_millis(1500), late);
+        watch(&plan, events, &mut observer, || clock.now(), |_| {}).await;
+        let is_late = |what: &ObservedEvent| matches!(what, ObservedEvent::Journal(JournalLine { message, .. }) if message == "a late line");
+        assert!(
+            observer
+                .observation
+                .timeline
+                .iter()
+                .any(|seen| is_late(&seen.what))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_after_the_end_are_not_taken_in() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut events = UnboundedReceiverStream::new(receiver);
+        sender.send(incoming(10, exited())).unwrap();
+        watch(&plan, &mut events, &mut observer, || clock.now(), |_| {}).await;
+        let seen = observer.observation.timeline.len();
+        sender.send(incoming(11, line("too late"))).unwrap();
+        assert_eq!(observer.observation.timeline.len(), seen);
+        assert!(events.next().await.is_some(), "the line stays in the stream");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancelled_wait_keeps_what_it_took_in() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        let cancel = CancellationToken::new();
+        let events = stream::iter([incoming(1, line("hello"))]).chain(stream::pending());
+        let stop = async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            cancel.cancel();
+        };
+        tokio::select! {
+            () = watch(&plan, Box::pin(events), &mut observer, || clock.now(), |_| {}) => panic!("settled"),
+            () = cancel.cancelled() => {}
+            () = async { stop.await; std::future::pending::<()>().await } => {}
+        }
+        assert_eq!(clock.elapsed(), Duration::from_secs(3));
+        assert_eq!(observer.observation.timeline.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_judgement_is_announced() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        let mut looks = 0;
+        watch(
+            &plan,
+            stream::pending(),
+            &mut observer,
+            || clock.now(),
+            |_| looks += 1,
+        )
+        .await;
+        assert!((200..=202).contains(&looks), "{looks}");
+    }
+
+    fn row(name: &str, after: Option<f64>) -> RoleMapping {
+        RoleMapping {
+            rolearn: format!("arn:aws:iam::111122223333:role/{name}"),
+            username: "u".to_owned(),
+            groups: Vec::new(),
+            added_by: Default::default(),
+            after_seconds: after,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn delayed_rows_are_applied_in_the_order_of_their_times() {
+        let clock = PausedClock::start();
+        let rows = [
+            row("c", Some(9.0)),
+            row("now", None),
+            row("a", Some(1.5)),
+            row("b", Some(1.5)),
+        ];
+        let applied = RefCell::new(Vec::new());
+        let result: Result<(), ()> = apply_delayed_aws_auth(
+            &rows,
+            EPOCH,
+            || clock.now(),
+            async |row| {
+                let name = row.rolearn.rsplit('/').next().unwrap_or_default().to_owned();
+                applied.borrow_mut().push((name, clock.elapsed().as_millis()));
+                Ok(())
+            },
+        )
+        .await;
+        assert_eq!(result, Ok(()));
+        let expected = [("a", 1500), ("b", 1500), ("c", 9000)];
+        assert_eq!(
+            *applied.borrow(),
+            expected.map(|(name, at)| (name.to_owned(), at))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_row_that_is_refused_ends_the_delayed_rows_with_its_error() {
+        let clock = PausedClock::start();
+        let rows = [row("a", Some(1.0)), row("b", Some(2.0))];
+        let refuse = async |_: &RoleMapping| Err("refused");
+        let result = apply_delayed_aws_auth(&rows, EPOCH, || clock.now(), refuse).await;
+        assert_eq!(result, Err("refused"));
+        assert_eq!(clock.elapsed(), Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_row_whose_time_has_passed_is_applied_at_once() {
+        let clock = PausedClock::start();
+        tokio::time::advance(Duration::from_secs(30)).await;
+        let accept = async |_: &RoleMapping| Ok::<(), ()>(());
+        let result = apply_delayed_aws_auth(&[row("a", Some(1.0))], EPOCH, || clock.now(), accept).await;
+        assert_eq!(result, Ok(()));
+        assert_eq!(clock.elapsed(), Duration::from_secs(30));
+    }
+
+    fn booted() -> Observation {
+        let mut observer = observer();
+        observer.absorb(incoming(700, ObservedEvent::Isolated));
+        observer.absorb(incoming(800, line("systemd started")));
+        observer.observation
+    }
+
+    #[test]
+    fn a_phase_is_reported_once_when_the_last_node_has_reached_it() {
+        let plan = plan(SUCCEEDS);
+        let (events, mut stream) = Events::stream();
+        let progress = PhaseProgress::new(events, 2);
+        let observation = booted();
+        let expected = phases(&observation).len();
+        assert!(expected > 0, "the sample reaches a phase");
+        let (mut first, mut second) = (BTreeSet::new(), BTreeSet::new());
+        progress.update(&plan, &observation, &mut first);
+        progress.update(&plan, &observation, &mut first);
+        assert!(stream.try_recv().is_err(), "one of two nodes is not all");
+        progress.update(&plan, &observation, &mut second);
+        let mut reported = 0;
+        while let Ok(event) = stream.try_recv() {
+            assert!(matches!(event, RunEvent::PhaseReached { .. }));
+            reported += 1;
+        }
+        assert_eq!(reported, expected);
+        assert_eq!(*progress.registered.borrow(), 0);
+    }
+}

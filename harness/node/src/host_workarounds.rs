@@ -1,0 +1,59 @@
+//! Workarounds for hosts that lack what a node needs.
+
+use nodejoin_core::kubernetes::{Minor, refuses_cgroup_v1};
+use nodejoin_docker::Privileges;
+
+/// The workarounds for a node on its host. The report names each one as a deviation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct HostWorkarounds {
+    /// Removes raised limits and negative OOM scores from the specifications of containers, because the host cannot set them.
+    pub(crate) clamps_limits: bool,
+    /// Starts the kubelet with a flag that permits control groups of version 1.
+    pub(crate) permits_cgroup_v1: bool,
+}
+
+impl HostWorkarounds {
+    /// The workarounds for an engine with this version of control groups and a kubelet version such as `v1.36.3`.
+    pub(crate) fn of(cgroup_version: u8, privileges: &Privileges, kubelet: &str) -> Self {
+        let lacks_resource = privileges.lacking.iter().any(|name| name == "SYS_RESOURCE");
+        Self {
+            clamps_limits: lacks_resource,
+            permits_cgroup_v1: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(kubelet)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_newer_kubelets_on_control_groups_of_version_1_need_permission() {
+        let privileges = Privileges {
+            privileged: true,
+            lacking: Vec::new(),
+            dropped: Vec::new(),
+        };
+        let permits = |version, kubelet| HostWorkarounds::of(version, &privileges, kubelet).permits_cgroup_v1;
+        assert!(permits(1, "v1.35.0"));
+        assert!(permits(1, "v1.36.3"));
+        assert!(!permits(1, "v1.34.9"));
+        assert!(!permits(1, "v1.20.2"));
+        assert!(!permits(2, "v1.36.3"));
+    }
+
+    #[test]
+    fn a_host_without_sys_resource_clamps_limits() {
+        let privileges = |privileged, lacking: &[&str]| Privileges {
+            privileged,
+            lacking: lacking.iter().map(|name| (*name).to_owned()).collect(),
+            dropped: Vec::new(),
+        };
+        let clamps = |privileges: &Privileges| HostWorkarounds::of(2, privileges, "v1.20.2").clamps_limits;
+        assert!(clamps(&privileges(false, &["SYS_RESOURCE"])));
+        // Newer engines start a privileged container without the capabilities that they lack.
+        assert!(clamps(&privileges(true, &["SYS_RESOURCE"])));
+        assert!(!clamps(&privileges(true, &[])));
+        assert!(!clamps(&privileges(false, &["SYS_TIME"])));
+    }
+}

@@ -1,0 +1,71 @@
+//! Parameters of a node, and of collecting its facts.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use nodejoin_core::plan::Plan;
+use nodejoin_docker::{ImageRef, RunNetwork};
+
+/// Parameters of a node.
+#[derive(Debug, Clone)]
+pub struct NodeRequest<'a> {
+    /// The image that stands for the AMI.
+    pub image: ImageRef,
+    /// The plan: instance, overlay, network, CNI, engine of user data.
+    pub plan: &'a Plan,
+    pub network: RunNetwork,
+    /// Address of the fake metadata service.
+    pub metadata: SocketAddr,
+    /// Address of the fake AWS APIs and the registry.
+    pub tls: SocketAddr,
+    /// Address of the resolver.
+    pub dns: SocketAddr,
+    /// Address of the API server. The node connects to port 443 of this IP address.
+    pub api_server: SocketAddr,
+    /// Labels of the container in addition to the run's; the control plane's provider recognizes its nodes by them.
+    pub labels: HashMap<String, String>,
+    /// The certificate authority of the fake AWS APIs, in PEM.
+    pub aws_ca_pem: String,
+    /// Parsed user data for the engine `direct`. cloud-init reads user data from the metadata service instead.
+    pub direct: Option<DirectUserData>,
+}
+
+/// User data, split into files and scripts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DirectUserData {
+    /// Files of `write_files`.
+    pub files: Vec<LaidFile>,
+    /// Scripts in the order in which they run, including `runcmd`.
+    pub scripts: Vec<UserDataScript>,
+}
+
+/// A script of user data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserDataScript {
+    /// The name that cloud-init gives it, such as `part-001` or `runcmd`.
+    pub name: String,
+    pub content: Vec<u8>,
+}
+
+/// A file that is added to the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaidFile {
+    /// Absolute path in the node.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+    pub content: Vec<u8>,
+}
+
+/// Parameters of collecting a node's facts.
+#[derive(Debug, Clone)]
+pub struct CollectRequest {
+    /// Absolute paths of files to read.
+    pub files: Vec<String>,
+    /// systemd units whose state to read.
+    pub units: Vec<String>,
+    /// The cluster's certificate authority in PEM, which must have signed the certificate on port 10250.
+    pub cluster_ca_pem: String,
+    /// The IP address that the certificate on port 10250 must be valid for.
+    pub private_ip: Ipv4Addr,
+}
