@@ -1,21 +1,23 @@
-//! What the authenticator reads of strangers, for fuzzing alone.
+//! Entry points for fuzzing: what the authenticator parses from untrusted input.
 
 use std::collections::BTreeMap;
 
 use nodejoin_core::plan::region::Region;
 use time::OffsetDateTime;
 
-use crate::mapping::AwsAuth;
-use crate::token::{PresignedUrl, access_key_id};
-use crate::{identity, webhook};
+use crate::iam::aws_auth::AwsAuth;
+use crate::iam::identity;
+use crate::iam::token::{PresignedUrl, access_key_id};
+use crate::webhooks::server;
 
-/// The token of a TokenReview, where the body is one.
+/// The token, if the body is a TokenReview.
 #[must_use]
 pub fn token_of_review(body: &[u8]) -> Option<String> {
-    webhook::token_of(body)
+    server::token_of(body)
 }
 
-/// Whether a token passes every check short of STS. One that does names its access key, by both ways of reading it.
+/// Whether a token passes all checks before STS. Both functions that read the access key must agree on an accepted
+/// token.
 #[must_use]
 pub fn accepts_token(token: &str, region: &Region, now: OffsetDateTime) -> bool {
     let named = access_key_id(token);
@@ -24,14 +26,14 @@ pub fn accepts_token(token: &str, region: &Region, now: OffsetDateTime) -> bool 
             assert_eq!(named.as_deref(), Some(url.access_key_id.as_str()));
             true
         }
-        Err(refused) => {
-            assert!(!refused.message.is_empty());
+        Err(rejection) => {
+            assert!(!rejection.reason.is_empty());
             false
         }
     }
 }
 
-/// Reads `aws-auth` and looks an ARN up in it, in its canonical form where it has one.
+/// Parses `aws-auth` and looks up an ARN, in its canonical form if it has one.
 pub fn map(roles: &str, users: &str, accounts: &str, arn: &str) {
     let rows = [
         ("mapRoles", roles),

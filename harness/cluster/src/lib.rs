@@ -1,4 +1,4 @@
-//! Control planes: a real API server, with the behaviours of EKS wired to it from outside.
+//! Control planes: a real API server with the behaviours of EKS added from outside.
 //!
 //! ```text
 //!   kubelet --token--> kube-apiserver --TokenReview--> webhook -> authenticator -> STS (fake AWS)
@@ -8,74 +8,57 @@
 //!                        +--watch of kube-system/aws-auth ------------+
 //! ```
 //!
-//! | file | question |
-//! | --- | --- |
-//! | `plane` | what can be asked of a running control plane? |
-//! | `tenancy` | what is laid down for a tenant that comes, and taken away or left when it goes? |
-//! | `start` | how does an API server become a control plane of EKS? |
-//! | `provider` | who runs the API server? |
-//! | `wiring`, `flags`, `wiring_folder` | which files and flags tie an API server to the harness, version by version? |
-//! | `calls` | does it call the harness at all? |
-//! | `foreign`, `relay` | what is made on a cluster of the user's, and how do nodes reach it? |
-//! | `pki`, `access`, `secret` | who may talk to it, and how are keys kept out of sight? |
-//! | `webhook` | what does the API server call? |
-//! | `token`, `identity`, `mapping`, `access_entries`, `authenticator`, `sts` | whose is a token? |
-//! | `reviews` | the webhook alone, for the API server of somebody else |
-//! | `audit`, `certificates`, `request`, `observer` | what happened, and whom does it concern? |
-//! | `controllers` | what does EKS do in a cluster beside upstream? |
-//! | `tenants` | which scenarios share it? |
-//! | `pod` | does a pod on the node answer? |
-//! | `access_review` | what may a node do? |
+//! | folder | question | depends on |
+//! | --- | --- | --- |
+//! | `control_plane` | What can be requested of a control plane, and how does it start? | all others |
+//! | `provider` | Who runs the API server? | `install`, `wiring` |
+//! | `install` | Whose cluster is it, and what has to be removed from it? | `controllers`, `client_certificates` |
+//! | `controllers` | What does EKS do in a cluster in addition to upstream? | `api_server`, `iam` |
+//! | `client_certificates` | How do nodes without an IAM role get their client certificates? | `api_server` |
+//! | `webhooks` | What does the API server call, and does it call the harness? | `iam`, `observe`, `api_server` |
+//! | `observe` | What happened, and which tenant does it concern? | `iam`, `api_server` |
+//! | `iam` | Which Kubernetes user does a token belong to? | `tenants` |
+//! | `tenants` | Which scenarios share the control plane? | |
+//! | `wiring` | Which files and flags tie an API server to the harness? | `pki` |
+//! | `api_server` | How does the harness reach an API server? | `pki` |
+//! | `pki` | Which certificates and keys are there? | |
+//! | `needs` | What does a scenario need that not every control plane provides? | |
 //!
-//! Life cycle: [`ControlPlane::start`], then any number of [`ControlPlane::admit`] and [`ControlPlane::withdraw`],
-//! then [`ControlPlane::shut_down`]. The container is recorded by the run, which removes it.
+//! A folder depends only on folders below it. `harness/checks` fails for cycles.
+//!
+//! Life cycle: [`ControlPlane::start`], then any number of [`ControlPlane::admit`] and [`ControlPlane::remove`], then
+//! [`ControlPlane::shut_down`]. The run removes the container.
 
-mod access;
-mod access_entries;
-mod access_review;
-mod audit;
-mod authenticator;
-mod calls;
-mod certificates;
-mod container;
+mod api_server;
+mod client_certificates;
+mod control_plane;
 mod controllers;
 mod error;
-mod flags;
-mod foreign;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-mod identity;
-mod kubeadm;
-mod mapping;
+mod iam;
+mod install;
 pub mod needs;
-mod observer;
-mod outpost;
+mod observe;
 pub mod pki;
-mod plane;
-mod pod;
 mod provider;
-mod relay;
-mod request;
-mod reviews;
 pub mod secret;
-mod start;
 mod stopwatch;
-mod sts;
-mod tenancy;
+mod tasks;
 mod tenants;
 #[cfg(test)]
 mod testing;
-mod token;
-mod webhook;
+mod webhooks;
 mod wiring;
-mod wiring_folder;
 
+pub use control_plane::ControlPlane;
 pub use error::ClusterError;
-pub use plane::ControlPlane;
-pub use provider::{External, ExternalSettings, K3s, Kind, KindProgram, Local, Provider, Running, Site};
-pub use reviews::{TokenReviews, TokenReviewsAsk};
+pub use iam::sts::{SecurityTokens, StsIdentity, StsRejection};
+pub use provider::{
+    Capabilities, ExternalSettings, Permission, Provider, ProviderInputs, ProviderKind, StartContext,
+    StartedApiServer, Starting, required_permissions,
+};
 pub use stopwatch::{StartTime, Stopwatch};
-pub use sts::{Caller, SecurityTokens, StsRefused};
 pub use tenants::{ClusterEvent, ClusterFact, Tenant};
-pub use wiring::Wiring;
-pub use wiring_folder::WiringFolder;
+pub use webhooks::token_webhook::{TokenWebhook, TokenWebhookSettings};
+pub use wiring::{ApiServerWiring, WiringFolder};

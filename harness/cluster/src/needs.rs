@@ -1,64 +1,74 @@
-//! What a scenario needs of a control plane that not every cluster has: one of the user's own may not be tied to the harness.
+//! What a scenario needs that not every control plane provides: a user's cluster may lack the wiring.
 
 use std::fmt;
 
 use nodejoin_core::plan::Plan;
 
-/// Something that a control plane of the harness's own always has, and a cluster of the user's may lack.
+/// A capability that a user's cluster may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// The API server asks the harness's authenticator whose a token is.
+    /// The API server calls the harness's authenticator for tokens.
     Tokens,
     /// The API server sends its audit events to the harness.
     Audit,
     /// The API server reaches kubelets on the run's network.
     Kubelets,
-    /// Bootstrap tokens, or a rule by which client certificates of nodes are approved.
+    /// Bootstrap tokens, or approval of nodes' client certificates.
     ClientCertificates,
 }
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Tokens => "an API server that asks nodejoin's authenticator about tokens",
-            Self::Audit => "the API server's audit events",
-            Self::Kubelets => "an API server that reaches the node's kubelet",
-            Self::ClientCertificates => "client certificates for nodes, by bootstrap tokens or on an Outpost",
+            Self::Tokens => "token review by nodejoin's authenticator",
+            Self::Audit => "audit events of the API server",
+            Self::Kubelets => "connections from the API server to kubelets",
+            Self::ClientCertificates => {
+                "client certificates for nodes, with bootstrap tokens or on an Outpost"
+            }
         })
     }
 }
 
-/// Something that a control plane lacks, and why.
+/// A capability that a control plane lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// What.
     pub need: Need,
-    /// Why, and what to do about it.
+    /// The reason, and what the user can do.
     pub why: String,
 }
 
 impl Lack {
-    /// Of control planes on which nothing is made ready for nodes that ask for one.
-    pub(crate) fn of_client_certificates() -> Self {
+    /// For control planes without kubeadm's objects. `providers` lists the others.
+    pub(crate) fn client_certificates(providers: &str) -> Self {
         Self {
             need: Need::ClientCertificates,
-            why: "nodejoin sees to them on `local` and `kind` only".to_owned(),
+            why: format!("only the control planes {providers} do"),
+        }
+    }
+
+    /// For API servers that nodejoin does not start.
+    pub(crate) fn kubelets() -> Self {
+        Self {
+            need: Need::Kubelets,
+            why: "an API server that nodejoin does not start is not on the network of its nodes".to_owned(),
         }
     }
 }
 
-/// Why a scenario cannot be told passed or failed on a control plane that lacks these; `None` where it can.
+/// Why a control plane with these lacks cannot judge a scenario; `None` if it can.
 #[must_use]
 pub fn lacking(plan: &Plan, lacks: &[Lack]) -> Option<String> {
     let needs = needs(plan);
     let lack = lacks.iter().find(|lack| needs.contains(&lack.need))?;
     Some(format!(
-        "the scenario needs {}, and this control plane has it not: {}",
+        "this control plane does not provide {}: {}",
         lack.need, lack.why
     ))
 }
 
-/// What this scenario needs. Every node shows a token, and a join that must fail is told from others by who refused what.
+/// What a scenario needs. Every node presents a token, and diagnosing a failed join needs the rejections in the audit
+/// log.
 #[must_use]
 pub fn needs(plan: &Plan) -> Vec<Need> {
     let expect = &plan.expect;
@@ -73,7 +83,7 @@ pub fn needs(plan: &Plan) -> Vec<Need> {
             .iter()
             .flatten()
             .any(|certificate| certificate.decided_by.is_some());
-    let asked = plan.pod.is_some()
+    let calls_kubelet = plan.pod.is_some()
         || expect.pod.is_some()
         || expect
             .kubelet
@@ -83,7 +93,7 @@ pub fn needs(plan: &Plan) -> Vec<Need> {
     [
         (true, Need::Tokens),
         (logged, Need::Audit),
-        (asked, Need::Kubelets),
+        (calls_kubelet, Need::Kubelets),
         (by_certificate, Need::ClientCertificates),
     ]
     .into_iter()
@@ -108,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_scenario_needs_tokens_and_some_need_more() {
-        for (expect, wanted) in [
+        for (expect, expected) in [
             ("expect: { phase: ready }", &[Need::Tokens][..]),
             (
                 "expect: { phase: kubelet-started, diagnosis: role-not-mapped }",
@@ -131,12 +141,12 @@ mod tests {
                 &[Need::Tokens, Need::ClientCertificates],
             ),
         ] {
-            assert_eq!(needs(&plan(expect)), wanted, "{expect}");
+            assert_eq!(needs(&plan(expect)), expected, "{expect}");
         }
     }
 
     #[test]
-    fn what_is_lacked_and_needed_is_a_reason_and_what_is_not_needed_is_none() {
+    fn a_lack_is_a_reason_only_if_the_scenario_needs_it() {
         let plan = plan("expect: { phase: ready }");
         let lack = |need| Lack {
             need,
@@ -146,8 +156,7 @@ mod tests {
         assert_eq!(lacking(&plan, &[]), None);
         assert_eq!(
             lacking(&plan, &[lack(Need::Tokens)]).unwrap(),
-            "the scenario needs an API server that asks nodejoin's authenticator about tokens, and this control plane has it \
-             not: no flag"
+            "this control plane does not provide token review by nodejoin's authenticator: no flag"
         );
     }
 }

@@ -1,15 +1,13 @@
-//! Where the time of a start goes, lap by lap.
+//! Measures the phases of a start.
 
 use std::time::{Duration, Instant};
 
-/// How long a phase of the start took.
+/// The duration of one phase of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartTime {
-    /// What was done.
     pub phase: &'static str,
-    /// How long it took.
     pub took: Duration,
-    /// Whether the programs needed the time, or the harness.
+    /// Whether programs of Kubernetes used the time; otherwise the harness did.
     pub by_programs: bool,
 }
 
@@ -21,7 +19,6 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts it.
     #[must_use]
     pub fn start() -> Self {
         Self {
@@ -30,7 +27,7 @@ impl Stopwatch {
         }
     }
 
-    /// Ends a lap: what was done since the last one, and whether the programs needed the time or the harness.
+    /// Records the time since the last lap as this phase.
     pub fn lap(&mut self, phase: &'static str, by_programs: bool) {
         let now = Instant::now();
         self.laps.push(StartTime {

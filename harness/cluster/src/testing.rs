@@ -13,7 +13,7 @@ use time::macros::format_description;
 use tokio::sync::mpsc;
 use url::Url;
 
-use crate::sts::{Caller, SecurityTokens, StsRefused};
+use crate::iam::sts::{SecurityTokens, StsIdentity, StsRejection};
 use crate::tenants::{ClusterEvent, Tenant};
 
 pub(crate) const ROLE_ARN: &str = "arn:aws:iam::111111111111:role/ng1-NodeInstanceRole";
@@ -84,25 +84,25 @@ pub(crate) fn tenant() -> (Tenant, mpsc::UnboundedReceiver<ClusterEvent>) {
     )
 }
 
-/// An STS that always answers the same.
+/// An STS that always returns the same response.
 pub(crate) struct StubTokens {
     pub(crate) holder: Option<InstanceId>,
-    pub(crate) answer: Result<Caller, StsRefused>,
+    pub(crate) response: Result<StsIdentity, StsRejection>,
     pub(crate) name: Option<String>,
 }
 
 impl StubTokens {
-    /// Believes every token to be one of the test instance in this role.
+    /// Accepts every token as the test instance in this role.
     pub(crate) fn of_role(role: &str) -> Self {
         let instance = instance();
-        let caller = Caller {
+        let identity = StsIdentity {
             account: "111111111111".to_owned(),
             arn: format!("arn:aws:sts::111111111111:assumed-role/{role}/{}", instance.id),
             user_id: format!("AROAEXAMPLE:{}", instance.id),
         };
         Self {
             holder: Some(instance.id),
-            answer: Ok(caller),
+            response: Ok(identity),
             name: Some(instance.private_dns_name),
         }
     }
@@ -113,8 +113,12 @@ impl SecurityTokens for StubTokens {
         self.holder.clone()
     }
 
-    fn caller_identity<'a>(&'a self, _: &'a Url, _: &'a str) -> BoxFuture<'a, Result<Caller, StsRefused>> {
-        Box::pin(async { self.answer.clone() })
+    fn caller_identity<'a>(
+        &'a self,
+        _: &'a Url,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<StsIdentity, StsRejection>> {
+        Box::pin(async { self.response.clone() })
     }
 
     fn private_dns_name(&self, _: &InstanceId) -> Option<String> {
@@ -122,7 +126,7 @@ impl SecurityTokens for StubTokens {
     }
 }
 
-/// A token of now, in the form that `aws eks get-token` prints.
+/// A token signed now, in the form that `aws eks get-token` prints.
 pub(crate) fn token() -> String {
     let format = format_description!("[year][month][day]T[hour][minute][second]Z");
     let date = OffsetDateTime::now_utc().format(format).unwrap();

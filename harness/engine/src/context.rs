@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nodejoin_cluster::{Kind, KindProgram, Local, Provider};
+use nodejoin_cluster::{ClusterError, Provider, ProviderInputs, ProviderKind};
 use nodejoin_core::kubernetes::VersionAsk;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
@@ -136,21 +136,27 @@ impl RunContext {
         version: Option<&VersionAsk>,
         node: &ImageRef,
     ) -> Result<Box<dyn Provider>, EngineError> {
-        match name {
-            ProviderName::Local => {
-                let image = self.images_of(version).control_plane().await?;
-                Ok(Box::new(Local::new(image)))
+        let images = self.images_of(version);
+        // Published images: the requested version, else the kubelet's, because a newer control plane would test something else.
+        let published = version.map(ToString::to_string);
+        let published = published
+            .as_deref()
+            .or(self.settings.images.kubernetes.as_deref());
+        let inputs = ProviderInputs {
+            images: &images,
+            settings: &self.settings.images,
+            kubernetes: published.unwrap_or(&node.kubernetes),
+            external: &self.settings.external,
+            time_factor: self.run.engine().time_factor(),
+        };
+        let provider = ProviderKind::of(name).build(inputs).await;
+        provider.map_err(|error| match error {
+            ClusterError::Unavailable { name, reason, hint } => {
+                EngineError::Unavailable { name, reason, hint }
             }
-            ProviderName::K3s => self.k3s(version, node).await,
-            ProviderName::Kind => {
-                let settings = &self.settings.images;
-                // The program comes first: without it, building the image would waste minutes.
-                let program = KindProgram::find(settings).await?;
-                let image = self.images_of(version).kind_node().await?;
-                Ok(Box::new(Kind::new(program, image, &settings.cache)))
-            }
-            ProviderName::External => self.external(),
-        }
+            ClusterError::Image(error) => EngineError::Docker(error),
+            other => EngineError::Cluster(other),
+        })
     }
 }
 

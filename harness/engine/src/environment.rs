@@ -1,6 +1,6 @@
 //! A network with everything that a node needs on it: the fake AWS at its gateway address, and a control plane.
 
-use nodejoin_cluster::{ControlPlane, Provider};
+use nodejoin_cluster::{ControlPlane, Provider, ProviderKind};
 use nodejoin_core::plan::{Network, ProviderName};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Run, RunNetwork};
@@ -41,7 +41,8 @@ impl Environment {
         events.send(RunEvent::ControlPlaneStarting {
             provider: name.clone(),
         });
-        let internal = key.network == Network::Isolated && provider.may_be_internal();
+        let internal =
+            key.network == Network::Isolated && ProviderKind::of(key.provider).capabilities.internal_network;
         let network = run.network(role(key.network), internal).await?;
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())

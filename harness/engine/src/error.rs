@@ -57,7 +57,7 @@ impl EngineError {
         match self {
             Self::Shared(error) => error.hint(),
             Self::Docker(error) => error.hint(),
-            Self::Cluster(error) => error.hint().map(str::to_owned),
+            Self::Cluster(error) => error.hint(),
             Self::Node(error) => Some(error.hint().to_owned()),
             Self::Fakes(error) => error.hint(),
             Self::Image(error) => error.hint().map(str::to_owned),

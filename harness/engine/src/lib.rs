@@ -10,7 +10,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `runner`, `name_locks` | runs many plans; keeps two scenarios from using one name |
-//! | `context`, `environment`, `providers` | what scenarios share, and when it starts |
+//! | `context`, `environment` | what scenarios share, and when it starts |
 //! | `scenario`, `conclude`, `evidence` | one plan: from its sessions to its verdict, its evidence and what is kept |
 //! | `session`, `collect`, `sources` | one instance in its environment: admission, facts, events |
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
@@ -29,7 +29,6 @@ mod join;
 mod name_locks;
 mod node_driver;
 mod observer;
-mod providers;
 mod registry;
 pub mod report;
 mod runner;
@@ -46,6 +45,6 @@ mod watch;
 pub use context::new_run_id;
 pub use error::EngineError;
 pub use events::Events;
-pub use nodejoin_cluster::{ClusterError, ExternalSettings, WiringFolder};
+pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use runner::{Runner, count, run_all};
 pub use settings::Settings;

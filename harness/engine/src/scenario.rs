@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
+use nodejoin_cluster::ProviderKind;
 use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
 use nodejoin_core::judge::{self, Joined};
 use nodejoin_core::kubernetes::{Minor, check_skew, not_for, not_for_asked};
@@ -370,10 +371,11 @@ async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, Engin
     Ok(Preparation::Ready(environment, image))
 }
 
-/// Why a plan that restarts the API server does not run on a control plane; only `local` supports restarts.
+/// Why a plan that restarts the API server does not run on a control plane.
 fn not_restartable(plan: &Plan, provider: ProviderName) -> Option<String> {
     plan.cluster.restart_api_server_after?;
-    (provider != ProviderName::Local).then(|| {
+    let can_restart = ProviderKind::of(provider).capabilities.restarts_api_server;
+    (!can_restart).then(|| {
         format!(
             "the control plane `{}` cannot restart its API server",
             provider.as_str()

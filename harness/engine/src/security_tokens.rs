@@ -1,7 +1,7 @@
 //! Connects the control plane's authenticator to the fake AWS.
 
 use futures::future::BoxFuture;
-use nodejoin_cluster::{Caller, SecurityTokens, StsRefused};
+use nodejoin_cluster::{SecurityTokens, StsIdentity, StsRejection};
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_fake_aws::StsClient;
 use url::Url;
@@ -18,15 +18,15 @@ impl SecurityTokens for FakeSecurityTokens {
         &'a self,
         presigned: &'a Url,
         cluster: &'a str,
-    ) -> BoxFuture<'a, Result<Caller, StsRefused>> {
+    ) -> BoxFuture<'a, Result<StsIdentity, StsRejection>> {
         Box::pin(async move {
             let identity = self.0.caller_identity(presigned, cluster).await;
-            let identity = identity.map_err(|error| StsRefused {
+            let identity = identity.map_err(|error| StsRejection {
                 status: error.status,
                 code: error.code,
                 message: error.message,
             })?;
-            Ok(Caller {
+            Ok(StsIdentity {
                 account: identity.account,
                 arn: identity.arn,
                 user_id: identity.user_id,

@@ -86,7 +86,7 @@ impl<'a> ScenarioSession<'a> {
     ) -> Result<BoxStream<'static, Incoming>, EngineError> {
         let before = &self.plan.instance.id;
         self.environment.fakes.detach(before);
-        self.environment.control_plane.forget(before).await?;
+        self.environment.control_plane.retire_keeping_node(before).await?;
         let (next, events) = Self::begin(
             self.environment,
             plan,
@@ -177,8 +177,8 @@ impl<'a> ScenarioSession<'a> {
         let (id, control_plane) = (&self.plan.instance.id, &self.environment.control_plane);
         self.environment.fakes.detach(id);
         match is_kept {
-            true => control_plane.leave(id).await?,
-            false => control_plane.withdraw(id).await?,
+            true => control_plane.retire_keeping_objects(id).await?,
+            false => control_plane.remove(id).await?,
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Admission for Environment {
     }
 
     async fn remove_tenant(&self, instance: &InstanceId) -> Result<(), ClusterError> {
-        self.control_plane.withdraw(instance).await
+        self.control_plane.remove(instance).await
     }
 }
 

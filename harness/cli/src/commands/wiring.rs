@@ -22,11 +22,7 @@ pub(crate) fn wiring(args: &WiringArgs) -> ExitCode {
             ExitCode::Passed
         }
         Err(error) => {
-            process::report_error(
-                "could not write the wiring",
-                &error,
-                error.hint().map(str::to_owned),
-            );
+            process::report_error("could not write the wiring", &error, error.hint());
             ExitCode::Usage
         }
     }

@@ -1,9 +1,9 @@
-//! Who writes `kube-system/aws-auth`: one real ConfigMap with the rows of every tenant.
+//! Writes `kube-system/aws-auth`: one real ConfigMap with the rows of all tenants.
 //!
-//! | who | user | how |
+//! | writer | user | request |
 //! | --- | --- | --- |
-//! | EKS, for managed node groups | `eks:node-manager` | patches it |
-//! | eksctl, for self-managed ones | `kubernetes-admin`, who made the cluster | reads it and updates it |
+//! | EKS, for managed node groups | `eks:node-manager` | patch |
+//! | eksctl, for self-managed ones | `kubernetes-admin`, who created the cluster | get and update |
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,41 +19,47 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use crate::ClusterError;
-use crate::mapping::{AwsAuth, config_map_data};
+use crate::iam::aws_auth::{AwsAuth, NAME, NAMESPACE, config_map_data};
 
-/// Writes the ConfigMap, always as a whole: rows that others add beside it are overwritten by the next tenant that comes or goes.
-pub(crate) struct AwsAuthOwner {
-    /// As EKS.
+/// Until the authenticator has read what was written.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// Until RBAC that was applied a moment ago takes effect.
+const RBAC_TIMEOUT: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_millis(50);
+
+/// Writes the whole ConfigMap on each change. Rows that another client adds are overwritten when the next tenant comes
+/// or goes.
+pub(crate) struct AwsAuthStore {
+    /// Client of EKS.
     eks: Api<ConfigMap>,
-    /// As the user of eksctl.
+    /// Client of eksctl's user.
     eksctl: Api<ConfigMap>,
-    /// What the authenticator has read; a tenant is admitted when its rows stand there.
+    /// What the authenticator has read. A tenant is admitted once the authenticator has its rows.
     read: watch::Receiver<AwsAuth>,
-    /// The run's, on a cluster of the user's.
+    /// The run's label, on a user's cluster.
     labels: BTreeMap<String, String>,
-    /// Rows by tenant, in order of admission. Held while writing, so that one write is one state.
-    rows: Mutex<Rows>,
-    /// How long the authenticator may take to read what was written.
-    read_limit: Duration,
+    /// Rows by tenant, in order of admission. Locked during a write, so that each write is one consistent state.
+    rows: Mutex<TenantRows>,
+    time_factor: TimeFactor,
 }
 
-/// What stands in the ConfigMap.
+/// The content of the ConfigMap.
 #[derive(Debug, Default)]
-struct Rows {
-    of: Vec<(InstanceId, Vec<RoleMapping>)>,
-    /// A text in place of all of them, and whose it is.
+struct TenantRows {
+    by_tenant: Vec<(InstanceId, Vec<RoleMapping>)>,
+    /// A text that replaces all rows, and its tenant.
     text: Option<(InstanceId, String)>,
     written: Option<BTreeMap<String, String>>,
 }
 
-impl Rows {
-    /// Tenants that are one scenario's nodes have the same rows, which stand there once.
+impl TenantRows {
+    /// The nodes of one scenario are tenants with equal rows, which are written once.
     fn data(&self) -> BTreeMap<String, String> {
         if let Some((_, text)) = &self.text {
             return BTreeMap::from([("mapRoles".to_owned(), text.clone())]);
         }
         let mut all: Vec<RoleMapping> = Vec::new();
-        for (_, rows) in &self.of {
+        for (_, rows) in &self.by_tenant {
             if !rows.iter().all(|row| all.contains(row)) {
                 all.extend(rows.iter().cloned());
             }
@@ -62,12 +68,12 @@ impl Rows {
     }
 }
 
-impl AwsAuthOwner {
+impl AwsAuthStore {
     pub(crate) fn new(
         eks: Client,
         eksctl: Client,
         read: watch::Receiver<AwsAuth>,
-        factor: TimeFactor,
+        time_factor: TimeFactor,
     ) -> Self {
         Self {
             eks: Api::namespaced(eks, NAMESPACE),
@@ -75,23 +81,23 @@ impl AwsAuthOwner {
             read,
             labels: BTreeMap::new(),
             rows: Mutex::default(),
-            read_limit: factor.limit(READ_LIMIT),
+            time_factor,
         }
     }
 
-    /// The same for an object with this label.
+    /// Adds a label to the ConfigMap.
     pub(crate) fn with_label(mut self, label: Option<(String, String)>) -> Self {
         self.labels.extend(label);
         self
     }
 
-    /// Writes the ConfigMap as it stands, so that it exists before the first tenant.
+    /// Creates the ConfigMap, so that it exists before the first tenant.
     pub(crate) async fn create(&self) -> Result<(), ClusterError> {
         let mut rows = self.rows.lock().await;
-        let until = Instant::now() + RIGHTS_LIMIT;
+        let until = Instant::now() + self.time_factor.limit(RBAC_TIMEOUT);
         loop {
             match self.write(&mut rows, AwsAuthWriter::Eks).await {
-                // Rights that were laid down a moment ago do not count at once everywhere.
+                // RBAC that was applied a moment ago does not take effect at once.
                 Err(ClusterError::Api { source, .. }) if is_forbidden(&source) && Instant::now() < until => {
                     tokio::time::sleep(RETRY).await;
                 }
@@ -100,20 +106,20 @@ impl AwsAuthOwner {
         }
     }
 
-    /// Adds rows of a tenant, each as who adds it, and waits until the authenticator has read them.
+    /// Adds rows of a tenant, each as the user in its `added_by`, and waits until the authenticator has read them.
     pub(crate) async fn add(&self, instance: &InstanceId, added: &[RoleMapping]) -> Result<(), ClusterError> {
         let mut rows = self.rows.lock().await;
         for together in added.chunk_by(|one, next| one.added_by == next.added_by) {
-            match rows.of.iter_mut().find(|(owner, _)| owner == instance) {
+            match rows.by_tenant.iter_mut().find(|(owner, _)| owner == instance) {
                 Some((_, own)) => own.extend_from_slice(together),
-                None => rows.of.push((instance.clone(), together.to_vec())),
+                None => rows.by_tenant.push((instance.clone(), together.to_vec())),
             }
             self.write(&mut rows, together[0].added_by).await?;
         }
         Ok(())
     }
 
-    /// Leaves a text in place of all rows, as somebody who edits the ConfigMap by hand.
+    /// Replaces all rows with a text, like a manual edit of the ConfigMap.
     pub(crate) async fn replace(&self, instance: &InstanceId, text: &str) -> Result<(), ClusterError> {
         let mut rows = self.rows.lock().await;
         rows.text = Some((instance.clone(), text.to_owned()));
@@ -123,12 +129,12 @@ impl AwsAuthOwner {
     /// Removes a tenant's rows.
     pub(crate) async fn remove(&self, instance: &InstanceId) -> Result<(), ClusterError> {
         let mut rows = self.rows.lock().await;
-        rows.of.retain(|(owner, _)| owner != instance);
+        rows.by_tenant.retain(|(owner, _)| owner != instance);
         rows.text.take_if(|(owner, _)| owner == instance);
         self.write(&mut rows, AwsAuthWriter::Eks).await
     }
 
-    async fn write(&self, rows: &mut Rows, by: AwsAuthWriter) -> Result<(), ClusterError> {
+    async fn write(&self, rows: &mut TenantRows, by: AwsAuthWriter) -> Result<(), ClusterError> {
         let data = rows.data();
         if rows.written.as_ref() == Some(&data) {
             return Ok(());
@@ -160,12 +166,14 @@ impl AwsAuthOwner {
 
     async fn await_read(&self, written: &AwsAuth) -> Result<(), ClusterError> {
         let mut read = self.read.clone();
-        let seen = tokio::time::timeout(self.read_limit, read.wait_for(|read| read == written)).await;
-        // A closed channel means that the watch has ended: the control plane is going down, and says so elsewhere.
+        let timeout = self.time_factor.limit(READ_TIMEOUT);
+        let seen = tokio::time::timeout(timeout, read.wait_for(|read| read == written)).await;
+        // A closed channel means that the watch has ended because the control plane shuts down, which is reported
+        // elsewhere.
         seen.map(|_| ()).map_err(|_| ClusterError::TimedOut {
             what: "the authenticator to read `kube-system/aws-auth`".to_owned(),
-            limit: self.read_limit,
-            last_seen: "other rows than those that were written".to_owned(),
+            timeout,
+            last_status: "its rows differ from the written ones".to_owned(),
         })
     }
 }
@@ -173,12 +181,6 @@ impl AwsAuthOwner {
 fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
-
-pub(crate) const NAMESPACE: &str = "kube-system";
-pub(crate) const NAME: &str = "aws-auth";
-const READ_LIMIT: Duration = Duration::from_secs(10);
-const RIGHTS_LIMIT: Duration = Duration::from_secs(5);
-const RETRY: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
@@ -195,16 +197,16 @@ mod tests {
         format!("i-{number:017x}").parse().unwrap()
     }
 
-    fn count(rows: &Rows, arn: &str) -> usize {
+    fn count(rows: &TenantRows, arn: &str) -> usize {
         rows.data()["mapRoles"].matches(arn).count()
     }
 
     #[test]
-    fn nodes_of_one_scenario_share_their_row_and_a_row_that_stands_there_twice_stays() {
-        let mut rows = Rows::default();
-        rows.of.push((instance(1), vec![row("a")]));
-        rows.of.push((instance(2), vec![row("a")]));
-        rows.of.push((instance(3), vec![row("b"), row("b")]));
+    fn equal_rows_of_two_tenants_are_written_once_and_duplicates_of_one_tenant_stay() {
+        let mut rows = TenantRows::default();
+        rows.by_tenant.push((instance(1), vec![row("a")]));
+        rows.by_tenant.push((instance(2), vec![row("a")]));
+        rows.by_tenant.push((instance(3), vec![row("b"), row("b")]));
         assert_eq!((count(&rows, "\"a\""), count(&rows, "\"b\"")), (1, 2));
         rows.text = Some((instance(3), "- {".to_owned()));
         assert_eq!(rows.data()["mapRoles"], "- {");

@@ -1,6 +1,6 @@
-//! The node controller of AWS' cloud controller manager: it initializes Nodes whose kubelet runs with
-//! `--cloud-provider=external`, and only those, as the real one does. They carry the uninitialized taint; a kubelet with
-//! the in-tree provider sets all of this itself, and one without a provider never gets it, which is then its fault.
+//! The node controller of AWS' cloud controller manager. Like the real one, it initializes only Nodes whose kubelet
+//! runs with `--cloud-provider=external`: they have the uninitialized taint. A kubelet with the in-tree provider sets
+//! these properties itself; one without a provider never gets them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,13 @@ use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
 use serde_json::{Value, json};
 
-use crate::controllers::touched;
+use crate::api_server::watch::touched;
 use crate::tenants::{Tenant, Tenants};
 
-/// Initializes nodes until the watch is dropped.
+const ZONE_ID: &str = "topology.k8s.aws/zone-id";
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/// Initializes nodes until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let api = Api::<Node>::all(client);
     let nodes = touched(api.clone());
@@ -36,13 +39,13 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
         if !is_instance(&node, &tenant.instance) {
             tracing::warn!(
                 node = node.metadata.name,
-                "no instance has this name or provider id; left uninitialized"
+                "no instance has this name or provider id; the node stays uninitialized"
             );
             continue;
         }
         if let Err(error) = initialize(&api, &node, tenant).await {
-            // A conflict is a change, and that change's event brings the node back here.
-            tracing::debug!(%error, "cannot initialize a node yet");
+            // After a conflict, the event of the conflicting change starts another attempt.
+            tracing::debug!(%error, "could not initialize a node yet");
         }
     }
 }
@@ -51,8 +54,7 @@ fn is_uninitialized(node: &Node) -> bool {
     taints(node).iter().any(|taint| taint.key == UNINITIALIZED)
 }
 
-/// The instance is found by provider id, else by the node's name; an address that the kubelet was told by `--node-ip`
-/// has to be one of the instance's.
+/// Matches by provider id, else by the node's name. An address from `--node-ip` must be one of the instance's.
 fn is_instance(node: &Node, instance: &InstancePlan) -> bool {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
@@ -64,7 +66,7 @@ fn is_instance(node: &Node, instance: &InstancePlan) -> bool {
         && given_address(node).is_none_or(|given| instance.addresses().any(|own| own.to_string() == given))
 }
 
-/// What the kubelet was told by `--node-ip`.
+/// The value of the kubelet's `--node-ip`.
 fn given_address(node: &Node) -> Option<&str> {
     let annotations = node.metadata.annotations.as_ref()?;
     annotations
@@ -75,7 +77,7 @@ fn given_address(node: &Node) -> Option<&str> {
 async fn initialize(api: &Api<Node>, node: &Node, tenant: &Tenant) -> kube::Result<()> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let params = PatchParams::default();
-    // Addresses first: a node without the taint is one that others may count on.
+    // Addresses first: once the taint is gone, others rely on the node.
     let status = json!({ "status": { "addresses": addresses(node, tenant) } });
     let node = api.patch_status(name, &params, &Patch::Strategic(status)).await?;
     api.patch(name, &params, &Patch::Merge(properties(&node, tenant)))
@@ -83,7 +85,7 @@ async fn initialize(api: &Api<Node>, node: &Node, tenant: &Tenant) -> kube::Resu
     Ok(())
 }
 
-/// Of one family, as EKS' controller is told to: that of the address that the kubelet was given.
+/// Addresses of one IP family, like the controller of EKS: the family of the kubelet's `--node-ip`.
 fn addresses(node: &Node, tenant: &Tenant) -> Value {
     let instance = &tenant.instance;
     let private_ip = instance.private_ip.to_string();
@@ -94,8 +96,8 @@ fn addresses(node: &Node, tenant: &Tenant) -> Value {
     ])
 }
 
-/// The patch. Taints are a list that is replaced as a whole, so the version that was read has to be the one that is
-/// written: somebody else may add a taint in between.
+/// The patch. It replaces the whole list of taints, so it names the resource version that was read: another client may
+/// add a taint in between.
 fn properties(node: &Node, tenant: &Tenant) -> Value {
     let instance = &tenant.instance;
     let (zone, region) = (&instance.availability_zone, &tenant.region);
@@ -125,7 +127,8 @@ fn properties(node: &Node, tenant: &Tenant) -> Value {
     })
 }
 
-/// What AWS alone knows of a place. The controller leaves it as it is where somebody has set it, the network nodes by the first.
+/// Topology labels that only AWS knows. A label that is already set stays; the first network node decides for all of
+/// them.
 fn additional(node: &Node, tenant: &Tenant) -> Vec<(String, String)> {
     let instance = &tenant.instance;
     let is_set = |key: &str| {
@@ -154,9 +157,6 @@ fn taints(node: &Node) -> &[Taint] {
         .unwrap_or_default()
 }
 
-const ZONE_ID: &str = "topology.k8s.aws/zone-id";
-const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_external_node_gets_what_the_cloud_knows() {
+    fn an_external_node_gets_its_cloud_properties() {
         let (tenant, _events) = testing::tenant();
         let node = external(&tenant.instance.private_dns_name);
         assert!(is_uninitialized(&node) && is_instance(&node, &tenant.instance));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_aws_alone_knows_is_added_where_nobody_has_set_it() {
+    fn topology_labels_are_added_unless_already_set() {
         let (mut tenant, _events) = testing::tenant();
         tenant.instance.network.nodes = ["nn-1", "nn-2"].map(str::to_owned).to_vec();
         let added = |node: &Node| additional(node, &tenant);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_ipv6_is_the_nodes_only_one() {
+    fn a_node_with_an_ipv6_node_ip_has_only_ipv6_addresses() {
         let (mut tenant, _events) = testing::tenant();
         let mut node = external(&tenant.instance.private_dns_name);
         let given = node.metadata.annotations.as_mut().unwrap();

@@ -1,5 +1,5 @@
-//! What EKS does to the Nodes of a managed node group: where the launch template names an AMI, and EKS therefore makes no user data,
-//! it puts the group's taints on each Node after its registration.
+//! Taints the Nodes of managed node groups after they register. EKS does that when the launch template names an AMI,
+//! because it then generates no user data that could pass the taints to the kubelet.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::controllers::touched;
+use crate::api_server::watch::touched;
 use crate::tenants::{Tenant, Tenants};
 
-/// Taints nodes until the watch is dropped.
+/// Taints nodes until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let api = Api::<Node>::all(client);
     let nodes = touched(api.clone());
@@ -26,20 +26,20 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
         if missing.is_empty() {
             continue;
         }
-        // The list is replaced as a whole, so the version that was read has to be the one that is written.
+        // The patch replaces the whole list, so it names the resource version that was read.
         let taints: Vec<&Taint> = taints(&node).iter().chain(&missing).collect();
         let patch = json!({ "metadata": { "resourceVersion": node.metadata.resource_version }, "spec": { "taints": taints } });
         if let Err(error) = api
             .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
             .await
         {
-            // A conflict is a change, and that change's event brings the node back here.
-            tracing::debug!(%error, "cannot taint a node yet");
+            // After a conflict, the event of the conflicting change starts another attempt.
+            tracing::debug!(%error, "could not taint a node yet");
         }
     }
 }
 
-/// The taints of the node's group that it lacks.
+/// The taints of its node group that the node lacks.
 fn missing(node: &Node, tenant: &Tenant) -> Vec<Taint> {
     let groups = tenant.cluster.eks.nodegroups.iter();
     let wanted = groups
@@ -77,7 +77,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn a_node_gets_the_taints_of_its_group_that_it_lacks() {
+    fn a_node_gets_the_missing_taints_of_its_group() {
         let (mut tenant, _events) = testing::tenant();
         let node = |taints: serde_json::Value| -> Node {
             serde_json::from_value(json!({ "metadata": {}, "spec": { "taints": taints } })).unwrap()

@@ -1,8 +1,8 @@
-//! Gives a Node of an old kubelet its `spec.podCIDR` as soon as that makes the kubelet say that it is ready.
+//! Sets `spec.podCIDR` on the Node of an old kubelet, which makes it report its readiness earlier.
 //!
-//! EKS sets none, so a kubelet before 1.22 tells its first true state only at its next status, up to 10 s after it registered. It
-//! looks again at once where a podCIDR appears, and only then. The address range is the one that the harness' own CNI
-//! configuration has anyway. This is no behaviour of EKS: the engine names it as a deviation.
+//! EKS sets none, so a kubelet before 1.22 reports its readiness only with its next status, up to 10 s after it
+//! registers. When a podCIDR appears, it updates its status at once. The range is the one of the harness's CNI
+//! configuration. EKS does not do this: the engine reports it as a deviation.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use kube::{Api, Client, ResourceExt as _};
 use nodejoin_core::kubernetes::{Minor, looks_again};
 use serde_json::json;
 
-use crate::controllers::touched;
+use crate::api_server::watch::touched;
 use crate::tenants::Tenants;
 
-/// Watches until it is dropped. A CSINode comes when the kubelet's storage, the last thing it waits for, is set up.
+/// Runs until the future is dropped. The CSINode appears when the kubelet has set up its storage, the last thing it
+/// waits for.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let nodes = Api::<Node>::all(client.clone());
     let storage = touched(Api::<CSINode>::all(client));
@@ -28,16 +29,16 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
         let Some(cidr) = tenant.and_then(|tenant| tenant.tenant.pod_cidr.clone()) else {
             continue;
         };
-        if let Err(error) = give(&nodes, &name, &cidr).await {
-            // The kubelet becomes ready all the same, some seconds later.
-            tracing::debug!(%error, node = name, "could not give the node its podCIDR");
+        if let Err(error) = set_pod_cidr(&nodes, &name, &cidr).await {
+            // The kubelet becomes ready anyway, some seconds later.
+            tracing::debug!(%error, node = name, "could not set the podCIDR of a node");
         }
     }
 }
 
-async fn give(nodes: &Api<Node>, name: &str, cidr: &str) -> kube::Result<()> {
+async fn set_pod_cidr(nodes: &Api<Node>, name: &str, cidr: &str) -> kube::Result<()> {
     let node = nodes.get(name).await?;
-    if !wants(&node) {
+    if !needs_pod_cidr(&node) {
         return Ok(());
     }
     let patch = json!({ "spec": { "podCIDR": cidr, "podCIDRs": [cidr] } });
@@ -47,7 +48,7 @@ async fn give(nodes: &Api<Node>, name: &str, cidr: &str) -> kube::Result<()> {
         .map(drop)
 }
 
-fn wants(node: &Node) -> bool {
+fn needs_pod_cidr(node: &Node) -> bool {
     let kubelet = node
         .status
         .as_ref()
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_old_kubelets_without_a_range_get_one() {
+    fn only_old_kubelets_without_a_pod_cidr_get_one() {
         let node = |version: &str, cidr: Option<&str>| -> Node {
             serde_json::from_value(json!({
                 "metadata": { "name": "a" },
@@ -78,9 +79,9 @@ mod tests {
             ("v1.22.0", None, false),
             ("v1.36.2", None, false),
         ];
-        for (version, cidr, wanted) in cases {
-            assert_eq!(wants(&node(version, cidr)), wanted, "{version}");
+        for (version, cidr, expected) in cases {
+            assert_eq!(needs_pod_cidr(&node(version, cidr)), expected, "{version}");
         }
-        assert!(!wants(&node("v1.20.2", Some("100.64.1.0/24"))));
+        assert!(!needs_pod_cidr(&node("v1.20.2", Some("100.64.1.0/24"))));
     }
 }

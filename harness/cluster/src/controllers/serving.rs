@@ -1,8 +1,8 @@
-//! EKS' approver of kubelets' serving certificates, which upstream's kube-controller-manager never approves.
+//! The approver of kubelets' serving certificates in EKS. Upstream's kube-controller-manager never approves them.
 //!
-//! A request is approved when its subject is the user who asks, and every name and address in it is the instance's own
-//! by EC2. Otherwise it is denied and says why. Since 1.24 the real one leaves such a request approved and unissued;
-//! a denial tells the same story with its reason in the object.
+//! It approves a request whose subject is the requestor and whose names and addresses all belong to the instance in
+//! EC2. It denies any other request with a reason. Since 1.24 EKS leaves such a request approved and unissued; a denial
+//! has the same effect and records the reason in the object.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,18 +16,21 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
 
-use crate::controllers::touched;
-use crate::request::CertificateRequest;
-use crate::tenants::{Admitted, NODE_USER, Tenants};
+use crate::api_server::watch::touched;
+use crate::pki::signing_request::CertificateRequest;
+use crate::tenants::{NODE_USER, TenantState, Tenants};
 
-/// Why a request is denied: the reason of its condition, and the sentence.
+const SIGNER: &str = "kubernetes.io/kubelet-serving";
+const APPROVED: &str = "Auto approving self kubelet server certificate after SubjectAccessReview.";
+
+/// The reason and the message of a `Denied` condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Denial {
+struct RequestDenial {
     reason: &'static str,
     message: String,
 }
 
-/// Decides on requests until the watch is dropped.
+/// Decides on requests until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let requests = touched(Api::<CertificateSigningRequest>::all(client.clone()));
     pin_mut!(requests);
@@ -42,7 +45,7 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
             continue;
         }
         if let Err(error) = decide(&client, request, &tenant).await {
-            tracing::debug!(%error, "cannot decide on a request yet");
+            tracing::debug!(%error, "could not decide on a request yet");
         }
     }
 }
@@ -58,14 +61,14 @@ fn is_open(request: &CertificateSigningRequest) -> bool {
 async fn decide(
     client: &Client,
     mut request: CertificateSigningRequest,
-    tenant: &Admitted,
+    tenant: &TenantState,
 ) -> kube::Result<()> {
     let condition = match check(&request.spec, tenant.instance()) {
         Err(denial) => condition("Denied", denial.reason, denial.message),
-        Ok(()) if may_ask(client, &request.spec).await? => {
+        Ok(()) if is_authorized(client, &request.spec).await? => {
             condition("Approved", "AutoApproved", APPROVED.to_owned())
         }
-        // As upstream's approver: it recognizes the request, may not approve it, and leaves it to somebody else.
+        // Like upstream's approver: the requestor may not be approved, so the request stays open for another approver.
         Ok(()) => return Ok(()),
     };
     let name = request.metadata.name.clone().unwrap_or_default();
@@ -76,21 +79,21 @@ async fn decide(
     Ok(())
 }
 
-/// The checks on a request, in order; the first that fails is the reason.
-fn check(spec: &CertificateSigningRequestSpec, instance: &InstancePlan) -> Result<(), Denial> {
-    let asked = CertificateRequest::parse(&spec.request.0)
+/// Checks a request. The first check that fails gives the reason.
+fn check(spec: &CertificateSigningRequestSpec, instance: &InstancePlan) -> Result<(), RequestDenial> {
+    let requested = CertificateRequest::parse(&spec.request.0)
         .ok_or_else(|| deny("InvalidRequest", "the request is not PKCS #10".to_owned()))?;
-    check_subject(&asked, spec.username.as_deref().unwrap_or_default())?;
+    check_subject(&requested, spec.username.as_deref().unwrap_or_default())?;
     check_usages(spec.usages.as_deref().unwrap_or_default())?;
-    check_names(&asked, instance)
+    check_names(&requested, instance)
 }
 
-fn check_subject(asked: &CertificateRequest, user: &str) -> Result<(), Denial> {
-    let common_name = asked.common_name.as_deref().unwrap_or_default();
-    if asked.organizations != ["system:nodes"] {
+fn check_subject(requested: &CertificateRequest, user: &str) -> Result<(), RequestDenial> {
+    let common_name = requested.common_name.as_deref().unwrap_or_default();
+    if requested.organizations != ["system:nodes"] {
         let message = format!(
             "organization must be exactly system:nodes, not {:?}",
-            asked.organizations
+            requested.organizations
         );
         return Err(deny("InvalidSubject", message));
     }
@@ -109,7 +112,7 @@ fn check_subject(asked: &CertificateRequest, user: &str) -> Result<(), Denial> {
     Ok(())
 }
 
-fn check_usages(usages: &[String]) -> Result<(), Denial> {
+fn check_usages(usages: &[String]) -> Result<(), RequestDenial> {
     let allowed = ["digital signature", "key encipherment", "server auth"];
     let has = |usage: &str| usages.iter().any(|given| given == usage);
     if has("digital signature")
@@ -124,27 +127,27 @@ fn check_usages(usages: &[String]) -> Result<(), Denial> {
     ))
 }
 
-fn check_names(asked: &CertificateRequest, instance: &InstancePlan) -> Result<(), Denial> {
+fn check_names(requested: &CertificateRequest, instance: &InstancePlan) -> Result<(), RequestDenial> {
     let id = &instance.id;
-    if let Some(name) = asked.other_names.first() {
+    if let Some(name) = requested.other_names.first() {
         return Err(deny(
             "InvalidSubjectAlternativeName",
             format!("only DNS names and addresses are allowed, not {name}"),
         ));
     }
-    if asked.dns_names.is_empty() && asked.ip_addresses.is_empty() {
+    if requested.dns_names.is_empty() && requested.ip_addresses.is_empty() {
         return Err(deny(
             "InvalidSubjectAlternativeName",
-            "there is no DNS name and no address".to_owned(),
+            "the request has neither a DNS name nor an address".to_owned(),
         ));
     }
-    // A kubelet that is called by the instance's id asks for that until a cloud controller has given it other addresses.
+    // A kubelet with the instance id as its host name requests that name until a cloud controller sets other addresses.
     let own_names = [
         instance.private_dns_name.as_str(),
         instance.host_name.as_str(),
         id.as_str(),
     ];
-    let mut names = asked.dns_names.iter();
+    let mut names = requested.dns_names.iter();
     if let Some(name) = names.find(|name| !own_names.contains(&name.as_str())) {
         return Err(deny(
             "UnverifiedSubjectAlternativeName",
@@ -152,7 +155,7 @@ fn check_names(asked: &CertificateRequest, instance: &InstancePlan) -> Result<()
         ));
     }
     let is_own = |address: &IpAddr| instance.addresses().any(|own| own == *address);
-    if let Some(address) = asked.ip_addresses.iter().find(|address| !is_own(address)) {
+    if let Some(address) = requested.ip_addresses.iter().find(|address| !is_own(address)) {
         return Err(deny(
             "UnverifiedSubjectAlternativeName",
             format!("address {address} is not one of instance {id}"),
@@ -161,8 +164,8 @@ fn check_names(asked: &CertificateRequest, instance: &InstancePlan) -> Result<()
     Ok(())
 }
 
-/// The SubjectAccessReview that upstream's approvers make: may this user ask for its own serving certificate?
-async fn may_ask(client: &Client, spec: &CertificateSigningRequestSpec) -> kube::Result<bool> {
+/// The SubjectAccessReview of upstream's approvers: may this user request its own serving certificate?
+async fn is_authorized(client: &Client, spec: &CertificateSigningRequestSpec) -> kube::Result<bool> {
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
             user: spec.username.clone(),
@@ -181,10 +184,10 @@ async fn may_ask(client: &Client, spec: &CertificateSigningRequestSpec) -> kube:
         },
         ..SubjectAccessReview::default()
     };
-    let answer = Api::<SubjectAccessReview>::all(client.clone())
+    let review = Api::<SubjectAccessReview>::all(client.clone())
         .create(&PostParams::default(), &review)
         .await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
+    Ok(review.status.is_some_and(|status| status.allowed))
 }
 
 fn condition(kind: &str, reason: &str, message: String) -> CertificateSigningRequestCondition {
@@ -197,12 +200,9 @@ fn condition(kind: &str, reason: &str, message: String) -> CertificateSigningReq
     }
 }
 
-fn deny(reason: &'static str, message: String) -> Denial {
-    Denial { reason, message }
+fn deny(reason: &'static str, message: String) -> RequestDenial {
+    RequestDenial { reason, message }
 }
-
-const SIGNER: &str = "kubernetes.io/kubelet-serving";
-const APPROVED: &str = "Auto approving self kubelet server certificate after SubjectAccessReview.";
 
 #[cfg(test)]
 mod tests {
@@ -214,7 +214,7 @@ mod tests {
 
     const NODE: &str = "system:node:ip-192-168-40-16.eu-west-1.compute.internal";
 
-    /// A request as a kubelet makes it, with this subject and these names.
+    /// A request like a kubelet's, with this subject and these names.
     fn request(organization: &str, common_name: &str, names: &[&str]) -> CertificateSigningRequestSpec {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kubelet_asks_for_is_approved() {
+    fn the_request_of_a_kubelet_is_approved() {
         for name in [
             "ip-192-168-40-16.eu-west-1.compute.internal",
             "i-0b22a22eec53b9321",
         ] {
-            let asked = request("system:nodes", NODE, &[name, "192.168.40.16"]);
-            assert_eq!(check(&asked, &testing::instance()), Ok(()), "{name}");
+            let requested = request("system:nodes", NODE, &[name, "192.168.40.16"]);
+            assert_eq!(check(&requested, &testing::instance()), Ok(()), "{name}");
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
             (signing, "InvalidUsages"),
             (
                 request("system:nodes", NODE, &[]),
-                "there is no DNS name and no address",
+                "the request has neither a DNS name nor an address",
             ),
             (
                 request("system:nodes", NODE, &["10.0.0.1"]),
@@ -287,12 +287,12 @@ mod tests {
         ];
         for (spec, expected) in table {
             let seen = reason(&spec);
-            assert!(seen.contains(expected), "`{seen}` does not say `{expected}`");
+            assert!(seen.contains(expected), "`{seen}` lacks `{expected}`");
         }
     }
 
     #[test]
-    fn only_open_serving_requests_are_looked_at() {
+    fn only_open_serving_requests_are_decided() {
         let spec = request("system:nodes", NODE, &[]);
         let mut csr = CertificateSigningRequest {
             spec,

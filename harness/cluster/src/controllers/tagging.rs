@@ -1,5 +1,6 @@
-//! The tagging controller of AWS' cloud controller manager: it tags the instance of every Node, whichever cloud provider its kubelet
-//! has, and leaves on the Node a digest of the tags. The tags are the harness's own: EKS tells nobody its set.
+//! The tagging controller of AWS' cloud controller manager: it tags the instance of every Node, for any cloud provider
+//! of the kubelet, and labels the Node with a digest of the tags. The tags are an assumption: EKS does not publish its
+//! set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +12,12 @@ use kube::{Api, Client};
 use md5::{Digest as _, Md5};
 use serde_json::json;
 
-use crate::controllers::touched;
+use crate::api_server::watch::touched;
 use crate::tenants::{Tenant, Tenants};
 
-/// Labels nodes until the watch is dropped.
+const LABEL: &str = "k8s.io/cloud-provider-aws";
+
+/// Labels nodes until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let api = Api::<Node>::all(client);
     let nodes = touched(api.clone());
@@ -37,12 +40,12 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
             .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
             .await
         {
-            tracing::debug!(%error, "cannot label a node yet");
+            tracing::debug!(%error, "could not label a node yet");
         }
     }
 }
 
-/// The controller finds the instance by the Node's provider id, and leaves a Node without one alone.
+/// The controller finds the instance by the Node's provider id and skips a Node without one.
 fn is_of_instance(node: &Node, tenant: &Tenant) -> bool {
     let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
     provider_id.is_some_and(|id| id.ends_with(&format!("/{}", tenant.instance.id)))
@@ -59,13 +62,11 @@ fn tags(tenant: &Tenant) -> BTreeMap<String, String> {
     BTreeMap::from([("aws:eks:cluster-name".to_owned(), tenant.cluster.name.clone())])
 }
 
-/// MD5 of the sorted `key=value` pairs with commas between, in hexadecimal.
+/// MD5 of the sorted, comma-separated `key=value` pairs, in hexadecimal.
 fn digest(tags: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
     hex::encode(Md5::digest(pairs.join(",")))
 }
-
-const LABEL: &str = "k8s.io/cloud-provider-aws";
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,11 @@
-//! What makes a cluster of EKS one that takes Windows nodes: a ConfigMap that whoever runs it creates, as eksctl does
-//! (its `pkg/windows`). Its reader, the VPC resource controller, gives Windows pods their addresses. It is no part of this
-//! control plane, as no Windows kubelet runs here: the object is there for those who look whether a cluster takes Windows nodes.
+//! The ConfigMap that enables Windows nodes in an EKS cluster. The cluster's operator creates it, as eksctl does
+//! (`pkg/windows`). Its reader, the VPC resource controller, assigns addresses to Windows pods. That controller does
+//! not run here, because no Windows kubelet does; the object exists for clients that check whether a cluster accepts
+//! Windows nodes.
 
 use serde_json::{Value, json};
 
-/// The ConfigMap `kube-system/amazon-vpc-cni` of a cluster that takes Windows nodes.
+/// The ConfigMap `kube-system/amazon-vpc-cni` of a cluster that accepts Windows nodes.
 pub(crate) fn config_map() -> Value {
     json!({
         "apiVersion": "v1",

@@ -1,17 +1,22 @@
-//! Who runs the API server. Each provider starts one, told of the harness by the same files and flags ([`Wiring`]), and hands
-//! back the same things ([`Running`]); everything else is the same for all of them.
+//! Who runs the API server? Each provider starts one with the same files and flags ([`ApiServerWiring`]) and returns
+//! the same data ([`StartedApiServer`]). Everything after that is shared.
 //!
-//! | provider | where its API server runs |
+//! | provider | location of its API server |
 //! | --- | --- |
-//! | [`Local`] | in a container of the harness's own |
-//! | [`K3s`] | in a container of k3s |
-//! | [`Kind`] | in the node of a cluster that the program `kind` makes |
-//! | [`External`] | wherever the user's kubeconfig leads |
+//! | `local` | a container of the harness |
+//! | `k3s` | a container of k3s |
+//! | `kind` | the node of a cluster that the program `kind` creates |
+//! | `external` | a user's cluster, by its kubeconfig |
+//!
+//! To add a provider: a variant of `ProviderName` (core), a module here with its `KIND`, and its arm in
+//! [`ProviderKind::of`]. If it needs an image: its row in `images/control_plane.rs` and the function that gets the image
+//! (docker). The compiler and the tests of these tables name what is missing.
 
 mod external;
 mod k3s;
 mod kind;
 mod local;
+mod registry;
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
@@ -21,90 +26,61 @@ use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{Run, RunNetwork};
 
 use crate::ClusterError;
-use crate::access::Access;
-use crate::container::Container;
-use crate::foreign::Foreign;
-use crate::kubeadm::Kubeadm;
-use crate::relay::Relay;
+use crate::api_server::access::Access;
+use crate::install::Install;
 use crate::stopwatch::Stopwatch;
-use crate::wiring::Wiring;
-use crate::wiring_folder::WiringFolder;
+use crate::wiring::{ApiServerWiring, WiringFolder};
 
-pub use external::{External, ExternalSettings};
-pub use k3s::K3s;
-pub use kind::{Kind, KindProgram};
-pub use local::Local;
+pub use external::{ExternalSettings, Permission, required_permissions};
+pub use registry::{Capabilities, ProviderInputs, ProviderKind};
 
 /// Starts API servers.
 pub trait Provider: std::fmt::Debug + Send + Sync {
-    /// The name by which a user chooses it.
     fn name(&self) -> ProviderName;
 
-    /// What reports call it: its name, and what a reader must know beside.
+    /// Its name in reports, with a remark if necessary.
     fn title(&self) -> String {
         self.name().to_string()
     }
 
-    /// Whether its network may be one that reaches nothing else. Nodes are confined in either case, by their own rules.
-    fn may_be_internal(&self) -> bool {
-        true
-    }
-
-    /// The files that its API server was given before, where the harness does not start it; the webhooks listen where they say.
-    fn webhooks(&self) -> Option<&WiringFolder> {
+    /// The wiring of an API server that the harness does not start. The webhooks listen on its address.
+    fn wiring_folder(&self) -> Option<&WiringFolder> {
         None
     }
 
-    /// Starts an API server that is told what the wiring says. It need not answer yet when this returns.
+    /// Starts an API server with the wiring. It may return before the API server answers.
     ///
-    /// Everything that is made is recorded in the run of the site before it exists, so that the run's end removes it.
-    fn start<'a>(
-        &'a self,
-        site: &'a Site<'a>,
-        wiring: &'a Wiring,
-        times: &'a mut Stopwatch,
-    ) -> BoxFuture<'a, Result<Running, ClusterError>>;
+    /// It records everything in the run before it creates it, so that the run can remove it.
+    fn start<'a>(&'a self, context: StartContext<'a>) -> Starting<'a>;
 }
 
-/// Where an API server is started.
-#[derive(Clone, Copy)]
-pub struct Site<'a> {
-    /// The run that owns what is made.
+/// An API server that is being started.
+pub type Starting<'a> = BoxFuture<'a, Result<StartedApiServer, ClusterError>>;
+
+/// The environment of an API server.
+pub struct StartContext<'a> {
+    /// The run that owns everything that the provider creates.
     pub run: &'a Run,
-    /// The network that nodes, fakes and the API server stand on; the webhooks listen on its gateway address.
+    /// The network of nodes, fakes and the API server. The webhooks listen on its gateway address.
     pub network: &'a RunNetwork,
+    pub wiring: &'a ApiServerWiring,
+    pub times: &'a mut Stopwatch,
 }
 
-/// What a provider has on this machine beside its containers. Dropped, it goes.
-pub(crate) trait Holding: Send + Sync {
-    /// Lets it stay when it is dropped, because a container that needs it is kept; a sweep removes it with that.
-    fn keep(&self);
-}
-
-/// An API server that was started.
-pub struct Running {
-    /// Ways in, for the harness's own users.
+/// A started API server.
+pub struct StartedApiServer {
     pub(crate) access: Access,
-    /// Where nodes reach it. They ask for port 443 of the endpoint's name, and are led here.
+    /// The address for nodes. They connect to port 443 of the endpoint's name and are redirected here.
     pub(crate) endpoint: SocketAddrV4,
-    /// The CA that its certificate and those of kubelets chain to.
+    /// The CA of its certificate and of kubelets' certificates.
     pub(crate) ca_pem: String,
-    /// The container that it runs in.
-    pub(crate) container: Container,
-    /// Labels by which the provider's own tools know the containers of nodes for its own.
+    /// Labels by which the provider's own tools recognize containers of nodes.
     pub(crate) node_labels: HashMap<String, String>,
-    /// What must stay as long as it runs.
-    pub(crate) holds: Option<Box<dyn Holding>>,
-    /// Where it is the user's: what is made there must go again.
-    pub(crate) foreign: Option<Foreign>,
-    /// Where nodes do not reach it by themselves.
-    pub(crate) relay: Option<Relay>,
-    /// How `kubeadm join` knows it, where that can work: kube-controller-manager signs `cluster-info`, and nothing is the user's.
-    pub(crate) kubeadm: Option<Kubeadm>,
+    pub(crate) install: Install,
 }
 
-impl Running {
-    /// A kubeconfig with every right. It holds a key.
+impl StartedApiServer {
+    /// A kubeconfig with every right. It contains a private key.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         self.access.kubeconfig()

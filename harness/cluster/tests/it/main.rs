@@ -1,4 +1,4 @@
-//! Integration tests of the control planes, by what they need.
+//! Integration tests of the control planes, by requirement.
 //!
 //! | module | needs |
 //! | --- | --- |

@@ -58,7 +58,7 @@ impl AccountError {
             Self::Webhook(ClusterError::Listen { address, .. }) => Some(format!(
                 "pass an address other than {address} with `--webhook`; port 0 picks a free port"
             )),
-            Self::Webhook(error) => error.hint().map(str::to_owned),
+            Self::Webhook(error) => error.hint(),
             Self::Image(error) => error.hint(),
             Self::UserData(error) => Some(error.hint()),
             Self::Taken { .. } => Some("pass another folder with `--folder`".to_owned()),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodejoin_cluster::{ClusterEvent, Tenant, TokenReviews, TokenReviewsAsk, pki};
+use nodejoin_cluster::{ClusterEvent, Tenant, TokenWebhook, TokenWebhookSettings, pki};
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::change::{Change, Refused, Setting};
 use nodejoin_core::plan::{Plan, RoleMapping};
@@ -61,7 +61,7 @@ pub struct ServedAccount {
 /// The services that a change updates.
 struct LiveAccount {
     account: AccountServer,
-    reviews: Option<TokenReviews>,
+    reviews: Option<TokenWebhook>,
 }
 
 impl ServedAccount {
@@ -142,7 +142,7 @@ impl LiveAccount {
         let rows = self.rows(change)?;
         let lines = self.account.change(change, rows.as_deref())?;
         if let Some(reviews) = &self.reviews {
-            let renewed = reviews.renew(&self.account.world().cluster);
+            let renewed = reviews.update(&self.account.world().cluster);
             renewed.map_err(|error| Refused {
                 what: error.to_string(),
                 hint: None,
@@ -171,7 +171,7 @@ fn world(
     events: mpsc::UnboundedSender<AwsEvent>,
 ) -> Result<World, AccountError> {
     let plan = &request.plan;
-    let authority = pki::Authority::new("kubernetes")?.pem().to_owned();
+    let authority = pki::CertificateAuthority::new("kubernetes")?.pem().to_owned();
     let values = rendered::values(plan, &authority);
     let user_data = plan.user_data.as_ref();
     let user_data = user_data.map(|user_data| user_data::render(user_data, &values));
@@ -189,7 +189,7 @@ async fn reviews(
     address: SocketAddr,
     account: &AccountServer,
     events: mpsc::UnboundedSender<ClusterEvent>,
-) -> Result<TokenReviews, AccountError> {
+) -> Result<TokenWebhook, AccountError> {
     let tenant = Tenant {
         cluster: plan.cluster.clone(),
         instance: plan.instance.clone(),
@@ -198,13 +198,13 @@ async fn reviews(
         pod_cidr: None,
         events,
     };
-    let reviews = TokenReviewsAsk {
+    let reviews = TokenWebhookSettings {
         address,
         server_config: account.server_config(address.ip())?,
         tenant,
         tokens: Arc::new(FakeSecurityTokens(account.sts())),
     };
-    Ok(TokenReviews::start(reviews).await?)
+    Ok(TokenWebhook::start(reviews).await?)
 }
 
 fn raise(ended: Result<(), tokio::task::JoinError>) {

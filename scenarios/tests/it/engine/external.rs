@@ -11,7 +11,9 @@ use base64::prelude::BASE64_STANDARD;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use nodejoin_cluster::pki::{Identity, Pki};
-use nodejoin_cluster::{ExternalSettings, Local, Provider as _, Site, Stopwatch, Wiring, WiringFolder};
+use nodejoin_cluster::{
+    ApiServerWiring, ExternalSettings, ProviderInputs, ProviderKind, StartContext, Stopwatch, WiringFolder,
+};
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{Engine, ImageSettings, Images, Run};
@@ -24,7 +26,7 @@ use crate::support::{Ran, plan, run, settings};
 /// The user's cluster and the files about it.
 struct Cluster {
     run: Run,
-    wiring: Wiring,
+    wiring: ApiServerWiring,
     files: TempDir,
     client: Client,
     server: String,
@@ -46,7 +48,7 @@ async fn on_a_cluster_of_the_users_a_node_joins_and_everything_is_as_it_was() {
         panic!("{:?}", verdicts[1].outcome);
     };
     assert!(
-        reason.contains("an API server that reaches the node's kubelet"),
+        reason.contains("connections from the API server to kubelets"),
         "{reason}"
     );
     assert_eq!(left, Vec::<String>::new());
@@ -90,10 +92,9 @@ impl Cluster {
     /// Starts an API server with the wiring's files, and nothing of EKS.
     async fn start() -> Self {
         let engine = Engine::connect().await.unwrap();
-        let images = ImageSettings::from_lookup(|name| std::env::var(name).ok());
-        let images = Images::new(engine.clone(), images, Arc::new(|_| ()));
-        let image = images.control_plane().await.unwrap();
-        let run = Run::begin(engine, new_run_id());
+        let image_settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+        let images = Images::new(engine.clone(), image_settings.clone(), Arc::new(|_| ()));
+        let run = Run::begin(engine.clone(), new_run_id());
         let network = run.network("theirs", true).await.unwrap();
         let listen = TcpListener::bind((network.gateway, 0))
             .unwrap()
@@ -102,15 +103,21 @@ impl Cluster {
         let files = tempfile::tempdir().unwrap();
         let folder = WiringFolder::create(&files.path().join("wiring"), listen).unwrap();
         let wiring = folder.wiring(Pki::generate().unwrap()).unwrap();
-        let site = Site {
+        let context = StartContext {
             run: &run,
             network: &network,
+            wiring: &wiring,
+            times: &mut Stopwatch::start(),
         };
-        let provider = Local::new(image);
-        let running = provider
-            .start(&site, &wiring, &mut Stopwatch::start())
-            .await
-            .unwrap();
+        let inputs = ProviderInputs {
+            images: &images,
+            settings: &image_settings,
+            kubernetes: "",
+            external: &ExternalSettings::default(),
+            time_factor: engine.time_factor(),
+        };
+        let provider = ProviderKind::of(ProviderName::Local).build(inputs).await.unwrap();
+        let running = provider.start(context).await.unwrap();
         let text = running.kubeconfig();
         std::fs::write(files.path().join("kubeconfig"), &text).unwrap();
         let parsed = Kubeconfig::from_yaml(&text).unwrap();

@@ -1,4 +1,5 @@
-//! Whether an address is one of this machine or of a private network: nodes of a test have no business in a cluster beyond.
+//! Checks that an API server is on this machine or a private network: nodes of a test must not join a remote cluster by
+//! accident.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,27 +7,27 @@ use tokio::net::lookup_host;
 
 use crate::ClusterError;
 
-/// The addresses of an API server's URL, and its host.
+/// An API server's URL and its addresses.
 #[derive(Debug, Clone)]
-pub(crate) struct Server {
+pub(crate) struct ServerAddress {
     pub(crate) url: String,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-/// Resolves the URL; refuses one that leads beyond private networks, unless that is allowed.
-pub(crate) async fn resolve(url: &str, allow_remote: bool) -> Result<Server, ClusterError> {
-    let wrong = |wrong: String| ClusterError::Kubeconfig { wrong };
+/// Resolves the URL. Rejects an address beyond private networks unless `allow_remote` is set.
+pub(crate) async fn resolve(url: &str, allow_remote: bool) -> Result<ServerAddress, ClusterError> {
+    let invalid = |reason: String| ClusterError::Kubeconfig { reason };
     let uri: http::Uri = url
         .parse()
-        .map_err(|_| wrong(format!("its server `{url}` is no URL")))?;
+        .map_err(|_| invalid(format!("invalid server `{url}`: expected a URL")))?;
     if uri.scheme_str() != Some("https") {
-        return Err(wrong(format!("its server `{url}` is not https")));
+        return Err(invalid(format!("invalid server `{url}`: expected an https URL")));
     }
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(443);
     let found = lookup_host((host.as_str(), port)).await;
     let addresses: Vec<_> = found
-        .map_err(|error| wrong(format!("its server `{url}` has no address: {error}")))?
+        .map_err(|error| invalid(format!("could not resolve the server `{url}`: {error}")))?
         .collect();
     if let Some(public) = addresses.iter().find(|address| !is_private(address.ip()))
         && !allow_remote
@@ -36,13 +37,14 @@ pub(crate) async fn resolve(url: &str, allow_remote: bool) -> Result<Server, Clu
             address: public.ip(),
         });
     }
-    Ok(Server {
+    Ok(ServerAddress {
         url: url.to_owned(),
         addresses,
     })
 }
 
-/// Loopback, RFC 1918, unique local, link local; and the range for tests of networks (RFC 2544), which the harness's own are in.
+/// Loopback, RFC 1918, unique local, link local, and the range for network tests (RFC 2544), which the harness uses for
+/// its networks.
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -70,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_is_what_nobody_outside_reaches() {
+    fn private_and_local_ranges_are_private() {
         for (address, expected) in [
             ("127.0.0.1", true),
             ("10.1.2.3", true),
@@ -94,11 +96,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cluster_beyond_private_networks_is_refused_unless_allowed() {
+    async fn a_remote_cluster_is_rejected_unless_allowed() {
         let error = resolve("https://203.0.113.7:6443", false).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the API server `https://203.0.113.7:6443` is at 203.0.113.7, which is neither loopback nor private"
+            "the API server `https://203.0.113.7:6443` has address 203.0.113.7, which is neither loopback nor private"
         );
         assert!(error.hint().unwrap().contains("--allow-remote"));
         let allowed = resolve("https://203.0.113.7", true).await.unwrap();

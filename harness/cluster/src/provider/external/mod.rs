@@ -1,51 +1,73 @@
-//! The provider `external`: a cluster of the user's, by its kubeconfig. The harness makes nothing but objects that carry the run's
-//! label, overwrites nothing that was there, and removes its own again.
+//! The provider `external`: a user's cluster, by its kubeconfig. The harness creates only objects with the run's label,
+//! overwrites nothing, and removes its objects at the end.
 //!
 //! ```text
-//!   address is private -> it answers -> rights -> nothing of EKS' is there -> relay -> Running
-//!   (nothing is made up to here)
+//!   address is private -> it answers -> permissions -> no objects of EKS -> relay -> StartedApiServer
+//!   (nothing is created before the relay)
 //! ```
 
 mod address;
-mod rights;
+mod permissions;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::error_chain::chain;
 
+use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
-use crate::access::{Access, await_ready};
-use crate::container::Container;
-use crate::foreign::Foreign;
-use crate::provider::{Provider, Running, Site};
-use crate::relay::Relay;
+use crate::api_server::access::{Access, await_ready};
+use crate::install::{ExternalInstall, Install, Relay};
 use crate::secret::Secret;
-use crate::stopwatch::Stopwatch;
-use crate::wiring::Wiring;
-use crate::wiring_folder::WiringFolder;
+use crate::wiring::WiringFolder;
 
-/// Which cluster, and what the user allows.
+pub use permissions::{Permission, required_permissions};
+
+pub(super) const KIND: ProviderKind = ProviderKind {
+    name: ProviderName::External,
+    capabilities: Capabilities {
+        internal_network: true,
+        restarts_api_server: false,
+        client_certificates: false,
+    },
+    build: |inputs| async move { build(inputs) }.boxed(),
+};
+
+/// Until a running cluster answers.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+fn build(inputs: ProviderInputs<'_>) -> Result<Box<dyn Provider>, ClusterError> {
+    if inputs.external.kubeconfig.is_empty() {
+        return Err(ClusterError::Unavailable {
+            name: KIND.name,
+            reason: "no kubeconfig is set".to_owned(),
+            hint: "set a file with `--kubeconfig` or KUBECONFIG".to_owned(),
+        });
+    }
+    Ok(Box::new(ExternalProvider::new(inputs.external.clone())?))
+}
+
+/// Settings of a user's cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExternalSettings {
-    /// Files that are put together as kubectl does; none is no cluster.
+    /// Files that are merged like kubectl does. Empty: no cluster.
     pub kubeconfig: Vec<PathBuf>,
-    /// The context, where it is not the current one.
+    /// Default: the current context.
     pub context: Option<String>,
-    /// Whether the API server may be beyond loopback and private networks.
+    /// Allows an API server beyond loopback and private networks.
     pub allow_remote: bool,
-    /// The folder of `nodejoin wiring` whose files its API server has.
+    /// The folder of `nodejoin wiring` with the API server's files.
     pub wiring: Option<PathBuf>,
 }
 
 impl ExternalSettings {
-    /// Settings from an environment, which is any function from a variable's name to its value.
+    /// Reads the settings from an environment, given as a function from a variable's name to its value.
     #[must_use]
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
@@ -61,93 +83,83 @@ impl ExternalSettings {
     }
 }
 
-/// A cluster of the user's.
+/// A user's cluster.
 #[derive(Debug)]
-pub struct External {
+struct ExternalProvider {
     settings: ExternalSettings,
     wiring: Option<WiringFolder>,
 }
 
-impl External {
-    /// Of these settings.
-    ///
-    /// # Errors
-    /// When the folder of the wiring cannot be read.
-    pub fn new(settings: ExternalSettings) -> Result<Self, ClusterError> {
+impl ExternalProvider {
+    fn new(settings: ExternalSettings) -> Result<Self, ClusterError> {
         let wiring = settings.wiring.as_deref().map(WiringFolder::open).transpose()?;
         Ok(Self { settings, wiring })
     }
 
-    async fn run(&self, site: &Site<'_>, times: &mut Stopwatch) -> Result<Running, ClusterError> {
+    async fn run(&self, context: StartContext<'_>) -> Result<StartedApiServer, ClusterError> {
+        let StartContext {
+            run, network, times, ..
+        } = context;
+        let time_factor = run.engine().time_factor();
         let (config, text) = self.config().await?;
         let server = address::resolve(&config.cluster_url.to_string(), self.settings.allow_remote).await?;
-        let ca_pem = authority(&config)?;
+        let ca_pem = ca_pem(&config)?;
         let access = Access::by_impersonation(config, text);
         let client = access.admin().await?;
-        let answers = await_ready(&client, ANSWER_LIMIT).await;
-        answers.map_err(|error| ClusterError::NoAnswer {
+        let ready = await_ready(&client, time_factor.limit(ANSWER_TIMEOUT)).await;
+        ready.map_err(|error| ClusterError::NoAnswer {
             server: server.url.clone(),
             source: Box::new(error),
         })?;
-        rights::check(&client).await?;
-        let foreign = Foreign::new(site.run.id().clone(), client, server.url);
-        foreign.refuse_what_is_there().await?;
-        times.lap("address, rights and objects of the cluster", false);
-        let relay = Relay::bind(site.network.gateway, server.addresses).await?;
-        Ok(Running {
+        permissions::check(&client).await?;
+        ExternalInstall::check_unoccupied(&client).await?;
+        times.lap("address, permissions and objects of the cluster", false);
+        let relay = Relay::start(network.gateway, server.addresses).await?;
+        let endpoint = relay.address;
+        let install = ExternalInstall::new(run.id().clone(), client, server.url, time_factor, relay);
+        Ok(StartedApiServer {
             access,
-            endpoint: relay.address,
+            endpoint,
             ca_pem,
-            container: Container::none(),
             node_labels: HashMap::new(),
-            holds: None,
-            kubeadm: None,
-            foreign: Some(foreign),
-            relay: Some(relay),
+            install: Install::External(install),
         })
     }
 
     async fn config(&self) -> Result<(Config, Secret), ClusterError> {
-        let wrong = |wrong: String| ClusterError::Kubeconfig { wrong };
+        let invalid = |reason: String| ClusterError::Kubeconfig { reason };
         let mut merged = Kubeconfig::default();
         for file in &self.settings.kubeconfig {
             let read = Kubeconfig::read_from(file);
-            let read = read.map_err(|error| wrong(format!("`{}`: {}", file.display(), chain(&error))))?;
-            merged = merged
-                .merge(read)
-                .map_err(|error| wrong(format!("it: {}", chain(&error))))?;
+            let read = read.map_err(|error| invalid(format!("`{}`: {}", file.display(), chain(&error))))?;
+            merged = merged.merge(read).map_err(|error| invalid(chain(&error)))?;
         }
         if let Some(context) = &self.settings.context {
             merged.current_context = Some(context.clone());
         }
-        let text = serde_yaml::to_string(&merged).map_err(|error| wrong(error.to_string()))?;
+        let text = serde_yaml::to_string(&merged).map_err(|error| invalid(error.to_string()))?;
         let config = Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await;
-        let config = config.map_err(|error| wrong(format!("it: {}", chain(&error))))?;
+        let config = config.map_err(|error| invalid(chain(&error)))?;
         Ok((config, Secret::new(text)))
     }
 }
 
-impl Provider for External {
+impl Provider for ExternalProvider {
     fn name(&self) -> ProviderName {
-        ProviderName::External
+        KIND.name
     }
 
-    fn webhooks(&self) -> Option<&WiringFolder> {
+    fn wiring_folder(&self) -> Option<&WiringFolder> {
         self.wiring.as_ref()
     }
 
-    fn start<'a>(
-        &'a self,
-        site: &'a Site<'a>,
-        _wiring: &'a Wiring,
-        times: &'a mut Stopwatch,
-    ) -> BoxFuture<'a, Result<Running, ClusterError>> {
-        self.run(site, times).boxed()
+    fn start<'a>(&'a self, context: StartContext<'a>) -> Starting<'a> {
+        self.run(context).boxed()
     }
 }
 
-/// The CA of the API server, which nodes are given.
-fn authority(config: &Config) -> Result<String, ClusterError> {
+/// The API server's CA, which nodes get.
+fn ca_pem(config: &Config) -> Result<String, ClusterError> {
     use base64::Engine as _;
     let certificates = config.root_cert.iter().flatten();
     let pem: String = certificates
@@ -162,20 +174,17 @@ fn authority(config: &Config) -> Result<String, ClusterError> {
         .collect();
     if pem.is_empty() {
         return Err(ClusterError::Kubeconfig {
-            wrong: "it names no certificate authority, and nodes must be given one".to_owned(),
+            reason: "it has no certificate authority, and nodes need one".to_owned(),
         });
     }
     Ok(pem)
 }
 
-/// A cluster that runs answers at once.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn external(yaml: &str) -> (External, tempfile::TempDir) {
+    fn external(yaml: &str) -> (ExternalProvider, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kubeconfig");
         std::fs::write(&file, yaml).unwrap();
@@ -183,7 +192,7 @@ mod tests {
             kubeconfig: vec![file],
             ..ExternalSettings::default()
         };
-        (External::new(settings).unwrap(), folder)
+        (ExternalProvider::new(settings).unwrap(), folder)
     }
 
     const TWO: &str = "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
@@ -193,7 +202,7 @@ mod tests {
         users:\n- name: u\n  user: { token: secret }\n";
 
     #[tokio::test]
-    async fn the_context_chooses_the_cluster() {
+    async fn the_context_selects_the_cluster() {
         let (mut external, _folder) = external(TWO);
         let (config, text) = external.config().await.unwrap();
         assert_eq!(config.cluster_url.port_u16(), Some(6443));
@@ -204,13 +213,13 @@ mod tests {
         external.settings.context = Some("c".to_owned());
         let error = external.config().await.unwrap_err().to_string();
         assert!(
-            error.starts_with("the kubeconfig cannot be used: ") && error.contains('c'),
+            error.starts_with("invalid kubeconfig: ") && error.contains('c'),
             "{error}"
         );
     }
 
     #[test]
-    fn the_environment_is_read_as_kubectl_reads_it() {
+    fn the_environment_is_read_like_kubectl_does() {
         let settings = ExternalSettings::from_lookup(|name| match name {
             "KUBECONFIG" => Some("/a::/b".to_owned()),
             "NODEJOIN_ALLOW_REMOTE" => Some("true".to_owned()),
@@ -225,11 +234,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cluster_without_a_ca_is_refused() {
+    async fn a_cluster_without_a_ca_is_rejected() {
         let (external, _folder) = external(TWO);
         let (config, _) = external.config().await.unwrap();
         assert!(
-            authority(&config)
+            ca_pem(&config)
                 .unwrap_err()
                 .to_string()
                 .contains("no certificate authority")

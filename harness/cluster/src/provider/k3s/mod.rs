@@ -1,105 +1,114 @@
 //! The provider `k3s`: the server of k3s without its agent, in a container of the image that k3s publishes.
 
+mod container;
 mod read;
-mod request;
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
-use nodejoin_docker::ImageRef;
+use nodejoin_docker::{DockerError, ImageRef};
 
+use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
-use crate::access::Access;
-use crate::container::Container;
-use crate::provider::{Provider, Running, Site};
-use crate::stopwatch::Stopwatch;
-use crate::wiring::Wiring;
+use crate::api_server::access::Access;
+use crate::api_server::container::ApiServerContainer;
+use crate::install::{Install, OwnInstall};
 
-use request::{API_SERVER_PORT, Request};
+use container::{API_SERVER_PORT, K3sContainer};
 
-/// A server of k3s in a container of this image.
+pub(super) const KIND: ProviderKind = ProviderKind {
+    name: ProviderName::K3s,
+    capabilities: Capabilities {
+        // k3s reads its own address from the default route.
+        internal_network: false,
+        restarts_api_server: false,
+        client_certificates: false,
+    },
+    build: |inputs| build(inputs).boxed(),
+};
+
+async fn build(inputs: ProviderInputs<'_>) -> Result<Box<dyn Provider>, ClusterError> {
+    let image = inputs.image(KIND.name).await.map_err(unavailable)?;
+    Ok(Box::new(K3sProvider { image }))
+}
+
+/// A missing image that others publish makes the provider unavailable; other errors are this host's.
+fn unavailable(error: ClusterError) -> ClusterError {
+    match &error {
+        ClusterError::Image(DockerError::NotPulled { .. }) => ClusterError::Unavailable {
+            name: KIND.name,
+            reason: error.to_string(),
+            hint: error.hint().unwrap_or_default(),
+        },
+        _ => error,
+    }
+}
+
+/// A k3s server in a container of this image.
 #[derive(Debug, Clone)]
-pub struct K3s {
+struct K3sProvider {
     image: ImageRef,
 }
 
-impl K3s {
-    /// Of an image that `Images::k3s` found, or one that answers the same command line.
-    #[must_use]
-    pub fn new(image: ImageRef) -> Self {
-        Self { image }
-    }
-
-    async fn run(
-        &self,
-        site: &Site<'_>,
-        wiring: &Wiring,
-        times: &mut Stopwatch,
-    ) -> Result<Running, ClusterError> {
-        let request = Request::new(&self.image.name, wiring, Minor::of(&self.image.kubernetes));
-        let request = request.into_container(site.run);
-        let started = site
-            .run
-            .start("control-plane", "k3s", site.network, request)
-            .await;
+impl K3sProvider {
+    async fn run(&self, context: StartContext<'_>) -> Result<StartedApiServer, ClusterError> {
+        let StartContext {
+            run,
+            network,
+            wiring,
+            times,
+        } = context;
+        let request = K3sContainer::new(&self.image.name, wiring, Minor::of(&self.image.kubernetes));
+        let request = request.into_request(run);
+        let started = run.start("control-plane", "k3s", network, request).await;
         let started = started.map_err(ClusterError::container("start the container of k3s"))?;
         times.lap("container", false);
-        let made = read::read(site.run, &started).await?;
+        let authorities = read::authorities(run, &started).await?;
         times.lap("certificates of k3s", true);
-        // Kubelets are given one CA for everything, as on EKS.
-        if made.server_ca.trim() != wiring.pki.cluster.pem().trim() {
+        // Like on EKS, kubelets get one CA for all purposes.
+        if authorities.server_ca.trim() != wiring.pki.cluster.pem().trim() {
             return Err(ClusterError::OtherAuthority {
                 image: self.image.name.clone(),
             });
         }
-        Ok(Running {
-            access: Access::by_authority(
+        Ok(StartedApiServer {
+            access: Access::by_client_certificates(
                 format!("https://{}:{API_SERVER_PORT}", started.ip),
-                made.server_ca.clone(),
-                Arc::new(made.client_ca),
+                authorities.server_ca.clone(),
+                Arc::new(authorities.client_ca),
             )?,
             endpoint: SocketAddrV4::new(started.ip, API_SERVER_PORT),
-            ca_pem: made.server_ca,
-            container: Container::new(site.run.clone(), started.id),
+            ca_pem: authorities.server_ca,
             node_labels: HashMap::new(),
-            holds: None,
-            kubeadm: None,
-            foreign: None,
-            relay: None,
+            install: Install::Own(OwnInstall {
+                container: ApiServerContainer::new(run.clone(), started.id),
+                kubeadm: None,
+                files: None,
+            }),
         })
     }
 }
 
-impl Provider for K3s {
+impl Provider for K3sProvider {
     fn name(&self) -> ProviderName {
-        ProviderName::K3s
+        KIND.name
     }
 
     fn title(&self) -> String {
-        let stands_in = self.image.name.contains("k3s-stand-in");
-        match stands_in {
-            true => format!("k3s (stand-in image {})", self.image.name),
-            false => "k3s".to_owned(),
+        let is_stand_in = self.image.name.contains("k3s-stand-in");
+        match is_stand_in {
+            true => format!("{} (stand-in image {})", KIND.name, self.image.name),
+            false => KIND.name.to_string(),
         }
     }
 
-    /// k3s wants to know the address that others reach it by, and looks for it at the default route.
-    fn may_be_internal(&self) -> bool {
-        false
-    }
-
-    fn start<'a>(
-        &'a self,
-        site: &'a Site<'a>,
-        wiring: &'a Wiring,
-        times: &'a mut Stopwatch,
-    ) -> BoxFuture<'a, Result<Running, ClusterError>> {
-        self.run(site, wiring, times).boxed()
+    fn start<'a>(&'a self, context: StartContext<'a>) -> Starting<'a> {
+        self.run(context).boxed()
     }
 }
 
@@ -108,18 +117,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_takes_the_stand_in_for_k3s() {
+    fn the_title_names_a_stand_in_image() {
         let title = |image: &str| {
             let image = ImageRef {
                 name: image.to_owned(),
                 kubernetes: "v1.20.2".to_owned(),
             };
-            K3s::new(image).title()
+            K3sProvider { image }.title()
         };
         assert_eq!(title("rancher/k3s:v1.32.1-k3s1"), "k3s");
         assert_eq!(
             title("nodejoin/k3s-stand-in:0123456789ab"),
             "k3s (stand-in image nodejoin/k3s-stand-in:0123456789ab)"
+        );
+    }
+
+    #[test]
+    fn a_missing_image_makes_k3s_unavailable() {
+        let error = unavailable(ClusterError::Image(DockerError::NotPulled {
+            image: "rancher/k3s:v1.32.1-k3s1".to_owned(),
+            reason: "no such host".to_owned(),
+        }));
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the control plane `k3s` is not available here: ")
+                && text.contains("no such host"),
+            "{text}"
+        );
+        assert!(
+            error
+                .hint()
+                .is_some_and(|hint| hint.contains("NODEJOIN_K3S_IMAGE"))
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What k3s made, read out of its container: the authorities that it goes by, and its kubeconfig.
+//! Reads the certificate authorities of k3s from its container.
 
 use std::time::Duration;
 
@@ -8,31 +8,40 @@ use nodejoin_docker::{Run, StartedContainer};
 use tokio::time::timeout;
 
 use crate::ClusterError;
-use crate::pki::Authority;
-use crate::provider::k3s::request::TLS;
+use crate::pki::CertificateAuthority;
 use crate::secret::Secret;
 
-/// The authorities of a running k3s.
+use super::container::TLS;
+
+const KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
+const END: &str = "-- nodejoin --";
+const KUBECONFIG_TIMEOUT: Duration = Duration::from_secs(60);
+const LAST_LINES: usize = 20;
+
+/// The certificate authorities of a running k3s.
 #[derive(Debug)]
-pub(crate) struct Made {
-    /// What its kubeconfig lets clients trust.
+pub(crate) struct K3sAuthorities {
+    /// The CA that its kubeconfig trusts, PEM.
     pub(crate) server_ca: String,
-    /// Whose clients it believes.
-    pub(crate) client_ca: Authority,
+    /// The CA whose client certificates it accepts.
+    pub(crate) client_ca: CertificateAuthority,
 }
 
-/// Waits for the kubeconfig and reads what k3s goes by. A container that has ended has nothing to read.
-pub(crate) async fn read(run: &Run, container: &StartedContainer) -> Result<Made, ClusterError> {
-    let limit = run.engine().time_factor().limit(LIMIT);
+/// Waits for the kubeconfig, then reads the authorities. Fails if the container ends.
+pub(crate) async fn authorities(
+    run: &Run,
+    container: &StartedContainer,
+) -> Result<K3sAuthorities, ClusterError> {
+    let time_limit = run.engine().time_factor().limit(KUBECONFIG_TIMEOUT);
     let script = script();
     let command = ["sh", "-c", &script];
-    let read = timeout(limit, run.engine().exec(&container.id, &command)).await;
+    let read = timeout(time_limit, run.engine().exec(&container.id, &command)).await;
     let read = read.map_err(|_| ClusterError::TimedOut {
         what: format!("k3s to write `{KUBECONFIG}`"),
-        limit,
-        last_seen: "no such file".to_owned(),
+        timeout: time_limit,
+        last_status: "no such file".to_owned(),
     })?;
-    // A container that ended takes the command along, or refuses it.
+    // The command fails if the container ends.
     match read {
         Ok(output) if output.is_success() => {
             parse(&String::from_utf8_lossy(&output.stdout)).ok_or(ClusterError::Unreadable {
@@ -52,7 +61,7 @@ async fn ended(run: &Run, container: &StartedContainer) -> ClusterError {
     }
 }
 
-/// The last line that k3s writes tells that the file is whole.
+/// `client-key-data` is in the last line that k3s writes.
 fn script() -> String {
     format!(
         "until grep -q client-key-data {KUBECONFIG} 2>/dev/null; do sleep 0.1; done\n\
@@ -60,42 +69,37 @@ fn script() -> String {
     )
 }
 
-fn parse(text: &str) -> Option<Made> {
+fn parse(text: &str) -> Option<K3sAuthorities> {
     let end = format!("{END}\n");
     let mut files = text.split(end.as_str()).map(str::to_owned);
     let (kubeconfig, certificate, key) = (files.next()?, files.next()?, files.next()?);
     let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).ok()?;
     let cluster = kubeconfig.clusters.into_iter().next()?.cluster?;
     let server_ca = base64::engine::general_purpose::STANDARD.decode(cluster.certificate_authority_data?);
-    Some(Made {
+    Some(K3sAuthorities {
         server_ca: String::from_utf8(server_ca.ok()?).ok()?,
-        client_ca: Authority::from_pem(&certificate, Secret::new(key)).ok()?,
+        client_ca: CertificateAuthority::from_pem(&certificate, Secret::new(key)).ok()?,
     })
 }
-
-const KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
-const END: &str = "-- nodejoin --";
-const LIMIT: Duration = Duration::from_secs(60);
-const LAST_LINES: usize = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn authorities_are_read_from_the_files() {
-        let made = Authority::new("kubernetes").unwrap();
-        let data = base64::engine::general_purpose::STANDARD.encode(made.pem());
+    fn authorities_are_parsed_from_the_files() {
+        let authority = CertificateAuthority::new("kubernetes").unwrap();
+        let data = base64::engine::general_purpose::STANDARD.encode(authority.pem());
         let kubeconfig = format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: default\n  cluster: {{ server: \"https://127.0.0.1:6443\", \
              certificate-authority-data: {data} }}\n"
         );
-        let text = [kubeconfig.as_str(), made.pem(), made.key().reveal()]
+        let text = [kubeconfig.as_str(), authority.pem(), authority.key().reveal()]
             .map(|file| format!("{file}{END}\n"))
             .concat();
         let read = parse(&text).unwrap();
-        assert_eq!(read.server_ca, made.pem());
-        assert_eq!(read.client_ca.pem(), made.pem());
+        assert_eq!(read.server_ca, authority.pem());
+        assert_eq!(read.client_ca.pem(), authority.pem());
         read.client_ca.client("system:admin", &[]).unwrap();
         assert!(parse("").is_none());
     }

@@ -1,17 +1,31 @@
-//! Runs kind: in a process group of its own, with all output in a file, until it ends, takes too long, or the run is torn down.
+//! Runs kind in its own process group with all output in a file, until it ends, exceeds its timeout, or the run is torn
+//! down.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::ClusterError;
 
-/// One start of kind.
+const LAST_LINES: usize = 20;
+const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
+/// Timeouts on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KindTimeouts {
+    /// Until the cluster is created.
+    pub(crate) create: Duration,
+    /// Until the engine has created a container.
+    pub(crate) settle: Duration,
+}
+
+/// One invocation of kind.
 pub(crate) struct KindCommand {
     cluster: String,
     log: PathBuf,
@@ -19,17 +33,17 @@ pub(crate) struct KindCommand {
 }
 
 impl KindCommand {
-    /// kind for this cluster, with its output to this file.
+    /// Creates a command for this cluster with its output in this file.
     pub(crate) fn new(program: &Path, cluster: &str, log: PathBuf) -> Self {
         let mut command = dying_with_parent(program);
-        // A proxy is for the engine that pulls images; nodes would ask it for each other.
+        // Proxies are for the engine that pulls images. Nodes would use them to reach each other.
         for name in PROXIES {
             command.env_remove(name).env_remove(name.to_lowercase());
         }
         command
             .env_remove("KIND_CLUSTER_NAME")
             .env("KIND_EXPERIMENTAL_PROVIDER", "docker")
-            // A signal of the terminal is for the harness, which ends kind in its own time.
+            // The harness handles signals of the terminal and ends kind itself.
             .process_group(0);
         Self {
             cluster: cluster.to_owned(),
@@ -38,38 +52,36 @@ impl KindCommand {
         }
     }
 
-    /// Its arguments.
     pub(crate) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Self {
         self.command.args(arguments);
         self
     }
 
-    /// A variable of its environment.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Runs it to its end. Where the run is ending it is killed with all that it started, once it is `settled`: no container is
-    /// half made. Where the limit is reached, or this future is dropped, it is killed at once.
+    /// Runs kind to its end. When `ending` fires, it kills the process group once `settled` is done, so that no
+    /// container is half created. When the timeout has passed or the future is dropped, it kills the group at once.
     pub(crate) async fn run(
         mut self,
-        limit: Duration,
+        limits: KindTimeouts,
         ending: CancellationToken,
         settled: impl Future<Output = ()>,
     ) -> Result<(), ClusterError> {
         let log = self.open()?;
-        let errors = log.try_clone().map_err(|error| self.unwritable(error))?;
+        let errors = log.try_clone().map_err(|error| self.write_error(error))?;
         self.command.stdin(Stdio::null()).stdout(log).stderr(errors);
         let child = self.command.spawn().map_err(|error| ClusterError::Program {
             program: "kind",
-            wrong: error.to_string(),
+            reason: error.to_string(),
         })?;
-        let mut group = Group(child);
+        let mut group = ProcessGroup(child);
         let ended = tokio::select! {
-            ended = timeout(limit, group.0.wait()) => ended,
+            ended = timeout(limits.create, group.0.wait()) => ended,
             () = ending.cancelled() => {
-                let _ = timeout(SETTLED_WITHIN, settled).await;
+                let _ = timeout(limits.settle, settled).await;
                 return Err(self.failed("the run is being torn down".to_owned()));
             }
         };
@@ -77,41 +89,41 @@ impl KindCommand {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(self.failed(format!("it ended with {status}"))),
             Ok(Err(error)) => Err(self.failed(error.to_string())),
-            Err(_) => Err(self.failed(format!("it took longer than {} s", limit.as_secs()))),
+            Err(_) => Err(self.failed(format!("timeout after {} s", limits.create.as_secs()))),
         }
     }
 
     fn open(&self) -> Result<File, ClusterError> {
         if let Some(folder) = self.log.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| self.unwritable(error))?;
+            std::fs::create_dir_all(folder).map_err(|error| self.write_error(error))?;
         }
         let mut options = File::options();
         let file = options.create(true).append(true).open(&self.log);
-        file.map_err(|error| self.unwritable(error))
+        file.map_err(|error| self.write_error(error))
     }
 
-    fn unwritable(&self, source: std::io::Error) -> ClusterError {
+    fn write_error(&self, source: std::io::Error) -> ClusterError {
         ClusterError::File {
             path: self.log.clone(),
             source,
         }
     }
 
-    fn failed(&self, wrong: String) -> ClusterError {
+    fn failed(&self, reason: String) -> ClusterError {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         ClusterError::Kind {
             cluster: self.cluster.clone(),
-            wrong,
+            reason,
             log: self.log.clone(),
             lines: lines[lines.len().saturating_sub(LAST_LINES)..].join("\n"),
         }
     }
 }
 
-/// The program, so that it does not outlive a harness that is killed: it would go on writing where a sweep removes. A host without
-/// setpriv (util-linux) has kind end by itself, once it finds its node gone.
+/// Starts the program so that it does not outlive a killed harness: it would write into folders that a sweep removes.
+/// Without setpriv (util-linux) kind ends once its node is gone.
 fn dying_with_parent(program: &Path) -> Command {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).map(|folder| folder.join("setpriv"));
@@ -125,28 +137,29 @@ fn dying_with_parent(program: &Path) -> Command {
     }
 }
 
-/// kind and every program that it started. They end with this.
-struct Group(Child);
+/// kind and all programs that it started. Dropping it kills them.
+struct ProcessGroup(Child);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let (Some(pid), Ok(None)) = (self.0.id(), self.0.try_wait()) else {
             return;
         };
-        let mut kill = std::process::Command::new("kill");
-        let ended = kill.args(["-KILL", "--", &format!("-{pid}")]).status();
-        tracing::debug!(pid, ?ended, "kind was ended");
+        // The command starts in its own process group, whose id is kind's process id.
+        let group = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let killed = group.map(|group| kill_process_group(group, Signal::KILL));
+        tracing::debug!(pid, ?killed, "killed kind");
     }
 }
-
-const LAST_LINES: usize = 20;
-/// How long an engine may take to make a container.
-const SETTLED_WITHIN: Duration = Duration::from_secs(20);
-const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MINUTE: KindTimeouts = KindTimeouts {
+        create: Duration::from_secs(60),
+        settle: Duration::from_secs(60),
+    };
 
     fn shell(script: &str, log: &Path) -> KindCommand {
         KindCommand::new(Path::new("/bin/sh"), "demo", log.to_owned()).args(["-c", script])
@@ -157,22 +170,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("logs/kind.log");
         let failed = shell("echo first; echo 'no such image' >&2; exit 3", &log)
-            .run(
-                Duration::from_secs(60),
-                CancellationToken::new(),
-                std::future::pending(),
-            )
+            .run(MINUTE, CancellationToken::new(), std::future::pending())
             .await;
-        let said = failed.unwrap_err().to_string();
+        let text = failed.unwrap_err().to_string();
         assert!(
-            said.contains("exit status: 3") && said.contains(&*log.to_string_lossy()),
-            "{said}"
+            text.contains("exit status: 3") && text.contains(&*log.to_string_lossy()),
+            "{text}"
         );
-        assert!(said.ends_with("first\nno such image"), "{said}");
+        assert!(text.ends_with("first\nno such image"), "{text}");
     }
 
     #[tokio::test]
-    async fn what_kind_started_ends_with_it() {
+    async fn programs_of_kind_end_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let (log, pid) = (folder.path().join("log"), folder.path().join("pid"));
         let script = format!(
@@ -181,18 +190,18 @@ mod tests {
         );
         let ending = CancellationToken::new();
         ending.cancel();
-        let there = async {
+        let exists = async {
             while !pid.exists() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        // Told to end at once, it is let go on until the file is there.
-        let run = shell(&script, &log).run(Duration::from_secs(60), ending, there);
+        // Already cancelled, it still runs until the file exists.
+        let run = shell(&script, &log).run(MINUTE, ending, exists);
         let ended = run.await.unwrap_err().to_string();
         assert!(ended.contains("the run is being torn down"), "{ended}");
         let pid = std::fs::read_to_string(&pid).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());
-        // Nobody waits for an orphan here but the system, which may let it be a zombie for a while.
+        // Only the init process reaps orphans, so a zombie may remain for a while.
         let runs = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
         for _ in 0..500 {
             if !runs() {

@@ -1,42 +1,55 @@
-//! What kind is told of a cluster, rendered from one source for each API of kubeadm.
+//! The cluster definition for kind, with a patch for each API version of kubeadm.
 //!
-//! `kind-config/` has what comes out, one file an API, for people to read; a test holds both equal.
+//! `kind-config/` has one rendered example per API version. A test compares them with the code.
 
 use nodejoin_core::kubernetes::{DifferenceKind, Minor, is_known, refuses_cgroup_v1};
 
-/// Everything in which two clusters differ.
+/// The differences between clusters.
 #[derive(Debug, Clone)]
-pub(crate) struct Definition {
-    /// The image of the node.
+pub(crate) struct ClusterDefinition {
     pub(crate) image: String,
-    /// The version of Kubernetes in it.
+    /// The image's version of Kubernetes.
     pub(crate) minor: Minor,
-    /// The folder of this machine with the files that the node gets.
+    /// The folder on this machine with the node's files.
     pub(crate) folder: String,
-    /// The flags that tell the API server of the harness, as name and value.
+    /// Names and values of the wiring's flags.
     pub(crate) api_server: Vec<(String, String)>,
-    /// The names that its certificate is for, beside those that kubeadm adds by itself.
+    /// Names in the API server's certificate, in addition to those of kubeadm.
     pub(crate) names: Vec<String>,
-    /// Whether the engine's machine has control groups of version 1.
+    /// Whether the engine's host has control groups version 1.
     pub(crate) cgroup_v1: bool,
 }
 
-/// Where the node and the API server in it have the files of the wiring.
+/// Folder of the wiring's files in the node and in the API server's pod.
 pub(crate) const WIRING: &str = "/etc/kubernetes/nodejoin";
-/// The folders and files of [`Definition::folder`], with the paths that they have in the node. kubeadm makes no CA where it finds
-/// one, so the cluster's is ours, and anybody can be given a client certificate.
+/// Folders and files of [`ClusterDefinition::folder`] with their paths in the node. kubeadm uses an existing CA, so the
+/// harness can issue client certificates.
 pub(crate) const MOUNTS: [(&str, &str); 3] = [
     ("wiring", WIRING),
     ("ca.crt", "/etc/kubernetes/pki/ca.crt"),
     ("ca.key", "/etc/kubernetes/pki/ca.key"),
 ];
 
-/// The APIs of kubeadm in which kind writes. Which one it takes depends on the versions of both, and a patch for another one is
-/// passed over: each that this kubeadm reads is given.
+/// The API versions of kubeadm that kind writes. The one it uses depends on the versions of both, and it ignores
+/// patches for others, so the definition has a patch for each version that this kubeadm reads.
 const APIS: [&str; 3] = ["v1beta2", "v1beta3", "v1beta4"];
 
-impl Definition {
-    /// The definition as kind reads it.
+/// Flags of kube-controller-manager that differ from kubeadm's.
+const CONTROLLER_MANAGER: [(&str, &str); 3] = [
+    // The VPC CNI assigns addresses: nodes of EKS have no podCIDR.
+    ("allocate-node-cidrs", "false"),
+    // The default limits of its client are for large clusters and would delay nodes.
+    ("kube-api-qps", "200"),
+    ("kube-api-burst", "300"),
+];
+
+const KUBELET_ON_CGROUP_V1: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+";
+
+impl ClusterDefinition {
+    /// Renders the definition as YAML.
     pub(crate) fn render(&self) -> String {
         let mounts: String = MOUNTS.iter().map(|(from, to)| self.mount(from, to)).collect();
         let patches: String = self.patches().iter().map(|patch| block(patch)).collect();
@@ -44,9 +57,9 @@ impl Definition {
             "kind: Cluster\n\
              apiVersion: kind.x-k8s.io/v1alpha4\n\
              networking:\n\
-             \x20 # A pod brings it on EKS, and the harness where a scenario says so: registered and ready stay two phases.\n\
+             \x20 # On EKS a pod installs the CNI; here the harness does if a scenario enables it, so nodes register before they are ready.\n\
              \x20 disableDefaultCNI: true\n\
-             \x20 # Nothing of the cluster runs on a node under test.\n\
+             \x20 # No pod of the cluster runs on a node under test.\n\
              \x20 kubeProxyMode: none\n\
              \x20 serviceSubnet: 10.100.0.0/16\n\
              nodes:\n\
@@ -105,7 +118,7 @@ impl Definition {
     }
 }
 
-/// Flags in the shape of the API: v1beta4 has a list, so that a flag can be given twice.
+/// Flags in the form of the API version: v1beta4 has a list, so that a flag can occur twice.
 fn arguments(api: &str, flags: &[(String, String)]) -> String {
     let shape = |(name, value): &(String, String)| match api {
         "v1beta4" => format!("  - name: {}\n    value: {}\n", name, quoted(value)),
@@ -114,36 +127,22 @@ fn arguments(api: &str, flags: &[(String, String)]) -> String {
     flags.iter().map(shape).collect()
 }
 
-/// An item of a list that is a text of several lines.
+/// A list item with several lines of text.
 fn block(text: &str) -> String {
     let lines: String = text.lines().map(|line| format!("  {line}\n")).collect();
     format!("- |\n{lines}")
 }
 
-/// A text that YAML takes for nothing else: JSON's strings are YAML's.
+/// A YAML string. JSON strings are YAML strings.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A kubelet whose certificate nobody approved is not believed: kubeadm does not say so by itself.
+/// The API server must reject kubelets without an approved certificate. kubeadm does not set this flag.
 fn kubelet_authority() -> (String, String) {
     let authority = "/etc/kubernetes/pki/ca.crt";
     ("kubelet-certificate-authority".to_owned(), authority.to_owned())
 }
-
-/// What kubeadm would tell kube-controller-manager, and EKS does not.
-const CONTROLLER_MANAGER: [(&str, &str); 3] = [
-    // The VPC CNI gives addresses: a node of EKS has no podCIDR.
-    ("allocate-node-cidrs", "false"),
-    // A quota meant for big clusters would keep nodes waiting.
-    ("kube-api-qps", "200"),
-    ("kube-api-burst", "300"),
-];
-
-const KUBELET_ON_CGROUP_V1: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-failCgroupV1: false
-";
 
 #[cfg(test)]
 mod tests {
@@ -153,22 +152,22 @@ mod tests {
 
     use super::*;
     use crate::pki::{Pki, api_server_names};
-    use crate::wiring::Wiring;
+    use crate::wiring::ApiServerWiring;
 
-    /// One version of Kubernetes for each API.
+    /// One version of Kubernetes for each API version.
     const EXAMPLES: [(&str, &str); 3] = [
         ("v1beta2", "v1.20.2"),
         ("v1beta3", "v1.30.14"),
         ("v1beta4", "v1.37.0"),
     ];
 
-    fn definition(version: &str) -> Definition {
-        let wiring = Wiring {
+    fn definition(version: &str) -> ClusterDefinition {
+        let wiring = ApiServerWiring {
             webhooks: "198.18.0.1:8443".parse().unwrap(),
             pki: Pki::generate().unwrap(),
         };
         let minor = Minor::of(version);
-        Definition {
+        ClusterDefinition {
             image: format!("kindest/node:{version}"),
             minor,
             folder: "/run/nodejoin/kind".to_owned(),
@@ -182,36 +181,36 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../kind-config/{api}.yaml"))
     }
 
-    fn shown(api: &str, version: &str) -> String {
+    fn example(api: &str, version: &str) -> String {
         format!(
-            "# What `kind create cluster --config` is given where kubeadm speaks {api}, such as that of Kubernetes {version}.\n\
-             # Rendered by harness/cluster/src/provider/kind/definition.rs: a run has its own image and folder. Written again by\n\
-             #   cargo test -p nodejoin-cluster --lib kind_config_is_written -- --ignored\n{}",
+            "# Example of the file for `kind create cluster --config`, for kubeadm with API {api} (Kubernetes {version}).\n\
+             # Generated by harness/cluster/src/provider/kind/definition.rs; runs use their own image and folder. To update it, run\n\
+             #   cargo test -p nodejoin-cluster --lib update_kind_config -- --ignored\n{}",
             definition(version).render()
         )
     }
 
     #[test]
-    fn the_files_of_kind_config_are_what_is_rendered() {
+    fn kind_config_is_up_to_date() {
         for (api, version) in EXAMPLES {
             let text = std::fs::read_to_string(file(api)).unwrap();
             assert_eq!(
                 text,
-                shown(api, version),
-                "kind-config/{api}.yaml is of another time"
+                example(api, version),
+                "kind-config/{api}.yaml is outdated: `cargo test -p nodejoin-cluster --lib update_kind_config -- --ignored` updates it"
             );
         }
     }
 
     #[test]
     #[ignore = "writes the files of kind-config/"]
-    fn kind_config_is_written() {
+    fn update_kind_config() {
         for (api, version) in EXAMPLES {
-            std::fs::write(file(api), shown(api, version)).unwrap();
+            std::fs::write(file(api), example(api, version)).unwrap();
         }
     }
 
-    fn patches(definition: &Definition) -> Vec<Value> {
+    fn patches(definition: &ClusterDefinition) -> Vec<Value> {
         let cluster: Value = serde_yaml::from_str(&definition.render()).unwrap();
         let patches = cluster["kubeadmConfigPatches"].as_array().unwrap();
         patches
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn each_api_that_kubeadm_reads_has_a_patch() {
+    fn each_api_version_that_kubeadm_reads_has_a_patch() {
         let apis = |version| {
             let patches = patches(&definition(version));
             patches
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_have_the_shape_of_their_api() {
+    fn flags_have_the_form_of_their_api_version() {
         let of = |version| patches(&definition(version)).pop().unwrap()["apiServer"]["extraArgs"].clone();
         assert_eq!(
             of("v1.20.2")["audit-policy-file"],
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_that_a_flag_names_comes_by_both_mounts() {
+    fn the_wiring_is_mounted_into_the_node_and_the_pod() {
         let cluster: Value = serde_yaml::from_str(&definition("v1.20.2").render()).unwrap();
         let mounts = cluster["nodes"][0]["extraMounts"].as_array().unwrap();
         assert!(mounts.iter().any(|mount| mount["containerPath"] == WIRING));
@@ -262,12 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn a_kubelet_that_refuses_old_control_groups_is_told_to_take_them() {
-        let on_v1 = |version| Definition {
+    fn cgroup_v1_is_enabled_for_kubelets_that_reject_it() {
+        let on_v1 = |version| ClusterDefinition {
             cgroup_v1: true,
             ..definition(version)
         };
-        let last = |definition: &Definition| patches(definition).pop().unwrap();
+        let last = |definition: &ClusterDefinition| patches(definition).pop().unwrap();
         assert_eq!(last(&on_v1("v1.36.0"))["failCgroupV1"], false);
         assert_eq!(last(&on_v1("v1.20.2"))["kind"], "ClusterConfiguration");
         assert_eq!(last(&definition("v1.36.0"))["kind"], "ClusterConfiguration");

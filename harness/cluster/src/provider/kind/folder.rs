@@ -1,4 +1,4 @@
-//! The folder of this machine with what one cluster of kind is made of: it goes with the control plane.
+//! The files of one kind cluster on this machine. They are removed with the control plane.
 
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -8,25 +8,27 @@ use std::time::Duration;
 use nodejoin_docker::write_private;
 
 use crate::ClusterError;
-use crate::provider::Holding;
-use crate::wiring::Wiring;
+use crate::install::LocalFiles;
+use crate::wiring::ApiServerWiring;
 
-/// The folder. Only its owner reads it: the key of the cluster's CA is in it.
+const LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A folder with the files of a cluster, including the key of its CA. Only its owner can read it.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct ClusterFolder {
     path: PathBuf,
     kept: AtomicBool,
 }
 
-impl Folder {
-    /// Makes the folder of a cluster with the files of the wiring in it.
-    pub(crate) fn make(path: PathBuf, wiring: &Wiring) -> Result<Self, ClusterError> {
+impl ClusterFolder {
+    /// Creates the folder with the files of the wiring.
+    pub(crate) fn create(path: PathBuf, wiring: &ApiServerWiring) -> Result<Self, ClusterError> {
         let folder = Self {
             path,
             kept: AtomicBool::new(false),
         };
         for sub in ["wiring", "bin"] {
-            make_folder(&folder.file(sub)).map_err(|error| folder.failed(sub, error))?;
+            create_folder(&folder.file(sub)).map_err(|error| folder.failed(sub, error))?;
         }
         for file in wiring.files() {
             folder.write(&format!("wiring/{}", file.name), file.text.reveal())?;
@@ -36,7 +38,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A file in it.
+    /// The path of a file in the folder.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -45,14 +47,14 @@ impl Folder {
         &self.path
     }
 
-    /// Writes a file that only its owner reads.
+    /// Writes a file that only its owner can read.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, ClusterError> {
         let path = self.file(name);
         write_private(&path, text).map_err(|error| self.failed(name, error))?;
         Ok(path)
     }
 
-    /// Writes a program.
+    /// Writes an executable file.
     pub(crate) fn write_program(&self, name: &str, text: &str) -> Result<PathBuf, ClusterError> {
         let path = self.write(name, text)?;
         let executable = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700));
@@ -68,44 +70,42 @@ impl Folder {
     }
 }
 
-impl Holding for Folder {
-    /// The files of the wiring are mounted into the cluster's node: without them it does not start again.
+impl LocalFiles for ClusterFolder {
+    /// The cluster's node mounts the files of the wiring and cannot restart without them.
     fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Folder {
+impl Drop for ClusterFolder {
     fn drop(&mut self) {
         if self.kept.load(Ordering::Relaxed) {
             return;
         }
         if let Err(error) = std::fs::remove_dir_all(&self.path) {
-            tracing::warn!(folder = %self.path.display(), %error, "could not be removed; it holds the keys of a cluster that is gone");
+            tracing::warn!(folder = %self.path.display(), %error, "could not remove the keys of a cluster");
         }
     }
 }
 
-/// Removes the logs of clusters that could not be made, a week after: an error named them, and somebody may still want to read them.
-pub(crate) fn forget_old_logs(cache: &Path) -> std::io::Result<()> {
+/// Removes logs of failed clusters after a week. Error messages name them.
+pub(crate) fn remove_old_logs(cache: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(cache)? {
         let entry = entry?;
         let is_log = entry
             .path()
             .extension()
             .is_some_and(|extension| extension == "log");
-        // A clock that was set back makes a file young, which does no harm.
+        // A clock that was set back makes a file look new.
         let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
-        if is_log && age > LOGS_STAY {
+        if is_log && age > LOG_RETENTION {
             std::fs::remove_file(entry.path())?;
         }
     }
     Ok(())
 }
 
-const LOGS_STAY: Duration = Duration::from_secs(7 * 24 * 3600);
-
-fn make_folder(path: &Path) -> std::io::Result<()> {
+fn create_folder(path: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -118,41 +118,41 @@ mod tests {
     use crate::pki::Pki;
 
     #[test]
-    fn only_its_owner_reads_it_and_it_goes_with_its_holder() {
+    fn the_folder_is_private_and_removed_on_drop_unless_kept() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("cluster");
-        let wiring = Wiring {
+        let wiring = ApiServerWiring {
             webhooks: "10.0.0.1:5000".parse().unwrap(),
             pki: Pki::generate().unwrap(),
         };
-        let folder = Folder::make(path.clone(), &wiring).unwrap();
+        let folder = ClusterFolder::create(path.clone(), &wiring).unwrap();
         let mode = |name: &str| std::fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(""), mode("ca.key")), (0o700, 0o600));
         assert!(path.join("wiring/audit-policy.yaml").is_file());
         drop(folder);
         assert!(!path.exists());
-        let folder = Folder::make(path.clone(), &wiring).unwrap();
+        let folder = ClusterFolder::create(path.clone(), &wiring).unwrap();
         folder.keep();
         drop(folder);
         assert!(path.join("ca.key").exists(), "a kept cluster needs it");
     }
 
     #[test]
-    fn logs_are_forgotten_after_a_week_and_nothing_else_is() {
+    fn only_logs_older_than_a_week_are_removed() {
         let cache = tempfile::tempdir().unwrap();
         let hour = Duration::from_secs(3600);
         for (name, age) in [
-            ("old.log", LOGS_STAY + hour),
-            ("new.log", LOGS_STAY - hour),
-            ("old", LOGS_STAY + hour),
+            ("old.log", LOG_RETENTION + hour),
+            ("new.log", LOG_RETENTION - hour),
+            ("old", LOG_RETENTION + hour),
         ] {
             let file = std::fs::File::create(cache.path().join(name)).unwrap();
             file.set_modified(std::time::SystemTime::now() - age).unwrap();
         }
-        forget_old_logs(cache.path()).unwrap();
-        let stays = |name: &str| cache.path().join(name).exists();
+        remove_old_logs(cache.path()).unwrap();
+        let exists = |name: &str| cache.path().join(name).exists();
         assert_eq!(
-            (stays("old.log"), stays("new.log"), stays("old")),
+            (exists("old.log"), exists("new.log"), exists("old")),
             (false, true, true)
         );
     }

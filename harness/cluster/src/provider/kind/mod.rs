@@ -1,4 +1,4 @@
-//! The provider `kind`: the program `kind` makes a cluster of one node, whose API server is told of the harness.
+//! The provider `kind`: the program `kind` creates a cluster of one node, whose API server gets the wiring.
 //!
 //! ```text
 //! definition ─┐
@@ -9,10 +9,10 @@
 //! | file | question |
 //! | --- | --- |
 //! | `program` | which kind, and is it new enough? |
-//! | `definition` | what is the cluster told? |
-//! | `folder` | which files lie on this machine as long as it is there? |
-//! | `shim` | what is docker told of the node's container? |
-//! | `command` | how is kind started and ended? |
+//! | `definition` | what is in the cluster definition? |
+//! | `folder` | which files does the cluster need on this machine? |
+//! | `shim` | how does kind call docker? |
+//! | `command` | how does kind start and end? |
 
 mod command;
 mod definition;
@@ -27,7 +27,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::DeleteParams;
 use kube::{Api, Client};
@@ -35,219 +34,40 @@ use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{ImageRef, Run, StartedContainer};
 
+use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
-use crate::access::Access;
-use crate::container::Container;
-use crate::kubeadm::Kubeadm;
+use crate::api_server::access::Access;
+use crate::api_server::container::ApiServerContainer;
+use crate::api_server::objects::deleted;
+use crate::client_certificates::kubeadm::Kubeadm;
+use crate::install::{Install, OwnInstall};
 use crate::pki::api_server_names;
-use crate::provider::{Provider, Running, Site};
-use crate::stopwatch::Stopwatch;
-use crate::wiring::Wiring;
-use command::KindCommand;
-use definition::{Definition, WIRING};
-use folder::{Folder, forget_old_logs};
+use crate::wiring::ApiServerWiring;
+use command::{KindCommand, KindTimeouts};
+use definition::{ClusterDefinition, WIRING};
+use folder::{ClusterFolder, remove_old_logs};
+use program::KindProgram;
 use shim::Shim;
 
-pub use program::KindProgram;
+pub(super) const KIND: ProviderKind = ProviderKind {
+    name: ProviderName::Kind,
+    capabilities: Capabilities {
+        // kind reads the published port, and an internal network publishes none.
+        internal_network: false,
+        restarts_api_server: false,
+        client_certificates: true,
+    },
+    build: |inputs| build(inputs).boxed(),
+};
 
-/// A cluster of kind's, with one node of this image.
-#[derive(Debug, Clone)]
-pub struct Kind {
-    program: KindProgram,
-    image: ImageRef,
-    /// Where the files of clusters and the output of kind go.
-    cache: PathBuf,
-}
-
-impl Kind {
-    /// By this program, of an image that `Images::kind_node` gave. Files go below the cache folder.
-    #[must_use]
-    pub fn new(program: KindProgram, image: ImageRef, cache: impl AsRef<Path>) -> Self {
-        Self {
-            program,
-            image,
-            cache: cache.as_ref().join("kind"),
-        }
-    }
-
-    async fn run(
-        &self,
-        site: &Site<'_>,
-        wiring: &Wiring,
-        times: &mut Stopwatch,
-    ) -> Result<Running, ClusterError> {
-        let cluster = site.network.name.as_str();
-        let folder = Folder::make(self.cache.join(cluster), wiring)?;
-        if let Err(error) = forget_old_logs(&self.cache) {
-            tracing::warn!(%error, cache = %self.cache.display(), "old logs of kind stay");
-        }
-        let log = self.cache.join(format!("{cluster}.log"));
-        self.prepare(site, wiring, &folder).await?;
-        let node = format!("{cluster}-control-plane");
-        site.run
-            .track_external(&node, site.network)
-            .map_err(ClusterError::container("make the cluster's node"))?;
-        times.lap("files of the cluster", false);
-        let limit = site.run.engine().time_factor().limit(CREATED_WITHIN);
-        let command = self.create(site, &folder, &log);
-        let settled = settled(site.run.clone(), node.clone());
-        // The folder is kind's as long as kind runs.
-        let work = |ending| async move { (command.run(limit, ending, settled).await, folder) };
-        let (created, folder) = site.run.run_uncancelled(work).await;
-        if let Err(error) = created {
-            // What kind left of the node; the run removes it again at its end, in vain.
-            let _ = site.run.remove(&node).await;
-            return Err(error);
-        }
-        let _ = std::fs::remove_file(&log);
-        times.lap("kind create cluster", true);
-        let started = site.run.tracked_container(&node, site.network).await;
-        let started = started.map_err(ClusterError::container("find the cluster's node"))?;
-        self.running(site, wiring, folder, started).await
-    }
-
-    /// Writes the definition, and the `docker` that kind is to find.
-    async fn prepare(&self, site: &Site<'_>, wiring: &Wiring, folder: &Folder) -> Result<(), ClusterError> {
-        let engine = site.run.engine();
-        let privileges = engine.privileges(&self.image.name).await;
-        let mut labels = site.run.labels("control-plane");
-        labels.extend([site.run.folder_label(folder.path())]);
-        let shim = Shim {
-            labels,
-            volume_labels: site.run.labels("volume"),
-            privileges: privileges.map_err(ClusterError::container("ask what containers may do"))?,
-        };
-        let minor = Minor::of(&self.image.kubernetes);
-        let definition = Definition {
-            image: self.image.name.clone(),
-            minor,
-            folder: folder.path().display().to_string(),
-            api_server: wiring.api_server_flags(WIRING, minor),
-            names: api_server_names(),
-            cgroup_v1: engine.facts().cgroup_version == 1,
-        };
-        folder.write_program(DOCKER, &shim.script(&self.program.docker))?;
-        folder.write(DEFINITION, &definition.render())?;
-        Ok(())
-    }
-
-    fn create(&self, site: &Site<'_>, folder: &Folder, log: &Path) -> KindCommand {
-        let cluster = site.network.name.as_str();
-        let (definition, kubeconfig) = (folder.file(DEFINITION), folder.file(KUBECONFIG));
-        let command = KindCommand::new(&self.program.kind, cluster, log.to_owned())
-            .args(["create", "cluster", "--name", cluster])
-            .args(["--config", &definition.to_string_lossy()])
-            // Never the user's own.
-            .args(["--kubeconfig", &kubeconfig.to_string_lossy()])
-            .env("KUBECONFIG", &kubeconfig)
-            .env("KIND_EXPERIMENTAL_DOCKER_NETWORK", cluster)
-            .env("PATH", path_with(&folder.file("bin")));
-        // On such an engine a published node image takes the snapshotter of the same name, which it has not got; its volume is
-        // no overlay.
-        match site.run.engine().facts().storage_driver.as_str() {
-            "fuse-overlayfs" => command.env("KIND_EXPERIMENTAL_CONTAINERD_SNAPSHOTTER", "overlayfs"),
-            _ => command,
-        }
-    }
-
-    async fn running(
-        &self,
-        site: &Site<'_>,
-        wiring: &Wiring,
-        folder: Folder,
-        node: StartedContainer,
-    ) -> Result<Running, ClusterError> {
-        let container = Container::new(site.run.clone(), node.id);
-        container.run(&CONFINE).await?;
-        let ca_pem = wiring.pki.cluster.pem().to_owned();
-        let endpoint = SocketAddrV4::new(node.ip, SECURE_PORT);
-        let access = Access::by_authority(
-            format!("https://{endpoint}"),
-            ca_pem.clone(),
-            Arc::clone(&wiring.pki.cluster),
-        )?;
-        nothing_for_nodes(access.admin().await?).await?;
-        let node_name = format!("{}-control-plane", site.network.name);
-        Ok(Running {
-            access,
-            endpoint,
-            ca_pem,
-            container,
-            node_labels: HashMap::from([
-                ("io.x-k8s.kind.cluster".to_owned(), site.network.name.clone()),
-                ("io.x-k8s.kind.role".to_owned(), "worker".to_owned()),
-            ]),
-            holds: Some(Box::new(folder)),
-            foreign: None,
-            relay: None,
-            kubeadm: Some(Kubeadm {
-                host: node_name,
-                port: SECURE_PORT,
-                is_real: true,
-            }),
-        })
-    }
-}
-
-impl Provider for Kind {
-    fn name(&self) -> ProviderName {
-        ProviderName::Kind
-    }
-
-    /// kind reads the port that is published to this machine, and an internal network publishes none.
-    fn may_be_internal(&self) -> bool {
-        false
-    }
-
-    fn start<'a>(
-        &'a self,
-        site: &'a Site<'a>,
-        wiring: &'a Wiring,
-        times: &'a mut Stopwatch,
-    ) -> BoxFuture<'a, Result<Running, ClusterError>> {
-        self.run(site, wiring, times).boxed()
-    }
-}
-
-/// Waits while the engine makes the container: it is not there yet, or it runs.
-async fn settled(run: Run, node: String) {
-    let docker = run.engine().docker();
-    while let Ok(seen) = docker.inspect_container(&node, None).await {
-        if seen.state.and_then(|state| state.running).unwrap_or_default() {
-            return;
-        }
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-/// Takes away what would run on the nodes under test: on EKS that is said by whoever owns the cluster.
-async fn nothing_for_nodes(client: Client) -> Result<(), ClusterError> {
-    for (namespace, name) in FOR_NODES {
-        let api = Api::<Deployment>::namespaced(client.clone(), namespace);
-        match api.delete(name, &DeleteParams::background()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => return Err(ClusterError::api(format!("delete deployment `{name}`"))(error)),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
-}
-
-/// PATH with a folder in front.
-fn path_with(folder: &Path) -> std::ffi::OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
-    // A folder with a colon in its name cannot be on PATH at all: then kind finds the real docker, and says what that says.
-    std::env::join_paths(folders).unwrap_or(path)
-}
-
-/// What kubeadm and published node images bring that is no part of a control plane.
+/// Pods of kubeadm and published node images that are not part of a control plane.
 const FOR_NODES: [(&str, &str); 2] = [
     ("kube-system", "coredns"),
     ("local-path-storage", "local-path-provisioner"),
 ];
 
-/// The node reaches what is on its network and nothing past it: the neighbour that its default route names is not there.
+/// Confines the node to its network: the gateway of this default route does not exist.
 const CONFINE: [&str; 9] = [
     "ip",
     "route",
@@ -264,8 +84,197 @@ const DOCKER: &str = "bin/docker";
 const DEFINITION: &str = "cluster.yaml";
 const KUBECONFIG: &str = "kubeconfig";
 
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Where kind's API servers listen.
+/// Port of kind's API servers.
 const SECURE_PORT: u16 = 6443;
-/// How long kind may take: a slow disk unpacks a node's images, and a busy machine starts five programs.
-const CREATED_WITHIN: Duration = Duration::from_secs(300);
+const RETRY: Duration = Duration::from_millis(100);
+/// Until kind has created the cluster, also on a slow disk or a busy machine.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(300);
+/// Until the engine has created a container.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
+
+async fn build(inputs: ProviderInputs<'_>) -> Result<Box<dyn Provider>, ClusterError> {
+    // Before the image: without the program, its build would be for nothing.
+    let program = KindProgram::find(inputs.settings, inputs.time_factor).await?;
+    let image = inputs.image(KIND.name).await?;
+    Ok(Box::new(KindProvider {
+        program,
+        image,
+        cache: inputs.settings.cache.join("kind"),
+    }))
+}
+
+/// A kind cluster with one node of this image.
+#[derive(Debug, Clone)]
+struct KindProvider {
+    program: KindProgram,
+    image: ImageRef,
+    /// Folder for the files of clusters and the output of kind.
+    cache: PathBuf,
+}
+
+impl KindProvider {
+    async fn run(&self, context: StartContext<'_>) -> Result<StartedApiServer, ClusterError> {
+        let StartContext {
+            run,
+            network,
+            wiring,
+            times,
+        } = context;
+        let cluster = network.name.as_str();
+        let folder = ClusterFolder::create(self.cache.join(cluster), wiring)?;
+        if let Err(error) = remove_old_logs(&self.cache) {
+            tracing::warn!(%error, cache = %self.cache.display(), "could not remove old logs of kind");
+        }
+        let log = self.cache.join(format!("{cluster}.log"));
+        self.write_files(run, wiring, &folder).await?;
+        let node = format!("{cluster}-control-plane");
+        run.track_external(&node, network)
+            .map_err(ClusterError::container("create the cluster's node"))?;
+        times.lap("files of the cluster", false);
+        let factor = run.engine().time_factor();
+        let timeouts = KindTimeouts {
+            create: factor.limit(CREATE_TIMEOUT),
+            settle: factor.limit(SETTLE_TIMEOUT),
+        };
+        let command = self.command(run, cluster, &folder, &log);
+        let settled = settled(run.clone(), node.clone());
+        // kind uses the folder as long as it runs.
+        let work = |ending| async move { (command.run(timeouts, ending, settled).await, folder) };
+        let (created, folder) = run.run_uncancelled(work).await;
+        if let Err(error) = created {
+            // Removes what kind left of the node. The run's own removal then finds nothing.
+            let _ = run.remove(&node).await;
+            return Err(error);
+        }
+        let _ = std::fs::remove_file(&log);
+        times.lap("kind create cluster", true);
+        let started = run.tracked_container(&node, network).await;
+        let started = started.map_err(ClusterError::container("find the cluster's node"))?;
+        self.started(run, cluster, wiring, folder, started).await
+    }
+
+    /// Writes the cluster definition and the docker shim.
+    async fn write_files(
+        &self,
+        run: &Run,
+        wiring: &ApiServerWiring,
+        folder: &ClusterFolder,
+    ) -> Result<(), ClusterError> {
+        let engine = run.engine();
+        let privileges = engine.privileges(&self.image.name).await;
+        let mut labels = run.labels("control-plane");
+        labels.extend([run.folder_label(folder.path())]);
+        let shim = Shim {
+            labels,
+            volume_labels: run.labels("volume"),
+            privileges: privileges.map_err(ClusterError::container("check the privileges of containers"))?,
+        };
+        let minor = Minor::of(&self.image.kubernetes);
+        let definition = ClusterDefinition {
+            image: self.image.name.clone(),
+            minor,
+            folder: folder.path().display().to_string(),
+            api_server: wiring.api_server_flags(WIRING, minor),
+            names: api_server_names(),
+            cgroup_v1: engine.facts().cgroup_version == 1,
+        };
+        folder.write_program(DOCKER, &shim.script(&self.program.docker))?;
+        folder.write(DEFINITION, &definition.render())?;
+        Ok(())
+    }
+
+    fn command(&self, run: &Run, cluster: &str, folder: &ClusterFolder, log: &Path) -> KindCommand {
+        let (definition, kubeconfig) = (folder.file(DEFINITION), folder.file(KUBECONFIG));
+        let command = KindCommand::new(&self.program.kind, cluster, log.to_owned())
+            .args(["create", "cluster", "--name", cluster])
+            .args(["--config", &definition.to_string_lossy()])
+            // Never the user's kubeconfig.
+            .args(["--kubeconfig", &kubeconfig.to_string_lossy()])
+            .env("KUBECONFIG", &kubeconfig)
+            .env("KIND_EXPERIMENTAL_DOCKER_NETWORK", cluster)
+            .env("PATH", path_with(&folder.file("bin")));
+        // With this storage driver a published node image uses the snapshotter of the same name, which it does not
+        // have. Its volume is not on an overlay, so overlayfs works.
+        match run.engine().facts().storage_driver.as_str() {
+            "fuse-overlayfs" => command.env("KIND_EXPERIMENTAL_CONTAINERD_SNAPSHOTTER", "overlayfs"),
+            _ => command,
+        }
+    }
+
+    async fn started(
+        &self,
+        run: &Run,
+        cluster: &str,
+        wiring: &ApiServerWiring,
+        folder: ClusterFolder,
+        node: StartedContainer,
+    ) -> Result<StartedApiServer, ClusterError> {
+        let container = ApiServerContainer::new(run.clone(), node.id);
+        container.run(&CONFINE).await?;
+        let ca_pem = wiring.pki.cluster.pem().to_owned();
+        let endpoint = SocketAddrV4::new(node.ip, SECURE_PORT);
+        let access = Access::by_client_certificates(
+            format!("https://{endpoint}"),
+            ca_pem.clone(),
+            Arc::clone(&wiring.pki.cluster),
+        )?;
+        remove_workloads(access.admin().await?).await?;
+        Ok(StartedApiServer {
+            access,
+            endpoint,
+            ca_pem,
+            node_labels: HashMap::from([
+                ("io.x-k8s.kind.cluster".to_owned(), cluster.to_owned()),
+                ("io.x-k8s.kind.role".to_owned(), "worker".to_owned()),
+            ]),
+            install: Install::Own(OwnInstall {
+                container,
+                kubeadm: Some(Kubeadm {
+                    host: format!("{cluster}-control-plane"),
+                    port: SECURE_PORT,
+                    created_by_kubeadm: true,
+                }),
+                files: Some(Box::new(folder)),
+            }),
+        })
+    }
+}
+
+impl Provider for KindProvider {
+    fn name(&self) -> ProviderName {
+        KIND.name
+    }
+
+    fn start<'a>(&'a self, context: StartContext<'a>) -> Starting<'a> {
+        self.run(context).boxed()
+    }
+}
+
+/// Waits while the engine creates the container: until it runs or does not exist.
+async fn settled(run: Run, node: String) {
+    let docker = run.engine().docker();
+    while let Ok(found) = docker.inspect_container(&node, None).await {
+        if found.state.and_then(|state| state.running).unwrap_or_default() {
+            return;
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// Removes Deployments that would run on the nodes under test. On EKS the cluster's owner installs them.
+async fn remove_workloads(client: Client) -> Result<(), ClusterError> {
+    for (namespace, name) in FOR_NODES {
+        let api = Api::<Deployment>::namespaced(client.clone(), namespace);
+        let result = api.delete(name, &DeleteParams::background()).await;
+        deleted(result, "Deployment", name)?;
+    }
+    Ok(())
+}
+
+/// PATH with this folder first.
+fn path_with(folder: &Path) -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    // A folder with a colon in its name cannot be on PATH. kind then finds the real docker, which reports the error.
+    std::env::join_paths(folders).unwrap_or(path)
+}

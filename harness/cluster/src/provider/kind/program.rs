@@ -4,35 +4,40 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{ImageSettings, debian_program, on_path};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::ClusterError;
 
-/// The program that makes the cluster, and the one that it makes it with.
+/// The programs `kind` and `docker`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KindProgram {
+pub(crate) struct KindProgram {
     pub(crate) kind: PathBuf,
     pub(crate) docker: PathBuf,
 }
 
-/// The first that gives each node control groups of its own on every host.
+/// The first version that gives each node its own control groups on every host.
 const OLDEST: [u32; 2] = [0, 20];
-/// The release of Debian whose kind is taken where there is none: its 0.27 runs on both versions of control groups.
+/// The Debian release whose package is used without kind on PATH: its kind 0.27 supports both versions of control
+/// groups.
 const DEBIAN: &str = "trixie";
-/// How long a program may take to say its version.
-const SAYS_WITHIN: Duration = Duration::from_secs(20);
+/// Until a program has printed its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl KindProgram {
-    /// kind from PATH, else from Debian's package, which is unpacked into the cache folder. Nothing is installed on this machine.
+    /// Finds kind on PATH, else unpacks Debian's package into the cache folder, without installing it.
     ///
     /// # Errors
-    /// When there is no docker on PATH, kind is too old, or there is none and the package cannot be downloaded.
-    pub async fn find(settings: &ImageSettings) -> Result<Self, ClusterError> {
+    /// When docker is not on PATH, kind is too old, or its package cannot be downloaded.
+    pub(crate) async fn find(
+        settings: &ImageSettings,
+        time_factor: TimeFactor,
+    ) -> Result<Self, ClusterError> {
         let docker = on_path("docker").ok_or_else(|| ClusterError::Program {
             program: "docker",
-            wrong: "it is not on PATH, and kind makes its nodes with it".to_owned(),
+            reason: "it is not on PATH, and kind creates nodes with it".to_owned(),
         })?;
         let kind = match on_path("kind") {
             Some(kind) => kind,
@@ -40,8 +45,8 @@ impl KindProgram {
                 .await
                 .map_err(missing)?,
         };
-        let said = said(Command::new(&kind).arg("version")).await?;
-        check(&kind.display().to_string(), &said)?;
+        let output = stdout(Command::new(&kind).arg("version"), time_factor).await?;
+        check_version(&kind.display().to_string(), &output)?;
         Ok(Self { kind, docker })
     }
 }
@@ -49,43 +54,43 @@ impl KindProgram {
 fn missing(source: nodejoin_docker::DockerError) -> ClusterError {
     ClusterError::Program {
         program: "kind",
-        wrong: format!("it is not on PATH, and {source}"),
+        reason: format!("it is not on PATH, and {source}"),
     }
 }
 
-async fn said(command: &mut Command) -> Result<String, ClusterError> {
-    let wrong = |wrong: String| ClusterError::Program {
+async fn stdout(command: &mut Command, time_factor: TimeFactor) -> Result<String, ClusterError> {
+    let failed = |reason: String| ClusterError::Program {
         program: "kind",
-        wrong,
+        reason,
     };
     let done = timeout(
-        SAYS_WITHIN,
+        time_factor.limit(VERSION_TIMEOUT),
         command.stdin(Stdio::null()).kill_on_drop(true).output(),
     )
     .await;
-    let done = done.map_err(|_| wrong("it does not say its version".to_owned()))?;
-    let done = done.map_err(|error| wrong(error.to_string()))?;
+    let done = done.map_err(|_| failed("`kind version` does not end".to_owned()))?;
+    let done = done.map_err(|error| failed(error.to_string()))?;
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Whether `kind v0.27.0 go1.24.4 linux/amd64` is new enough.
-fn check(program: &str, said: &str) -> Result<(), ClusterError> {
-    let version = said.split_whitespace().find_map(|word| {
+/// Checks an output such as `kind v0.27.0 go1.24.4 linux/amd64`.
+fn check_version(program: &str, output: &str) -> Result<(), ClusterError> {
+    let version = output.split_whitespace().find_map(|word| {
         let mut parts = word.strip_prefix('v')?.split(['.', '-', '+']);
         let (major, minor) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         Some([major, minor])
     });
-    let wrong = match version {
+    let reason = match version {
         Some(version) if version >= OLDEST => return Ok(()),
         Some([major, minor]) => format!(
-            "`{program}` is version {major}.{minor}, and {}.{} is the oldest that will do",
+            "`{program}` has version {major}.{minor}, but nodejoin needs {}.{} or later",
             OLDEST[0], OLDEST[1]
         ),
-        None => format!("`{program} version` said `{}`", said.trim()),
+        None => format!("unexpected output of `{program} version`: `{}`", output.trim()),
     };
     Err(ClusterError::Program {
         program: "kind",
-        wrong,
+        reason,
     })
 }
 
@@ -94,25 +99,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_told_from_what_kind_says() {
+    fn versions_are_parsed_from_the_output_of_kind() {
         for good in [
             "kind v0.27.0 go1.24.4 linux/amd64",
             "kind v0.20.0-alpha+abc go1.20 linux/arm64",
             "kind v1.0.0",
         ] {
-            assert!(check("kind", good).is_ok(), "{good}");
+            assert!(check_version("kind", good).is_ok(), "{good}");
         }
-        let old = check("/usr/bin/kind", "kind v0.9.0 go1.15 linux/amd64").unwrap_err();
+        let old = check_version("/usr/bin/kind", "kind v0.9.0 go1.15 linux/amd64").unwrap_err();
         assert_eq!(
             old.to_string(),
-            "kind cannot be used: `/usr/bin/kind` is version 0.9, and 0.20 is the oldest that will do"
+            "could not use the program `kind`: `/usr/bin/kind` has version 0.9, but nodejoin needs 0.20 or later"
         );
         assert!(old.hint().unwrap().contains("kind.sigs.k8s.io"));
         assert!(
-            check("kind", "hello")
+            check_version("kind", "hello")
                 .unwrap_err()
                 .to_string()
-                .contains("said `hello`")
+                .contains("`hello`")
         );
     }
 }

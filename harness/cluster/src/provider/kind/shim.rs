@@ -1,40 +1,43 @@
-//! The `docker` that kind finds: the real one, but for what it is told of the node's container.
+//! A `docker` in front of the real one, on the PATH of kind only.
 //!
-//! kind offers no labels of one's own, and asks for `--privileged`, which an engine may be unable to give: what the host itself lacks
-//! it cannot hand on. So one program stands before docker, on the PATH of this kind alone. It adds the run's labels to the
-//! container and to its volume, by which the run and `nodejoin sweep` find them; and where `--privileged` is refused it asks
-//! for all there is instead.
+//! kind has no option for labels, and it requires `--privileged`, which fails on a host that lacks a capability itself.
+//! The shim adds the run's labels to the node's container and volume, so that the run and `nodejoin sweep` find them.
+//! If the engine rejects `--privileged`, the shim requests every available privilege instead.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use nodejoin_docker::Privileges;
 
-/// What is told of a node's container.
+/// The effects of `--privileged` other than capabilities. kind itself disables seccomp and AppArmor.
+const UNCONFINED: [&str; 3] = [
+    "--security-opt=systempaths=unconfined",
+    "--device=/dev/kmsg",
+    "--device-cgroup-rule=a *:* rwm",
+];
+
+/// The labels and privileges of a node's container.
 #[derive(Debug, Clone)]
 pub(crate) struct Shim {
-    /// Labels of the container.
     pub(crate) labels: HashMap<String, String>,
-    /// Labels of its volume.
     pub(crate) volume_labels: HashMap<String, String>,
-    /// What the engine allows.
     pub(crate) privileges: Privileges,
 }
 
 impl Shim {
-    /// The program's text, before the real program at this path.
+    /// The shell script for the real docker at this path.
     pub(crate) fn script(&self, docker: &Path) -> String {
-        let docker = quoted(&docker.display().to_string());
+        let docker = quote(&docker.display().to_string());
         let labels: String = sorted(&self.labels)
             .iter()
-            .map(|label| format!(" --label {}", quoted(label)))
+            .map(|label| format!(" --label {}", quote(label)))
             .collect();
         let volume: String = sorted(&self.volume_labels)
             .iter()
             .map(|label| format!(",volume-label={label}"))
             .collect();
-        let volume = quoted(&format!("type=volume,destination=/var{volume}"));
-        let run: Vec<_> = self.run().iter().map(|argument| quoted(argument)).collect();
+        let volume = quote(&format!("type=volume,destination=/var{volume}"));
+        let run: Vec<_> = self.run().iter().map(|argument| quote(argument)).collect();
         let run = run.join(" ");
         let exec = if self.privileges.privileged {
             "--privileged"
@@ -43,7 +46,7 @@ impl Shim {
         };
         format!(
             r#"#!/bin/sh
-# Stands before docker for one `kind`: the labels of the run, and what to ask for where `--privileged` is refused.
+# Runs docker for kind with the labels of the run, and with the available privileges if the engine rejects `--privileged`.
 verb=$1
 case $verb in run | exec) ;; *) exec {docker} "$@" ;; esac
 shift
@@ -52,7 +55,7 @@ while [ "$left" -gt 0 ]; do
   argument=$1
   shift
   left=$((left - 1))
-  # Only the first is docker's: what follows may be an argument of a program in the container.
+  # Only the first is an option of docker: later ones may be arguments of the program in the container.
   case $verb$seen:$argument:$1 in
     run:--privileged:*) seen=yes; set -- "$@" {run} ;;
     exec:--privileged:*) seen=yes; set -- "$@" {exec} ;;
@@ -68,7 +71,7 @@ esac
         )
     }
 
-    /// What stands for `--privileged` of `docker run`.
+    /// The replacement of `--privileged` in `docker run`.
     fn run(&self) -> Vec<String> {
         if self.privileges.privileged {
             return vec!["--privileged".to_owned()];
@@ -83,21 +86,16 @@ esac
     }
 }
 
-/// What `--privileged` is beside capabilities; kind itself asks for no seccomp and no AppArmor.
-const UNCONFINED: [&str; 3] = [
-    "--security-opt=systempaths=unconfined",
-    "--device=/dev/kmsg",
-    "--device-cgroup-rule=a *:* rwm",
-];
-
 fn sorted(labels: &HashMap<String, String>) -> Vec<String> {
     let labels: BTreeMap<_, _> = labels.iter().collect();
     let pairs = labels.into_iter();
     pairs.map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+/// Quotes a word for the shell.
+fn quote(word: &str) -> String {
+    // Fails only for a word with a NUL, which no path, label or option has.
+    shlex::try_quote(word).map_or_else(|_| String::new(), std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -108,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// What docker is called with, one argument a line.
+    /// The arguments with which the shim calls docker.
     fn called(privileges: Privileges, arguments: &[&str]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let shim = Shim {
@@ -116,7 +114,7 @@ mod tests {
             volume_labels: HashMap::from([("nodejoin.role".to_owned(), "volume".to_owned())]),
             privileges,
         };
-        // Read by `sh` and not started itself: a file that is still open for writing in a thread beside cannot be.
+        // `sh` reads the script: executing it fails while another thread's child process still has it open for writing.
         let docker = folder.path().join("real docker");
         std::fs::write(&docker, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
         std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -126,9 +124,9 @@ mod tests {
             .unwrap()
             .write_all(text.as_bytes())
             .unwrap();
-        let said = Command::new("sh").arg(&script).args(arguments).output().unwrap();
-        let said = String::from_utf8(said.stdout).unwrap();
-        said.lines().map(str::to_owned).collect()
+        let output = Command::new("sh").arg(&script).args(arguments).output().unwrap();
+        let output = String::from_utf8(output.stdout).unwrap();
+        output.lines().map(str::to_owned).collect()
     }
 
     fn refused() -> Privileges {
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn where_privileges_are_refused_all_that_there_is_is_asked_for() {
+    fn rejected_privileges_are_replaced_by_all_available_ones() {
         let run = called(refused(), &RUN);
         assert_eq!(
             run[3..10],
@@ -210,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_are_handed_on() {
+    fn other_commands_are_passed_on() {
         let others = ["inspect", "--privileged", "--volume", "/var"];
         assert_eq!(called(refused(), &others), others);
     }

@@ -1,4 +1,4 @@
-//! The provider `local`: etcd, kube-apiserver and kube-controller-manager in one container of the harness's own.
+//! The provider `local`: etcd, kube-apiserver and kube-controller-manager in one container of the harness.
 
 mod settings;
 
@@ -7,37 +7,45 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::ImageRef;
 use testcontainers::core::Mount;
 use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 
+use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
-use crate::access::Access;
-use crate::container::Container;
-use crate::kubeadm::Kubeadm;
+use crate::api_server::access::Access;
+use crate::api_server::container::ApiServerContainer;
+use crate::client_certificates::kubeadm::Kubeadm;
+use crate::install::{Install, OwnInstall};
 use crate::pki::CLUSTER_ENDPOINT;
-use crate::provider::{Provider, Running, Site};
-use crate::stopwatch::Stopwatch;
-use crate::wiring::Wiring;
+use crate::wiring::ApiServerWiring;
+
+pub(super) const KIND: ProviderKind = ProviderKind {
+    name: ProviderName::Local,
+    capabilities: Capabilities {
+        internal_network: true,
+        restarts_api_server: true,
+        client_certificates: true,
+    },
+    build: |inputs| build(inputs).boxed(),
+};
+
+async fn build(inputs: ProviderInputs<'_>) -> Result<Box<dyn Provider>, ClusterError> {
+    let image = inputs.image(KIND.name).await?;
+    Ok(Box::new(LocalProvider { image }))
+}
 
 /// A control plane in a container of this image.
 #[derive(Debug, Clone)]
-pub struct Local {
+struct LocalProvider {
     image: ImageRef,
 }
 
-impl Local {
-    /// Of an image that `Images::control_plane` made.
-    #[must_use]
-    pub fn new(image: ImageRef) -> Self {
-        Self { image }
-    }
-
-    /// What the container gets beside its image and network.
-    fn request(&self, wiring: &Wiring) -> Result<ContainerRequest<GenericImage>, ClusterError> {
+impl LocalProvider {
+    fn container(&self, wiring: &ApiServerWiring) -> Result<ContainerRequest<GenericImage>, ClusterError> {
         let files = settings::files(wiring, Minor::of(&self.image.kubernetes));
         let archive = settings::archive(&files).map_err(ClusterError::container("pack the settings"))?;
         let (name, tag) = self
@@ -47,57 +55,53 @@ impl Local {
             .unwrap_or((&self.image.name, "latest"));
         Ok(GenericImage::new(name, tag)
             .with_mount(Mount::tmpfs_mount("/var/lib/etcd"))
-            // Redirections to the containers of nodes are set from inside.
+            // Sets redirections to the containers of nodes.
             .with_cap_add("NET_ADMIN")
             .with_copy_to(settings::ARCHIVE, archive))
     }
 
-    async fn run(
-        &self,
-        site: &Site<'_>,
-        wiring: &Wiring,
-        times: &mut Stopwatch,
-    ) -> Result<Running, ClusterError> {
-        let request = self.request(wiring)?;
-        let started = site
-            .run
-            .start("control-plane", "control-plane", site.network, request)
+    async fn run(&self, context: StartContext<'_>) -> Result<StartedApiServer, ClusterError> {
+        let StartContext {
+            run,
+            network,
+            wiring,
+            times,
+        } = context;
+        let request = self.container(wiring)?;
+        let started = run
+            .start("control-plane", "control-plane", network, request)
             .await;
         let started = started.map_err(ClusterError::container("start the control plane's container"))?;
         times.lap("container", false);
-        Ok(Running {
-            access: Access::by_authority(
+        let cluster_ca = &wiring.pki.cluster;
+        Ok(StartedApiServer {
+            access: Access::by_client_certificates(
                 format!("https://{}:{}", started.ip, settings::SECURE_PORT),
-                wiring.pki.cluster.pem().to_owned(),
-                Arc::clone(&wiring.pki.cluster),
+                cluster_ca.pem().to_owned(),
+                Arc::clone(cluster_ca),
             )?,
             endpoint: SocketAddrV4::new(started.ip, settings::SECURE_PORT),
-            ca_pem: wiring.pki.cluster.pem().to_owned(),
-            container: Container::new(site.run.clone(), started.id),
+            ca_pem: cluster_ca.pem().to_owned(),
             node_labels: HashMap::new(),
-            holds: None,
-            foreign: None,
-            relay: None,
-            kubeadm: Some(Kubeadm {
-                host: CLUSTER_ENDPOINT.to_owned(),
-                port: settings::SECURE_PORT,
-                is_real: false,
+            install: Install::Own(OwnInstall {
+                container: ApiServerContainer::new(run.clone(), started.id),
+                kubeadm: Some(Kubeadm {
+                    host: CLUSTER_ENDPOINT.to_owned(),
+                    port: settings::SECURE_PORT,
+                    created_by_kubeadm: false,
+                }),
+                files: None,
             }),
         })
     }
 }
 
-impl Provider for Local {
+impl Provider for LocalProvider {
     fn name(&self) -> ProviderName {
-        ProviderName::Local
+        KIND.name
     }
 
-    fn start<'a>(
-        &'a self,
-        site: &'a Site<'a>,
-        wiring: &'a Wiring,
-        times: &'a mut Stopwatch,
-    ) -> BoxFuture<'a, Result<Running, ClusterError>> {
-        self.run(site, wiring, times).boxed()
+    fn start<'a>(&'a self, context: StartContext<'a>) -> Starting<'a> {
+        self.run(context).boxed()
     }
 }

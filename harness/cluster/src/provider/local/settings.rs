@@ -1,16 +1,71 @@
-//! Files and flags of a `local` control plane beside those of the wiring.
+//! Files and flags of a `local` control plane in addition to the wiring's.
 
 use nodejoin_core::kubernetes::Minor;
 
-use crate::access::kubeconfig;
-use crate::flags::Program;
+use crate::api_server::access::kubeconfig;
 use crate::secret::Secret;
-use crate::wiring::{File, Wiring};
+use crate::wiring::{ApiServerFile, ApiServerWiring, Program};
+
+/// Path of the archive. The container's entry point unpacks it into `/etc/nodejoin`.
+pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";
+
+/// Folder of the files in the container.
+const FOLDER: &str = "/etc/nodejoin";
+
+/// Nodes connect to `https://<ID>.gr7.<region>.eks.amazonaws.com`, without a port.
+pub(crate) const SECURE_PORT: u16 = 443;
+
+/// The data ends with the container, so waiting for a disk gains nothing.
+const ETCD: &[&str] = &[
+    "--data-dir=/var/lib/etcd",
+    "--unsafe-no-fsync",
+    "--log-level=warn",
+    "--listen-client-urls=http://127.0.0.1:2379",
+    "--advertise-client-urls=http://127.0.0.1:2379",
+    "--listen-peer-urls=http://127.0.0.1:0",
+    // A single member elects itself after this time.
+    "--heartbeat-interval=10",
+    "--election-timeout=50",
+];
+
+const API_SERVER: &[&str] = &[
+    "--etcd-servers=http://127.0.0.1:2379",
+    "--secure-port=443",
+    // An internal network has no default route to derive the address from.
+    "--advertise-address=@ADDRESS@",
+    "--client-ca-file=/etc/nodejoin/ca.crt",
+    "--tls-cert-file=/etc/nodejoin/apiserver.crt",
+    "--tls-private-key-file=/etc/nodejoin/apiserver.key",
+    "--service-account-key-file=/etc/nodejoin/sa.pub",
+    "--service-account-signing-key-file=/etc/nodejoin/sa.key",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    "--service-cluster-ip-range=10.100.0.0/16",
+    "--kubelet-client-certificate=/etc/nodejoin/kubelet-client.crt",
+    "--kubelet-client-key=/etc/nodejoin/kubelet-client.key",
+    "--kubelet-certificate-authority=/etc/nodejoin/ca.crt",
+];
+
+const CONTROLLER_MANAGER: &[&str] = &[
+    "--kubeconfig=/etc/nodejoin/controller-manager.kubeconfig",
+    "--leader-elect=false",
+    "--controllers=*,bootstrapsigner,tokencleaner",
+    "--cluster-signing-cert-file=/etc/nodejoin/ca.crt",
+    "--cluster-signing-key-file=/etc/nodejoin/ca.key",
+    "--service-account-private-key-file=/etc/nodejoin/sa.key",
+    "--root-ca-file=/etc/nodejoin/ca.crt",
+    // No client reads its metrics, and generating a serving certificate takes a quarter of a second.
+    "--secure-port=0",
+    "--port=0",
+    // The default limits of its client are for large clusters and would delay nodes.
+    "--kube-api-qps=200",
+    "--kube-api-burst=300",
+    "--profiling=false",
+];
 
 /// Every file of a `local` control plane.
-pub(crate) fn files(wiring: &Wiring, minor: Minor) -> Vec<File> {
+pub(crate) fn files(wiring: &ApiServerWiring, minor: Minor) -> Vec<ApiServerFile> {
     let pki = &wiring.pki;
-    let file = |name: &str, text: &str| File {
+    let file = |name: &str, text: &str| ApiServerFile {
         name: name.to_owned(),
         text: Secret::new(text.to_owned()),
     };
@@ -41,8 +96,8 @@ pub(crate) fn files(wiring: &Wiring, minor: Minor) -> Vec<File> {
     files
 }
 
-/// The flags of the wiring, and those that say where the rest of this control plane is.
-fn api_server(wiring: &Wiring, minor: Minor) -> String {
+/// The flags of kube-apiserver, including those of the wiring.
+fn api_server(wiring: &ApiServerWiring, minor: Minor) -> String {
     let wired = wiring.api_server_flags(FOLDER, minor);
     let wired = wired
         .into_iter()
@@ -50,9 +105,8 @@ fn api_server(wiring: &Wiring, minor: Minor) -> String {
     Program::ApiServer.lines(API_SERVER, minor) + &wired.collect::<String>()
 }
 
-/// The files as one archive: the engine takes each file that is copied into a container as a request of its own, and a
-/// start should not wait for fifteen of them.
-pub(crate) fn archive(files: &[File]) -> std::io::Result<Vec<u8>> {
+/// Packs the files into one archive: copying fifteen files into a container takes fifteen requests to the engine.
+pub(crate) fn archive(files: &[ApiServerFile]) -> std::io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for file in files {
         let text = file.text.reveal().as_bytes();
@@ -64,76 +118,20 @@ pub(crate) fn archive(files: &[File]) -> std::io::Result<Vec<u8>> {
     archive.into_inner()
 }
 
-/// Where the archive is laid; the container's entry unpacks it into `/etc/nodejoin`.
-pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";
-
-/// Where the files lie in the API server's file system.
-const FOLDER: &str = "/etc/nodejoin";
-
-/// Nodes ask for `https://<ID>.gr7.<region>.eks.amazonaws.com`, so it has to be this one.
-pub(crate) const SECURE_PORT: u16 = 443;
-
-/// The data dies with the container, so nothing is gained by waiting for a disk.
-const ETCD: &[&str] = &[
-    "--data-dir=/var/lib/etcd",
-    "--unsafe-no-fsync",
-    "--log-level=warn",
-    "--listen-client-urls=http://127.0.0.1:2379",
-    "--advertise-client-urls=http://127.0.0.1:2379",
-    "--listen-peer-urls=http://127.0.0.1:0",
-    // A member alone waits this long before it elects itself.
-    "--heartbeat-interval=10",
-    "--election-timeout=50",
-];
-
-const API_SERVER: &[&str] = &[
-    "--etcd-servers=http://127.0.0.1:2379",
-    "--secure-port=443",
-    // An internal network has no default route, from which the address would be guessed.
-    "--advertise-address=@ADDRESS@",
-    "--client-ca-file=/etc/nodejoin/ca.crt",
-    "--tls-cert-file=/etc/nodejoin/apiserver.crt",
-    "--tls-private-key-file=/etc/nodejoin/apiserver.key",
-    "--service-account-key-file=/etc/nodejoin/sa.pub",
-    "--service-account-signing-key-file=/etc/nodejoin/sa.key",
-    "--service-account-issuer=https://kubernetes.default.svc",
-    "--service-cluster-ip-range=10.100.0.0/16",
-    "--kubelet-client-certificate=/etc/nodejoin/kubelet-client.crt",
-    "--kubelet-client-key=/etc/nodejoin/kubelet-client.key",
-    "--kubelet-certificate-authority=/etc/nodejoin/ca.crt",
-];
-
-const CONTROLLER_MANAGER: &[&str] = &[
-    "--kubeconfig=/etc/nodejoin/controller-manager.kubeconfig",
-    "--leader-elect=false",
-    "--controllers=*,bootstrapsigner,tokencleaner",
-    "--cluster-signing-cert-file=/etc/nodejoin/ca.crt",
-    "--cluster-signing-key-file=/etc/nodejoin/ca.key",
-    "--service-account-private-key-file=/etc/nodejoin/sa.key",
-    "--root-ca-file=/etc/nodejoin/ca.crt",
-    // The delays of its own client, not of the cluster: a node should not wait for a quota meant for big clusters.
-    // Nobody asks for its metrics, and a certificate of its own costs it a quarter of a second.
-    "--secure-port=0",
-    "--port=0",
-    "--kube-api-qps=200",
-    "--kube-api-burst=300",
-    "--profiling=false",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pki::Pki;
 
-    fn wiring() -> Wiring {
-        Wiring {
+    fn wiring() -> ApiServerWiring {
+        ApiServerWiring {
             webhooks: "10.0.0.1:5000".parse().unwrap(),
             pki: Pki::generate().unwrap(),
         }
     }
 
     #[test]
-    fn every_file_that_a_flag_names_is_laid() {
+    fn every_file_that_a_flag_names_exists() {
         let files = files(&wiring(), Minor::new(20));
         let flags = files.iter().filter(|file| file.name.ends_with(".flags"));
         let values = flags
@@ -144,10 +142,7 @@ mod tests {
             .collect();
         assert!(named.contains(&"audit-policy.yaml"), "{named:?}");
         for name in named {
-            assert!(
-                files.iter().any(|file| file.name == name),
-                "`{name}` is named and not laid"
-            );
+            assert!(files.iter().any(|file| file.name == name), "`{name}` is missing");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The control plane `kind` for real: kind knows the nodes under test for its own, and whoever removes the cluster leaves nothing.
+//! A real `kind` control plane: kind recognizes the nodes under test, and deleting the cluster removes them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,13 +9,16 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::ListParams;
-use nodejoin_cluster::{Caller, ControlPlane, Kind, KindProgram, SecurityTokens, StsRefused};
+use nodejoin_cluster::{
+    ControlPlane, ExternalSettings, ProviderInputs, ProviderKind, SecurityTokens, StsIdentity, StsRejection,
+};
+use nodejoin_core::plan::ProviderName;
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_docker::{Engine, ImageSettings, Images, Run, RunNetwork, debian_program, on_path};
 use testcontainers::{GenericImage, ImageExt as _};
 use url::Url;
 
-/// An STS that nobody asks.
+/// An STS that gets no request.
 struct Sts;
 
 impl SecurityTokens for Sts {
@@ -23,8 +26,12 @@ impl SecurityTokens for Sts {
         None
     }
 
-    fn caller_identity<'a>(&'a self, _: &'a Url, _: &'a str) -> BoxFuture<'a, Result<Caller, StsRefused>> {
-        unreachable!("no token is shown in this test")
+    fn caller_identity<'a>(
+        &'a self,
+        _: &'a Url,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<StsIdentity, StsRejection>> {
+        unreachable!("no client presents a token in this test")
     }
 
     fn private_dns_name(&self, _: &InstanceId) -> Option<String> {
@@ -33,7 +40,7 @@ impl SecurityTokens for Sts {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kind_knows_the_nodes_under_test_and_takes_them_along() {
+async fn kind_lists_the_nodes_under_test_and_deletes_them() {
     let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
     let engine = Engine::connect().await.unwrap();
     let images = Images::new(
@@ -41,11 +48,22 @@ async fn kind_knows_the_nodes_under_test_and_takes_them_along() {
         settings.clone(),
         Arc::new(|event| println!("{event:?}")),
     );
-    let program = KindProgram::find(&settings).await.unwrap();
-    let provider = Kind::new(program, images.kind_node().await.unwrap(), &settings.cache);
-    let run = Run::begin(engine, format!("t{:011x}", std::process::id()).parse().unwrap());
+    let inputs = ProviderInputs {
+        images: &images,
+        settings: &settings,
+        kubernetes: "",
+        external: &ExternalSettings::default(),
+        time_factor: engine.time_factor(),
+    };
+    let provider = ProviderKind::of(ProviderName::Kind).build(inputs).await.unwrap();
+    let run = Run::begin(
+        engine.clone(),
+        format!("t{:011x}", std::process::id()).parse().unwrap(),
+    );
     let network = run.network("kind", false).await.unwrap();
-    let plane = ControlPlane::start(&provider, &run, &network, Sts).await.unwrap();
+    let plane = ControlPlane::start(&*provider, &run, &network, Sts)
+        .await
+        .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());
 
     let kind = kind(&settings).await;
@@ -56,8 +74,8 @@ async fn kind_knows_the_nodes_under_test_and_takes_them_along() {
         nodes(&kind, &cluster),
         BTreeSet::from([own.clone(), node.clone()])
     );
-    logs_are_of(&kind, &cluster, &[own.as_str(), node.as_str()]);
-    nothing_is_meant_for_nodes(&plane).await;
+    kind_exports_logs_of(&kind, &cluster, &[own.as_str(), node.as_str()]);
+    no_deployment_exists(&plane).await;
 
     let deleted = output(Command::new(&kind).args(["delete", "cluster", "--name", &cluster]));
     assert!(deleted.status.success(), "{deleted:?}");
@@ -90,13 +108,14 @@ async fn node(run: &Run, network: &RunNetwork, plane: &ControlPlane, images: &Im
 }
 
 fn nodes(kind: &Path, cluster: &str) -> BTreeSet<String> {
-    let said = output(Command::new(kind).args(["get", "nodes", "--name", cluster]));
-    let said = String::from_utf8(said.stdout).unwrap();
-    said.lines().map(str::to_owned).collect()
+    let listed = output(Command::new(kind).args(["get", "nodes", "--name", cluster]));
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    listed.lines().map(str::to_owned).collect()
 }
 
-/// kind also asks the nodes for their journals, by `docker exec --privileged`: where an engine refuses that, it says so and goes on.
-fn logs_are_of(kind: &Path, cluster: &str, nodes: &[&str]) {
+/// kind also reads the nodes' journals with `docker exec --privileged`. If the engine rejects that, it reports it and
+/// continues.
+fn kind_exports_logs_of(kind: &Path, cluster: &str, nodes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     output(
         Command::new(kind)
@@ -109,7 +128,7 @@ fn logs_are_of(kind: &Path, cluster: &str, nodes: &[&str]) {
 }
 
 /// A Deployment would be scheduled onto the first node under test that is ready.
-async fn nothing_is_meant_for_nodes(plane: &ControlPlane) {
+async fn no_deployment_exists(plane: &ControlPlane) {
     let all = Api::<Deployment>::all(plane.client());
     let all = all.list(&ListParams::default()).await.unwrap();
     assert!(all.items.is_empty(), "{all:?}");

@@ -1,4 +1,4 @@
-//! The `local` control plane for real, in Docker: a token becomes a node's user, and EKS' controllers do their work.
+//! A real `local` control plane in Docker: a token maps to a node's user, and the controllers of EKS work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use kube::api::PostParams;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
 use nodejoin_cluster::{
-    Caller, ClusterEvent, ClusterFact, ControlPlane, Local, SecurityTokens, StsRefused, Tenant,
+    ClusterEvent, ClusterFact, ControlPlane, ExternalSettings, ProviderInputs, ProviderKind, SecurityTokens,
+    StsIdentity, StsRejection, Tenant,
 };
 use nodejoin_core::observation::{Certificate, RejectionKind};
 use nodejoin_core::plan::aws::{AuthenticationMode, EksPlan, NetworkPlan};
 use nodejoin_core::plan::ids::InstanceId;
-use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, ProviderName, RoleMapping};
 use nodejoin_docker::{Engine, ImageSettings, Images, Run};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use time::OffsetDateTime;
@@ -29,9 +30,10 @@ use url::Url;
 
 const MAPPED: &str = "i-0b22a22eec53b9321";
 const UNMAPPED: &str = "i-0b22a22eec53b9322";
-const LIMIT: Duration = Duration::from_secs(20);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An STS that believes every signature; the access key is the instance id without its dash, the role one by instance.
+/// An STS that accepts every signature. The access key is the instance id without its dash; each instance has its own
+/// role.
 struct Sts;
 
 impl SecurityTokens for Sts {
@@ -39,7 +41,11 @@ impl SecurityTokens for Sts {
         access_key_id.replacen('i', "i-", 1).parse().ok()
     }
 
-    fn caller_identity<'a>(&'a self, url: &'a Url, _: &'a str) -> BoxFuture<'a, Result<Caller, StsRefused>> {
+    fn caller_identity<'a>(
+        &'a self,
+        url: &'a Url,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<StsIdentity, StsRejection>> {
         let credential = url
             .query_pairs()
             .find(|(name, _)| name == "X-Amz-Credential")
@@ -50,7 +56,7 @@ impl SecurityTokens for Sts {
         let arn = format!("arn:aws:sts::111111111111:assumed-role/role-of-{instance}/{instance}");
         let user_id = format!("AROAEXAMPLE:{instance}");
         Box::pin(async move {
-            Ok(Caller {
+            Ok(StsIdentity {
                 account: "111111111111".to_owned(),
                 arn,
                 user_id,
@@ -64,40 +70,51 @@ impl SecurityTokens for Sts {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_are_known_by_their_tokens_and_served_by_the_controllers_of_eks() {
+async fn tokens_map_to_nodes_and_the_controllers_of_eks_work() {
     let (run, plane) = start().await;
     let mut mapped = Watched::admit(&plane, MAPPED, true).await;
     let mut unmapped = Watched::admit(&plane, UNMAPPED, false).await;
 
-    the_cluster_takes_windows_nodes(&plane).await;
+    the_cluster_accepts_windows_nodes(&plane).await;
     a_role_that_is_not_mapped_is_unauthorized(&plane, &mut unmapped).await;
     a_node_registers_and_is_initialized(&plane, &mut mapped).await;
     a_serving_certificate_is_approved_and_issued(&plane, &mut mapped).await;
     a_serving_certificate_for_another_address_is_denied(&plane, &mut mapped).await;
-    a_tenant_that_is_left_stays_until_the_next_of_its_name(&plane).await;
-    nothing_of_a_withdrawn_tenant_is_left(&plane).await;
+    kept_objects_stay_until_the_next_tenant_of_the_name(&plane).await;
+    removing_a_tenant_removes_all_its_objects(&plane).await;
 
     plane.shut_down().await;
     assert_eq!(run.tear_down().await.left, Vec::<String>::new());
 }
 
-/// A run of its own with a control plane on an internal network, as the engine makes it.
+/// A run with a control plane on an internal network, like the engine starts it.
 async fn start() -> (Run, ControlPlane) {
     let engine = Engine::connect().await.unwrap();
     let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
-    let images = Images::new(engine.clone(), settings, Arc::new(|event| println!("{event:?}")));
-    let image = images.control_plane().await.unwrap();
+    let images = Images::new(
+        engine.clone(),
+        settings.clone(),
+        Arc::new(|event| println!("{event:?}")),
+    );
+    let inputs = ProviderInputs {
+        images: &images,
+        settings: &settings,
+        kubernetes: "",
+        external: &ExternalSettings::default(),
+        time_factor: engine.time_factor(),
+    };
+    let provider = ProviderKind::of(ProviderName::Local).build(inputs).await.unwrap();
     let id = format!("t{:011x}", std::process::id());
-    let run = Run::begin(engine, id.parse().unwrap());
+    let run = Run::begin(engine.clone(), id.parse().unwrap());
     let network = run.network("isolated", true).await.unwrap();
-    let plane = ControlPlane::start(&Local::new(image), &run, &network, Sts)
+    let plane = ControlPlane::start(&*provider, &run, &network, Sts)
         .await
         .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());
     (run, plane)
 }
 
-async fn the_cluster_takes_windows_nodes(plane: &ControlPlane) {
+async fn the_cluster_accepts_windows_nodes(plane: &ControlPlane) {
     let maps = Api::<ConfigMap>::namespaced(plane.client(), "kube-system");
     let data = maps.get("amazon-vpc-cni").await.unwrap().data.unwrap();
     assert_eq!(data["enable-windows-ipam"], "true");
@@ -163,7 +180,7 @@ async fn a_node_registers_and_is_initialized(plane: &ControlPlane, node: &mut Wa
     assert_eq!(created.username, format!("system:node:{name}"));
     assert!(
         created.object.unwrap().pointer("/metadata/uid").is_some(),
-        "the object is the one that was made"
+        "expected the created object"
     );
 
     let initialized = node.wait("the initialized node", |fact| match fact {
@@ -186,7 +203,7 @@ async fn a_node_registers_and_is_initialized(plane: &ControlPlane, node: &mut Wa
 }
 
 async fn a_serving_certificate_is_approved_and_issued(plane: &ControlPlane, node: &mut Watched) {
-    ask_for_certificate(plane, "192.168.40.1").await;
+    request_certificate(plane, "192.168.40.1").await;
     let issued = node
         .certificate(|seen| seen.issued && seen.decided_by.is_some())
         .await;
@@ -197,7 +214,7 @@ async fn a_serving_certificate_is_approved_and_issued(plane: &ControlPlane, node
 }
 
 async fn a_serving_certificate_for_another_address_is_denied(plane: &ControlPlane, node: &mut Watched) {
-    ask_for_certificate(plane, "10.0.0.1").await;
+    request_certificate(plane, "10.0.0.1").await;
     let denied = node
         .certificate(|seen| seen.approved == Some(false) && seen.decided_by.is_some())
         .await;
@@ -210,11 +227,14 @@ async fn a_serving_certificate_for_another_address_is_denied(plane: &ControlPlan
     );
 }
 
-async fn a_tenant_that_is_left_stays_until_the_next_of_its_name(plane: &ControlPlane) {
+async fn kept_objects_stay_until_the_next_tenant_of_the_name(plane: &ControlPlane) {
     let name = private_dns_name(MAPPED);
     let nodes = Api::<Node>::all(plane.client());
     let before = nodes.get(&name).await.unwrap();
-    plane.leave(&MAPPED.parse().unwrap()).await.unwrap();
+    plane
+        .retire_keeping_objects(&MAPPED.parse().unwrap())
+        .await
+        .unwrap();
     assert_eq!(nodes.get(&name).await.unwrap().metadata.uid, before.metadata.uid);
     let _next = Watched::admit(plane, MAPPED, true).await;
     assert!(nodes.get_opt(&name).await.unwrap().is_none());
@@ -228,8 +248,8 @@ async fn a_tenant_that_is_left_stays_until_the_next_of_its_name(plane: &ControlP
     nodes.create(&Default::default(), &again).await.unwrap();
 }
 
-async fn nothing_of_a_withdrawn_tenant_is_left(plane: &ControlPlane) {
-    plane.withdraw(&MAPPED.parse().unwrap()).await.unwrap();
+async fn removing_a_tenant_removes_all_its_objects(plane: &ControlPlane) {
+    plane.remove(&MAPPED.parse().unwrap()).await.unwrap();
     assert_eq!(
         Api::<Node>::all(plane.client())
             .list(&Default::default())
@@ -244,7 +264,7 @@ async fn nothing_of_a_withdrawn_tenant_is_left(plane: &ControlPlane) {
         .await
         .unwrap();
     assert_eq!(requests.items.len(), 0);
-    // The token is as good as before; there is nobody any more whose it could be.
+    // The token is still valid, but its tenant is gone.
     let error = Api::<Node>::all(client(plane, UNMAPPED).await)
         .list(&Default::default())
         .await
@@ -255,7 +275,7 @@ async fn nothing_of_a_withdrawn_tenant_is_left(plane: &ControlPlane) {
     );
 }
 
-/// A tenant and what is told of it.
+/// A tenant and its events.
 struct Watched(mpsc::UnboundedReceiver<ClusterEvent>);
 
 impl Watched {
@@ -280,7 +300,7 @@ impl Watched {
 
     async fn wait<T>(&mut self, what: &str, mut find: impl FnMut(&ClusterFact) -> Option<T>) -> T {
         let mut seen = Vec::new();
-        let found = tokio::time::timeout(LIMIT, async {
+        let found = tokio::time::timeout(EVENT_TIMEOUT, async {
             while let Some(event) = self.0.recv().await {
                 assert!(event.at <= SystemTime::now());
                 if let Some(found) = find(&event.what) {
@@ -294,19 +314,19 @@ impl Watched {
             .await
             .ok()
             .flatten()
-            .unwrap_or_else(|| panic!("{what} did not come; seen: {seen:#?}"))
+            .unwrap_or_else(|| panic!("timeout waiting for {what}; seen: {seen:#?}"))
     }
 
-    async fn certificate(&mut self, is_it: impl Fn(&Certificate) -> bool) -> Certificate {
+    async fn certificate(&mut self, matches: impl Fn(&Certificate) -> bool) -> Certificate {
         let find = |fact: &ClusterFact| match fact {
-            ClusterFact::Certificate(seen) if is_it(seen) => Some(seen.clone()),
+            ClusterFact::Certificate(seen) if matches(seen) => Some(seen.clone()),
             _ => None,
         };
         self.wait("the certificate", find).await
     }
 }
 
-/// A client that shows the token of this instance.
+/// A client with the token of this instance.
 async fn client(plane: &ControlPlane, id: &str) -> Client {
     let mut kubeconfig = Kubeconfig::from_yaml(&plane.kubeconfig()).unwrap();
     let user: AuthInfo = serde_json::from_value(serde_json::json!({ "token": token(id) })).unwrap();
@@ -330,8 +350,8 @@ fn token(id: &str) -> String {
     format!("k8s-aws-v1.{}", URL_SAFE_NO_PAD.encode(url))
 }
 
-/// As a kubelet asks, with the node's own token.
-async fn ask_for_certificate(plane: &ControlPlane, address: &str) {
+/// Creates a request like a kubelet's, with the node's token.
+async fn request_certificate(plane: &ControlPlane, address: &str) {
     let user = format!("system:node:{}", private_dns_name(MAPPED));
     let mut params = CertificateParams::new(vec![private_dns_name(MAPPED), address.to_owned()]).unwrap();
     params.distinguished_name = DistinguishedName::new();
@@ -348,7 +368,7 @@ async fn ask_for_certificate(plane: &ControlPlane, address: &str) {
         spec: CertificateSigningRequestSpec {
             request: ByteString(pem.into_bytes()),
             signer_name: "kubernetes.io/kubelet-serving".to_owned(),
-            // A 1.20 signer takes exactly these three; later ones take a kubelet's two as well.
+            // The signer of 1.20 accepts exactly these three; later ones also accept a kubelet's two.
             usages: Some(
                 ["digital signature", "key encipherment", "server auth"]
                     .map(str::to_owned)

@@ -5,6 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use nodejoin_cluster::ClusterError;
+use nodejoin_core::plan::ProviderName;
+use nodejoin_docker::DockerError;
 
 #[test]
 fn every_error_has_its_text_and_hint() {
@@ -35,6 +37,7 @@ fn name(error: &ClusterError) -> &'static str {
         ClusterError::Container { .. } => "Container",
         ClusterError::Ended { .. } => "Ended",
         ClusterError::File { .. } => "File",
+        ClusterError::Image(_) => "Image",
         ClusterError::Kind { .. } => "Kind",
         ClusterError::Kubeconfig { .. } => "Kubeconfig",
         ClusterError::Listen { .. } => "Listen",
@@ -47,6 +50,7 @@ fn name(error: &ClusterError) -> &'static str {
         ClusterError::Taken { .. } => "Taken",
         ClusterError::TimedOut { .. } => "TimedOut",
         ClusterError::Tls { .. } => "Tls",
+        ClusterError::Unavailable { .. } => "Unavailable",
         ClusterError::UnknownInstance { .. } => "UnknownInstance",
         ClusterError::Unreadable { .. } => "Unreadable",
         ClusterError::WiringFolder { .. } => "WiringFolder",
@@ -60,8 +64,8 @@ fn kube_error() -> Box<kube::Error> {
 fn timed_out() -> ClusterError {
     ClusterError::TimedOut {
         what: "/readyz of the API server".to_owned(),
-        limit: Duration::from_secs(60),
-        last_seen: "connection refused".to_owned(),
+        timeout: Duration::from_secs(60),
+        last_status: "connection refused".to_owned(),
     }
 }
 
@@ -97,14 +101,18 @@ fn examples() -> Vec<ClusterError> {
             path: "/cache/kind/demo.log".into(),
             source: io::ErrorKind::PermissionDenied.into(),
         },
+        ClusterError::Image(DockerError::NotPulled {
+            image: text("rancher/k3s:v1.32.1-k3s1"),
+            reason: text("no such host"),
+        }),
         ClusterError::Kind {
             cluster: text("demo"),
-            wrong: text("it ended with exit status: 1"),
+            reason: text("it ended with exit status: 1"),
             log: "/cache/kind/demo.log".into(),
             lines: text("ERROR: failed to create cluster"),
         },
         ClusterError::Kubeconfig {
-            wrong: text("its server `http://10.0.0.1` is not https"),
+            reason: text("invalid server `http://10.0.0.1`: expected an https URL"),
         },
         ClusterError::Listen {
             address: "198.18.0.1:8443".parse().unwrap(),
@@ -118,18 +126,18 @@ fn examples() -> Vec<ClusterError> {
             source: Box::new(timed_out()),
         },
         ClusterError::Occupied {
-            there: vec![text("ConfigMap `aws-auth`")],
+            objects: vec![text("ConfigMap `aws-auth`")],
         },
         ClusterError::OtherAuthority {
             image: text("rancher/k3s:v1.32.1-k3s1"),
         },
         ClusterError::Program {
             program: "docker",
-            wrong: text("it is not on PATH"),
+            reason: text("it is not on PATH"),
         },
         ClusterError::Program {
             program: "kind",
-            wrong: text("it does not say its version"),
+            reason: text("`kind version` does not end"),
         },
         ClusterError::Remote {
             server: text("https://203.0.113.7:6443"),
@@ -145,6 +153,11 @@ fn examples() -> Vec<ClusterError> {
             role: "the webhooks",
             source: rustls::Error::General(text("no certificate")),
         },
+        ClusterError::Unavailable {
+            name: ProviderName::External,
+            reason: text("no kubeconfig is set"),
+            hint: text("set a file with `--kubeconfig` or KUBECONFIG"),
+        },
         ClusterError::UnknownInstance {
             instance: text("i-0b22a22eec53b9321"),
         },
@@ -153,7 +166,7 @@ fn examples() -> Vec<ClusterError> {
         },
         ClusterError::WiringFolder {
             folder: "/etc/wiring".into(),
-            wrong: text("`listen` holds no address and port"),
+            reason: text("invalid file `listen`: expected an address and a port"),
         },
     ]
 }

@@ -1,0 +1,6 @@
+//! How does the harness reach an API server? Clients, readiness, watches, objects, and the container around it.
+
+pub(crate) mod access;
+pub(crate) mod container;
+pub(crate) mod objects;
+pub(crate) mod watch;

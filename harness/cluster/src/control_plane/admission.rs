@@ -1,0 +1,235 @@
+//! Admits tenants and retires them.
+//!
+//! | method | stays on the control plane |
+//! | --- | --- |
+//! | [`ControlPlane::remove`] | nothing |
+//! | [`ControlPlane::retire_keeping_node`] | the Node: a new instance is to get its name |
+//! | [`ControlPlane::retire_keeping_objects`] | everything, for a person to inspect |
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt as _};
+use nodejoin_core::plan::bootstrap_token::BootstrapToken;
+use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::plan::{ClusterPlan, RoleMapping};
+
+use super::running::ControlPlane;
+use crate::ClusterError;
+use crate::api_server::objects::deleted;
+use crate::client_certificates::outpost;
+use crate::install::Install;
+use crate::tenants::{Tenant, TenantState};
+
+impl ControlPlane {
+    /// Admits a tenant. Its rows of `aws-auth` and its bootstrap tokens are in effect when this returns. After a
+    /// failure the tenant is removed again.
+    ///
+    /// # Errors
+    /// When another tenant has the instance's id, address or private DNS name, or the API server rejects an object.
+    pub async fn admit(&self, tenant: Tenant) -> Result<(), ClusterError> {
+        let admitted = self.eks.state.tenants.admit(tenant)?;
+        let created = self.create_objects_of(&admitted).await;
+        if created.is_err() {
+            // `remove` logs what it cannot remove.
+            let _ = self.remove(&admitted.instance().id).await;
+        }
+        created
+    }
+
+    async fn create_objects_of(&self, admitted: &TenantState) -> Result<(), ClusterError> {
+        for name in self.take_kept(&admitted.node_names()) {
+            self.delete_node(&name).await?;
+        }
+        let tenant = &admitted.tenant;
+        let (id, cluster) = (&tenant.instance.id, &tenant.cluster);
+        for token in &cluster.bootstrap_tokens {
+            admitted.add_user(&token.user());
+        }
+        tokio::try_join!(
+            self.add_rows(id, cluster),
+            self.add_tokens(&cluster.bootstrap_tokens),
+            outpost::allow(&self.client, cluster, &tenant.instance),
+        )?;
+        Ok(())
+    }
+
+    async fn add_rows(&self, id: &InstanceId, cluster: &ClusterPlan) -> Result<(), ClusterError> {
+        if let Some(text) = &cluster.aws_auth_text {
+            return self.eks.aws_auth.replace(id, text).await;
+        }
+        let rows = cluster.aws_auth.iter();
+        let now: Vec<RoleMapping> = rows.filter(|row| row.after_seconds.is_none()).cloned().collect();
+        self.eks.aws_auth.add(id, &now).await
+    }
+
+    /// Adds delayed rows of a tenant to `aws-auth`. They are in effect when this returns.
+    ///
+    /// # Errors
+    /// When the API server rejects them, or the authenticator does not read them in time.
+    pub async fn map(&self, instance: &InstanceId, rows: &[RoleMapping]) -> Result<(), ClusterError> {
+        self.eks.aws_auth.add(instance, rows).await
+    }
+
+    async fn add_tokens(&self, tokens: &[BootstrapToken]) -> Result<(), ClusterError> {
+        match &self.bootstrap {
+            Some(bootstrap) => bootstrap.add(tokens, &self.version, &self.ca_pem).await,
+            // Scenarios with bootstrap tokens are skipped here.
+            None => Ok(()),
+        }
+    }
+
+    async fn remove_tokens(&self, tokens: &[BootstrapToken]) -> Result<(), ClusterError> {
+        match &self.bootstrap {
+            Some(bootstrap) => bootstrap.remove(tokens).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes everything of a tenant: its rows of `aws-auth`, bootstrap tokens, Node, lease, certificate signing
+    /// requests, pods and redirection. Remove the node's container first: the API server accepts a token for some
+    /// seconds after its removal, and a kubelet would register again.
+    ///
+    /// # Errors
+    /// The first failed removal. All failed ones are logged.
+    pub async fn remove(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+        let Some(tenant) = self.eks.state.tenants.remove(instance) else {
+            return Ok(());
+        };
+        let removals = tokio::join!(
+            self.eks.aws_auth.remove(instance),
+            self.remove_requests(&tenant),
+            self.remove_nodes(&tenant),
+            self.remove_route(&tenant),
+            self.remove_tokens(&tenant.tenant.cluster.bootstrap_tokens),
+            outpost::disallow(&self.client, &tenant.tenant.cluster, tenant.instance()),
+        );
+        let failed = [
+            removals.0, removals.1, removals.2, removals.3, removals.4, removals.5,
+        ]
+        .into_iter()
+        .filter_map(Result::err);
+        let mut failed = failed
+            .inspect(|error| tracing::warn!(%error, %instance, "could not remove an object of the tenant"));
+        let first = failed.next();
+        failed.for_each(drop);
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Removes a tenant whose instance is gone but keeps its Node, because another instance is to get its name.
+    ///
+    /// # Errors
+    /// When an object could not be removed.
+    pub async fn retire_keeping_node(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+        let Some(tenant) = self.eks.state.tenants.remove(instance) else {
+            return Ok(());
+        };
+        self.eks.aws_auth.remove(instance).await?;
+        self.remove_requests(&tenant).await?;
+        self.remove_route(&tenant).await
+    }
+
+    /// Deletes a Node, as `kubectl delete node` does.
+    ///
+    /// # Errors
+    /// When the API server rejects the request. A missing Node is not an error.
+    pub async fn delete_node(&self, name: &str) -> Result<(), ClusterError> {
+        let result = Api::<Node>::all(self.client())
+            .delete(name, &DeleteParams::default())
+            .await;
+        deleted(result, "Node", name)
+    }
+
+    /// Retires a tenant whose node is kept, with all its objects: Node, requests, rows of `aws-auth`. Admitting a later
+    /// tenant of the same name deletes the Node. On a user's cluster it removes everything.
+    ///
+    /// # Errors
+    /// When an object could not be removed.
+    pub async fn retire_keeping_objects(&self, instance: &InstanceId) -> Result<(), ClusterError> {
+        match &self.install {
+            Install::External(_) => self.remove(instance).await,
+            Install::Own(_) => {
+                if let Some(tenant) = self.eks.state.tenants.remove(instance) {
+                    self.kept_nodes.lock().extend(tenant.node_names());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes these names out of the kept Nodes.
+    fn take_kept(&self, names: &BTreeSet<String>) -> BTreeSet<String> {
+        let mut kept = self.kept_nodes.lock();
+        let taken = &*kept & names;
+        kept.retain(|name| !taken.contains(name));
+        taken
+    }
+
+    /// Lists the requests, because the watch may not have delivered the last one yet.
+    async fn remove_requests(&self, tenant: &TenantState) -> Result<(), ClusterError> {
+        let api = Api::<CertificateSigningRequest>::all(self.client());
+        let all = api.list(&ListParams::default()).await;
+        let all = all.map_err(ClusterError::api("list certificate signing requests"))?;
+        for request in all
+            .items
+            .into_iter()
+            .filter(|request| tenant.is_requestor(&request.spec))
+        {
+            let name = request.name_any();
+            deleted(
+                api.delete(&name, &DeleteParams::default()).await,
+                "CertificateSigningRequest",
+                &name,
+            )?;
+        }
+        self.eks.state.signing_requests.remove(&tenant.instance().id);
+        Ok(())
+    }
+
+    /// Deletes pods first, without a grace period: no kubelet is left to confirm their end.
+    async fn remove_nodes(&self, tenant: &TenantState) -> Result<(), ClusterError> {
+        let immediately = DeleteParams::default().grace_period(0);
+        let leases = Api::<Lease>::namespaced(self.client(), "kube-node-lease");
+        for name in tenant.node_names() {
+            let pods = Api::<Pod>::all(self.client());
+            let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
+            for pod in pods
+                .list(&on_node)
+                .await
+                .map_err(ClusterError::api("list pods"))?
+            {
+                let metadata = pod.metadata;
+                let (Some(pod), Some(namespace)) = (metadata.name, metadata.namespace) else {
+                    continue;
+                };
+                deleted(
+                    Api::<Pod>::namespaced(self.client(), &namespace)
+                        .delete(&pod, &immediately)
+                        .await,
+                    "Pod",
+                    &pod,
+                )?;
+            }
+            deleted(
+                Api::<Node>::all(self.client()).delete(&name, &immediately).await,
+                "Node",
+                &name,
+            )?;
+            deleted(leases.delete(&name, &immediately).await, "Lease", &name)?;
+        }
+        Ok(())
+    }
+
+    async fn remove_route(&self, tenant: &TenantState) -> Result<(), ClusterError> {
+        match (tenant.container_ip(), self.install.container()) {
+            (Some(container_ip), Some(container)) => {
+                let address = tenant.instance().private_ip;
+                container.end_redirect(address, container_ip).await
+            }
+            _ => Ok(()),
+        }
+    }
+}
