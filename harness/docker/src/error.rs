@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::errors::Error as BollardError;
-use nodejoin_core::kubernetes::{InvalidVersion, VersionAsk};
+use nodejoin_core::kubernetes::{InvalidVersion, VersionRequest};
 use nodejoin_core::run::error_chain::chain;
 
 /// Docker's default address.
@@ -129,7 +129,7 @@ pub enum DockerError {
     /// No source provides a version of Kubernetes.
     #[error("Kubernetes {requested} is not available: {}", .tried.join("; "))]
     NoKubernetes {
-        requested: VersionAsk,
+        requested: VersionRequest,
         /// Why each source does not provide it.
         tried: Vec<String>,
     },

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nodejoin_cluster::{ClusterError, Provider, ProviderInputs, ProviderKind};
-use nodejoin_core::kubernetes::VersionAsk;
+use nodejoin_core::kubernetes::VersionRequest;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
@@ -106,7 +106,7 @@ impl RunContext {
     }
 
     /// Images of the requested version, or those of the settings.
-    pub(crate) fn images_of(&self, version: Option<&VersionAsk>) -> Images {
+    pub(crate) fn images_of(&self, version: Option<&VersionRequest>) -> Images {
         version.map_or_else(
             || self.images.clone(),
             |version| self.images.with_kubernetes(Some(version)),
@@ -133,7 +133,7 @@ impl RunContext {
     async fn provider(
         &self,
         name: ProviderName,
-        version: Option<&VersionAsk>,
+        version: Option<&VersionRequest>,
         node: &ImageRef,
     ) -> Result<Box<dyn Provider>, EngineError> {
         let images = self.images_of(version);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nodejoin_core::kubernetes::{Matrix, VersionAsk};
+use nodejoin_core::kubernetes::{Matrix, VersionRequest};
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
@@ -46,7 +46,7 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
 
 async fn build(images: &Images, matrix: &Matrix, provider: ProviderName) -> Result<(), DockerError> {
     for versions in matrix.each() {
-        let of = |version: Option<&VersionAsk>| {
+        let of = |version: Option<&VersionRequest>| {
             version.map_or_else(|| images.clone(), |version| images.with_kubernetes(Some(version)))
         };
         let of_nodes = of(versions.of_kubelet());

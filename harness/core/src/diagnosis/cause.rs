@@ -118,7 +118,8 @@ causes! {
     Unknown = "unknown", "the last line of the journal that reports a failure";
 }
 
-/// In this order: a rule may rely on the rules before it having found nothing. Each rule checks the phases it applies to.
+/// In this order: a rule may rely on the rules before it having found nothing. Each rule checks the phases it applies
+/// to.
 pub(super) const RULES: &[RuleEntry] = &[
     rule(instance::host_limit, &[Cause::HostLimit]),
     rule(cluster::node_deleted, &[Cause::NodeDeleted]),

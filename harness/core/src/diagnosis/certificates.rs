@@ -1,4 +1,5 @@
-//! The certificates that a kubelet requests: the client certificate to register with, and the serving certificate of port 10250.
+//! The certificates that a kubelet requests: the client certificate to register with, and the serving certificate of
+//! port 10250.
 
 use super::Finding;
 use super::facts::{Evidence, Facts};
@@ -15,8 +16,8 @@ fn serving<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Certificate> + use
         .filter(|certificate| certificate.signer == KUBELET_SERVING)
 }
 
-/// When the request came first.
-fn asked_at(facts: &Facts<'_>, name: &str) -> Millis {
+/// When the request was created.
+fn requested_at(facts: &Facts<'_>, name: &str) -> Millis {
     let first = facts.observation.timeline.iter().find(|seen| match &seen.what {
         ObservedEvent::Certificate(certificate) => certificate.name == name,
         _ => false,
@@ -24,7 +25,7 @@ fn asked_at(facts: &Facts<'_>, name: &str) -> Millis {
     first.map_or(0, |seen| seen.at)
 }
 
-/// The kubelet waits for the client certificate with which it is to register.
+/// The kubelet waits for the client certificate that it registers with.
 pub(super) fn client_certificate_not_approved(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
@@ -34,24 +35,24 @@ pub(super) fn client_certificate_not_approved(facts: &Facts<'_>) -> Option<Findi
         .filter(|certificate| certificate.signer == KUBELET_CLIENT)
         .find(|certificate| certificate.approved != Some(true) && !certificate.issued)?;
     let because = format!(
-        "nobody approved {}: the kubelet waits for its client certificate, and registers with no other",
+        "{} is not approved: the kubelet waits for its client certificate and does not register without it",
         pending.name
     );
     let remedy = format!(
-        "let {} create `certificatesigningrequests/selfnodeclient` (`cluster.approve_clients: true`), by which \
-         kube-controller-manager approves it, or approve by hand: kubectl certificate approve {}",
+        "allow {} to create `certificatesigningrequests/selfnodeclient` (`cluster.approve_clients: true`), so that \
+         kube-controller-manager approves it, or run: kubectl certificate approve {}",
         pending.requestor, pending.name
     );
     let line = format!("{} of {} is pending", pending.name, pending.requestor);
     let evidence = Evidence::new(
         "certificate signing request",
-        asked_at(facts, &pending.name),
+        requested_at(facts, &pending.name),
         line,
     );
     facts.found(Cause::ClientCertificateNotApproved, because, &evidence, remedy)
 }
 
-/// The approver said no.
+/// The approver denied the serving certificate.
 pub(super) fn serving_certificate_denied(facts: &Facts<'_>) -> Option<Finding> {
     if facts.has(Phase::Certified) {
         return None;
@@ -72,14 +73,18 @@ pub(super) fn serving_certificate_denied(facts: &Facts<'_>) -> Option<Finding> {
         .join(", ");
     let instance = &facts.plan.instance;
     let remedy = format!(
-        "let the kubelet ask for what the instance has, {} and {}; it asked for {names}",
+        "let the kubelet request only the instance's name and address, {} and {}; it requested {names}",
         instance.private_dns_name, instance.private_ip
     );
-    let evidence = Evidence::new("certificate signing request", asked_at(facts, &denied.name), line);
+    let evidence = Evidence::new(
+        "certificate signing request",
+        requested_at(facts, &denied.name),
+        line,
+    );
     facts.found(Cause::ServingCertificateDenied, because, &evidence, remedy)
 }
 
-/// Nobody decided: the node registers and works, and port 10250 has no certificate.
+/// The request is undecided: the node registers and works, but port 10250 has no certificate.
 pub(super) fn serving_certificate_not_approved(facts: &Facts<'_>) -> Option<Finding> {
     if facts.has(Phase::Certified) || !facts.has(Phase::Registered) {
         return None;
@@ -100,24 +105,24 @@ pub(super) fn serving_certificate_not_approved(facts: &Facts<'_>) -> Option<Find
         error.unwrap_or_default()
     );
     let because = format!(
-        "nobody approved {}: the node has no serving certificate, so logs, exec and metrics fail at port 10250",
+        "{} is not approved: the node has no serving certificate, so logs, exec and metrics fail on port 10250",
         pending.name
     );
     let remedy = if facts.plan.cluster.approve_serving {
         format!(
-            "see why the approver left it: kubectl describe csr {}",
+            "find out why the approver ignores it: kubectl describe csr {}",
             pending.name
         )
     } else {
         format!(
-            "let an approver of kubelet-serving requests run (`cluster.approve_serving: true`), or approve by hand: \
+            "run an approver of kubelet-serving requests (`cluster.approve_serving: true`), or run: \
              kubectl certificate approve {}",
             pending.name
         )
     };
     let evidence = Evidence::new(
         "certificate signing request",
-        asked_at(facts, &pending.name),
+        requested_at(facts, &pending.name),
         line,
     );
     facts.found(Cause::ServingCertificateNotApproved, because, &evidence, remedy)

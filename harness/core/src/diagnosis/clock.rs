@@ -1,4 +1,4 @@
-//! A clock that is not AWS': signatures hold for some minutes before and after the time they name.
+//! A clock that differs from AWS' time: signatures are valid for some minutes before and after their time.
 
 use super::Finding;
 use super::facts::{Evidence, Facts};
@@ -6,7 +6,7 @@ use crate::diagnosis::Cause;
 use crate::observation::phase::Phase;
 use crate::observation::{Millis, ObservedEvent};
 
-/// AWS, or the authenticator, refuses a signature for its time.
+/// AWS or the authenticator refuses a signature because of its time.
 pub(super) fn clock_skew(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
@@ -14,11 +14,11 @@ pub(super) fn clock_skew(facts: &Facts<'_>) -> Option<Finding> {
     let (evidence, message) = by_aws(facts).or_else(|| by_authenticator(facts))?;
     let how = match (times(&message), facts.plan.instance.clock_ahead_seconds) {
         (Some((signed, now)), _) => distance(signed - now),
-        (None, 0) => "not AWS'".to_owned(),
+        (None, 0) => "wrong".to_owned(),
         (None, ahead) => distance(ahead),
     };
-    let because = format!("the node's clock is {how}, and AWS takes no signature of that time");
-    let remedy = "let the node keep the time (chronyd with 169.254.169.123), and start nothing that signs before its clock is set"
+    let because = format!("the node's clock is {how}, and AWS refuses signatures of that time");
+    let remedy = "synchronize the node's clock (chronyd with 169.254.169.123) before anything signs requests"
         .to_owned();
     facts.found(Cause::ClockSkew, because, &evidence, remedy)
 }
@@ -32,7 +32,7 @@ fn is_of_time(message: &str) -> bool {
     WORDS.iter().any(|words| message.contains(words))
 }
 
-/// EC2 names no times, and says the same of credentials that have expired: there the scenario's own clock decides.
+/// EC2 reports no times, and the same error for expired credentials: the clock of the scenario decides.
 fn by_aws(facts: &Facts<'_>) -> Option<(Evidence, String)> {
     let is_off = facts.plan.instance.clock_ahead_seconds != 0;
     facts.calls().find_map(|(at, call)| {
@@ -42,8 +42,8 @@ fn by_aws(facts: &Facts<'_>) -> Option<(Evidence, String)> {
     })
 }
 
-/// The last decision counts: a token that was made before the clock was set is followed by a good one. The first of its kind tells
-/// since when.
+/// The last decision counts, because a valid token follows once the clock is set. The first of its kind has the start
+/// time.
 fn by_authenticator(facts: &Facts<'_>) -> Option<(Evidence, String)> {
     let mut decisions = facts
         .observation
@@ -67,18 +67,18 @@ fn by_authenticator(facts: &Facts<'_>) -> Option<(Evidence, String)> {
     Some((Evidence::new("authenticator", at, reason), reason.to_owned()))
 }
 
-/// What was signed and what time it was, in seconds: the first two times that are told, but for those that were reckoned.
+/// The time of the signature and the current time in seconds, from the first and the last time in the message.
 fn times(message: &str) -> Option<(i64, i64)> {
     let mut times = message
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter_map(seconds);
     let signed = times.next()?;
-    // `T1 is now earlier than T2 (T3 - 5 min.)`: T3 is the time, and T2 what it reaches back to.
+    // `T1 is now earlier than T2 (T3 - 5 min.)`: T3 is the current time, T2 the earliest valid one.
     let all: Vec<i64> = times.collect();
     all.last().map(|now| (signed, *now))
 }
 
-/// `20261121T184744Z` in seconds of some epoch.
+/// `20261121T184744Z` in seconds since an arbitrary epoch.
 fn seconds(text: &str) -> Option<i64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     if date.len() != 8 || time.len() != 6 {
@@ -86,7 +86,8 @@ fn seconds(text: &str) -> Option<i64> {
     }
     let (date, time): (i64, i64) = (date.parse().ok()?, time.parse().ok()?);
     let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100);
-    // Days since 0000-03-01 of the proleptic Gregorian calendar, whose years begin in March here: leap days come last.
+    // Days since 0000-03-01 of the proleptic Gregorian calendar. Years begin in March, so that a leap day is the last
+    // day.
     let (year, month) = if month <= 2 {
         (year - 1, month + 9)
     } else {
@@ -99,7 +100,7 @@ fn seconds(text: &str) -> Option<i64> {
 fn distance(seconds: i64) -> String {
     let word = if seconds < 0 { "behind" } else { "ahead of" };
     let minutes = (seconds.unsigned_abs() + 30) / 60;
-    format!("{minutes} minutes {word} AWS'")
+    format!("{minutes} minutes {word} AWS' time")
 }
 
 #[cfg(test)]
@@ -109,25 +110,25 @@ mod tests {
     use crate::plan::fault::Service;
 
     #[test]
-    fn ec2_names_no_time_and_the_clock_of_the_scenario_tells() {
-        let refusal = || {
+    fn a_response_without_times_is_a_clock_skew_if_the_scenario_moves_the_clock() {
+        let events = || {
             let mut whats = started();
             whats.push(call(Service::Ec2, "DescribeInstances", 400, "RequestExpired"));
             whats
         };
         let mut plan = plan();
-        assert_ne!(diagnosed(&plan, refusal()).cause, Cause::ClockSkew);
+        assert_ne!(diagnosed(&plan, events()).cause, Cause::ClockSkew);
         plan.instance.clock_ahead_seconds = -1200;
-        let diagnosis = diagnosed(&plan, refusal());
+        let diagnosis = diagnosed(&plan, events());
         assert_eq!(diagnosis.cause, Cause::ClockSkew);
         assert!(
-            diagnosis.because.contains("is 20 minutes behind AWS'"),
+            diagnosis.because.contains("is 20 minutes behind AWS' time"),
             "{diagnosis:?}"
         );
     }
 
     #[test]
-    fn a_call_that_is_refused_for_another_reason_is_none_of_the_clocks() {
+    fn a_signature_that_is_refused_for_another_reason_is_not_a_clock_skew() {
         let mut whats = started();
         whats.push(call(
             Service::Eks,

@@ -1,4 +1,4 @@
-//! What comes with and after registration: the Node object, its serving certificate, its network.
+//! Registration and what follows it: the Node object and the network.
 
 use serde_json::Value;
 
@@ -9,28 +9,28 @@ use crate::observation::ObservedEvent;
 use crate::observation::phase::Phase;
 use crate::plan::Cni;
 
-/// The API server refuses the Node object itself.
+/// The API server rejects the Node object as invalid.
 pub(super) fn node_invalid(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
     }
-    // The kubelet is told the reason in full; the audit log has it not always.
-    let said = facts.kubelet().find(|(_, line)| {
+    // The kubelet always logs the full reason, the audit log only sometimes.
+    let logged = facts.kubelet().find(|(_, line)| {
         line.message.contains("Unable to register node") && line.message.contains("is invalid:")
     });
-    let (evidence, message) = match said {
+    let (evidence, message) = match logged {
         Some((at, line)) => (Evidence::journal(at, line), line.message.clone()),
         None => refused_by_audit(facts)?,
     };
     let why = between(&message, "is invalid: ", &['\n']).unwrap_or_else(|| sentence(&message));
     let why = why.split(" (e.g.").next().unwrap_or(why);
-    let because = format!("the API server refuses the Node object: {why}");
+    let because = format!("the API server rejects the Node object: {why}");
     let remedy = if why.contains("labels") {
-        "correct the value in --node-labels: letters, digits, `-`, `_` and `.`, at most 63"
+        "correct the value in --node-labels: at most 63 letters, digits, `-`, `_` and `.`"
     } else if why.contains("taints") {
-        "correct --register-with-taints: every taint needs a key and an effect, and no two may be alike"
+        "correct --register-with-taints: each taint needs a key and an effect, and no two taints may be equal"
     } else {
-        "correct what the kubelet registers with"
+        "correct the fields that the kubelet registers with"
     };
     facts.final_(Cause::NodeInvalid, because, &evidence, remedy.to_owned())
 }
@@ -45,7 +45,7 @@ fn refused_by_audit(facts: &Facts<'_>) -> Option<(Evidence, String)> {
                 let message = audit
                     .message
                     .clone()
-                    .unwrap_or_else(|| "422, without a reason".to_owned());
+                    .unwrap_or_else(|| "422 without a reason".to_owned());
                 let line = format!("{} nodes: {message}", audit.verb);
                 Some((Evidence::new("audit log", seen.at, line), message))
             }
@@ -80,17 +80,17 @@ pub(super) fn cni_not_ready(facts: &Facts<'_>) -> Option<Finding> {
         at.map_or(0, |seen| seen.at),
         format!("Ready is False: {message}"),
     );
-    let because = "the node registered, and its container runtime has no network configuration".to_owned();
+    let because = "the node registered, but its container runtime has no network configuration".to_owned();
     let remedy = match facts.plan.cni {
-        Cni::None => "on EKS the VPC CNI's pod brings it; `cni: bridge` lets the harness lay one down",
+        Cni::None => "set `cni: bridge` to let the harness install one; on EKS the VPC CNI's pod installs it",
         Cni::Bridge => {
-            "see /etc/cni/net.d and /opt/cni/bin in the node, and where containerd's configuration looks for them"
+            "check /etc/cni/net.d and /opt/cni/bin in the node, and their paths in containerd's configuration"
         }
     };
     facts.found(Cause::CniNotReady, because, &evidence, remedy.to_owned())
 }
 
-/// Somebody deleted the Node, and a kubelet registers only when it starts.
+/// The Node was deleted, and a kubelet registers only when it starts.
 pub(super) fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
     let mut changes = facts
         .observation
@@ -112,18 +112,17 @@ pub(super) fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
             }
             _ => None,
         });
-    let by = by.map(|user| format!(", by {user}")).unwrap_or_default();
+    let by = by.map(|user| format!(" by {user}")).unwrap_or_default();
     let because = format!(
-        "the Node {} was deleted{by}, and a kubelet registers once, when it starts",
+        "the Node {} was deleted{by}, and a kubelet registers only when it starts",
         change.name
     );
-    let evidence = Evidence::new("Node", at, format!("{} is gone", change.name));
-    let remedy =
-        "restart the kubelet (`systemctl restart kubelet`), or let the instance be replaced".to_owned();
+    let evidence = Evidence::new("Node", at, format!("{} was deleted", change.name));
+    let remedy = "restart the kubelet (`systemctl restart kubelet`), or replace the instance".to_owned();
     facts.found(Cause::NodeDeleted, because, &evidence, remedy)
 }
 
-/// A kubelet that finds a Node of its name takes it over as it is: nobody changes the provider id of a Node.
+/// A kubelet reuses an existing Node of its name, and the provider id of a Node cannot change.
 pub(super) fn of_another_instance(facts: &Facts<'_>) -> Option<Finding> {
     let node = facts.observation.node.as_ref()?;
     let provider_id = node.pointer("/spec/providerID")?.as_str()?;
@@ -137,7 +136,7 @@ pub(super) fn of_another_instance(facts: &Facts<'_>) -> Option<Finding> {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let because = format!(
-        "the Node {name} was made by instance {other}, which had the name before {own}: its provider id, labels and taints stay"
+        "the Node {name} belongs to instance {other}, which had the name before {own}: provider id, labels and taints stay"
     );
     let at = facts
         .observation
@@ -156,7 +155,7 @@ pub(super) fn of_another_instance(facts: &Facts<'_>) -> Option<Finding> {
     facts.found(Cause::ProviderIdOfAnotherInstance, because, &evidence, remedy)
 }
 
-/// The message of a Ready condition that is not true.
+/// The message of the Ready condition if it is not true.
 fn ready_message(node: &Value) -> Option<&str> {
     let conditions = node.pointer("/status/conditions")?.as_array()?;
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;

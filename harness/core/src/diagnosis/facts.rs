@@ -1,4 +1,4 @@
-//! What the rules look at.
+//! The input of the rules.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::observation::phases::{is_by_kubelet, is_of_kubelet, phases, reached, 
 use crate::observation::{AwsCall, JournalLine, Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
 
-/// A join, with what all rules need of it.
+/// A join with the values that several rules need.
 pub(super) struct Facts<'a> {
     pub(super) plan: &'a Plan,
     pub(super) observation: &'a Observation,
@@ -37,7 +37,7 @@ impl Evidence {
         }
     }
 
-    /// A line of the journal, with whoever wrote it as its source.
+    /// A line of the journal; the source is the program that wrote it.
     pub(super) fn journal(at: Millis, line: &JournalLine) -> Self {
         let source = if line.by_systemd {
             "systemd"
@@ -47,10 +47,10 @@ impl Evidence {
         Self::new(source, at, line.message.trim())
     }
 
-    /// A request to AWS and its answer.
+    /// A request to AWS and its response.
     pub(super) fn call(at: Millis, call: &AwsCall) -> Self {
-        let answer = match (call.status, &call.error) {
-            (0, _) => "closed without an answer".to_owned(),
+        let response = match (call.status, &call.error) {
+            (0, _) => "closed without a response".to_owned(),
             (status, Some(error)) if *error != status.to_string() => format!("{status} {error}"),
             (status, _) => status.to_string(),
         };
@@ -60,7 +60,7 @@ impl Evidence {
             .map(|message| format!(": {message}"))
             .unwrap_or_default();
         let line = format!(
-            "{} {}: {answer}{message}",
+            "{} {}: {response}{message}",
             call.method,
             if call.path.is_empty() {
                 &call.operation
@@ -93,7 +93,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether the join has not come to a phase.
+    /// Whether the join has not reached a phase.
     pub(super) fn is_before(&self, phase: Phase) -> bool {
         self.reached < Some(phase)
     }
@@ -106,8 +106,8 @@ impl<'a> Facts<'a> {
         self.observation
             .timeline
             .iter()
-            .filter_map(|seen| match &seen.what {
-                ObservedEvent::Journal(line) => Some((seen.at, line)),
+            .filter_map(|entry| match &entry.what {
+                ObservedEvent::Journal(line) => Some((entry.at, line)),
                 _ => None,
             })
     }
@@ -123,7 +123,7 @@ impl<'a> Facts<'a> {
             .filter(|(_, line)| line.by_systemd && is_of_kubelet(line))
     }
 
-    /// Lines of whatever runs user data, and of what it runs.
+    /// Lines of the units that run user data, with the output of the scripts.
     pub(super) fn user_data_lines(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
         self.journal().filter(|(_, line)| {
             line.unit
@@ -136,23 +136,23 @@ impl<'a> Facts<'a> {
         self.observation
             .timeline
             .iter()
-            .filter_map(|seen| match &seen.what {
-                ObservedEvent::Aws(call) => Some((seen.at, call)),
+            .filter_map(|entry| match &entry.what {
+                ObservedEvent::Aws(call) => Some((entry.at, call)),
                 _ => None,
             })
     }
 
-    /// The user data, before its values are filled in.
+    /// The user data before its templates are filled in.
     pub(super) fn user_data(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.plan.user_data.as_ref()?.base64).ok()
     }
 
-    /// The user data as text, where it is text.
+    /// The user data, if it is text.
     pub(super) fn user_data_text(&self) -> Option<String> {
         String::from_utf8(self.user_data()?).ok()
     }
 
-    /// A finding that something may still mend.
+    /// A finding that the join can recover from.
     pub(super) fn found(
         &self,
         cause: Cause,
@@ -175,7 +175,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// A finding that stands once user data is done.
+    /// A finding that is final once the user data is done.
     pub(super) fn final_(
         &self,
         cause: Cause,
@@ -190,27 +190,27 @@ impl<'a> Facts<'a> {
             })
     }
 
-    /// How the node's container ended, where it did.
+    /// Exit code and last line of the node's container.
     pub(super) fn exit(&self) -> Option<(i64, Evidence)> {
         self.observation
             .timeline
             .iter()
-            .find_map(|seen| match &seen.what {
+            .find_map(|entry| match &entry.what {
                 ObservedEvent::ContainerExited { code, lines } => {
-                    let last = lines.last().map_or("it wrote nothing", String::as_str);
-                    Some((*code, Evidence::new("container", seen.at, last)))
+                    let last = lines.last().map_or("no output", String::as_str);
+                    Some((*code, Evidence::new("container", entry.at, last)))
                 }
                 _ => None,
             })
     }
 
-    /// The last line that sounds like a failure, for joins of which the cause is not known.
-    pub(super) fn last_complaint(&self) -> Evidence {
+    /// The last line that reports a failure, for joins with an unknown cause.
+    pub(super) fn last_failure_line(&self) -> Evidence {
         let lines: Vec<(Millis, &JournalLine)> = self.journal().collect();
         let found = lines
             .iter()
             .rev()
-            .find(|(_, line)| complains(line))
+            .find(|(_, line)| reports_failure(line))
             .or(lines.last());
         found.map_or_else(
             || Evidence::new("journal", 0, "no line of the node's journal"),
@@ -219,8 +219,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether a line sounds like a failure.
-pub(super) fn complains(line: &JournalLine) -> bool {
+/// Whether a line reports a failure.
+pub(super) fn reports_failure(line: &JournalLine) -> bool {
     const WORDS: [&str; 8] = [
         "error",
         "fail",
@@ -235,7 +235,7 @@ pub(super) fn complains(line: &JournalLine) -> bool {
     WORDS.iter().any(|word| message.contains(word))
 }
 
-/// The sentence in a line of klog: without severity, time, process and place in the source.
+/// The message in a line of klog, without severity, time, process and source location.
 pub(super) fn sentence(message: &str) -> &str {
     let is_klog =
         message.starts_with(['I', 'W', 'E', 'F']) && message[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -247,7 +247,7 @@ pub(super) fn sentence(message: &str) -> &str {
     sentence.lines().next().unwrap_or_default().trim()
 }
 
-/// Names for a sentence: `a`, `b` and `c`.
+/// Formats names for a sentence: `a`, `b` and `c`.
 pub(super) fn names<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     match quoted.split_last() {
@@ -257,7 +257,7 @@ pub(super) fn names<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// What stands in `text` after `start`, up to any of `ends`.
+/// The part of `text` after `start` up to one of `ends`.
 pub(super) fn between<'t>(text: &'t str, start: &str, ends: &[char]) -> Option<&'t str> {
     let rest = text.split_once(start)?.1;
     Some(rest.split(ends).next().unwrap_or(rest)).filter(|found| !found.is_empty())

@@ -1,4 +1,4 @@
-//! Who the node is to the authenticator, and whether it may be the node that it says it is.
+//! The identity of the node: whether the authenticator accepts its token, and whether it may register under its name.
 
 use super::facts::{Evidence, Facts, between, names, sentence};
 use super::{Finding, access};
@@ -11,7 +11,7 @@ use crate::observation::{
 };
 use crate::plan::RoleMapping;
 
-/// The first refusal of this kind, unless a token was accepted after it.
+/// The first refusal of this kind, if the latest refusal is of the same kind and no token was accepted.
 fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
     let decisions = || {
         facts
@@ -26,7 +26,7 @@ fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
     if decisions().any(|(_, decision)| decision.is_accepted()) {
         return None;
     }
-    // The latest says what is wrong now; its first like tells since when.
+    // The latest refusal has the current problem, the first of its kind the time when it began.
     let (_, last) = decisions().next_back()?;
     if last.rejection()?.kind != kind {
         return None;
@@ -54,7 +54,7 @@ impl Refused<'_> {
     }
 }
 
-/// STS knows the role, and aws-auth does not.
+/// STS accepts the token, and the role is not mapped.
 pub(super) fn role_not_mapped(facts: &Facts<'_>) -> Option<Finding> {
     let refused = refused(facts, RejectionKind::NotMapped)?;
     let Refused {
@@ -67,12 +67,11 @@ pub(super) fn role_not_mapped(facts: &Facts<'_>) -> Option<Finding> {
         .to_owned();
     if let Some(MappingProblem::UnreadableRows(errors)) = &rejection.problem {
         let because = format!(
-            "kube-system/aws-auth cannot be read whole, so that role {role} is not mapped: {}",
+            "role {role} is not mapped: kube-system/aws-auth has rows that cannot be parsed: {}",
             errors.join("; ")
         );
-        let remedy = "mend the YAML in `data.mapRoles`: `kubectl edit` takes any text there, and every node that it maps \
-                      is refused while it cannot be read"
-            .to_owned();
+        let remedy = "correct the YAML in `data.mapRoles` (`kubectl edit` accepts any text): nodes of rows that cannot be parsed are refused"
+                .to_owned();
         return facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
     if let Some(unmapped) = access::unmapped(&facts.plan.cluster, &role, &arn, rejection.problem.as_ref()) {
@@ -83,17 +82,17 @@ pub(super) fn role_not_mapped(facts: &Facts<'_>) -> Option<Finding> {
     let with_path = rows.iter().find(|row| has_path(row) && name_of(row) == role);
     if let Some(row) = with_path {
         let because = format!(
-            "the row of {role} in kube-system/aws-auth has the role's path, which the authenticator never sees"
+            "the row of {role} in kube-system/aws-auth contains the role's path, which the authenticator does not receive"
         );
         let remedy = format!("write {arn} instead of {}", row.rolearn);
         return facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy);
     }
-    let because = format!("role {role} is in no mapRoles row of kube-system/aws-auth");
+    let because = format!("role {role} has no row in mapRoles of kube-system/aws-auth");
     let remedy = remedy_for_unmapped(&role, &arn, rows);
     facts.found(Cause::RoleNotMapped, because, &refused.evidence(), remedy)
 }
 
-/// The role is mapped, and not to a node: the node authorizer knows nodes by the group `system:nodes`.
+/// The role is mapped without the group `system:nodes`, by which the node authorizer recognizes nodes.
 pub(super) fn groups_missing(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
@@ -108,23 +107,25 @@ pub(super) fn groups_missing(facts: &Facts<'_>) -> Option<Finding> {
     let rows = rows.filter(|row| row.rolearn.eq_ignore_ascii_case(arn)).count();
     let row = match rows {
         0 | 1 => format!("the row of {arn} in kube-system/aws-auth gives"),
-        rows => format!("kube-system/aws-auth has {rows} rows for {arn}, of which the last counts: it gives"),
+        rows => {
+            format!("kube-system/aws-auth has {rows} rows for {arn}; the last one takes effect and gives")
+        }
     };
-    let entry = access::counting_entry(&facts.plan.cluster, arn);
+    let entry = access::effective_entry(&facts.plan.cluster, arn);
     let row = entry.map_or(row, |entry| {
         format!(
-            "the access entry of {arn} has the type {}: it gives",
+            "the access entry of {arn} has the type {} and gives",
             entry.entry_type.word()
         )
     });
     let because = format!(
-        "{row} {user} the groups {}, and not {NODES}",
+        "{row} user {user} the groups {}, but not {NODES}",
         names_or_none(decision.groups())
     );
     let remedy = if let Some(entry) = entry {
         access::remedy_for_type(entry)
     } else if rows > 1 {
-        format!("leave one row for {arn}, with the groups system:bootstrappers and {NODES}")
+        format!("keep one row for {arn}, with the groups system:bootstrappers and {NODES}")
     } else {
         format!("give the row of {arn} the groups system:bootstrappers and {NODES}")
     };
@@ -143,7 +144,7 @@ fn last_decision<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a Authentication)> 
     })
 }
 
-/// The first request of this user that no authorizer allowed.
+/// The first request of this user that the authorizers denied.
 fn forbidden(facts: &Facts<'_>, user: &str) -> Option<Evidence> {
     facts
         .observation
@@ -173,7 +174,7 @@ const NODES: &str = "system:nodes";
 fn remedy_for_unmapped(role: &str, arn: &str, rows: &[RoleMapping]) -> String {
     let mut mapped: Vec<&str> = rows.iter().map(name_of).collect();
     if mapped.is_empty() {
-        return format!("add a row for {arn} to aws-auth, which has none");
+        return format!("add a row for {arn} to aws-auth, which has no rows");
     }
     if let Some(close) = nearest(role, mapped.iter().copied()) {
         mapped.retain(|name| *name != close);
@@ -195,18 +196,18 @@ fn has_path(row: &RoleMapping) -> bool {
         .is_some_and(|(_, name)| name.contains('/'))
 }
 
-/// STS refuses the signature: the name of another cluster was signed.
+/// STS refuses the signature because it contains the name of another cluster.
 pub(super) fn token_for_another_cluster(facts: &Facts<'_>) -> Option<Finding> {
     let refused = refused(facts, RejectionKind::Signature)?;
     let own = &facts.plan.cluster.name;
     let because = match named_cluster(facts).filter(|name| name != own) {
-        Some(other) => format!("the token was made for the cluster `{other}`, and this one is `{own}`"),
+        Some(other) => format!("the token was signed for the cluster `{other}`, and this cluster is `{own}`"),
         None => format!(
-            "STS refuses the token's signature for `{own}`: it was made for another cluster, or with other credentials"
+            "STS refuses the token's signature for `{own}`: it was signed for another cluster or with other credentials"
         ),
     };
     let remedy = format!(
-        "give the script the name `{own}` (`{{{{ cluster.name }}}}` in a scenario): it goes into every token"
+        "pass the name `{own}` to the script (`{{{{ cluster.name }}}}` in a scenario): every token contains it"
     );
     facts.final_(
         Cause::TokenForAnotherCluster,
@@ -216,7 +217,7 @@ pub(super) fn token_for_another_cluster(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-/// The cluster that the user data names to the bootstrap script.
+/// The cluster name that the user data passes to the bootstrap script.
 fn named_cluster(facts: &Facts<'_>) -> Option<String> {
     let text = facts.user_data_text()?.replace("\\\n", " ");
     let own = text.replace("{{ cluster.name }}", &facts.plan.cluster.name);
@@ -231,7 +232,7 @@ fn named_cluster(facts: &Facts<'_>) -> Option<String> {
         .filter(|name| !name.is_empty() && !name.contains(['{', '$']))
 }
 
-/// The API server answers 401 for another reason.
+/// The API server responds with 401 for another reason.
 pub(super) fn unauthorized(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
@@ -259,15 +260,15 @@ pub(super) fn unauthorized(facts: &Facts<'_>) -> Option<Finding> {
         .kubelet()
         .find(|(_, line)| is_without_token(line) || is_unauthorized(line))?;
     let because = if is_unauthorized(line) {
-        "the API server answers 401, and no token of the node came to the authenticator".to_owned()
+        "the API server responds with 401, and the authenticator received no token of the node".to_owned()
     } else {
         format!(
-            "the kubelet got no token from its credential plugin: {}",
+            "the kubelet did not get a token from its credential plugin: {}",
             sentence(&line.message)
         )
     };
     let remedy =
-        "run the `exec` command of /var/lib/kubelet/kubeconfig in the node and see what it prints".to_owned();
+        "run the `exec` command of /var/lib/kubelet/kubeconfig in the node and read its output".to_owned();
     facts.found(Cause::Unauthorized, because, &Evidence::journal(at, line), remedy)
 }
 
@@ -277,7 +278,7 @@ fn is_without_token(line: &JournalLine) -> bool {
         .any(|word| line.message.contains(word))
 }
 
-/// The API server's own word ends the line; AWS has an `UnauthorizedOperation` of its own.
+/// `Unauthorized` of the API server ends the line; AWS has an error `UnauthorizedOperation`.
 fn is_unauthorized(line: &JournalLine) -> bool {
     line.message
         .trim_end()
@@ -287,16 +288,16 @@ fn is_unauthorized(line: &JournalLine) -> bool {
 
 fn remedy_of(kind: RejectionKind) -> String {
     match kind {
-        RejectionKind::Expired => "set the node's clock: tokens are good for 15 minutes",
-        RejectionKind::Template => "see that the row of aws-auth names what the instance has: `{{EC2PrivateDNSName}}` needs an instance id as session name",
-        RejectionKind::Down => "start the authenticator again; `cluster.authenticator_until` ends it in this scenario",
-        RejectionKind::Throttled => "wait: STS throttles the authenticator",
-        RejectionKind::Malformed | RejectionKind::Signature | RejectionKind::NotMapped => "see which program makes the tokens: `exec` in /var/lib/kubelet/kubeconfig",
+        RejectionKind::Expired => "set the node's clock: tokens are valid for 15 minutes",
+        RejectionKind::Template => "check the templates in the row of aws-auth: `{{EC2PrivateDNSName}}` requires an instance id as session name",
+        RejectionKind::Down => "restart the authenticator; `cluster.authenticator_until` stops it in this scenario",
+        RejectionKind::Throttled => "wait until STS stops throttling the authenticator",
+        RejectionKind::Malformed | RejectionKind::Signature | RejectionKind::NotMapped => "check the program that creates the tokens: `exec` in /var/lib/kubelet/kubeconfig",
     }
     .to_owned()
 }
 
-/// The API server knows the node, as another one than it says it is.
+/// The node authorizer does not let the user register a Node of this name.
 pub(super) fn node_name_refused(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
@@ -320,12 +321,12 @@ pub(super) fn node_name_refused(facts: &Facts<'_>) -> Option<Finding> {
     };
     let user = user.or_else(|| named().map(|name| format!("system:node:{name}")));
     let user = user.unwrap_or_else(|| "another user".to_owned());
-    let because = format!("the kubelet registers as {claimed}, and to the API server it is {user}");
+    let because = format!("the kubelet registers as {claimed}, and its user name is {user}");
     let remedy = remedy_for_name(facts, claimed, &user);
     facts.found(Cause::NodeNameRefused, because, &evidence, remedy)
 }
 
-/// A refusal in the audit log: evidence, user, message.
+/// A denied request in the audit log: evidence, user, message.
 fn audited(facts: &Facts<'_>) -> Option<(Evidence, Option<String>, String)> {
     facts.observation.timeline.iter().find_map(|seen| {
         let ObservedEvent::Audit(audit) = &seen.what else {
@@ -374,15 +375,17 @@ fn remedy_for_name(facts: &Facts<'_>, claimed: &str, user: &str) -> String {
         );
     }
     if claimed == instance.id.as_str() {
-        return "a node that is called by its instance id needs a user name by it: an access entry of the type EC2, or a row of \
-                aws-auth with `system:node:{{SessionName}}`"
+        return "a node that is named after its instance id needs a user name with that id: create an access entry of type EC2, or a row \
+                of aws-auth with `system:node:{{SessionName}}`"
             .to_owned();
     }
     if claimed != instance.private_dns_name {
         return format!(
-            "let the kubelet take EC2's private DNS name: --hostname-override={}; the system is called {}",
+            "register under EC2's private DNS name: --hostname-override={}; the host name is {}",
             instance.private_dns_name, instance.host_name
         );
     }
-    format!("make node name and user one: aws-auth has to give {claimed} the user name system:node:{claimed}")
+    format!(
+        "let aws-auth give {claimed} the user name system:node:{claimed}: node name and user name must match"
+    )
 }

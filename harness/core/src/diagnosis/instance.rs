@@ -1,4 +1,4 @@
-//! Before a script runs: the metadata service, and what cloud-init makes of user data.
+//! Before the script runs: the metadata service, cloud-init and the user data, limits of the host.
 
 use super::Finding;
 use super::facts::{Evidence, Facts, between};
@@ -9,26 +9,26 @@ use crate::plan::fault::Service;
 use crate::run::concurrency;
 use crate::user_data::{self, FaultKind};
 
-/// The kernel counts inotify instances by user, and all nodes are root's on this host.
+/// The kernel counts inotify instances per user, and all nodes run as root of the same host.
 pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
     let (at, line) = facts.journal().find(|(_, line)| {
         let message = line.message.to_lowercase();
-        // The words of containerd, of kubelets and other programs, and of systemd.
+        // Messages of containerd, of kubelets and other programs, and of systemd.
         let is_watch = ["fsnotify", "inotify", "directory watch"]
             .iter()
             .any(|word| message.contains(word));
         is_watch && message.contains("too many open files")
     })?;
-    let because = "the host that runs nodejoin has no inotify instances left for this node".to_owned();
+    let because = "the host that runs nodejoin has no free inotify instances for this node".to_owned();
     let nodes = 1 + facts.plan.others.len() as u64;
     let remedy = format!(
-        "on the host: {}, or let fewer nodes run at once",
+        "run on the host: {}, or run fewer nodes at once",
         concurrency::remedy(nodes)
     );
     facts.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
 
-/// Every request to the metadata service failed.
+/// All requests to the metadata service failed.
 pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     if facts.has(Phase::Metadata) || !facts.is_before(Phase::KubeletStarted) {
         return None;
@@ -39,37 +39,37 @@ pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let count = calls().count();
-    let answer = match first.status {
+    let response = match first.status {
         0 => "closed the connection".to_owned(),
-        status => format!("answered {status}"),
+        status => format!("returned {status}"),
     };
     let requests = if count == 1 {
         "the only request".to_owned()
     } else {
         format!("all of {count} requests")
     };
-    let mut because = format!("the metadata service at 169.254.169.254 {answer} to {requests}");
+    let mut because = format!("the metadata service at 169.254.169.254 {response} to {requests}");
     let remedy = if !facts.plan.instance.metadata.enabled {
-        "set `instance.metadata.enabled: true`: this instance has its metadata service off".to_owned()
+        "set `instance.metadata.enabled: true`: the metadata service of this instance is disabled".to_owned()
     } else if first.fault.is_some() {
-        "this scenario breaks the metadata service by a fault; a script that must live with it has to wait longer".to_owned()
+        "this scenario breaks the metadata service by a fault: let the script retry for longer, or end the fault earlier".to_owned()
     } else {
-        "see that nothing on the node (routes, proxies, firewalls) stands before 169.254.169.254".to_owned()
+        "check routes, proxies and firewalls on the node for 169.254.169.254".to_owned()
     };
     let evidence = Evidence::call(at, first);
     if without_data_source(facts).is_none() {
         return facts.found(Cause::MetadataUnreachable, because, &evidence, remedy);
     }
-    because.push_str("; cloud-init gave up and ended as done without running any user data");
+    because.push_str("; cloud-init gave up and finished without running any user data");
     facts.final_(Cause::MetadataUnreachable, because, &evidence, remedy)
 }
 
-/// A script that speaks IMDSv1 to an instance that wants IMDSv2 takes the page of the refusal for the value.
+/// The script uses IMDSv1 on an instance that requires IMDSv2, and can take the error page for the value.
 pub(super) fn metadata_token_missing(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
     }
-    // Clients that try without a token first come back with one.
+    // Some clients try without a token first and repeat the request with one.
     let was_answered = |since: Millis, refused: &AwsCall| {
         facts
             .calls()
@@ -81,26 +81,26 @@ pub(super) fn metadata_token_missing(facts: &Facts<'_>) -> Option<Finding> {
         .collect();
     let (at, first) = refused.first()?;
     let because = format!(
-        "the metadata service answered 401 to {}, the first for `{}`: this instance takes only requests with a session token",
+        "the metadata service returned 401 to {}, the first for `{}`: this instance requires a session token",
         requests(refused.len()),
         first.operation
     );
-    let remedy = "let the script get a session token first (PUT /latest/api/token) and send it with each request; \
-                  `instance.metadata.tokens: optional` is an instance that does without";
+    let remedy = "request a session token in the script (PUT /latest/api/token) and send it with each request; with \
+                  `instance.metadata.tokens: optional` the instance does not require it";
     let finding = facts.found(
         Cause::MetadataTokenMissing,
         because,
         &Evidence::call(*at, first),
         remedy.to_owned(),
     )?;
-    // A kubelet that was started all the same may yet join with what it has.
+    // A kubelet that started nevertheless can still join.
     Some(Finding {
         is_final: facts.is_before(Phase::Configured),
         ..finding
     })
 }
 
-/// Refused for want of a token: the service is there, and works.
+/// The service refused the request because it has no token.
 fn is_without_token(call: &AwsCall) -> bool {
     let is_v1 = call.authorization.as_deref() == Some("v1");
     call.service == Service::Imds && call.status == 401 && is_v1 && call.fault.is_none()
@@ -114,7 +114,7 @@ fn requests(count: usize) -> String {
     }
 }
 
-/// cloud-init ended without a data source, and calls that `done`.
+/// cloud-init finished without a data source, with the status `done`.
 pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) || facts.plan.user_data.is_none() {
         return None;
@@ -141,21 +141,20 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
         }
         _ => return None,
     };
-    // What cloud-init could not crawl is why it dropped the EC2 data source.
+    // cloud-init drops the EC2 data source when a metadata path that it reads fails.
     let failed = facts
         .calls()
         .find(|(_, call)| call.service == Service::Imds && !(200..400).contains(&call.status));
     let why = failed
-        .map(|(_, call)| format!(" after {} answered {}", call.path, call.status))
+        .map(|(_, call)| format!(" because `{}` returned {}", call.operation, call.status))
         .unwrap_or_default();
-    let because = format!(
-        "cloud-init dropped the EC2 data source{why}, and ended as done without running any user data"
-    );
-    let remedy = "let every path that the metadata service lists be answered: cloud-init gives up at the first that is not";
+    let because =
+        format!("cloud-init dropped the EC2 data source{why}, and finished without running any user data");
+    let remedy = "make sure that the metadata service responds to every path that it lists: cloud-init gives up at the first error";
     facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
 }
 
-/// Where cloud-init says that it ended without a data source.
+/// The line of cloud-init that reports that it has no data source.
 fn without_data_source<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine)> {
     facts
         .user_data_lines()
@@ -166,28 +165,28 @@ fn is_over(status: Option<&str>) -> bool {
     matches!(status, Some("done" | "error" | "degraded done"))
 }
 
-/// A script part that the kernel cannot start, because it does not say by what.
+/// A script part that the kernel cannot start because it names no interpreter.
 pub(super) fn missing_shebang(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::KubeletStarted) {
         return None;
     }
-    let told = facts.user_data_lines().find(|(_, line)| is_format_error(line));
-    // Taken apart only when there is something to tell: this is asked many times while a join runs.
-    told.map(|(at, _)| at).or(facts.user_data_done)?;
-    let guilty = faulty_part(facts, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
-    let evidence = match (told, &guilty, facts.user_data_done) {
+    let reported = facts.user_data_lines().find(|(_, line)| is_format_error(line));
+    // Parse the user data only if it can matter: the rules run after every event.
+    reported.map(|(at, _)| at).or(facts.user_data_done)?;
+    let faulty = faulty_part(facts, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
+    let evidence = match (reported, &faulty, facts.user_data_done) {
         (Some((at, line)), _, _) => Evidence::journal(at, line),
         (None, Some((part, what)), Some(done)) => Evidence::new("user data", done, format!("{part}: {what}")),
         _ => return None,
     };
     let part =
-        told.and_then(|(_, line)| between(&line.message, "/scripts/", &['\'', '"', ' ', ':', ',', ']']));
+        reported.and_then(|(_, line)| between(&line.message, "/scripts/", &['\'', '"', ' ', ':', ',', ']']));
     let part = part
         .map(str::to_owned)
-        .or(guilty.map(|(part, _)| part))
+        .or(faulty.map(|(part, _)| part))
         .unwrap_or_else(|| "a part".to_owned());
     let because =
-        format!("{part} of the user data was not run: its first line is not `#!` and an interpreter");
+        format!("{part} of the user data did not run: its first line does not name an interpreter with `#!`");
     let remedy = format!("begin {part} with `#!/bin/bash`");
     facts.final_(Cause::MissingShebang, because, &evidence, remedy)
 }
@@ -196,32 +195,36 @@ fn is_format_error(line: &JournalLine) -> bool {
     line.message.contains("Exec format error") || line.message.contains("Missing #! in script")
 }
 
-/// A part with a fault of such a kind, from the user data itself, and what is wrong with it.
+/// The first part of the user data with a fault of one of these kinds, and the fault.
 fn faulty_part(facts: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
     let parsed = user_data::parse(&facts.user_data()?);
     let fault = parsed
         .faults
         .into_iter()
         .find(|fault| kinds.contains(&fault.kind))?;
-    Some((fault.part.unwrap_or_else(|| "the whole".to_owned()), fault.what))
+    Some((
+        fault.part.unwrap_or_else(|| "the user data".to_owned()),
+        fault.what,
+    ))
 }
 
-/// cloud-init does not decode user data as a whole: it warns about what it does not know, and goes on.
+/// cloud-init does not decode user data that is encoded twice: it warns about an unknown type and continues.
 pub(super) fn user_data_is_base64(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
     let done = facts.user_data_done?;
     let (part, what) = faulty_part(facts, &[FaultKind::Base64])?;
-    let told = facts
+    let reported = facts
         .user_data_lines()
         .find(|(_, line)| line.message.contains("Unhandled non-multipart"));
-    let evidence = told.map_or_else(
+    let evidence = reported.map_or_else(
         || Evidence::new("user data", done, format!("{part}: {what}")),
         |(at, line)| Evidence::journal(at, line),
     );
-    let because = "the user data was encoded in base64 twice, so that nothing in it was run".to_owned();
+    let because = "the user data is encoded in base64 twice, so nothing in it ran".to_owned();
     let remedy =
-        "give the user data as it is: EC2's API and CloudFormation's Fn::Base64 encode it once".to_owned();
+        "pass the user data without encoding it: EC2's API and CloudFormation's Fn::Base64 encode it once"
+            .to_owned();
     facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
 }

@@ -1,4 +1,4 @@
-//! What `kubeadm join` is given: the hash of the cluster's CA, and a bootstrap token.
+//! Arguments of `kubeadm join`: the hash of the cluster's CA, and a bootstrap token.
 
 use super::Finding;
 use super::facts::{Evidence, Facts, between};
@@ -8,7 +8,7 @@ use crate::observation::{Audit, Millis, ObservedEvent};
 use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
 use crate::run::redact::{Kind, find_secrets};
 
-/// kubeadm pins the public key of the CA.
+/// kubeadm compares the public key of the CA with the hash in its arguments.
 pub(super) fn ca_cert_hash_mismatch(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
@@ -16,12 +16,16 @@ pub(super) fn ca_cert_hash_mismatch(facts: &Facts<'_>) -> Option<Finding> {
     let (at, line) = facts
         .user_data_lines()
         .find(|(_, line)| line.message.contains("public keys") && line.message.contains("pinned"))?;
-    let has = between(&line.message, "public keys \"", &['"']).unwrap_or("another one");
-    let because = format!(
-        "the public key of the cluster's CA is {has}, and `--discovery-token-ca-cert-hash` pins another one"
-    );
+    let hash = between(&line.message, "public keys \"", &['"']);
+    let because = match hash {
+        Some(hash) => {
+            format!("`--discovery-token-ca-cert-hash` does not match the cluster's CA, whose hash is {hash}")
+        }
+        None => "`--discovery-token-ca-cert-hash` does not match the cluster's CA".to_owned(),
+    };
     let remedy = format!(
-        "pass {has} to kubeadm (`{{{{ cluster.ca_cert_hash }}}}` in a scenario), if this is the cluster that you mean"
+        "if this is the right cluster, pass {} to kubeadm (`{{{{ cluster.ca_cert_hash }}}}` in a scenario)",
+        hash.unwrap_or("the hash of its CA")
     );
     facts.final_(
         Cause::CaCertHashMismatch,
@@ -31,7 +35,7 @@ pub(super) fn ca_cert_hash_mismatch(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-/// The API server answers 401 to whoever shows the token.
+/// The API server responds with 401 to the token.
 pub(super) fn token_refused(facts: &Facts<'_>) -> Option<Finding> {
     let id = token_id(facts).filter(|_| facts.is_before(Phase::Authenticated))?;
     let (at, audit) = audits(facts).find(|(_, audit)| audit.code == 401)?;
@@ -42,21 +46,23 @@ pub(super) fn token_refused(facts: &Facts<'_>) -> Option<Finding> {
     }
     let (because, remedy) = match token {
         Some(token) if !token.usages.contains(&TokenUsage::Authentication) => (
-            format!("the bootstrap token {id} may sign only: it has no `usage-bootstrap-authentication`"),
-            "make the token with both usages: kubeadm token create --usages signing,authentication"
+            format!(
+                "the bootstrap token {id} cannot authenticate: it lacks `usage-bootstrap-authentication`"
+            ),
+            "create the token with both usages: kubeadm token create --usages signing,authentication"
                 .to_owned(),
         ),
         _ => (
-            format!("the API server takes the bootstrap token {id} for nobody"),
+            format!("the API server does not accept the bootstrap token {id}"),
             format!(
-                "see Secret kube-system/bootstrap-token-{id}, and that the API server has --enable-bootstrap-token-auth"
+                "check Secret kube-system/bootstrap-token-{id}, and that the API server runs with --enable-bootstrap-token-auth"
             ),
         ),
     };
     facts.found(Cause::BootstrapTokenRefused, because, &evidence, remedy)
 }
 
-/// kubeadm waits for a signature that never comes; it says so after five minutes.
+/// kubeadm waits five minutes for a signature that the cluster does not create, and reports it only then.
 pub(super) fn token_unknown(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
@@ -70,18 +76,17 @@ pub(super) fn token_unknown(facts: &Facts<'_>) -> Option<Finding> {
     }
     let what = match token {
         _ if audit.code >= 400 => format!(
-            "kubeadm may not read ConfigMap kube-public/cluster-info ({}): nothing was made ready for it here",
+            "kubeadm may not read ConfigMap kube-public/cluster-info ({}): this cluster is not prepared for kubeadm",
             audit.code
         ),
         Some(token) if token.deleted => {
             format!("the bootstrap token {id} was deleted before the node used it")
         }
         Some(token) if token.signs() => return None,
-        Some(_) => format!("the bootstrap token {id} signs nothing: it has no `usage-bootstrap-signing`"),
+        Some(_) => format!("the bootstrap token {id} cannot sign: it lacks `usage-bootstrap-signing`"),
         None => format!("the cluster has no bootstrap token {id}"),
     };
-    let because =
-        format!("{what}, and kubeadm waits for its signature of kube-public/cluster-info for five minutes");
+    let because = format!("{what}; kubeadm waits five minutes for its signature in kube-public/cluster-info");
     facts.found(
         Cause::BootstrapTokenUnknown,
         because,
@@ -91,7 +96,7 @@ pub(super) fn token_unknown(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn expired(facts: &Facts<'_>, id: &str, evidence: &Evidence) -> Option<Finding> {
-    let because = format!("the bootstrap token {id} has expired, and tokencleaner has removed it");
+    let because = format!("the bootstrap token {id} has expired, and the token cleaner has removed it");
     facts.found(
         Cause::BootstrapTokenExpired,
         because,
@@ -113,7 +118,7 @@ fn line(audit: &Audit) -> String {
     )
 }
 
-/// Requests that stand in the audit log.
+/// Requests in the audit log.
 fn audits<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a Audit)> + use<'a> {
     facts
         .observation
@@ -134,7 +139,7 @@ fn known<'a>(facts: &Facts<'a>, id: &str) -> Option<&'a BootstrapToken> {
         .find(|token| token.token.id() == id)
 }
 
-/// The id of the token in user data that calls kubeadm: as it stands there, or the scenario's own.
+/// The id of the token in user data that calls kubeadm; if it has none, of the scenario's first token.
 fn token_id(facts: &Facts<'_>) -> Option<String> {
     let text = facts.user_data_text().filter(|text| text.contains("kubeadm"))?;
     let written = find_secrets(&text)
@@ -145,4 +150,5 @@ fn token_id(facts: &Facts<'_>) -> Option<String> {
     written.or_else(own).map(str::to_owned)
 }
 
-const NEW_TOKEN: &str = "make a new token and pass it to kubeadm: kubeadm token create --print-join-command";
+const NEW_TOKEN: &str =
+    "create a new token and pass it to kubeadm: kubeadm token create --print-join-command";

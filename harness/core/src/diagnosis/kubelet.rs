@@ -1,4 +1,4 @@
-//! What the kubelet says: flags it refuses, an API server it does not trust or reach, and its own end.
+//! The log of the kubelet: flags that it refuses, an API server that it does not trust or reach, and its exit.
 
 use super::Finding;
 use super::facts::{Evidence, Facts, between, names, sentence};
@@ -8,33 +8,33 @@ use crate::observation::phase::Phase;
 use crate::observation::{JournalLine, Millis};
 use crate::plan::CaChoice;
 
-fn said<'a>(facts: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
+fn line_with<'a>(facts: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
     facts
         .kubelet()
         .find(|(_, line)| words.iter().any(|word| line.message.contains(word)))
 }
 
-/// A label that a kubelet may not give itself, or that is none.
+/// A label that a kubelet may not set itself, or that is invalid.
 pub(super) fn label_refused(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
     }
-    let (at, line) = said(
+    let (at, line) = line_with(
         facts,
         &["labels specified with --node-labels", "invalid node labels"],
     )?;
     let label = between(&line.message, "--node-labels: [", &[']'])
         .or_else(|| between(&line.message, "node labels: ", &['\n']));
-    let label = label.unwrap_or("of --node-labels");
-    let because = format!("the kubelet refuses the label {label} on its command line and ends");
+    let label = label.map_or("a label".to_owned(), |label| format!("the label {label}"));
+    let because = format!("the kubelet refuses {label} on its command line and exits");
     let remedy = format!(
-        "take {label} out of --node-labels; use a domain of your own or `node.kubernetes.io/`, and set labels like \
-         node-role.kubernetes.io from the control plane: kubectl label node"
+        "remove {label} from --node-labels: use your own domain or `node.kubernetes.io/`, and set labels such as \
+         node-role.kubernetes.io from the control plane (kubectl label node)"
     );
     facts.final_(Cause::LabelRefused, because, &Evidence::journal(at, line), remedy)
 }
 
-/// A taint that the kubelet cannot read.
+/// A taint that the kubelet cannot parse.
 pub(super) fn taint_invalid(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
@@ -45,24 +45,24 @@ pub(super) fn taint_invalid(facts: &Facts<'_>) -> Option<Finding> {
         "invalid taint effect",
         "duplicated taints",
     ];
-    let (at, line) = said(facts, &words)?;
+    let (at, line) = line_with(facts, &words)?;
     let spec = between(&line.message, "invalid taint spec: ", &['\n', ',', ' ']);
     let spec = spec
         .or_else(|| between(&line.message, "invalid argument \"", &['"']))
-        .unwrap_or("of --register-with-taints");
-    let because = format!("the kubelet cannot read the taint {spec} and ends");
+        .unwrap_or("in --register-with-taints");
+    let because = format!("the kubelet cannot parse the taint {spec} and exits");
     let example = if spec.contains(':') || spec.contains(' ') {
         "key=value:NoSchedule".to_owned()
     } else {
         format!("{spec}:NoSchedule")
     };
     let remedy = format!(
-        "write the taint with one of the effects NoSchedule, PreferNoSchedule and NoExecute, such as {example}"
+        "write the taint with one of the effects NoSchedule, PreferNoSchedule and NoExecute, for example {example}"
     );
     facts.final_(Cause::TaintInvalid, because, &Evidence::journal(at, line), remedy)
 }
 
-/// The kubelet was given the CA of something else.
+/// The kubelet has the CA of another cluster.
 pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
@@ -72,7 +72,7 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
         line.message.contains(&host)
             || ["Unable to register node", "ailed to list", "leases"]
                 .iter()
-                .any(|w| line.message.contains(w))
+                .any(|word| line.message.contains(word))
     };
     let is_distrust = |line: &JournalLine| {
         line.message
@@ -82,15 +82,15 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
         .kubelet()
         .find(|(_, line)| is_distrust(line) && is_about_api(line))?;
     let because = format!(
-        "the kubelet does not trust the API server at {host}: the CA it was given did not sign its certificate"
+        "the kubelet does not trust the API server at {host}: the kubelet's CA did not sign its certificate"
     );
     let remedy = match facts.plan.cluster.certificate_authority {
         CaChoice::Other => {
-            "give the script the CA of this cluster: `cluster.certificate_authority: own` in the scenario"
+            "pass the CA of this cluster to the script: `cluster.certificate_authority: own` in the scenario"
                 .to_owned()
         }
         CaChoice::Own => format!(
-            "give the script the CA that DescribeCluster tells for `{}`",
+            "pass the CA that DescribeCluster returns for `{}` to the script",
             facts.plan.cluster.name
         ),
     };
@@ -102,25 +102,25 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
     )
 }
 
-/// The API server of the harness gives up on what the kubelet asks: a host that is too slow for it says nothing of the node.
+/// A request of the kubelet timed out in the API server because the host is too slow. This says nothing about the node.
 pub(super) fn api_server_times_out(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
     }
-    let (at, line) = said(
+    let (at, line) = line_with(
         facts,
         &["the server was unable to return a response in the time allotted"],
     )?;
-    let because = "the API server did not answer the kubelet within its own 60 s: the host that runs nodejoin is too slow, or \
-                   too busy, for it"
+    let because = "the API server did not respond to the kubelet within its timeout of 60 s: the host that runs nodejoin is too slow or \
+                   too busy"
         .to_owned();
     let remedy =
-        "let fewer nodes run at once (`--jobs 1`), and give the host less else to do; no limit of nodejoin changes the API server's"
+        "run fewer nodes at once (`--jobs 1`) and reduce the load of the host; nodejoin cannot change this timeout"
             .to_owned();
     facts.found(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
 
-/// The kubelet does not get through to the API server.
+/// The kubelet cannot connect to the API server.
 pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     const WORDS: [&str; 5] = [
         "connection refused",
@@ -135,7 +135,7 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     let is_about_api = |line: &JournalLine| {
         ["Unable to register node", "ailed to list", "leases"]
             .iter()
-            .any(|w| line.message.contains(w))
+            .any(|word| line.message.contains(word))
     };
     let (at, line) = facts
         .kubelet()
@@ -145,11 +145,11 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
         .find(|word| line.message.contains(**word))
         .copied()
         .unwrap_or_default();
-    let asked = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
+    let endpoint = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
     let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
-    let because = format!("the kubelet cannot reach {asked}: {word}");
-    let remedy = if asked == host {
-        "see in the evidence folder whether the control plane still runs".to_owned()
+    let because = format!("the kubelet cannot connect to {endpoint}: {word}");
+    let remedy = if endpoint == host {
+        "check in the evidence folder whether the control plane still runs".to_owned()
     } else {
         format!(
             "the endpoint of `{}` is https://{host}: pass it to the script",
@@ -164,48 +164,51 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-/// The kubelet ends by itself, and nothing more specific was found.
+/// The kubelet exits by itself, and no rule before found a more specific cause.
 pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
     }
-    let ends = || {
+    let exits = || {
         facts
             .systemd_of_kubelet()
             .filter(|(_, line)| line.message.contains("Main process exited"))
     };
-    let (at, end) = ends().next()?;
+    let (at, end) = exits().next()?;
     let status = between(&end.message, "status=", &['/', ' ', ',']).unwrap_or("an error");
-    let last = last_words(facts, at);
+    let last = last_error(facts, at);
     let evidence = last.map_or_else(
         || Evidence::journal(at, end),
         |(at, line)| Evidence::journal(at, line),
     );
-    let said = last
+    let error = last
         .map(|(_, line)| format!(": {}", sentence(&line.message)))
         .unwrap_or_default();
-    let count = ends().count();
-    let because = format!("the kubelet ended with {status}, {} so far{said}", times(count));
+    let count = exits().count();
+    let because = format!(
+        "the kubelet exited with status {status}, {} so far{error}",
+        times(count)
+    );
     let remedy = remedy_of(
         facts,
         last.map(|(_, line)| line.message.as_str()).unwrap_or_default(),
     );
     let finding = facts.found(Cause::KubeletExits, because, &evidence, remedy)?;
-    // The first end may come before something that the kubelet needs is there; the third does not.
+    // The first exit can be caused by something that the kubelet needs and that comes later; the third cannot.
     Some(Finding {
         is_final: count >= 3,
         ..finding
     })
 }
 
-/// The first fatal line, else the last complaint before the kubelet's end. The journal may have systemd's line about the end
-/// before the kubelet's own last one.
-fn last_words<'a>(facts: &Facts<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
+/// The first fatal line, else the last error before the kubelet's exit. The journal can have systemd's line about the
+/// exit before the kubelet's last line.
+fn last_error<'a>(facts: &Facts<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
     let fatal = facts.kubelet().find(|(_, line)| is_klog(line, &['F']));
     fatal.or_else(|| {
         facts
             .kubelet()
-            .filter(|(at, line)| *at <= end && is_complaint(line))
+            .filter(|(at, line)| *at <= end && is_error(line))
             .last()
     })
 }
@@ -223,8 +226,8 @@ fn is_klog(line: &JournalLine, severities: &[char]) -> bool {
     digits.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// klog's error lines, and what a flag library prints; not the usage text that follows it.
-fn is_complaint(line: &JournalLine) -> bool {
+/// Whether the line is an error of klog or of a flag library, and not the usage text after it.
+fn is_error(line: &JournalLine) -> bool {
     const WORDS: [&str; 4] = ["Error:", "unknown flag", "invalid argument", "failed to "];
     is_klog(line, &['E']) || WORDS.iter().any(|word| line.message.contains(word))
 }
@@ -238,7 +241,7 @@ fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         .filter(|key| key.starts_with("kubernetes.io/cluster/"))
         .collect();
     if message.contains("multiple cluster tags") {
-        return format!("leave one of the instance's tags {}", names(&tags));
+        return format!("remove all but one of the instance's tags {}", names(&tags));
     }
     if message.contains("failed to find ClusterID") {
         return format!(
@@ -250,18 +253,18 @@ fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         return remedy;
     }
     if message.contains("failed to get docker version") {
-        return "let the script start docker, or pass `--container-runtime=remote` to the kubelet: before 1.24 it takes docker for \
-                its runtime, whatever `--container-runtime-endpoint` says"
+        return "start docker in the script, or pass `--container-runtime=remote` to the kubelet: before 1.24 it uses docker \
+                regardless of `--container-runtime-endpoint`"
             .to_owned();
     }
     if message.contains("unable to load client CA file") {
         let file = between(message, "client CA file ", &[':', ' ']).unwrap_or("that file");
         return format!(
-            "let the script write the cluster's CA as PEM into {file}: it comes in base64 and has to be decoded once"
+            "write the cluster's CA as PEM into {file}: the script receives it in base64 and has to decode it once"
         );
     }
     if message.contains("invalid kernel flag") {
-        return "set the kernel's values that `protectKernelDefaults` wants, or let the harness give the node its own".to_owned();
+        return "set the kernel parameters that `protectKernelDefaults` requires".to_owned();
     }
-    "see the kubelet's journal and its arguments in the evidence folder".to_owned()
+    "read the kubelet's journal and its arguments in the evidence folder".to_owned()
 }

@@ -1,4 +1,5 @@
-//! Why a join stopped: small rules, the most specific first. Each derives a cause, its evidence and a remedy from an observation.
+//! Why a join stopped: small rules, the most specific first. Each derives a cause, its evidence and a remedy from an
+//! observation.
 //!
 //! | file | causes |
 //! | --- | --- |
@@ -100,7 +101,7 @@ fn unknown(facts: &Facts<'_>) -> Option<Finding> {
         ),
         None => (
             format!("the join stopped {at}, and no rule recognizes why"),
-            facts.last_complaint(),
+            facts.last_failure_line(),
         ),
     };
     let remedy = "read the evidence folder: journals, AWS calls, timeline".to_owned();

@@ -1,4 +1,4 @@
-//! What nodeadm makes of a NodeConfig.
+//! Errors of nodeadm, most of them about the NodeConfig.
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
 use crate::user_data;
 
-/// nodeadm ends with an error about its configuration. What is wrong with one document of several it only warns of.
+/// nodeadm exits with an error about its configuration. It only warns about a fault in one document of several.
 pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = told(facts, FATAL).next()?;
+    let (at, line, error) = errors(facts, FATAL).next()?;
     if !is_about_config(&error) {
         return None;
     }
-    let before = told(facts, "Encountered error in config provider").last();
+    let before = errors(facts, "Encountered error in config provider").last();
     let because = match before {
         Some((.., warned)) if error.contains(NO_CONFIG) => {
             format!("nodeadm cannot read the NodeConfig: {warned}")
@@ -35,45 +35,45 @@ pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-/// nodeadm ends with another error than those that rules before this one know.
+/// nodeadm exits with an error that no rule before recognizes.
 pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = told(facts, FATAL).next()?;
+    let (at, line, error) = errors(facts, FATAL).next()?;
     facts.final_(
         Cause::ScriptFailed,
         format!("nodeadm ended with an error before it started the kubelet: {error}"),
         &Evidence::journal(at, line),
-        "see the lines before it in the journal of nodeadm's units".to_owned(),
+        "read the lines before it in the journal of nodeadm's units".to_owned(),
     )
 }
 
 fn is_about_config(error: &str) -> bool {
-    // Where the metadata service does not answer that says nothing of what stands in the user data, unless there is none.
+    // An error of the metadata service says nothing about the user data, unless there is none (404).
     CONFIG.iter().any(|word| error.contains(word)) && (!error.contains("ec2imds") || error.contains("404"))
 }
 
 fn remedy(facts: &Facts<'_>, error: &str) -> String {
     if let Some((wrong, right)) = misnamed(facts) {
-        return format!("write `{right}` for `{wrong}`: nodeadm passes over fields that it does not know");
+        return format!("write `{right}` instead of `{wrong}`: nodeadm ignores unknown fields");
     }
     if error.contains(MISSING) {
-        return "give name, apiServerEndpoint, certificateAuthority and cidr under `spec.cluster`: nodeadm asks EKS for none of them"
+        return "set name, apiServerEndpoint, certificateAuthority and cidr in `spec.cluster`: nodeadm does not read them from EKS"
             .to_owned();
     }
     if !has_node_config(facts) {
         return "put a NodeConfig into the user data, alone or as a part of type `application/node.eks.aws`: this AMI has no \
-                bootstrap.sh, and a script of the user data comes too late to be one"
+                bootstrap.sh, and scripts of the user data run too late to replace it"
             .to_owned();
     }
-    "see `nodeadm config check` in the node: YAML of kind NodeConfig, `apiVersion: node.eks.aws/v1alpha1`, with the CA in base64 as \
-     DescribeCluster gives it"
+    "run `nodeadm config check` in the node: it expects YAML of kind NodeConfig, `apiVersion: node.eks.aws/v1alpha1`, with the CA in \
+     base64 as DescribeCluster returns it"
         .to_owned()
 }
 
-/// Lines of nodeadm's log with this message, and the error that each has in its JSON.
-fn told<'a>(
+/// Lines of nodeadm's log with this message, each with the error in its JSON.
+fn errors<'a>(
     facts: &Facts<'a>,
     message: &'static str,
 ) -> impl Iterator<Item = (Millis, &'a JournalLine, String)> {
@@ -87,7 +87,7 @@ fn told<'a>(
     })
 }
 
-/// A key of the user data's NodeConfig that is none, and the one that is most like it.
+/// An unknown key of the NodeConfig in the user data, and the most similar known key.
 fn misnamed(facts: &Facts<'_>) -> Option<(String, &'static str)> {
     node_configs(facts).iter().find_map(|config| {
         let spec = &config["spec"];
@@ -98,25 +98,25 @@ fn misnamed(facts: &Facts<'_>) -> Option<(String, &'static str)> {
         ];
         at.into_iter().find_map(|(object, known)| {
             let keys = object.as_object()?.keys();
-            let mut strange = keys.filter(|key| !known.contains(&key.as_str()));
-            strange.find_map(|key| Some((key.clone(), nearest(key, known.iter().copied())?)))
+            let mut unknown = keys.filter(|key| !known.contains(&key.as_str()));
+            unknown.find_map(|key| Some((key.clone(), nearest(key, known.iter().copied())?)))
         })
     })
 }
 
-/// Whether the user data has what means to be a NodeConfig.
+/// Whether the user data contains a NodeConfig, valid or not.
 fn has_node_config(facts: &Facts<'_>) -> bool {
     texts(facts).iter().any(|text| text.contains("node.eks.aws/"))
 }
 
-/// The NodeConfigs of the user data that can be read at all.
+/// The NodeConfigs in the user data that can be parsed.
 fn node_configs(facts: &Facts<'_>) -> Vec<Value> {
     let texts = texts(facts);
     let found = texts.iter().filter(|text| text.contains("NodeConfig"));
     found.filter_map(|text| serde_yaml::from_str(text).ok()).collect()
 }
 
-/// The parts of the user data as texts.
+/// The parts of the user data as text.
 fn texts(facts: &Facts<'_>) -> Vec<String> {
     let parts = facts
         .user_data()
@@ -127,11 +127,11 @@ fn texts(facts: &Facts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The message of nodeadm's last line where it fails.
+/// The message of nodeadm's last line when it fails.
 const FATAL: &str = "Command failed";
 const NO_CONFIG: &str = "no config in chain";
 
-/// Errors about the configuration; others are of AWS' services, of which other rules know more.
+/// Errors about the configuration. Other rules recognize errors of AWS services.
 const CONFIG: [&str; 5] = [
     NO_CONFIG,
     MISSING,

@@ -1,13 +1,13 @@
-//! While the script runs: its AWS calls, its own end, and a kubelet that it never started.
+//! While the script runs: its AWS calls, its exit, and a kubelet that it never started.
 
 use super::Finding;
-use super::facts::{Evidence, Facts, between, complains, names};
+use super::facts::{Evidence, Facts, between, names, reports_failure};
 use crate::diagnosis::Cause;
 use crate::observation::phase::Phase;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
 use crate::plan::fault::Service;
 
-/// AWS refused a call for want of permission, and never allowed it.
+/// AWS denied a call and did not allow it later.
 pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
@@ -19,7 +19,7 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
         .plan
         .role
         .as_ref()
-        .map_or("the instance has no role, and nobody", |role| role.name.as_str());
+        .map_or("an instance without a role", |role| role.name.as_str());
     let action = format!("{}:{}", call.service.word(), call.operation);
     let subject = call
         .subject
@@ -30,9 +30,9 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
     let remedy = match (call.service, call.operation.as_str()) {
         (CalledService::Known(Service::Eks), "DescribeCluster") => format!(
             "allow {action} in the role's policy (AmazonEKSWorkerNodePolicy does), or pass endpoint, CA and DNS address \
-             to the script, which then need not ask"
+             to the script, so that it does not call EKS"
         ),
-        _ => format!("allow {action} in the policy of the role"),
+        _ => format!("allow {action} in the role's policy"),
     };
     facts.found(Cause::AccessDenied, because, &Evidence::call(at, call), remedy)
 }
@@ -55,7 +55,7 @@ fn was_allowed_later(facts: &Facts<'_>, denied: &AwsCall) -> bool {
     })
 }
 
-/// EKS described no cluster, for another reason than permission; or one that is not active.
+/// DescribeCluster failed for a reason other than permissions, or the cluster is not active.
 pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
@@ -64,33 +64,32 @@ pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
     let (at, call) = facts.calls().filter(|(_, call)| is_describe(call)).last()?;
     let evidence = Evidence::call(at, call);
     let own = &facts.plan.cluster.name;
-    let asked = call.subject.as_deref().unwrap_or(own);
+    let requested = call.subject.as_deref().unwrap_or(own);
     if call.error.as_deref() == Some("ResourceNotFoundException") {
         let because = format!(
-            "there is no cluster `{asked}` in {}; the account has `{own}`",
+            "there is no cluster `{requested}` in {}; the account's cluster is `{own}`",
             facts.plan.region
         );
         let remedy = format!("pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario)");
         return facts.found(Cause::DescribeFailed, because, &evidence, remedy);
     }
     if !(200..300).contains(&call.status) {
-        let error = call.error.as_deref().unwrap_or("no answer");
-        let because = format!("EKS did not describe `{asked}`: {error}");
+        let error = call.error.as_deref().unwrap_or("no response");
+        let because = format!("DescribeCluster failed for `{requested}`: {error}");
         let remedy = match call.fault {
-            Some(index) => format!(
-                "`faults[{index}]` of this scenario makes it so; a script that must live with it has to try again"
-            ),
-            None => "see the transcript of AWS calls".to_owned(),
+            Some(index) => format!("`faults[{index}]` of this scenario causes it: let the script retry"),
+            None => "read the AWS calls in the evidence folder (aws.ndjson)".to_owned(),
         };
         return facts.found(Cause::DescribeFailed, because, &evidence, remedy);
     }
     let status = status_at(facts, at).filter(|status| *status != "ACTIVE")?;
-    let because = format!("the cluster `{asked}` is {status}, and the script waits for it to become ACTIVE");
+    let because =
+        format!("the cluster `{requested}` is {status}, and the script waits for it to become ACTIVE");
     let remedy = "wait for the cluster before instances are started".to_owned();
     facts.found(Cause::DescribeFailed, because, &evidence, remedy)
 }
 
-/// What DescribeCluster says at a time.
+/// The status that DescribeCluster returns at a time.
 fn status_at<'a>(facts: &Facts<'a>, at: Millis) -> Option<&'a str> {
     let holds = |until: Option<f64>| until.is_none_or(|until| (at as f64) < until * 1000.0);
     facts
@@ -102,7 +101,7 @@ fn status_at<'a>(facts: &Facts<'a>, at: Millis) -> Option<&'a str> {
         .map(|step| step.status.as_str())
 }
 
-/// User data, or a script in it, ended with an error before the kubelet was started.
+/// The user data, or a script in it, ended with an error before the kubelet started.
 pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
@@ -115,7 +114,9 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .and_then(|collected| collected.user_data.as_ref());
     let failed: Vec<String> = collected.map_or(Vec::new(), |result| {
         let failed = result.exit_codes.iter().filter(|(_, code)| **code != 0);
-        failed.map(|(part, code)| format!("{part} with {code}")).collect()
+        failed
+            .map(|(part, code)| format!("{part} exited with {code}"))
+            .collect()
     });
     let evidence = match (line, collected) {
         (Some((at, line)), _) => Evidence::journal(at, line),
@@ -137,18 +138,18 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
             .to_owned(),
         failed => failed.join(", "),
     };
-    let words = last_words(facts, evidence.at);
+    let words = last_output(facts, evidence.at);
     let last = words
         .as_ref()
-        .map(|words| format!("; its last words: {}", words.text()))
+        .map(|words| format!("; its last output: {}", words.text()))
         .unwrap_or_default();
     let because = format!("the user data ended with an error ({which}) before it started the kubelet{last}");
-    let line = words.as_ref().and_then(LastWords::line_number);
+    let line = words.as_ref().and_then(LastOutput::line_number);
     let line = line.map_or("the line that failed".to_owned(), |line| {
-        format!("what stands in line {line} of the script")
+        format!("line {line} of the script")
     });
-    let remedy = format!("run {line} by hand in the node (`nodejoin run --keep` leaves it standing)");
-    let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.told));
+    let remedy = format!("in the node, run {line} by hand (`nodejoin run --keep` keeps the node)");
+    let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.line));
     facts.final_(Cause::ScriptFailed, because, &evidence, remedy)
 }
 
@@ -169,32 +170,32 @@ fn is_failure(line: &JournalLine) -> bool {
     is_failure && (!line.message.contains("Runparts: ") || line.message.contains("failures"))
 }
 
-/// What a script printed last.
-struct LastWords<'a> {
+/// The last output of a script.
+struct LastOutput<'a> {
     at: Millis,
-    /// The line that tells most.
-    told: &'a JournalLine,
-    /// Where the script's own trap says only in which line it ended.
+    /// The line that says most about the error.
+    line: &'a JournalLine,
+    /// The line of the script's trap, which has only the line number of the error.
     trap: Option<&'a JournalLine>,
 }
 
-impl LastWords<'_> {
+impl LastOutput<'_> {
     fn text(&self) -> String {
-        let told = shortened(self.told.message.trim());
+        let output = shortened(self.line.message.trim());
         match self.trap {
-            Some(trap) => format!("{told} ({})", trap.message.trim()),
-            None => told,
+            Some(trap) => format!("{output} ({})", trap.message.trim()),
+            None => output,
         }
     }
 
     fn line_number(&self) -> Option<&str> {
-        let said = &self.trap.unwrap_or(self.told).message;
-        let number = between(said, "line ", &[' ', ':', '\n'])?;
+        let message = &self.trap.unwrap_or(self.line).message;
+        let number = between(message, "line ", &[' ', ':', '\n'])?;
         number.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
     }
 }
 
-/// Pages and documents that a script prints are no sentence.
+/// Scripts can print whole documents: a report shows only their beginning.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
@@ -203,18 +204,18 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// A trap of a script tells where, and what came before it tells why.
+/// Whether a trap printed the line: it has the line number, and the lines before it have the reason.
 fn is_trap(line: &JournalLine) -> bool {
     ["Exited with error on line", " ended with status"]
         .iter()
         .any(|words| line.message.contains(words))
 }
 
-/// The last lines that a script printed before `at`: neither systemd's nor cloud-init's own.
-fn last_words<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
-    /// How far before a trap its reason may stand.
+/// The last output before `at` that neither systemd nor cloud-init wrote.
+fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutput<'a>> {
+    /// Number of lines before a trap that can have its reason.
     const BEFORE: usize = 4;
-    let is_own = |line: &JournalLine| {
+    let is_by_script = |line: &JournalLine| {
         let is_cloud_init = [".py[", "Cloud-init v."]
             .iter()
             .any(|mark| line.message.contains(mark));
@@ -222,7 +223,7 @@ fn last_words<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
     };
     let lines: Vec<(Millis, &JournalLine)> = facts
         .user_data_lines()
-        .filter(|(time, line)| *time <= at && is_own(line))
+        .filter(|(time, line)| *time <= at && is_by_script(line))
         .collect();
     let (last, before) = lines.split_last()?;
     let before: Vec<_> = before
@@ -233,24 +234,24 @@ fn last_words<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastWords<'a>> {
         .collect();
     let why = before
         .iter()
-        .find(|(_, line)| complains(line))
+        .find(|(_, line)| reports_failure(line))
         .or(before.first())
         .filter(|_| is_trap(last.1));
     Some(match why {
-        Some((at, told)) => LastWords {
+        Some((at, line)) => LastOutput {
             at: *at,
-            told,
+            line,
             trap: Some(last.1),
         },
-        None => LastWords {
+        None => LastOutput {
             at: last.0,
-            told: last.1,
+            line: last.1,
             trap: None,
         },
     })
 }
 
-/// User data is done, and systemd never came to start the kubelet.
+/// The user data is done, and systemd did not start the kubelet.
 pub(super) fn kubelet_never_started(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::KubeletStarted) {
         return None;
@@ -269,10 +270,13 @@ fn dependency_failed(facts: &Facts<'_>) -> Option<Finding> {
         .filter(|(time, line)| *time <= at && line.by_systemd && line.message.contains("Failed with result"))
         .filter_map(|(_, line)| line.unit.as_deref())
         .collect();
-    let because = format!("a unit that the kubelet's needs failed: {}", names(&failed));
+    let because = match failed.as_slice() {
+        [] => "a unit that the kubelet requires failed".to_owned(),
+        failed => format!("a unit that the kubelet requires failed: {}", names(failed)),
+    };
     let remedy = match failed.as_slice() {
-        [] => "see `systemctl list-dependencies kubelet` in the node".to_owned(),
-        [first, ..] => format!("see the journal of {first} in the evidence folder"),
+        [] => "run `systemctl list-dependencies kubelet` in the node".to_owned(),
+        [first, ..] => format!("read the journal of {first} in the evidence folder"),
     };
     facts.final_(
         Cause::KubeletNeverStarted,
@@ -287,7 +291,7 @@ fn pre_command_failed(facts: &Facts<'_>) -> Option<Finding> {
         .systemd_of_kubelet()
         .find(|(_, line)| line.message.contains("Control process exited"))?;
     let because = "an `ExecStartPre=` command of the kubelet's unit failed".to_owned();
-    let remedy = "see the kubelet's journal in the evidence folder for what the command said".to_owned();
+    let remedy = "read the output of the command in the kubelet's journal in the evidence folder".to_owned();
     facts.found(
         Cause::KubeletNeverStarted,
         because,
@@ -299,12 +303,12 @@ fn pre_command_failed(facts: &Facts<'_>) -> Option<Finding> {
 fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
     let done = facts.user_data_done.filter(|_| !facts.has(Phase::Configured))?;
     let (at, line) = facts.user_data_lines().find(|(at, _)| *at == done)?;
-    let because = "the user data is done, and nothing told systemd to start the kubelet".to_owned();
+    let because = "the user data is done, and nothing started the kubelet".to_owned();
     let script = facts
         .user_data_text()
         .is_some_and(|text| text.contains("bootstrap.sh"));
     let remedy = if script {
-        "see what the script printed (user-data output in the evidence folder): it ended well and did nothing"
+        "read the output of the script (user-data output in the evidence folder): it succeeded without starting the kubelet"
     } else {
         "call the bootstrap script in the user data: /etc/eks/bootstrap.sh CLUSTER"
     };

@@ -1,14 +1,14 @@
-//! Where a script was when it ended: the lines of bash, dash, Python, traps and `set -x` that name a place.
+//! Where a script ended, from its output: messages of bash, dash and Python, traps, and traces of `set -x`.
 
 use super::facts::Facts;
 use crate::diagnosis::{BlamedLine, Cause, ScriptLocation};
 use crate::observation::phase::Phase;
 use crate::user_data::{Parsed, parse};
 
-/// How many lines from the last one back a place is looked for: what stands further up was survived.
-const BACK: usize = 6;
+/// Number of last lines that are searched: the script continued after earlier messages.
+const SEARCHED_LINES: usize = 6;
 
-/// The place that belongs to a cause; none where no script is to blame, or it did not say where it was.
+/// The location that a cause blames; `None` if no script is to blame, or its output has no location.
 pub(super) fn of(facts: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
     match cause.blames_script() {
         BlamedLine::NoLine => None,
@@ -21,32 +21,32 @@ pub(super) fn of(facts: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
     }
 }
 
-/// The last place that user data, or what it called, named.
+/// The last location in the output of the user data.
 fn last_location(facts: &Facts<'_>) -> Option<ScriptLocation> {
     let lines = last_lines(facts);
     let scripts = scripts(facts);
-    let mut placed: Vec<(usize, Named<'_>)> = lines
+    let mut located: Vec<(usize, Named<'_>)> = lines
         .iter()
         .enumerate()
         .filter_map(|(index, line)| Some((index, Named::read(line).or_else(|| traced(line, &scripts))?)))
         .collect();
-    // Of traps in a row the first stands where the error was; the others tell who called it.
+    // The first of several traps in a row has the line of the error, the others the lines of its callers.
     while let [
         ..,
         (before, Named { is_trap: true, .. }),
         (index, Named { is_trap: true, .. }),
-    ] = placed.as_slice()
+    ] = located.as_slice()
         && before + 1 == *index
     {
-        placed.pop();
+        located.pop();
     }
-    placed.pop().map(|(_, named)| ScriptLocation {
+    located.pop().map(|(_, named)| ScriptLocation {
         script: named.script.map(str::to_owned),
         line: Some(named.line),
     })
 }
 
-/// The script whose word was the last, where it puts its name before it: `bootstrap.sh: the name of the cluster is missing`.
+/// The script that wrote the last line with its name: `bootstrap.sh: the name of the cluster is missing`.
 fn last_named_script(facts: &Facts<'_>) -> Option<ScriptLocation> {
     let lines = last_lines(facts);
     let (script, _) = lines.last()?.trim().split_once(": ")?;
@@ -56,8 +56,8 @@ fn last_named_script(facts: &Facts<'_>) -> Option<ScriptLocation> {
     })
 }
 
-/// The last lines of user data that no one but scripts wrote; from the journal, or from what was collected where a node's user
-/// data does not write to the journal.
+/// The last lines that scripts wrote, from the journal, or from the collected output if the user data does not write to
+/// the journal.
 fn last_lines(facts: &Facts<'_>) -> Vec<String> {
     let journal = facts.user_data_lines().filter(|(_, line)| !line.by_systemd);
     let mut lines: Vec<String> = journal
@@ -71,7 +71,7 @@ fn last_lines(facts: &Facts<'_>) -> Vec<String> {
         lines.extend(result.output.lines().map(str::to_owned));
     }
     lines.retain(|line| !line.trim().is_empty() && !is_by_cloud_init(line));
-    lines.split_off(lines.len().saturating_sub(BACK))
+    lines.split_off(lines.len().saturating_sub(SEARCHED_LINES))
 }
 
 fn is_by_cloud_init(line: &str) -> bool {
@@ -79,11 +79,11 @@ fn is_by_cloud_init(line: &str) -> bool {
     MARKS.iter().any(|mark| line.contains(mark))
 }
 
-/// A line of output that names a place.
+/// A line of output with a location.
 struct Named<'l> {
     script: Option<&'l str>,
     line: u64,
-    /// It was written by a trap of the script, when the error was over.
+    /// A trap of the script wrote it, after the error.
     is_trap: bool,
 }
 
@@ -118,7 +118,7 @@ fn own_trap(text: &str) -> Option<Named<'_>> {
     })
 }
 
-/// `Exited with error on line 12`, as the scripts of EKS' AMIs say it: of which script, nobody knows.
+/// `Exited with error on line 12` of the scripts of EKS' AMIs, without the name of the script.
 fn bare_trap(text: &str) -> Option<Named<'_>> {
     let (_, line) = text.split_once("Exited with error on line ")?;
     Some(Named {
@@ -128,7 +128,7 @@ fn bare_trap(text: &str) -> Option<Named<'_>> {
     })
 }
 
-/// `+ /etc/eks/bootstrap.sh:12: command`, of a script that sets `PS4` to its source and line.
+/// `+ /etc/eks/bootstrap.sh:12: command` of a script that sets `PS4` to its source and line.
 fn trace(text: &str) -> Option<Named<'_>> {
     let traced = text.strip_prefix('+')?.trim_start_matches('+').trim_start();
     let (script, rest) = traced.split_once(':')?;
@@ -155,35 +155,35 @@ fn dash(text: &str) -> Option<Named<'_>> {
     (is_number && script.starts_with('/')).then(|| Named::in_script(script, line))?
 }
 
-/// The digits that a text begins with.
+/// The number at the start of a text.
 fn number(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok().filter(|line| *line > 0)
 }
 
-/// A path or a file name; `bash` and `sh` stand for a script that came from elsewhere than a file.
+/// Whether the text is a path or a file name; `bash` and `sh` name a script that is not in a file.
 fn is_script(text: &str) -> bool {
     let is_shell = matches!(text, "bash" | "sh" | "-bash" | "main" | "environment");
     !text.is_empty() && !is_shell && !text.contains(char::is_whitespace)
 }
 
-/// `+ command` of `set -x`, which tells no line: the only line of the user data that reads like it.
+/// The line of a command in a trace of `set -x`, if only one line of the user data is equal to it.
 fn traced<'s>(text: &str, scripts: &'s [(String, String)]) -> Option<Named<'s>> {
     let command = text.trim().strip_prefix('+')?.trim_start_matches('+').trim();
-    let mut alike = scripts.iter().flat_map(|(name, script)| {
+    let mut equal = scripts.iter().flat_map(|(name, script)| {
         let lines = (1..).zip(script.lines());
-        let alike = lines.filter(|(_, line)| !command.is_empty() && line.trim() == command);
-        alike.map(move |(number, _)| (name, number))
+        let equal = lines.filter(|(_, line)| !command.is_empty() && line.trim() == command);
+        equal.map(move |(number, _)| (name, number))
     });
-    let (name, line) = alike.next()?;
-    alike.next().is_none().then_some(Named {
+    let (name, line) = equal.next()?;
+    equal.next().is_none().then_some(Named {
         script: Some(name),
         line,
         is_trap: false,
     })
 }
 
-/// The line of the user data in which a flag of the kubelet stands.
+/// The line of the user data with a flag of the kubelet.
 fn flag(facts: &Facts<'_>, flag: &str) -> Option<ScriptLocation> {
     scripts(facts).into_iter().find_map(|(name, script)| {
         let (line, _) = (1..).zip(script.lines()).find(|(_, line)| line.contains(flag))?;
@@ -194,7 +194,7 @@ fn flag(facts: &Facts<'_>, flag: &str) -> Option<ScriptLocation> {
     })
 }
 
-/// The part without `#!`, in its first line.
+/// The first line of the part without `#!`.
 fn part_without_interpreter(facts: &Facts<'_>) -> Option<ScriptLocation> {
     let fault = parsed(facts)?.faults.into_iter().find_map(|fault| fault.part)?;
     Some(ScriptLocation {
@@ -203,7 +203,7 @@ fn part_without_interpreter(facts: &Facts<'_>) -> Option<ScriptLocation> {
     })
 }
 
-/// The part that ended with an error, where none of its lines is known.
+/// The part that ended with an error, without a line.
 fn failed_part(facts: &Facts<'_>) -> Option<ScriptLocation> {
     let result = facts.observation.collected.as_ref()?.user_data.as_ref()?;
     let (part, _) = result.exit_codes.iter().find(|(_, code)| **code != 0)?;
@@ -231,8 +231,8 @@ mod tests {
     use super::super::tests::{cloud, diagnosed, plan_with};
     use crate::observation::phases::tests::join;
 
-    /// The place that is told when the user data ended with an error after these lines.
-    fn place(user_data: &str, lines: &[&str]) -> Option<(Option<String>, Option<u64>)> {
+    /// The location for user data that ended with an error after these lines.
+    fn location(user_data: &str, lines: &[&str]) -> Option<(Option<String>, Option<u64>)> {
         let mut whats: Vec<_> = join().into_iter().take(2).collect();
         whats.extend(lines.iter().map(|line| cloud(line)));
         whats.push(cloud("2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_names_a_place_is_understood() {
+    fn a_line_with_a_location_is_recognized() {
         for (line, script, number) in [
             (
                 "/etc/eks/bootstrap.sh: line 12: jq: command not found",
@@ -272,12 +272,12 @@ mod tests {
             ),
         ] {
             let expected = Some((script.map(str::to_owned), Some(number)));
-            assert_eq!(place("#!/bin/bash\n", &[line]), expected, "{line}");
+            assert_eq!(location("#!/bin/bash\n", &[line]), expected, "{line}");
         }
     }
 
     #[test]
-    fn a_line_that_names_none_is_not_misread() {
+    fn a_line_without_a_location_is_not_misread() {
         for line in [
             "bash: line 1: nope: command not found",
             "in the third line: 4 errors",
@@ -285,12 +285,12 @@ mod tests {
             "curl: (7) Failed to connect",
             "Error on line: 0: x",
         ] {
-            assert_eq!(place("#!/bin/bash\n", &[line]), None, "{line}");
+            assert_eq!(location("#!/bin/bash\n", &[line]), None, "{line}");
         }
     }
 
     #[test]
-    fn of_traps_in_a_row_the_first_is_where_it_was() {
+    fn the_first_of_several_traps_has_the_location() {
         let lines = [
             "/a.sh: line 1: warning: something is odd",
             "bootstrap.sh: line 12 ended with status 3",
@@ -298,28 +298,28 @@ mod tests {
             "Exited with error on line 2",
         ];
         let innermost = Some((Some("bootstrap.sh".to_owned()), Some(12)));
-        assert_eq!(place("#!/bin/bash\n", &lines), innermost);
-        // What was survived long before the end is no place of the end.
+        assert_eq!(location("#!/bin/bash\n", &lines), innermost);
+        // The script continued after a message long before the end.
         let lines = ["/a.sh: line 1: x", "1", "2", "3", "4", "5", "6", "7"];
-        assert_eq!(place("#!/bin/bash\n", &lines), None);
+        assert_eq!(location("#!/bin/bash\n", &lines), None);
     }
 
     #[test]
-    fn a_script_that_says_only_its_name_is_named() {
+    fn a_script_that_prints_only_its_name_is_reported_without_a_line() {
         let lines = ["something", "bootstrap.sh: the name of the cluster is missing"];
         let named = Some((Some("bootstrap.sh".to_owned()), None));
-        assert_eq!(place("#!/bin/bash\n", &lines), named);
+        assert_eq!(location("#!/bin/bash\n", &lines), named);
         assert_eq!(
-            place("#!/bin/bash\n", &["bootstrap.sh: asking", "curl: (7) no"]),
+            location("#!/bin/bash\n", &["bootstrap.sh: asking", "curl: (7) no"]),
             None
         );
     }
 
     #[test]
-    fn a_traced_command_is_found_in_the_user_data_where_it_stands_once() {
+    fn a_traced_command_is_located_if_it_occurs_once() {
         let user_data = "#!/bin/bash -xe\ntrue\nfalse\nfalse || true\n";
         let found = Some((Some("part-001".to_owned()), Some(3)));
-        assert_eq!(place(user_data, &["+ true", "+ false"]), found);
-        assert_eq!(place("#!/bin/bash -xe\nfalse\nfalse\n", &["+ false"]), None);
+        assert_eq!(location(user_data, &["+ true", "+ false"]), found);
+        assert_eq!(location("#!/bin/bash -xe\nfalse\nfalse\n", &["+ false"]), None);
     }
 }

@@ -1,24 +1,24 @@
-//! What a kubelet ends of because of its version, and what its version has instead.
+//! Remedies for a kubelet that exits because of its version.
 
 use super::facts::between;
 use crate::kubernetes::{DifferenceKind, Minor, difference, exec_credential_versions};
 
-/// The way out, where the last words of a kubelet such as `v1.36.3` are about something that other versions have.
+/// The remedy if the last line of a kubelet, such as `v1.36.3`, is about something that only other versions have.
 pub(super) fn remedy(kubelet: &str, message: &str) -> Option<String> {
     let minor = Minor::of(kubelet);
     if let Some(flag) = between(message, "unknown flag: ", &['"', ' ', '\n']) {
         let range = range(DifferenceKind::KubeletFlag, flag, kubelet);
-        return Some(format!("take the flag out: {range}"));
+        return Some(format!("remove the flag: {range}"));
     }
     if let Some(gate) = between(message, "unrecognized feature gate: ", &['"', ' ', '\n']) {
         let range = range(DifferenceKind::KubeletGate, gate, kubelet);
         return Some(format!(
-            "take the gate out of the kubelet's configuration: {range}"
+            "remove the gate from the kubelet's configuration: {range}"
         ));
     }
     if message.contains("client.authentication.k8s.io/v1alpha1") {
         return Some(format!(
-            "write `client.authentication.k8s.io/{}` into the kubelet's kubeconfig: {} takes {}",
+            "write `client.authentication.k8s.io/{}` into the kubelet's kubeconfig: {} supports {}",
             newest_common(minor),
             called(kubelet),
             exec_credential_versions(minor).join(" and ")
@@ -26,14 +26,14 @@ pub(super) fn remedy(kubelet: &str, message: &str) -> Option<String> {
     }
     if message.contains("configured to not run on a host using cgroup v1") {
         return Some(format!(
-            "set `failCgroupV1: false` in the kubelet's configuration, or boot the host with cgroup v2: {} refuses version 1",
+            "set `failCgroupV1: false` in the kubelet's configuration, or boot the host with cgroup v2: {} does not start with version 1",
             called(kubelet)
         ));
     }
     None
 }
 
-/// A version that old authenticators answer in, too.
+/// A version that old authenticators also support.
 fn newest_common(minor: Minor) -> &'static str {
     exec_credential_versions(minor)
         .into_iter()
@@ -44,11 +44,18 @@ fn newest_common(minor: Minor) -> &'static str {
 fn range(what: DifferenceKind, name: &str, kubelet: &str) -> String {
     match difference(what, name) {
         Some(row) => format!(
-            "kubelets have it {}, and this is {}",
+            "only kubelets {} have it, and {}",
             row.range(),
-            called(kubelet)
+            is_version(kubelet)
         ),
         None => format!("{} does not have it", called(kubelet)),
+    }
+}
+
+fn is_version(kubelet: &str) -> String {
+    match kubelet {
+        "" => "this kubelet is another version".to_owned(),
+        version => format!("this is kubelet {version}"),
     }
 }
 
@@ -64,38 +71,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thing_of_other_versions_is_told_with_its_versions() {
+    fn a_remedy_names_the_versions_that_have_a_flag() {
         let cases = [
             (
                 "command failed\" err=\"failed to parse kubelet flag: unknown flag: --network-plugin\"",
-                "take the flag out: kubelets have it up to 1.23, and this is kubelet v1.36.3",
+                "remove the flag: only kubelets up to 1.23 have it, and this is kubelet v1.36.3",
             ),
             (
                 "unknown flag: --no-such",
-                "take the flag out: kubelet v1.36.3 does not have it",
+                "remove the flag: kubelet v1.36.3 does not have it",
             ),
             (
                 "failed to set feature gates from initial flags-based config: unrecognized feature gate: DisableCloudProviders\"",
-                "kubelets have it up to 1.32",
+                "only kubelets up to 1.32 have it",
             ),
             (
                 "exec plugin: invalid apiVersion \"client.authentication.k8s.io/v1alpha1\"",
-                "write `client.authentication.k8s.io/v1beta1` into the kubelet's kubeconfig: kubelet v1.36.3 takes v1beta1 and v1",
+                "write `client.authentication.k8s.io/v1beta1` into the kubelet's kubeconfig: kubelet v1.36.3 supports v1beta1 and v1",
             ),
             (
                 "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode",
                 "set `failCgroupV1: false`",
             ),
         ];
-        for (said, way_out) in cases {
-            let remedy = remedy("v1.36.3", said).unwrap();
-            assert!(remedy.contains(way_out), "{said}: {remedy}");
+        for (message, expected) in cases {
+            let remedy = remedy("v1.36.3", message).unwrap();
+            assert!(remedy.contains(expected), "{message}: {remedy}");
         }
         assert_eq!(remedy("v1.36.3", "something else"), None);
         let unknown = remedy("", "unknown flag: --no-such").unwrap();
         assert_eq!(
             unknown,
-            "take the flag out: this version of the kubelet does not have it"
+            "remove the flag: this version of the kubelet does not have it"
         );
     }
 }

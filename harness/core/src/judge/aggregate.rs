@@ -26,7 +26,8 @@ impl Joined<'_> {
     }
 }
 
-/// The verdict on all nodes of a scenario. A phase is reached when the last node has reached it; failures name their node.
+/// The verdict on all nodes of a scenario. A phase is reached when the last node has reached it; failures name their
+/// node.
 #[must_use]
 pub fn of_nodes(nodes: &[Joined<'_>]) -> Verdict {
     let [first, others @ ..] = nodes else {

@@ -1,4 +1,5 @@
-//! Finds the line of the caller's files that a verdict belongs to: a line of the script if it is known, else of the scenario.
+//! Finds the line of the caller's files that a verdict belongs to: a line of the script if it is known, else of the
+//! scenario.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -76,8 +77,8 @@ fn of_user_data(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLi
     }))
 }
 
-/// The overlay file at the path that the node names, or with the file name if the node names no path. A line of a patched
-/// file is a line of the patch if the patch inserted it, else of the original.
+/// The overlay file at the path that the node names, or with the file name if the node names no path. A line of a
+/// patched file is a line of the patch if the patch inserted it, else of the original.
 fn of_overlay(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
     let is_it = |to: &str| to == script || (!script.contains('/') && file_name(to) == script);
     let file = plan.image.overlay.iter().rev().find(|file| is_it(&file.to))?;

@@ -42,8 +42,8 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     }
 }
 
-/// The verdict on a step that has ended. A step without `expect.phase` does not repeat the join, so an `unknown` diagnosis is
-/// dropped.
+/// The verdict on a step that has ended. A step without `expect.phase` does not repeat the join, so an `unknown`
+/// diagnosis is dropped.
 #[must_use]
 pub fn judge_step(plan: &Plan, observation: &Observation) -> Verdict {
     let mut verdict = judge(plan, observation);
@@ -70,8 +70,8 @@ fn host_limit(plan: &Plan, found: &Diagnosis) -> Option<String> {
     is_it.then(|| format!("{}: {}; {}", found.because, found.seen, found.remedy))
 }
 
-/// The reason for `errored` when the node did not prove that its metadata address is the harness: it may have used another
-/// metadata service.
+/// The reason for `errored` when the node did not prove that its metadata address is the harness: it may have used
+/// another metadata service.
 fn not_isolated(observation: &Observation) -> Option<String> {
     let mut timeline = observation.timeline.iter();
     if timeline

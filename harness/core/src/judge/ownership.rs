@@ -34,8 +34,8 @@ fn set_by_check(key: String, wanted: &str, seen: Option<String>) -> Check {
 
 /// The successful writes of the Node in their order, each with its result.
 ///
-/// The API server logs concurrent requests in any order, and it can log a request that changes nothing before the request
-/// whose result it returns. The order is that of the Node's resource versions.
+/// The API server logs concurrent requests in any order, and it can log a request that changes nothing before the
+/// request whose result it returns. The order is that of the Node's resource versions.
 fn writes(observation: &Observation) -> Vec<(&Audit, &Value)> {
     let timeline = observation.timeline.iter();
     let mut writes: Vec<_> = timeline

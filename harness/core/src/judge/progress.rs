@@ -152,7 +152,8 @@ impl<'a> RunningJoin<'a> {
         (expect.phase.is_none() && !self.has_settled(from)).then(|| "the settle time".to_owned())
     }
 
-    /// A kubelet can be ready before it requests its serving certificate. One that never requests it has none to wait for.
+    /// A kubelet can be ready before it requests its serving certificate. One that never requests it has none to wait
+    /// for.
     fn is_certified_if_requested(&self) -> bool {
         let requested = self
             .observation

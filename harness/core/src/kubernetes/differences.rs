@@ -1,25 +1,25 @@
-//! What one version of Kubernetes has and another has not: one table, and the questions that are asked of it.
+//! Differences between versions of Kubernetes: one table, and functions that look them up.
 
 use super::version::Minor;
 
-/// What a row of the table is about.
+/// The subject of a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DifferenceKind {
     /// A flag of the kubelet.
     KubeletFlag,
     /// A field of the kubelet's configuration file, `kubelet.config.k8s.io/v1beta1`.
     KubeletField,
-    /// A feature gate that the kubelet knows by name; it refuses to start with one that it does not know.
+    /// A feature gate of the kubelet, which does not start with an unknown one.
     KubeletGate,
-    /// Something that a kubelet does.
+    /// A behaviour of the kubelet.
     KubeletBehaviour,
-    /// A version of `client.authentication.k8s.io`, which a kubeconfig with an `exec` user names.
+    /// A version of `client.authentication.k8s.io`, for a kubeconfig with an `exec` user.
     ExecCredential,
-    /// A version of `kubelet.config.k8s.io` in which a file for `--image-credential-provider-config` may be written.
+    /// A version of `kubelet.config.k8s.io` for the file of `--image-credential-provider-config`.
     CredentialProvider,
     /// A version of `certificates.k8s.io` that the API server serves.
     CertificatesApi,
-    /// A version of `authentication.k8s.io` in which the API server serves TokenReview.
+    /// A version of `authentication.k8s.io` with TokenReview that the API server serves.
     TokenReviewApi,
     /// A version of `kubeadm.k8s.io` that kubeadm reads.
     KubeadmApi,
@@ -29,33 +29,31 @@ pub enum DifferenceKind {
     ControllerManagerFlag,
     /// A flag of `k3s server`.
     K3sFlag,
-    /// The minor version of etcd that the release is made and tested with.
+    /// The minor version of etcd that the release is built and tested with.
     Etcd,
 }
 
-/// A row of the table: something that not every version has.
+/// A row of the table: a feature that not every version has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
-    /// What it is.
     pub what: DifferenceKind,
-    /// Its name, as a user writes it.
+    /// Its name, as in a configuration.
     pub name: &'static str,
-    /// The first version that has it; `None` where all old ones do.
+    /// The first version that has it; `None` if all older versions do.
     pub since: Option<Minor>,
-    /// The last version that has it; `None` where it is still there.
+    /// The last version that has it; `None` if the newest version does.
     pub until: Option<Minor>,
-    /// Where this is known from.
+    /// The source of this fact.
     pub source: &'static str,
 }
 
 impl Difference {
-    /// Whether a version has it.
     #[must_use]
     pub fn is_in(&self, minor: Minor) -> bool {
         self.since.is_none_or(|since| since <= minor) && self.until.is_none_or(|until| minor <= until)
     }
 
-    /// The row as words, such as `up to 1.26`.
+    /// The versions in words, such as `up to 1.26`.
     #[must_use]
     pub fn range(&self) -> String {
         match (self.since, self.until) {
@@ -67,28 +65,27 @@ impl Difference {
     }
 }
 
-/// The first kubelet that ends at once on a host with cgroup v1, unless its configuration has `failCgroupV1: false`.
+/// The first kubelet that does not start on a host with cgroup v1 without `failCgroupV1: false`.
 pub const CGROUP_V1_REFUSED_SINCE: Minor = Minor::new(35);
 
-/// The whole table.
 #[must_use]
 pub fn differences() -> &'static [Difference] {
     TABLE
 }
 
-/// The row of something, where versions differ in it.
+/// The row of a feature, if versions differ in it.
 #[must_use]
 pub fn difference(what: DifferenceKind, name: &str) -> Option<&'static Difference> {
     TABLE.iter().find(|row| row.what == what && row.name == name)
 }
 
-/// Whether a version has something. What is not in the table is in every version that the table is for.
+/// Whether a version has a feature. Every version of the table has the features without a row.
 #[must_use]
 pub fn is_known(what: DifferenceKind, name: &str, minor: Minor) -> bool {
     difference(what, name).is_none_or(|row| row.is_in(minor))
 }
 
-/// Whether a kubelet starts with a flag, given as `--name` or `--name=value`.
+/// Whether a kubelet starts with a flag, as `--name` or `--name=value`.
 #[must_use]
 pub fn kubelet_knows_flag(flag: &str, minor: Minor) -> bool {
     let name = flag.split('=').next().unwrap_or(flag);
@@ -101,7 +98,7 @@ pub fn kubelet_reads(field: &str, minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletField, field, minor)
 }
 
-/// The versions of `client.authentication.k8s.io` that a kubelet takes from a kubeconfig, oldest first.
+/// The versions of `client.authentication.k8s.io` that a kubelet supports in a kubeconfig, oldest first.
 #[must_use]
 pub fn exec_credential_versions(minor: Minor) -> Vec<&'static str> {
     names(DifferenceKind::ExecCredential, minor)
@@ -131,13 +128,13 @@ pub fn kubeadm_api(minor: Minor) -> &'static str {
     newest(DifferenceKind::KubeadmApi, minor)
 }
 
-/// The minor version of etcd that a release is made and tested with.
+/// The minor version of etcd that a release is built and tested with.
 #[must_use]
 pub fn etcd_of(minor: Minor) -> &'static str {
     newest(DifferenceKind::Etcd, minor)
 }
 
-/// The ConfigMap in `kube-system` from which kubeadm takes the configuration of kubelets.
+/// The ConfigMap in `kube-system` with the configuration that kubeadm gives kubelets.
 #[must_use]
 pub fn kubelet_config_map(minor: Minor) -> String {
     match is_known(DifferenceKind::KubeletBehaviour, CONFIG_MAP_WITH_VERSION, minor) {
@@ -146,7 +143,7 @@ pub fn kubelet_config_map(minor: Minor) -> String {
     }
 }
 
-/// Whether a kubelet ends at once on a host with cgroup v1, unless its configuration has `failCgroupV1: false`.
+/// Whether a kubelet does not start on a host with cgroup v1 without `failCgroupV1: false`.
 #[must_use]
 pub fn refuses_cgroup_v1(minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletBehaviour, REFUSES_CGROUP_V1, minor)
@@ -158,19 +155,19 @@ pub fn has_dockershim(minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletBehaviour, DOCKERSHIM, minor)
 }
 
-/// Whether `--cloud-provider=aws` means something to a kubelet.
+/// Whether a kubelet supports `--cloud-provider=aws`.
 #[must_use]
 pub fn has_in_tree_aws(minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletBehaviour, IN_TREE_AWS, minor)
 }
 
-/// Whether a kubelet looks again by itself when what it waits for has come, and does not wait for its next status.
+/// Whether a kubelet checks its conditions again as soon as they change, instead of with its next status.
 #[must_use]
 pub fn looks_again(minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletBehaviour, LOOKS_AGAIN, minor)
 }
 
-/// Whether a kubelet takes `--config-dir` without `KUBELET_CONFIG_DROPIN_DIR_ALPHA` in its environment.
+/// Whether a kubelet supports `--config-dir` without `KUBELET_CONFIG_DROPIN_DIR_ALPHA` in its environment.
 #[must_use]
 pub fn takes_config_dir(minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletBehaviour, TAKES_CONFIG_DIR, minor)
@@ -187,10 +184,10 @@ fn newest(what: DifferenceKind, minor: Minor) -> &'static str {
 
 const REFUSES_CGROUP_V1: &str = "refuses cgroup v1";
 const DOCKERSHIM: &str = "runs pods over Docker";
-const IN_TREE_AWS: &str = "has the AWS cloud provider in its tree";
-const LOOKS_AGAIN: &str = "looks again when what it waits for has come";
-const TAKES_CONFIG_DIR: &str = "takes --config-dir without an environment variable";
-const CONFIG_MAP_WITH_VERSION: &str = "takes its version's own ConfigMap from kubeadm";
+const IN_TREE_AWS: &str = "includes the AWS cloud provider";
+const LOOKS_AGAIN: &str = "checks its conditions again as soon as they change";
+const TAKES_CONFIG_DIR: &str = "supports --config-dir without an environment variable";
+const CONFIG_MAP_WITH_VERSION: &str = "reads a ConfigMap with its version from kubeadm";
 
 const fn row(what: DifferenceKind, name: &'static str, source: &'static str) -> Difference {
     Difference {
@@ -218,7 +215,7 @@ impl Difference {
     }
 }
 
-/// Within one kind, older names come first.
+/// Rows of one kind are ordered from old to new.
 const TABLE: &[Difference] = &{
     use DifferenceKind::*;
     const OPTIONS: &str = "the options of cmd/kubelet, compared from release to release";
@@ -228,7 +225,7 @@ const TABLE: &[Difference] = &{
         row(
             KubeletFlag,
             "--allow-privileged",
-            "absent in 1.20; Amazon's AMI leaves it out from 1.15 on",
+            "missing in 1.20; Amazon's AMI omits it from 1.15 on",
         )
         .until(14),
         row(KubeletFlag, "--chaos-chance", "kubernetes#101057").until(21),
@@ -294,7 +291,7 @@ const TABLE: &[Difference] = &{
         row(
             KubeletBehaviour,
             LOOKS_AGAIN,
-            "seen with 1.20.2, not with 1.22 and later",
+            "observed with 1.22 and later, not with 1.20.2",
         )
         .since(22),
         row(KubeletBehaviour, DOCKERSHIM, DOCKER).until(23),

@@ -1,31 +1,28 @@
-//! Scenarios on several versions: each runs on each, under an id of its own.
+//! Runs scenarios on several versions of Kubernetes, each run with its own id.
 
 use serde::{Deserialize, Serialize};
 
 use super::skew::{SkewError, check_skew};
-use super::version::{InvalidVersion, Version, VersionAsk};
+use super::version::{InvalidVersion, Version, VersionRequest};
 use crate::plan::{Plan, is_within};
 
-/// The versions that a run is asked for. They go together: [`Matrix::new`] refuses those that do not.
+/// The versions of a run. [`Matrix::new`] refuses unsupported combinations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matrix {
-    kubernetes: Vec<VersionAsk>,
-    kubelet: Option<VersionAsk>,
+    kubernetes: Vec<VersionRequest>,
+    kubelet: Option<VersionRequest>,
 }
 
-/// Versions that nothing can be run on.
+/// The requested versions cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatrixError {
-    /// One is none.
     #[error(transparent)]
     Version(#[from] InvalidVersion),
-    /// Upstream does not support two of them together.
     #[error(transparent)]
     Skew(#[from] SkewError),
 }
 
 impl MatrixError {
-    /// The way out.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -35,37 +32,37 @@ impl MatrixError {
     }
 }
 
-/// The versions that one plan is asked to run on.
+/// The requested versions of one plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedVersions {
-    /// Of the control plane; what can be had without asking where absent.
+    /// Version of the control plane; default: the newest that is available offline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kubernetes: Option<VersionAsk>,
-    /// Of the kubelet; the control plane's where absent.
+    pub kubernetes: Option<VersionRequest>,
+    /// Version of the kubelet; default: that of the control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kubelet: Option<VersionAsk>,
+    pub kubelet: Option<VersionRequest>,
 }
 
 impl RequestedVersions {
-    /// Whether nothing is asked for.
+    /// Whether no version is requested.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What the node's kubelet shall be.
+    /// The requested version of the kubelet, or else of the control plane.
     #[must_use]
-    pub fn of_kubelet(&self) -> Option<&VersionAsk> {
+    pub fn of_kubelet(&self) -> Option<&VersionRequest> {
         self.kubelet.as_ref().or(self.kubernetes.as_ref())
     }
 }
 
 impl Matrix {
-    /// Versions of control planes, where any are asked for, and one of all kubelets, where they are not to be the control plane's.
+    /// Combines versions of control planes with one optional version for all kubelets.
     ///
     /// # Errors
-    /// Where upstream does not support the kubelet with one of the control planes.
-    pub fn new(kubernetes: Vec<VersionAsk>, kubelet: Option<VersionAsk>) -> Result<Self, SkewError> {
+    /// Upstream does not support the kubelet with one of the control planes.
+    pub fn new(kubernetes: Vec<VersionRequest>, kubelet: Option<VersionRequest>) -> Result<Self, SkewError> {
         let mut once = Vec::new();
         for version in kubernetes {
             if !once.contains(&version) {
@@ -83,10 +80,11 @@ impl Matrix {
         })
     }
 
-    /// The same from texts, the first with commas. An empty one is as good as none: that is how CI leaves a variable out.
+    /// Parses a comma-separated list of control planes and a kubelet version. Empty texts mean no request, because CI
+    /// sets unused variables to empty.
     ///
     /// # Errors
-    /// Where a text is no version, or they do not go together.
+    /// A version is invalid, or the combination is not supported.
     pub fn read(kubernetes: &str, kubelet: &str) -> Result<Self, MatrixError> {
         let given = |text: &&str| !text.is_empty();
         let kubernetes = kubernetes.split(',').map(str::trim).filter(given);
@@ -95,24 +93,24 @@ impl Matrix {
         Ok(Self::new(kubernetes, kubelet)?)
     }
 
-    /// What each plan is asked to run on, one for each version of the control plane.
+    /// The requested versions, one entry per version of the control plane.
     #[must_use]
     pub fn each(&self) -> Vec<RequestedVersions> {
-        let asked = |kubernetes: Option<&VersionAsk>| RequestedVersions {
+        let request = |kubernetes: Option<&VersionRequest>| RequestedVersions {
             kubernetes: kubernetes.cloned(),
             kubelet: self.kubelet.clone(),
         };
         match self.kubernetes.is_empty() {
-            true => vec![asked(None)],
+            true => vec![request(None)],
             false => self
                 .kubernetes
                 .iter()
-                .map(|version| asked(Some(version)))
+                .map(|version| request(Some(version)))
                 .collect(),
         }
     }
 
-    /// Each plan on each version, one version after the other. The ids of several versions end with `@` and the version.
+    /// Each plan on each version, grouped by version. With several versions the ids end with `@` and the version.
     #[must_use]
     pub fn spread(&self, plans: &[Plan]) -> Vec<Plan> {
         let each = self.each();
@@ -135,13 +133,13 @@ fn on_version(plan: Plan, is_one: bool, asked: &RequestedVersions) -> Plan {
     }
 }
 
-/// Why a plan is not for this machine, or for the versions that it is asked to run on, as far as that can be told before they
-/// are there.
+/// Why a plan does not apply to this machine or to the requested versions, as far as this is known before the images
+/// exist.
 #[must_use]
 pub fn not_for_asked(plan: &Plan) -> Option<String> {
     if let Some(name) = plan.unset.first() {
         return Some(format!(
-            "the scenario is for machines with {name}, which is not set here"
+            "the scenario requires the variable {name}, which is not set"
         ));
     }
     let kubelet = not_for_ask("kubelet", plan.kubelet.as_ref(), plan.asked.of_kubelet());
@@ -154,7 +152,7 @@ pub fn not_for_asked(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Why a version is outside of what a scenario is for.
+/// Why a scenario does not apply to a version.
 #[must_use]
 pub fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {
     let wanted = wanted?;
@@ -164,13 +162,14 @@ pub fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -
 fn not_for_ask(
     what: &str,
     wanted: Option<&semver::VersionReq>,
-    asked: Option<&VersionAsk>,
+    asked: Option<&VersionRequest>,
 ) -> Option<String> {
     let (wanted, asked) = (wanted?, asked?);
-    // Of a minor version any release may come: only where neither its first nor its last would do, none does.
+    // Any release of a minor version can be chosen: it is out of range only if neither its first nor its last release
+    // matches.
     let possible = match asked {
-        VersionAsk::Exact(version) => vec![version.clone()],
-        VersionAsk::Minor(minor) => [0, LAST_PATCH]
+        VersionRequest::Exact(version) => vec![version.clone()],
+        VersionRequest::Minor(minor) => [0, LAST_PATCH]
             .iter()
             .filter_map(|patch| release(*minor, *patch))
             .collect(),
@@ -185,11 +184,11 @@ fn release(minor: super::Minor, patch: u32) -> Option<Version> {
     format!("v{minor}.{patch}").parse().ok()
 }
 
-/// No minor version has had as many releases.
+/// Greater than the patch number of any release.
 const LAST_PATCH: u32 = 999;
 
 fn reason(what: &str, wanted: &semver::VersionReq, version: &str) -> String {
-    format!("the scenario is for {what} {wanted}, and this is {version}")
+    format!("the scenario requires {what} {wanted}, and this is {version}")
 }
 
 #[cfg(test)]
@@ -197,7 +196,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::plan;
 
-    fn ask(text: &str) -> VersionAsk {
+    fn ask(text: &str) -> VersionRequest {
         text.parse().unwrap()
     }
 
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_plan_runs_on_each_version_and_one_version_is_not_named() {
+    fn each_plan_runs_on_each_version_and_a_single_version_is_not_in_the_id() {
         assert_eq!(ids("1.20, 1.32,1.20"), ["demo@1.20", "demo@1.32"]);
         assert_eq!(ids("v1.32.1"), ["demo"]);
         assert_eq!(ids(""), ["demo"]);
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubelet_of_its_own_must_go_with_every_control_plane() {
+    fn a_kubelet_version_must_be_supported_by_every_control_plane() {
         assert!(Matrix::read("1.32,1.36", "1.33").is_err(), "newer than 1.32");
         let older = Matrix::read("1.32,1.36", "1.32").unwrap_err();
         assert!(older.hint().contains("version-skew-policy"), "{older}");
@@ -224,30 +223,30 @@ mod tests {
         assert_eq!(plans[1].asked.of_kubelet(), Some(&ask("1.33")));
         assert_eq!(
             Matrix::read("1.32,latest", "").unwrap_err().to_string(),
-            "`latest` is not a version of Kubernetes"
+            "invalid Kubernetes version `latest`"
         );
     }
 
     #[test]
-    fn a_variable_that_is_not_set_is_a_reason() {
+    fn a_variable_that_is_not_set_is_a_reason_to_skip() {
         let named = Plan {
             unset: vec!["NODEADM".to_owned()],
             ..plan()
         };
         assert_eq!(
             not_for_asked(&named).unwrap(),
-            "the scenario is for machines with NODEADM, which is not set here"
+            "the scenario requires the variable NODEADM, which is not set"
         );
     }
 
     #[test]
-    fn what_is_asked_for_tells_before_it_is_there_that_a_plan_is_not_for_it() {
+    fn requested_versions_decide_before_images_exist() {
         let mut old = plan();
         old.kubelet = Some("<1.24".parse().unwrap());
         old.asked.kubernetes = Some(ask("1.32"));
         assert_eq!(
             not_for_asked(&old).unwrap(),
-            "the scenario is for kubelet <1.24, and this is 1.32"
+            "the scenario requires kubelet <1.24, and this is 1.32"
         );
         old.asked.kubelet = Some(ask("1.23"));
         assert_eq!(
@@ -261,13 +260,13 @@ mod tests {
         assert_eq!(
             not_for_asked(&patch),
             None,
-            "the newest of 1.32 may be such a one"
+            "the newest release of 1.32 can match"
         );
         patch.asked.kubernetes = Some(ask("1.32.4"));
         assert!(
             not_for_asked(&patch)
                 .unwrap()
-                .starts_with("the scenario is for Kubernetes >=1.32.5")
+                .starts_with("the scenario requires Kubernetes >=1.32.5")
         );
     }
 
@@ -277,7 +276,7 @@ mod tests {
         let reason = not_for("Kubernetes", Some(&wanted), "v1.20.2").unwrap();
         assert_eq!(
             reason,
-            "the scenario is for Kubernetes >=1.24, and this is v1.20.2"
+            "the scenario requires Kubernetes >=1.24, and this is v1.20.2"
         );
         assert_eq!(not_for("Kubernetes", Some(&wanted), "v1.24.3"), None);
         assert_eq!(not_for("Kubernetes", None, "v1.20.2"), None);

@@ -1,14 +1,13 @@
-//! Versions of Kubernetes: what they are called, which ones go together, and what one has that another has not.
+//! Versions of Kubernetes: how they are written, which combinations are supported, and how they differ.
 //!
-//! Everything in this project that differs between versions asks this module, so that a new version is one edit of
-//! `differences`.
+//! All code that depends on a version asks this module, so that a new version is one edit of `differences`.
 //!
-//! | file | question |
+//! | file | content |
 //! | --- | --- |
-//! | `version` | how is a version written and compared? |
-//! | `differences` | since when, and until when, is there a flag, an API version, a behaviour? |
-//! | `skew` | which kubelets go with which API server? |
-//! | `matrix` | how do scenarios run on several versions, and which are not for one? |
+//! | `version` | parsing and comparing versions |
+//! | `differences` | first and last version of flags, API versions, behaviours |
+//! | `skew` | which kubelets an API server supports |
+//! | `matrix` | running scenarios on several versions, and skipping those that do not apply |
 
 mod differences;
 mod matrix;
@@ -25,4 +24,4 @@ pub use differences::{
 };
 pub use matrix::{Matrix, MatrixError, RequestedVersions, not_for, not_for_asked};
 pub use skew::{SkewError, check_skew, oldest_kubelet};
-pub use version::{InvalidVersion, Minor, Version, VersionAsk};
+pub use version::{InvalidVersion, Minor, Version, VersionRequest};

@@ -1,45 +1,43 @@
-//! Which kubelets go with which API server, by <https://kubernetes.io/releases/version-skew-policy/>.
+//! Which kubelets an API server supports, by <https://kubernetes.io/releases/version-skew-policy/>.
 
 use super::version::Minor;
 
-/// A kubelet that upstream does not support with this API server.
+/// Upstream does not support this kubelet with this API server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a kubelet {kubelet} does not go with a kube-apiserver {control_plane}: {why}")]
+#[error("kubelet {kubelet} is not supported with kube-apiserver {control_plane}: {why}")]
 pub struct SkewError {
-    /// The API server's version.
+    /// Version of the API server.
     pub control_plane: Minor,
-    /// The kubelet's version.
     pub kubelet: Minor,
-    /// The rule that it breaks.
+    /// The violated rule.
     pub why: String,
 }
 
 impl SkewError {
-    /// The way out.
     #[must_use]
     pub fn hint(&self) -> String {
         format!(
-            "with `--kubernetes {}` a kubelet may be {} to {0} (https://kubernetes.io/releases/version-skew-policy/)",
+            "use a kubelet from {1} to {0} with `--kubernetes {0}` (https://kubernetes.io/releases/version-skew-policy/)",
             self.control_plane,
             oldest_kubelet(self.control_plane)
         )
     }
 }
 
-/// The first kubelet that may be three minor versions older than the API server; one before it may be two.
+/// The first kubelet that can be three minor versions older than the API server; older kubelets can be two.
 const THREE_SINCE: Minor = Minor::new(25);
 
-/// The oldest kubelet that goes with an API server.
+/// The oldest kubelet that an API server supports.
 #[must_use]
 pub fn oldest_kubelet(control_plane: Minor) -> Minor {
     let older_by = |by: u32| Minor::new(control_plane.number().saturating_sub(by));
     older_by(3).max(THREE_SINCE.min(older_by(2)))
 }
 
-/// Whether a kubelet goes with an API server.
+/// Checks that an API server supports a kubelet.
 ///
 /// # Errors
-/// Where the kubelet is newer, or too old; the error names the rule.
+/// The kubelet is newer or too old; the error names the rule.
 pub fn check_skew(control_plane: Minor, kubelet: Minor) -> Result<(), SkewError> {
     let refuse = |why: String| {
         Err(SkewError {
@@ -56,7 +54,7 @@ pub fn check_skew(control_plane: Minor, kubelet: Minor) -> Result<(), SkewError>
         let allowed = if kubelet < THREE_SINCE { "two" } else { "three" };
         let before = if kubelet < THREE_SINCE { " before 1.25" } else { "" };
         return refuse(format!(
-            "it is {by} minor versions older, and one{before} may be {allowed} older at most"
+            "it is {by} minor versions older, and a kubelet{before} can be at most {allowed} older"
         ));
     }
     Ok(())
@@ -67,8 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_for_every_pair() {
-        // API server, oldest kubelet: as the policy's page had it at the time of each.
+    fn every_pair_follows_the_policy() {
+        // API server and oldest kubelet, from the policy's page at the time of each release.
         let oldest = [
             (20, 18),
             (21, 19),
@@ -91,9 +89,9 @@ mod tests {
         ];
         for (control_plane, oldest) in oldest {
             for kubelet in 15..=38 {
-                let goes = check_skew(Minor::new(control_plane), Minor::new(kubelet)).is_ok();
+                let is_supported = check_skew(Minor::new(control_plane), Minor::new(kubelet)).is_ok();
                 assert_eq!(
-                    goes,
+                    is_supported,
                     (oldest..=control_plane).contains(&kubelet),
                     "1.{control_plane} with 1.{kubelet}"
                 );
@@ -102,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_rule_and_what_would_go() {
+    fn an_error_names_the_rule_and_the_supported_versions() {
         let newer = check_skew(Minor::new(20), Minor::new(32)).unwrap_err();
         assert_eq!(
             newer.to_string(),
-            "a kubelet 1.32 does not go with a kube-apiserver 1.20: a kubelet must not be newer than the API server"
+            "kubelet 1.32 is not supported with kube-apiserver 1.20: a kubelet must not be newer than the API server"
         );
         let older = check_skew(Minor::new(36), Minor::new(20)).unwrap_err();
         assert!(older.why.contains("16 minor versions older"), "{older}");
-        assert!(older.hint().contains("may be 1.33 to 1.36"), "{}", older.hint());
+        assert!(older.hint().contains("from 1.33 to 1.36"), "{}", older.hint());
     }
 }

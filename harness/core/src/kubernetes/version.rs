@@ -1,23 +1,21 @@
-//! How a version of Kubernetes is written and compared.
+//! Parses and compares versions of Kubernetes.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that is no version of Kubernetes.
+/// A text is not a version of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{value}` is not a version of Kubernetes")]
+#[error("invalid Kubernetes version `{value}`")]
 pub struct InvalidVersion {
-    /// What was given.
     pub value: String,
 }
 
 impl InvalidVersion {
-    /// The way out.
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        "write it like `1.32` for the newest release of it that can be had, or like `1.32.1`"
+        "use a form such as `1.32` for its newest available release, or `1.32.1`"
     }
 }
 
@@ -26,9 +24,9 @@ impl InvalidVersion {
 pub struct Minor(u32);
 
 impl Minor {
-    /// The oldest one that the table of differences is for.
+    /// The oldest version in the table of differences.
     pub const OLDEST: Self = Self(20);
-    /// The newest one that the table of differences is for. A newer one is taken to be like it.
+    /// The newest version in the table of differences. Newer versions are treated like it.
     pub const NEWEST: Self = Self(37);
 
     /// `Minor::new(32)` is Kubernetes 1.32.
@@ -37,13 +35,13 @@ impl Minor {
         Self(minor)
     }
 
-    /// The number behind `1.`.
+    /// The number after `1.`.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// The minor version of a text such as `v1.22.12-eks-ba74326`. One that says nothing counts as the newest.
+    /// The minor version of a text such as `v1.22.12-eks-ba74326`; the newest for a text without a version.
     #[must_use]
     pub fn of(version: &str) -> Self {
         version
@@ -75,30 +73,28 @@ impl FromStr for Minor {
 pub struct Version {
     minor: Minor,
     patch: u32,
-    /// What stands behind the numbers, with its `-` or `+`.
+    /// The text after the numbers, with its `-` or `+`.
     suffix: String,
 }
 
 impl Version {
-    /// Its minor version.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// The third number.
     #[must_use]
     pub fn patch(&self) -> u32 {
         self.patch
     }
 
-    /// What is greater for a newer version: the numbers, and a release after its candidates.
+    /// A sort key: the numbers, with a release after its candidates.
     #[must_use]
     pub fn rank(&self) -> (Minor, u32, bool) {
         (self.minor, self.patch, self.is_final())
     }
 
-    /// Whether it is a release, and no alpha, beta or candidate of one.
+    /// Whether it is a release, not an alpha, beta or release candidate.
     #[must_use]
     pub fn is_final(&self) -> bool {
         !["-alpha.", "-beta.", "-rc."]
@@ -142,7 +138,7 @@ fn parse(value: &str) -> Option<Version> {
     let end = bare.find(['-', '+']).unwrap_or(bare.len());
     let (numbers, suffix) = bare.split_at(end);
     let (minor, patch) = numbers.strip_prefix("1.")?.split_once('.')?;
-    // A version becomes part of a path and of a URL.
+    // Versions become part of paths and URLs.
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
     suffix.bytes().all(is_safe).then_some(Version {
         minor: Minor(number(minor)?),
@@ -155,25 +151,25 @@ fn bare(value: &str) -> &str {
     value.strip_prefix('v').unwrap_or(value)
 }
 
-/// Digits alone: `parse` takes a sign, too.
+/// Accepts digits only: `parse` would accept a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())?
 }
 
-/// A version as somebody asks for it.
+/// A requested version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum VersionAsk {
-    /// `1.32`: any release of it that can be had, the newest first.
+pub enum VersionRequest {
+    /// `1.32`: the newest available release.
     Minor(Minor),
-    /// `1.32.1`: this one.
+    /// `1.32.1`: this release.
     Exact(Version),
 }
 
-impl VersionAsk {
-    /// The minor version that is asked for.
+impl VersionRequest {
+    /// The requested minor version.
     #[must_use]
     pub fn minor(&self) -> Minor {
         match self {
@@ -182,7 +178,7 @@ impl VersionAsk {
         }
     }
 
-    /// Whether a release is one that is asked for. A vendor's suffix does not matter to who asks for numbers alone.
+    /// Whether a release matches the request. A request without a suffix matches releases with a vendor's suffix.
     #[must_use]
     pub fn admits(&self, version: &Version) -> bool {
         match self {
@@ -196,7 +192,7 @@ impl VersionAsk {
     }
 }
 
-impl fmt::Display for VersionAsk {
+impl fmt::Display for VersionRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Minor(minor) => minor.fmt(f),
@@ -205,7 +201,7 @@ impl fmt::Display for VersionAsk {
     }
 }
 
-impl TryFrom<String> for VersionAsk {
+impl TryFrom<String> for VersionRequest {
     type Error = InvalidVersion;
 
     fn try_from(value: String) -> Result<Self, InvalidVersion> {
@@ -213,13 +209,13 @@ impl TryFrom<String> for VersionAsk {
     }
 }
 
-impl From<VersionAsk> for String {
-    fn from(ask: VersionAsk) -> Self {
+impl From<VersionRequest> for String {
+    fn from(ask: VersionRequest) -> Self {
         ask.to_string()
     }
 }
 
-impl FromStr for VersionAsk {
+impl FromStr for VersionRequest {
     type Err = InvalidVersion;
 
     fn from_str(value: &str) -> Result<Self, InvalidVersion> {
@@ -237,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_written_in_one_way() {
+    fn versions_have_one_form() {
         assert_eq!(version("1.29.4").to_string(), "v1.29.4");
         assert_eq!(version("v1.30.0-rc.1").to_string(), "v1.30.0-rc.1");
         assert_eq!(version("v1.22.12-eks-ba74326").minor(), Minor::new(22));
@@ -257,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn minor_versions_are_in_order_and_one_that_is_not_told_is_the_newest() {
+    fn minor_versions_are_ordered_and_a_missing_one_is_the_newest() {
         assert!("1.9".parse::<Minor>().unwrap() < "v1.20".parse().unwrap());
         assert_eq!(Minor::of("v1.20.2"), Minor::new(20));
         assert_eq!(Minor::of(""), Minor::NEWEST);
@@ -267,8 +263,8 @@ mod tests {
     }
 
     #[test]
-    fn an_ask_admits_releases_of_its_minor_version_or_the_one_that_it_names() {
-        let ask = |text: &str| text.parse::<VersionAsk>().unwrap();
+    fn a_request_matches_releases_of_its_minor_version_or_one_release() {
+        let ask = |text: &str| text.parse::<VersionRequest>().unwrap();
         assert!(ask("1.32").admits(&version("v1.32.13")));
         assert!(ask("1.32").admits(&version("v1.32.13-eks-1")));
         assert!(!ask("1.32").admits(&version("v1.32.0-rc.1")));
@@ -277,7 +273,7 @@ mod tests {
         assert!(!ask("1.32.1").admits(&version("v1.32.1-rc.1")));
         assert!(!ask("1.32.1").admits(&version("v1.32.13")));
         assert!(ask("1.32.0-rc.1").admits(&version("v1.32.0-rc.1")));
-        let wrong = "1.32.x".parse::<VersionAsk>().unwrap_err();
-        assert_eq!(wrong.to_string(), "`1.32.x` is not a version of Kubernetes");
+        let wrong = "1.32.x".parse::<VersionRequest>().unwrap_err();
+        assert_eq!(wrong.to_string(), "invalid Kubernetes version `1.32.x`");
     }
 }

@@ -41,7 +41,8 @@ impl PartialEq<Service> for CalledService {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AwsCall {
     pub service: CalledService,
-    /// AWS' name of the operation; for `imds` the metadata path without its version; for `registry` the kind of request.
+    /// AWS' name of the operation; for `imds` the metadata path without its version; for `registry` the kind of
+    /// request.
     pub operation: String,
     pub method: String,
     /// The requested host name.

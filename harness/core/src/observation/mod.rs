@@ -64,7 +64,8 @@ pub struct TimelineEntry {
     pub what: ObservedEvent,
 }
 
-/// An event of one of the sources: AWS calls, webhooks and watches of the API server, the node's journal, its container.
+/// An event of one of the sources: AWS calls, webhooks and watches of the API server, the node's journal, its
+/// container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ObservedEvent {

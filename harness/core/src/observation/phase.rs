@@ -1,21 +1,21 @@
-//! How far a join got.
+//! The phases of a join.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The phases of a join, in their order. `described` is passed over by nodes that are given endpoint and CA.
+/// A phase of a join, in order. Nodes that receive endpoint and CA skip `described`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// systemd runs.
+    /// systemd started.
     Booted,
-    /// The metadata service gave the instance something other than an error.
+    /// The metadata service returned a value to the instance.
     Metadata,
-    /// EKS described the cluster to the instance.
+    /// DescribeCluster succeeded for the instance.
     Described,
-    /// systemd was told to start the kubelet: whatever configures it is done.
+    /// systemd starts the kubelet, so its configuration is complete.
     Configured,
     /// The kubelet wrote its first line.
     KubeletStarted,
@@ -43,7 +43,7 @@ impl Phase {
         Self::Ready,
     ];
 
-    /// The word that stands in scenarios and reports.
+    /// The word in scenarios and reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! How far a join got, read off what was seen.
+//! Derives the phases of a join from its observation.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use crate::observation::phase::Phase;
 use crate::observation::{Audit, AwsCall, JournalLine, Millis, Observation, ObservedEvent};
 use crate::plan::fault::Service;
 
-/// The signer of kubelets' serving certificates.
+/// Signer of the serving certificates of kubelets.
 pub const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 
-/// The signer of the client certificates with which kubelets register.
+/// Signer of the client certificates that kubelets register with.
 pub const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 
-/// When each phase was reached first.
+/// The time of each phase that the join reached.
 #[must_use]
 pub fn phases(observation: &Observation) -> BTreeMap<Phase, Millis> {
     let mut phases = BTreeMap::new();
@@ -27,15 +27,16 @@ pub fn phases(observation: &Observation) -> BTreeMap<Phase, Millis> {
     phases
 }
 
-/// The phase a join stands at. `ready` counts only once the serving certificate that the kubelet asked for is there: a node
-/// is ready without it, and `logs` and `exec` fail all the same.
+/// The current phase of a join. `ready` counts only with the serving certificate that the kubelet requested: without it
+/// the node is ready, but `logs` and `exec` fail.
 #[must_use]
 pub fn reached(phases: &BTreeMap<Phase, Millis>, observation: &Observation) -> Option<Phase> {
-    let asked = observation
+    let requested = observation
         .certificates
         .iter()
         .any(|certificate| certificate.signer == KUBELET_SERVING);
-    let counts = |phase: &Phase| *phase != Phase::Ready || !asked || phases.contains_key(&Phase::Certified);
+    let counts =
+        |phase: &Phase| *phase != Phase::Ready || !requested || phases.contains_key(&Phase::Certified);
     phases.keys().copied().filter(counts).max()
 }
 
@@ -63,7 +64,7 @@ fn succeeded(call: &AwsCall) -> bool {
     (200..400).contains(&call.status)
 }
 
-/// Whether the line belongs to the kubelet's unit, by whatever name a distribution gives it.
+/// Whether the line belongs to the kubelet's unit; its name depends on the distribution.
 #[must_use]
 pub fn is_of_kubelet(line: &JournalLine) -> bool {
     line.unit
@@ -71,7 +72,7 @@ pub fn is_of_kubelet(line: &JournalLine) -> bool {
         .is_some_and(|unit| unit.starts_with("kubelet") || unit.starts_with("snap.kubelet"))
 }
 
-/// Whether the kubelet itself wrote the line; its `ExecStartPre` commands write under the same unit.
+/// Whether the kubelet itself wrote the line, and not an `ExecStartPre` command of its unit.
 #[must_use]
 pub fn is_by_kubelet(line: &JournalLine) -> bool {
     let by_command = line
@@ -86,12 +87,12 @@ fn is_start_of_kubelet(line: &JournalLine) -> bool {
     is_of_kubelet(line) && line.by_systemd && starts
 }
 
-/// The start of the user name of whoever shows a bootstrap token.
+/// Prefix of the user names of bootstrap tokens.
 const BOOTSTRAP_USER: &str = "system:bootstrap:";
 
-/// Whether the request is the node's own, not one of a controller about it.
+/// Whether the node sent the request, and not a controller.
 fn is_by_node(audit: &Audit) -> bool {
-    // kubeadm reads what it needs with the token that the kubelet shows later.
+    // kubeadm sends requests with the same token before the kubelet does.
     if audit.username.starts_with(BOOTSTRAP_USER) {
         return audit.resource.starts_with("certificatesigningrequests");
     }
@@ -102,8 +103,8 @@ fn is_by_node(audit: &Audit) -> bool {
             .any(|group| group == "system:nodes" || group.starts_with("system:bootstrappers"))
 }
 
-/// When user data was done: cloud-init said so, or the unit that runs it ended; with nodeadm, when its last unit ended, which
-/// comes after cloud-init.
+/// When the user data was done: cloud-init reported it, or its unit ended. With nodeadm, its last unit has to end as
+/// well, which comes after cloud-init.
 #[must_use]
 pub fn user_data_done(observation: &Observation) -> Option<Millis> {
     let lines = || {
@@ -212,7 +213,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// An observation of these things, one each second.
+    /// An observation of these events, one each second.
     pub(crate) fn observed(whats: impl IntoIterator<Item = ObservedEvent>) -> Observation {
         let mut observation = Observation::default();
         for (index, what) in whats.into_iter().enumerate() {
@@ -230,7 +231,7 @@ pub(crate) mod tests {
         observation
     }
 
-    /// A whole join, in the order it usually has: ready at 8 s.
+    /// A complete join in its usual order: ready at 8 s.
     pub(crate) fn join() -> Vec<ObservedEvent> {
         vec![
             journal("init.scope", "systemd", "systemd 252 running in system mode"),
@@ -250,7 +251,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_join_reaches_every_phase_once() {
+    fn a_complete_join_reaches_every_phase() {
         let phases = phases(&observed(join()));
         assert_eq!(phases.keys().copied().collect::<Vec<_>>(), Phase::ALL);
         assert_eq!(
@@ -260,7 +261,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_phase_is_none() {
+    fn similar_events_do_not_reach_a_phase() {
         for (what, phase) in [
             (
                 ObservedEvent::Aws(aws(Service::Imds, "meta-data/x", 404)),
@@ -305,7 +306,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ready_counts_only_with_the_certificate_that_was_asked_for() {
+    fn ready_counts_only_with_the_requested_certificate() {
         for (certificate, wanted) in [
             (None, Phase::Ready),
             (Some(serving(None, false)), Phase::Registered),
@@ -324,7 +325,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_end_of_user_data_is_told_by_cloud_init_or_by_systemd() {
+    fn cloud_init_or_systemd_report_the_end_of_user_data() {
         for (unit, command, message, done) in [
             (
                 "cloud-final.service",

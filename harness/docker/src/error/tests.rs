@@ -144,7 +144,7 @@ fn examples() -> Vec<DockerError> {
                 .parse::<nodejoin_core::plan::architecture::Architecture>()
                 .unwrap_err(),
         },
-        DockerError::Version("newest".parse::<VersionAsk>().unwrap_err()),
+        DockerError::Version("newest".parse::<VersionRequest>().unwrap_err()),
         DockerError::NoKubernetes {
             requested: "1.94".parse().unwrap(),
             tried: vec!["first".to_owned(), "second".to_owned()],

@@ -1,6 +1,6 @@
 //! The node image for kind: from the settings, else `kindest/node` if available, else built here.
 
-use nodejoin_core::kubernetes::{Version, VersionAsk};
+use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::Builder;
@@ -47,7 +47,7 @@ impl Builder {
             return self.derived(FOLDER, FOLDER).await;
         };
         let official = format!("{OFFICIAL}:{published}");
-        let requested = published.parse::<VersionAsk>().ok();
+        let requested = published.parse::<VersionRequest>().ok();
         if self.find(&official).await?.is_some() {
             return self.checked(&official, requested.as_ref()).await;
         }
@@ -69,7 +69,11 @@ impl Builder {
     }
 
     /// Checks that an image is a node image for kind with the requested version.
-    async fn checked(&self, image: &str, requested: Option<&VersionAsk>) -> Result<ImageRef, DockerError> {
+    async fn checked(
+        &self,
+        image: &str,
+        requested: Option<&VersionRequest>,
+    ) -> Result<ImageRef, DockerError> {
         let probe = Probe::of(image).with_command(&["cat", "/kind/version"]);
         let (code, output) = probe.run(&self.engine).await?;
         let actual = output.trim().to_owned();
@@ -79,7 +83,7 @@ impl Builder {
                 problem: format!("is not a node image for kind: /kind/version is missing ({actual})"),
             });
         }
-        let matches = |requested: &&VersionAsk| {
+        let matches = |requested: &&VersionRequest| {
             let actual = actual.parse::<Version>();
             actual.is_ok_and(|actual| requested.admits(&actual))
         };
@@ -98,9 +102,9 @@ impl Builder {
 }
 
 /// The version in the tag of the published image: a tag has an exact version, so `1.32` has none.
-fn published(requested: Option<&VersionAsk>) -> Option<String> {
+fn published(requested: Option<&VersionRequest>) -> Option<String> {
     match requested {
-        Some(VersionAsk::Exact(version)) => Some(version.to_string()),
+        Some(VersionRequest::Exact(version)) => Some(version.to_string()),
         Some(minor) => is_of_source(minor).then(|| SOURCE_VERSION.to_owned()),
         None => Some(SOURCE_VERSION.to_owned()),
     }

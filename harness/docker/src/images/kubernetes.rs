@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use nodejoin_core::kubernetes::{Version, VersionAsk};
+use nodejoin_core::kubernetes::{Version, VersionRequest};
 use nodejoin_core::plan::architecture::Architecture;
 
 use crate::error::DockerError;
@@ -48,7 +48,7 @@ impl Builder {
     }
 
     /// The image of the requested version: from the folder, the release server, or Debian's source package.
-    async fn build_version(&self, requested: &VersionAsk) -> Result<ImageRef, DockerError> {
+    async fn build_version(&self, requested: &VersionRequest) -> Result<ImageRef, DockerError> {
         if let Some((assets, target)) = self.assets_of(requested).await? {
             return self.assets_image(&assets, &target).await;
         }
@@ -79,12 +79,12 @@ impl Builder {
     }
 
     /// The newest release of the requested version: a downloaded one, else the newest one on the server.
-    async fn newest_release(&self, requested: &VersionAsk) -> Result<ImageRef, DockerError> {
+    async fn newest_release(&self, requested: &VersionRequest) -> Result<ImageRef, DockerError> {
         let downloaded = newest_first(self.downloaded()?, requested).into_iter().next();
         let version = match (requested, downloaded) {
-            (VersionAsk::Exact(version), _) => version.clone(),
-            (VersionAsk::Minor(_), Some(version)) => version,
-            (VersionAsk::Minor(minor), None) => self.release(SOURCE_VERSION)?.stable(*minor).await?,
+            (VersionRequest::Exact(version), _) => version.clone(),
+            (VersionRequest::Minor(_), Some(version)) => version,
+            (VersionRequest::Minor(minor), None) => self.release(SOURCE_VERSION)?.stable(*minor).await?,
         };
         self.release_image(&version.to_string()).await
     }

@@ -20,7 +20,7 @@ mod version_candidates;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodejoin_core::kubernetes::VersionAsk;
+use nodejoin_core::kubernetes::VersionRequest;
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -95,7 +95,7 @@ impl Images {
 
     /// Uses another version of Kubernetes; `None` is the newest version that is available offline.
     #[must_use]
-    pub fn with_kubernetes(&self, version: Option<&VersionAsk>) -> Self {
+    pub fn with_kubernetes(&self, version: Option<&VersionRequest>) -> Self {
         let mut other = self.clone();
         other.builder.settings.kubernetes = version.map(ToString::to_string);
         other

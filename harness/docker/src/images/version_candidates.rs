@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use bollard::query_parameters::ListImagesOptionsBuilder;
-use nodejoin_core::kubernetes::{Version, VersionAsk};
+use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
@@ -19,7 +19,7 @@ use crate::settings::Assets;
 
 impl Builder {
     /// The version that the settings request.
-    pub(crate) fn requested_version(&self) -> Result<Option<VersionAsk>, DockerError> {
+    pub(crate) fn requested_version(&self) -> Result<Option<VersionRequest>, DockerError> {
         self.settings.kubernetes.as_deref().map(parse).transpose()
     }
 
@@ -38,14 +38,14 @@ impl Builder {
         }
     }
 
-    async fn candidates_of(&self, requested: &VersionAsk) -> Result<Vec<BuildTarget>, DockerError> {
+    async fn candidates_of(&self, requested: &VersionRequest) -> Result<Vec<BuildTarget>, DockerError> {
         let mut targets: Vec<BuildTarget> = Vec::new();
         if let Some((_, target)) = self.assets_of(requested).await? {
             targets.push(target);
         }
         let mut versions = self.versions_in_images().await?;
         versions.extend(self.downloaded()?);
-        if let VersionAsk::Exact(version) = requested {
+        if let VersionRequest::Exact(version) = requested {
             versions.push(version.clone());
         }
         for version in newest_first(versions, requested) {
@@ -60,7 +60,7 @@ impl Builder {
     /// The folder with the newest programs of the requested version, with its build target.
     pub(crate) async fn assets_of(
         &self,
-        requested: &VersionAsk,
+        requested: &VersionRequest,
     ) -> Result<Option<(Assets, BuildTarget)>, DockerError> {
         let admitted =
             |target: &BuildTarget| version_of(target).is_some_and(|version| requested.admits(&version));
@@ -92,7 +92,7 @@ impl Builder {
     }
 
     /// Why the assets folder and Debian's source package do not provide a version.
-    pub(crate) async fn rejected_sources(&self, requested: &VersionAsk) -> Vec<String> {
+    pub(crate) async fn rejected_sources(&self, requested: &VersionRequest) -> Vec<String> {
         let mut tried = Vec::new();
         if let Some(assets) = &self.settings.assets {
             let there = self.assets_targets().await.unwrap_or_default();
@@ -118,19 +118,19 @@ impl Builder {
     }
 }
 
-fn parse(text: &str) -> Result<VersionAsk, DockerError> {
+fn parse(text: &str) -> Result<VersionRequest, DockerError> {
     text.trim().parse().map_err(DockerError::Version)
 }
 
 /// Whether Debian's source package matches the requested version.
-pub(crate) fn is_of_source(requested: &VersionAsk) -> bool {
+pub(crate) fn is_of_source(requested: &VersionRequest) -> bool {
     SOURCE_VERSION
         .parse()
         .is_ok_and(|version| requested.admits(&version))
 }
 
 /// The versions that match the requested one, without duplicates, newest first.
-pub(crate) fn newest_first(mut versions: Vec<Version>, requested: &VersionAsk) -> Vec<Version> {
+pub(crate) fn newest_first(mut versions: Vec<Version>, requested: &VersionRequest) -> Vec<Version> {
     versions.retain(|version| requested.admits(version));
     versions.sort_by_key(|version| std::cmp::Reverse((version.rank(), version.to_string())));
     versions.dedup();

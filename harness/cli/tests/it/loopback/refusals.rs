@@ -240,7 +240,10 @@ fn versions_that_are_none_or_do_not_go_together_are_refused_at_once() {
     let cases: [(&[&str], &[&str]); 3] = [
         (
             &["--kubernetes", "1.32,latest"],
-            &["`latest` is not a version", "do: write it like `1.32`"],
+            &[
+                "invalid Kubernetes version `latest`",
+                "do: use a form such as `1.32`",
+            ],
         ),
         (
             &["--kubernetes", "1.20", "--kubelet", "1.32"],
@@ -249,8 +252,8 @@ fn versions_that_are_none_or_do_not_go_together_are_refused_at_once() {
         (
             &["--kubernetes=1.33,1.36", "--kubelet=1.32"],
             &[
-                "a kubelet 1.32 does not go with a kube-apiserver 1.36",
-                "three older at most",
+                "kubelet 1.32 is not supported with kube-apiserver 1.36",
+                "at most three older",
                 "version-skew-policy",
             ],
         ),
@@ -285,7 +288,7 @@ fn scenarios_are_listed_for_each_version_with_why_they_are_not_for_it() {
         "{two}"
     );
     assert!(
-        lines[2].ends_with("skipped: the scenario is for kubelet <1.24, and this is 1.24"),
+        lines[2].ends_with("skipped: the scenario requires kubelet <1.24, and this is 1.24"),
         "{two}"
     );
     let older = listed(&["--kubernetes", "1.24", "--kubelet", "1.23"]);

@@ -1,4 +1,4 @@
-//! Joins that stopped, with the texts that real programs wrote.
+//! Joins that stopped, with lines that real programs wrote.
 
 mod cases;
 mod coverage;
@@ -105,7 +105,7 @@ pub(super) fn audit(verb: &str, resource: &str, code: u16, username: &str, messa
     })
 }
 
-/// A join as far as the kubelet's first line.
+/// A join up to the kubelet's first line.
 pub(super) fn started() -> Vec<ObservedEvent> {
     join().into_iter().take(5).collect()
 }

@@ -142,7 +142,8 @@ fn verdicts_on_joins_that_stopped_have_a_diagnosis() {
     assert_eq!(cause("node: { name: x }", &complete()), None);
 }
 
-/// A restarted kubelet does not register again: that the step stops at `kubelet-started` does not explain a missing file.
+/// A restarted kubelet does not register again: that the step stops at `kubelet-started` does not explain a missing
+/// file.
 #[test]
 fn a_step_without_a_phase_has_no_unknown_diagnosis() {
     let restarted = observed(join().into_iter().take(5).chain([ObservedEvent::Isolated]));

@@ -1,4 +1,4 @@
-//! The table, version by version, against what was read in each release and seen of it.
+//! Compares the table with the facts of each release.
 
 use super::*;
 
@@ -6,9 +6,9 @@ fn all() -> impl Iterator<Item = Minor> {
     (Minor::OLDEST.number()..=Minor::NEWEST.number()).map(Minor::new)
 }
 
-/// What each version answers, one line a version: the same facts turned round, so that a wrong row shows in its version.
+/// The values of each version, one line per version, so that a wrong row shows in its version.
 #[test]
-fn each_version_from_the_oldest_to_the_newest() {
+fn values_of_each_version() {
     let expected = [
         // minor, exec, credential providers, certificates, token review, kubeadm, etcd
         (
@@ -177,9 +177,9 @@ fn each_version_from_the_oldest_to_the_newest() {
     }
 }
 
-/// The flags of the kubelet units that EKS' AMIs had, and the last version that starts with each.
+/// Flags of the kubelet units in EKS' AMIs, each with the last version that supports it.
 #[test]
-fn flags_of_units_end_where_the_kubelet_drops_them() {
+fn flags_are_known_up_to_their_last_version() {
     let last = [
         ("--allow-privileged=true", 14),
         ("--network-plugin", 23),
@@ -210,7 +210,7 @@ fn flags_of_units_end_where_the_kubelet_drops_them() {
 }
 
 #[test]
-fn behaviours_turn_once() {
+fn behaviours_change_once() {
     let first = |is: fn(Minor) -> bool| all().find(|minor| is(*minor)).map(Minor::number);
     let last = |is: fn(Minor) -> bool| all().filter(|minor| is(*minor)).last().map(Minor::number);
     assert_eq!(
@@ -234,9 +234,9 @@ fn behaviours_turn_once() {
     assert_eq!(kubelet_config_map(Minor::new(24)), "kubelet-config");
 }
 
-/// A kubelet that refuses cgroup v1 can be told not to: otherwise the harness could only skip.
+/// A kubelet that refuses cgroup v1 has a setting that allows it; without it the harness could only skip.
 #[test]
-fn whoever_refuses_cgroup_v1_reads_the_field_that_allows_it() {
+fn kubelets_that_refuse_cgroup_v1_have_a_field_that_allows_it() {
     for minor in all().filter(|minor| refuses_cgroup_v1(*minor)) {
         assert!(kubelet_reads("failCgroupV1", minor), "{minor}");
         assert!(takes_config_dir(minor), "{minor}");
@@ -245,8 +245,8 @@ fn whoever_refuses_cgroup_v1_reads_the_field_that_allows_it() {
 }
 
 #[test]
-fn every_row_says_where_it_is_known_from_and_stands_once() {
-    for (place, row) in differences().iter().enumerate() {
+fn every_row_has_a_source_and_is_unique() {
+    for (index, row) in differences().iter().enumerate() {
         assert!(!row.source.is_empty(), "{}", row.name);
         assert!(
             row.since
@@ -258,8 +258,8 @@ fn every_row_says_where_it_is_known_from_and_stands_once() {
         let same = |other: &&Difference| (other.what, other.name) == (row.what, row.name);
         assert_eq!(
             differences().iter().position(|other| same(&other)),
-            Some(place),
-            "{} stands twice",
+            Some(index),
+            "{} occurs twice",
             row.name
         );
     }
