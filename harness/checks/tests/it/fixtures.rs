@@ -1,10 +1,10 @@
-//! Every patch of an overlay or a scenario applies, and the broken scripts are broken only where their patch says so.
+//! Broken scripts differ from the good one only in the line of their patch, and no user data repeats another file.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use nodejoin_checks::root;
+use nodejoin_checks::{files, root};
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::plan::OverlayFile;
 use nodejoin_core::scenario::overlay;
@@ -91,4 +91,40 @@ fn each_broken_script_is_valid_bash() {
         bash.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
         assert!(bash.wait().unwrap().success(), "{name}");
     }
+}
+
+#[test]
+fn files_of_user_data_differ_by_more_than_a_patch() {
+    let is_user_data = |path: &str| {
+        let others = [".yaml", ".rs", ".json", ".toml", ".patch", ".snapshot"];
+        path.starts_with("scenarios/") && !others.iter().any(|end| path.ends_with(end))
+    };
+    let files: Vec<_> = files()
+        .into_iter()
+        .filter(|file| is_user_data(&file.path))
+        .collect();
+    assert!(files.len() > 5, "{files:?}");
+    for (index, file) in files.iter().enumerate() {
+        for other in &files[index + 1..] {
+            let equal = equal_lines(&file.text, &other.text);
+            assert!(
+                equal <= 0.9,
+                "{:.0} % of the lines of {} and {} are equal: name one and a `patch:`",
+                equal * 100.0,
+                file.path,
+                other.path
+            );
+        }
+    }
+}
+
+/// The share of lines that two texts have in common.
+fn equal_lines(one: &str, other: &str) -> f64 {
+    let mut rest: Vec<&str> = other.lines().collect();
+    let all = one.lines().count() + rest.len();
+    let common = one.lines().filter(|line| {
+        let found = rest.iter().position(|candidate| candidate == line);
+        found.map(|index| rest.swap_remove(index)).is_some()
+    });
+    2.0 * common.count() as f64 / all as f64
 }
