@@ -111,7 +111,7 @@ struct Sockets {
 pub struct BoundFakeAws {
     /// Destination for 169.254.169.254:80.
     pub metadata: SocketAddr,
-    /// Destination for [fd00:ec2::254]:80, if bound.
+    /// Destination for `[fd00:ec2::254]:80`, if bound.
     pub metadata_ipv6: Option<SocketAddr>,
     /// Destination for port 443 of every AWS host name.
     pub tls: SocketAddr,
@@ -207,7 +207,7 @@ impl BoundFakeAws {
 pub struct FakeAwsServer {
     /// Destination for 169.254.169.254:80.
     pub metadata: SocketAddr,
-    /// Destination for [fd00:ec2::254]:80, if bound.
+    /// Destination for `[fd00:ec2::254]:80`, if bound.
     pub metadata_ipv6: Option<SocketAddr>,
     /// Destination for port 443 of every AWS host name.
     pub tls: SocketAddr,
