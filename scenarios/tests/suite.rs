@@ -10,12 +10,13 @@ use nodejoin_core::input::files::Disk;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::run::env;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::require::Require;
 use nodejoin_core::run::settings::KeepWhen;
 use nodejoin_core::run::shard::{InvalidShard, Shard};
 use nodejoin_core::scenario;
-use nodejoin_docker::{Engine, ImageSettings, env};
+use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::report::text;
 use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id};
 use tokio::runtime::Runtime;
@@ -158,7 +159,7 @@ fn skipped(plan: &Plan, reason: String) -> Result<(), Failed> {
 /// The versions that the environment asks for, as `nodejoin run` reads them.
 fn matrix() -> Result<Matrix, String> {
     let set = |name: &str| std::env::var(name).unwrap_or_default();
-    let matrix = Matrix::read(&set(env::NODEJOIN_KUBERNETES), &set(env::NODEJOIN_KUBELET));
+    let matrix = Matrix::read(&set(env::KUBERNETES.name), &set(env::KUBELET.name));
     matrix.map_err(|error| format!("{error}; {}", error.hint()))
 }
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::run::env;
 use nodejoin_core::run::require::Require;
 use nodejoin_core::run::shard::Shard;
-use nodejoin_core::run::time_factor::{NoTimeFactor, TimeFactor};
+use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
 
 use crate::aws_args;
 
@@ -16,7 +17,7 @@ use crate::aws_args;
 #[command(name = "nodejoin", version, about, after_help = EXIT_CODES)]
 pub struct Args {
     /// Multiply all timeouts by this factor on slow machines (1 to 1000)
-    #[arg(long, global = true, env = nodejoin_docker::env::NODEJOIN_TIME_FACTOR, value_name = "NUMBER", default_value = "1",
+    #[arg(long, global = true, env = env::TIME_FACTOR.name, value_name = "NUMBER", default_value = "1",
           value_parser = time_factor)]
     pub time_factor: TimeFactor,
     #[command(subcommand)]
@@ -24,7 +25,7 @@ pub struct Args {
 }
 
 /// Parses the time factor. An empty environment variable counts as unset.
-fn time_factor(text: &str) -> Result<TimeFactor, NoTimeFactor> {
+fn time_factor(text: &str) -> Result<TimeFactor, InvalidTimeFactor> {
     if text.is_empty() {
         return Ok(TimeFactor::ONE);
     }
@@ -73,11 +74,11 @@ pub struct RunArgs {
     #[arg(long, short = 'E')]
     pub filter: Option<String>,
     /// Number of scenarios to run at the same time [default: 1]
-    #[arg(long, short, env = "NODEJOIN_JOBS")]
+    #[arg(long, short, env = env::JOBS.name)]
     pub jobs: Option<usize>,
     /// Keep nodes, network and control plane after the run for inspection [default: never]
     #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
-          env = "NODEJOIN_KEEP")]
+          env = env::KEEP.name)]
     pub keep: Option<KeepArg>,
     /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
     #[arg(long)]
@@ -86,7 +87,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub overlay: Vec<PathBuf>,
     /// Folder for evidence [default: target/nodejoin]
-    #[arg(long, env = "NODEJOIN_ARTIFACTS")]
+    #[arg(long, env = env::ARTIFACTS.name)]
     pub artifacts_dir: Option<PathBuf>,
     /// Write a JUnit report to this file
     #[arg(long)]
@@ -95,7 +96,7 @@ pub struct RunArgs {
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Run only this shard, e.g. `1/4` for the first of four; the id of a scenario determines its shard
-    #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
+    #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
     pub shard: Option<Shard>,
     /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
     #[arg(long, value_name = "FILE")]
@@ -104,7 +105,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub outputs: Option<PathBuf>,
     /// Control plane: local, k3s, kind or external [default: chosen by each scenario]
-    #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
+    #[arg(long, value_name = "PROVIDER", env = env::CONTROL_PLANE.name)]
     pub control_plane: Option<ProviderName>,
     /// Control planes that must be available, comma-separated; without one its scenarios error instead of being skipped
     #[arg(
@@ -112,7 +113,7 @@ pub struct RunArgs {
         value_name = "PROVIDERS",
         default_value = "",
         hide_default_value = true,
-        env = "NODEJOIN_REQUIRE"
+        env = env::REQUIRE.name
     )]
     pub require: Require,
     #[command(flatten)]
@@ -169,7 +170,7 @@ pub struct ImageArgs {
         value_name = "VERSIONS",
         default_value = "",
         hide_default_value = true,
-        env = "NODEJOIN_KUBERNETES"
+        env = env::KUBERNETES.name
     )]
     pub kubernetes: String,
     /// Kubelet version [default: that of the control plane]
@@ -178,7 +179,7 @@ pub struct ImageArgs {
         value_name = "VERSION",
         default_value = "",
         hide_default_value = true,
-        env = "NODEJOIN_KUBELET"
+        env = env::KUBELET.name
     )]
     pub kubelet: String,
 }
@@ -203,7 +204,7 @@ pub struct ListArgs {
     #[arg(long, conflicts_with = "shard")]
     pub matrix: bool,
     /// List only this shard, as in `nodejoin run --shard`
-    #[arg(long, value_name = "INDEX/COUNT", env = "NODEJOIN_SHARD")]
+    #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
     pub shard: Option<Shard>,
     #[command(flatten)]
     pub images: ImageArgs,
@@ -223,7 +224,7 @@ pub enum ImagesCommand {
     /// Build all missing images: those of the nodes, and that of one control plane
     Build {
         /// Control plane: local, k3s, kind, or external (no image) [default: that of nodejoin.yaml, otherwise local]
-        #[arg(long, value_name = "PROVIDER", env = "NODEJOIN_CONTROL_PLANE")]
+        #[arg(long, value_name = "PROVIDER", env = env::CONTROL_PLANE.name)]
         control_plane: Option<ProviderName>,
     },
     /// List images and whether they are current

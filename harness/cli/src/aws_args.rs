@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::aws::AuthenticationMode;
+use nodejoin_core::run::env;
 
 /// The text after the options in `nodejoin aws --help`.
 pub const HELP: &str = "\
@@ -44,7 +45,7 @@ pub struct AwsArgs {
         value_name = "FOLDER",
         default_value = "nodejoin-aws",
         global = true,
-        env = "NODEJOIN_AWS_FOLDER"
+        env = env::AWS_FOLDER.name
     )]
     pub folder: PathBuf,
     /// Append requests and token reviews to this file as JSON lines [default: text on standard error]

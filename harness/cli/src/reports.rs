@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use nodejoin_core::run::env;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_engine::report::console::Console;
@@ -30,19 +31,22 @@ impl Github {
         let given = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let folder = process::current_dir();
         let run_url = || {
-            let (server, repository) = (given("GITHUB_SERVER_URL")?, given("GITHUB_REPOSITORY")?);
+            let (server, repository) = (
+                given(env::GITHUB_SERVER_URL.name)?,
+                given(env::GITHUB_REPOSITORY.name)?,
+            );
             Some(format!(
                 "{server}/{repository}/actions/runs/{}",
-                given("GITHUB_RUN_ID")?
+                given(env::GITHUB_RUN_ID.name)?
             ))
         };
         Self {
-            is_on: given("GITHUB_ACTIONS").as_deref() == Some("true"),
+            is_on: given(env::GITHUB_ACTIONS.name).as_deref() == Some("true"),
             checkout: Checkout {
-                workspace: given("GITHUB_WORKSPACE").map_or_else(|| folder.clone(), PathBuf::from),
+                workspace: given(env::GITHUB_WORKSPACE.name).map_or_else(|| folder.clone(), PathBuf::from),
                 folder,
             },
-            step_summary: given("GITHUB_STEP_SUMMARY").map(PathBuf::from),
+            step_summary: given(env::GITHUB_STEP_SUMMARY.name).map(PathBuf::from),
             run_url: run_url(),
         }
     }

@@ -42,7 +42,6 @@ pub mod needs;
 mod observe;
 pub mod pki;
 mod provider;
-pub mod secret;
 mod stopwatch;
 mod tasks;
 mod tenants;

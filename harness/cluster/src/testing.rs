@@ -1,13 +1,11 @@
 //! Hand-made tenants for the tests of this crate.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
-use nodejoin_core::plan::aws::{AuthenticationMode, EksPlan, NetworkPlan};
 use nodejoin_core::plan::ids::InstanceId;
-use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, RoleMapping};
+use nodejoin_core::plan::{ClusterPlan, InstancePlan};
+use nodejoin_core::testing::node_mapping;
 use time::OffsetDateTime;
 use time::macros::format_description;
 use tokio::sync::mpsc;
@@ -20,51 +18,16 @@ pub(crate) const ROLE_ARN: &str = "arn:aws:iam::111111111111:role/ng1-NodeInstan
 
 pub(crate) fn instance() -> InstancePlan {
     InstancePlan {
-        id: "i-0b22a22eec53b9321".parse().unwrap(),
-        instance_type: "m5.large".to_owned(),
-        ami: "ami-0123456789abcdef0".to_owned(),
-        private_ip: [192, 168, 40, 16].into(),
-        private_dns_name: "ip-192-168-40-16.eu-west-1.compute.internal".to_owned(),
-        host_name: "ip-192-168-40-16.eu-west-1.compute.internal".to_owned(),
         mac: "0a:ff:c0:a8:28:10".to_owned(),
-        availability_zone: "eu-west-1a".to_owned(),
-        subnet_cidr: "192.168.32.0/19".to_owned(),
-        vpc_cidrs: vec!["192.168.0.0/16".to_owned()],
-        vpc_id: "vpc-1".to_owned(),
-        subnet_id: "subnet-1".to_owned(),
-        network_interface_id: "eni-1".to_owned(),
-        security_group_id: "sg-1".to_owned(),
-        tags: BTreeMap::new(),
-        life_cycle: "on-demand".to_owned(),
-        metadata: MetadataPlan::default(),
-        network: NetworkPlan::default(),
-        clock_ahead_seconds: 0,
+        ..nodejoin_core::testing::instance()
     }
 }
 
 pub(crate) fn cluster() -> ClusterPlan {
     ClusterPlan {
         name: "ironman".to_owned(),
-        endpoint_id: "0123456789ABCDEF0123456789ABCDEF".to_owned(),
-        status: Vec::new(),
-        service_ipv4_cidr: Some("10.100.0.0/16".to_owned()),
-        certificate_authority: CaChoice::Own,
-        aws_auth: vec![RoleMapping {
-            rolearn: ROLE_ARN.to_owned(),
-            username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
-            groups: vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()],
-            ..RoleMapping::default()
-        }],
-        aws_auth_text: None,
-        authentication_mode: AuthenticationMode::default(),
-        access_entries: Vec::new(),
-        approve_serving: true,
-        cloud_node_controller: true,
-        approve_clients: true,
-        authenticator_until: None,
-        bootstrap_tokens: Vec::new(),
-        restart_api_server_after: None,
-        eks: EksPlan::default(),
+        aws_auth: vec![node_mapping(ROLE_ARN)],
+        ..nodejoin_core::testing::cluster()
     }
 }
 

@@ -28,6 +28,6 @@ pub mod observation;
 pub mod plan;
 pub mod run;
 pub mod scenario;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "test-support"))]
+pub mod testing;
 pub mod user_data;

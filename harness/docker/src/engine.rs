@@ -112,7 +112,8 @@ impl Engine {
         cache: impl Into<PathBuf>,
         time_factor: TimeFactor,
     ) -> Result<Self, DockerError> {
-        let host = std::env::var(crate::env::DOCKER_HOST).unwrap_or_else(|_| DEFAULT_HOST.to_owned());
+        let host = std::env::var(nodejoin_core::run::env::DOCKER_HOST.name)
+            .unwrap_or_else(|_| DEFAULT_HOST.to_owned());
         let unreachable = |source| DockerError::Unreachable {
             host: host.clone(),
             source,
@@ -214,7 +215,7 @@ impl std::fmt::Debug for Engine {
 
 /// The time factor of the environment.
 fn time_factor(lookup: impl Fn(&str) -> Option<String>) -> Result<TimeFactor, DockerError> {
-    let text = lookup(crate::env::NODEJOIN_TIME_FACTOR).filter(|text| !text.is_empty());
+    let text = lookup(nodejoin_core::run::env::TIME_FACTOR.name).filter(|text| !text.is_empty());
     let factor = text.as_deref().map(str::parse).transpose();
     Ok(factor.map_err(DockerError::TimeFactor)?.unwrap_or_default())
 }

@@ -29,7 +29,7 @@ pub enum DockerError {
     TooOld { version: String, api: String },
     /// The time factor of the environment is invalid.
     #[error("invalid environment variable NODEJOIN_TIME_FACTOR")]
-    TimeFactor(#[source] nodejoin_core::run::time_factor::NoTimeFactor),
+    TimeFactor(#[source] nodejoin_core::run::time_factor::InvalidTimeFactor),
     /// The engine refused a request, or the connection broke.
     #[error("could not {operation} `{object}`")]
     Engine {

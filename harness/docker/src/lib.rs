@@ -28,7 +28,6 @@
 mod blocking;
 pub mod doctor;
 mod engine;
-pub mod env;
 mod error;
 mod exec;
 mod extract;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::env;
+use nodejoin_core::run::env;
 
 /// Sources of images and programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl ImageSettings {
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let text = |name: &str, default: &str| set(name).unwrap_or_else(|| default.to_owned());
-        let assets = [env::NODEJOIN_ASSETS, env::KUBEBUILDER_ASSETS]
+        let assets = [env::ASSETS.name, env::KUBEBUILDER_ASSETS.name]
             .iter()
             .find_map(|name| {
                 Some(Assets {
@@ -107,15 +107,15 @@ impl ImageSettings {
                     named_by: (*name).to_owned(),
                 })
             });
-        let release_url = text(env::NODEJOIN_RELEASE_URL, Self::RELEASE_URL);
+        let release_url = text(env::RELEASE_URL.name, Self::RELEASE_URL);
         Self {
             assets,
-            kubernetes: set(env::NODEJOIN_KUBERNETES).map(first),
+            kubernetes: set(env::KUBERNETES.name).map(first),
             release_url: release_url.trim_end_matches('/').to_owned(),
-            base: text(env::NODEJOIN_BASE, Self::BASE),
-            k3s_image: set(env::NODEJOIN_K3S_IMAGE),
-            kind_image: set(env::NODEJOIN_KIND_IMAGE),
-            debian_mirror: text(env::NODEJOIN_DEBIAN_MIRROR, Self::DEBIAN_MIRROR),
+            base: text(env::BASE.name, Self::BASE),
+            k3s_image: set(env::K3S_IMAGE.name),
+            kind_image: set(env::KIND_IMAGE.name),
+            debian_mirror: text(env::DEBIAN_MIRROR.name, Self::DEBIAN_MIRROR),
             proxies: env::PROXIES
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), set(name)?)))
@@ -126,14 +126,14 @@ impl ImageSettings {
 }
 
 fn cache_folder(set: impl Fn(&str) -> Option<String>) -> PathBuf {
-    if let Some(folder) = set(env::NODEJOIN_CACHE) {
+    if let Some(folder) = set(env::CACHE.name) {
         return folder.into();
     }
-    if let Some(folder) = set(env::XDG_CACHE_HOME) {
+    if let Some(folder) = set(env::XDG_CACHE_HOME.name) {
         return PathBuf::from(folder).join("nodejoin");
     }
     // A user without a home is usually in a container, where the temporary folder lives as long as everything else.
-    set(env::HOME).map_or_else(
+    set(env::HOME.name).map_or_else(
         || std::env::temp_dir().join("nodejoin-cache"),
         |home| PathBuf::from(home).join(".cache/nodejoin"),
     )

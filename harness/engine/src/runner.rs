@@ -118,7 +118,7 @@ pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken)
 
 /// A warning when the host has too few inotify instances for the nodes that run at once.
 async fn too_many_nodes(context: &RunContext, plans: &[Plan], jobs: usize) -> Option<String> {
-    let nodes = concurrency::nodes_at_once(plans, jobs);
+    let nodes = concurrency::max_concurrent_nodes(plans, jobs);
     let instances = inotify_instances(context.run.engine(), &context.images).await?;
     concurrency::too_many(nodes, instances)
 }

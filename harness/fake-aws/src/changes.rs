@@ -5,8 +5,9 @@ use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::input::problem::nearest;
 use nodejoin_core::plan::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
 use nodejoin_core::plan::change::{Change, CredentialsCode, Refused, Setting, Throttle};
+use nodejoin_core::plan::cluster_status::UnknownClusterStatus;
 use nodejoin_core::plan::fault::{Effect, Fault, Service};
-use nodejoin_core::plan::{CLUSTER_STATUSES, RoleMapping, StatusStep};
+use nodejoin_core::plan::{ClusterStatus, LifeCycle, RoleMapping, StatusStep};
 use nodejoin_core::user_data::LIMIT;
 
 use crate::router::operation_names;
@@ -176,7 +177,7 @@ fn spot_notice(
     to: &Setting<Option<SpotAction>>,
     seconds: f64,
 ) -> ChangeLines {
-    if matches!(to, Setting::Value(Some(_))) && world.instance.life_cycle != "spot" {
+    if matches!(to, Setting::Value(Some(_))) && world.instance.life_cycle != LifeCycle::Spot {
         return Err(Refused::new(
             "only a spot instance has notices, and this one is on-demand",
             "set `instance: { life_cycle: spot }` in the file and restart",
@@ -221,13 +222,11 @@ fn cluster_status(world: &mut World, default: &World, to: &Setting<String>) -> C
     let steps = match to {
         Setting::Default => Setting::Default,
         Setting::Value(status) => {
-            if !CLUSTER_STATUSES.contains(&status.as_str()) {
-                let hint = nearest(status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
-                let hint = hint.unwrap_or_else(|| format!("expected one of {}", CLUSTER_STATUSES.join(", ")));
-                return Err(Refused::new(format!("unknown cluster status `{status}`"), hint));
-            }
+            let status: ClusterStatus = status
+                .parse()
+                .map_err(|unknown: UnknownClusterStatus| Refused::new(unknown.to_string(), unknown.hint()))?;
             Setting::Value(vec![StatusStep {
-                status: status.clone(),
+                status,
                 until_seconds: None,
             }])
         }

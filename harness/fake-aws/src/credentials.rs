@@ -7,7 +7,7 @@ use rand::RngCore;
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
 
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 /// New credentials appear at least this long before the old ones expire (AWS documents five minutes).
 pub(crate) const RENEWED_BEFORE: Duration = Duration::minutes(15);

@@ -22,7 +22,7 @@ use crate::endpoint::Endpoint;
 use crate::world::World;
 
 /// The address of every AWS host name in a node. Its port 443 leads to the fakes.
-pub(crate) const SERVICES: Ipv4Addr = Ipv4Addr::new(169, 254, 171, 1);
+pub(crate) const SERVICES: Ipv4Addr = nodejoin_core::plan::link_local::AWS_SERVICES;
 
 const TTL: u32 = 60;
 const UDP_PAYLOAD: u16 = 1232;

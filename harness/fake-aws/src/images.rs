@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use nodejoin_core::image_archive::{Extent, ImageArchive, Manifest};
+use nodejoin_core::image_archive::{Extent, ImageArchive, ImageManifest};
 use nodejoin_core::plan::architecture::Architecture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -65,7 +65,7 @@ impl Blob {
         }
     }
 
-    fn of_manifest(manifest: Manifest) -> Self {
+    fn of_manifest(manifest: ImageManifest) -> Self {
         Self {
             digest: manifest.digest,
             media_type: manifest.media_type,

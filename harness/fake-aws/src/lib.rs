@@ -51,7 +51,6 @@ mod operation;
 #[cfg(test)]
 mod property_tests;
 mod router;
-mod secret;
 mod server;
 mod services;
 mod sigv4;

@@ -5,7 +5,9 @@ use std::io::Write as _;
 use nodejoin_core::plan::aws::InterfacePlan;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::instance_type::has_nvidia_gpu;
+use nodejoin_core::plan::link_local;
 use nodejoin_core::plan::{Cni, InstancePlan, Network, UserDataEngine};
+use nodejoin_core::run::shell::quoted;
 use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::error::NodeError;
@@ -32,14 +34,6 @@ const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
 const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
 const USER_DATA: &str = include_str!("../guest/user-data");
 const USER_DATA_UNIT: &str = include_str!("../guest/user-data.service");
-
-const METADATA_IP: &str = "169.254.169.254";
-const METADATA_IPV6: &str = "fd00:ec2::254";
-const DNS_IP: &str = "169.254.169.253";
-/// All host names of AWS resolve to this address.
-const TLS_IP: &str = "169.254.171.1";
-/// No host has this address: packets routed through it are lost.
-const NOWHERE_IP: &str = "169.254.171.254";
 
 /// How often the entry program reads the run's id from the metadata address, at most 20 times a second, until the node's address is
 /// registered.
@@ -153,10 +147,10 @@ fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor:
         ("GPU", pci_vendor(instance).to_owned()),
         ("HOST_NAME", instance.host_name.clone()),
         ("DOMAIN", request.plan.region.private_domain()),
-        ("METADATA_IP", METADATA_IP.to_owned()),
-        ("DNS_IP", DNS_IP.to_owned()),
-        ("TLS_IP", TLS_IP.to_owned()),
-        ("NOWHERE_IP", NOWHERE_IP.to_owned()),
+        ("METADATA_IP", link_local::METADATA.to_string()),
+        ("DNS_IP", link_local::RESOLVER.to_string()),
+        ("TLS_IP", link_local::AWS_SERVICES.to_string()),
+        ("NOWHERE_IP", link_local::UNREACHABLE.to_owned()),
         ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
         ("METADATA_AT", request.metadata.to_string()),
         ("DNS_AT", request.dns.to_string()),
@@ -185,12 +179,11 @@ fn pci_vendor(instance: &InstancePlan) -> &'static str {
 
 /// The IPv6 address of the metadata service; empty when the endpoint is disabled.
 fn metadata_ipv6(request: &NodeRequest<'_>) -> String {
-    let address = if request.plan.instance.metadata.ipv6 {
-        METADATA_IPV6
+    if request.plan.instance.metadata.ipv6 {
+        link_local::METADATA_IPV6.to_string()
     } else {
-        ""
-    };
-    address.to_owned()
+        String::new()
+    }
 }
 
 /// A line for each interface after the primary one: MAC address, then private addresses.
@@ -202,11 +195,6 @@ fn interfaces(request: &NodeRequest<'_>) -> String {
         words.collect::<Vec<_>>().join(" ")
     };
     interfaces.map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// One word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// An archive of files that is being built.
@@ -303,11 +291,6 @@ impl LayerArchive {
 mod tests {
     use super::*;
     use std::io::Read as _;
-
-    #[test]
-    fn a_value_cannot_leave_its_quotes() {
-        assert_eq!(quoted("a'b; rm -rf /"), r"'a'\''b; rm -rf /'");
-    }
 
     #[test]
     fn modes_bytes_and_links_are_preserved() {

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::aws::{SpotAction, Tokens};
-use nodejoin_core::plan::change::{self, Change, CredentialsCode, Refused, Rows, Setting, Throttle};
+use nodejoin_core::plan::change::{self, AwsAuthText, Change, CredentialsCode, Refused, Setting, Throttle};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario;
@@ -186,13 +186,13 @@ fn throttle(call: &str, times: Option<u32>) -> Result<Throttle, Refused> {
     })
 }
 
-fn rows(file: &str, bytes: Vec<u8>) -> Result<Rows, Refused> {
+fn rows(file: &str, bytes: Vec<u8>) -> Result<AwsAuthText, Refused> {
     let text = String::from_utf8(bytes).map_err(|error| Refused {
         what: format!("`{file}` is not UTF-8: {error}"),
         hint: None,
     })?;
     let is_file = file != "-";
-    Ok(Rows {
+    Ok(AwsAuthText {
         file: if is_file { file } else { "standard input" }.to_owned(),
         text,
     })

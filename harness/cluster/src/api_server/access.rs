@@ -9,7 +9,7 @@ use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::ClusterError;
 use crate::pki::{CertificateAuthority, Identity};
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 /// Pause between two readiness checks.
 const RETRY: Duration = Duration::from_millis(10);

@@ -9,7 +9,7 @@ use rcgen::{
 use time::{Duration, OffsetDateTime};
 
 use crate::ClusterError;
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 /// A certificate and its private key, both as PEM.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::authority::{CertificateAuthority, Identity, key_pair};
 use super::names::{CLUSTER_ENDPOINT, api_server_names};
 use crate::ClusterError;
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 /// All certificates and keys of a control plane that the harness starts.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use nodejoin_core::kubernetes::Minor;
 
 use super::flags::Program;
 use crate::pki::Pki;
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 /// Placeholder for the folder of the files.
 const FOLDER: &str = "@FOLDER@";

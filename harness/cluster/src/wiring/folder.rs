@@ -14,7 +14,7 @@ use nodejoin_core::kubernetes::Minor;
 
 use crate::ClusterError;
 use crate::pki::{CertificateAuthority, Pki};
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 use super::files::{ApiServerFile, ApiServerWiring};
 

@@ -6,7 +6,7 @@ use crate::diagnosis::Cause;
 use crate::observation::phase::Phase;
 use crate::observation::{Audit, Millis, ObservedEvent};
 use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
-use crate::run::redact::{Kind, find_secrets};
+use crate::run::redact::{CredentialKind, find_credentials};
 
 /// kubeadm compares the public key of the CA with the hash in its arguments.
 pub(super) fn ca_cert_hash_mismatch(facts: &Facts<'_>) -> Option<Finding> {
@@ -142,9 +142,9 @@ fn known<'a>(facts: &Facts<'a>, id: &str) -> Option<&'a BootstrapToken> {
 /// The id of the token in user data that calls kubeadm; if it has none, of the scenario's first token.
 fn token_id(facts: &Facts<'_>) -> Option<String> {
     let text = facts.user_data_text().filter(|text| text.contains("kubeadm"))?;
-    let written = find_secrets(&text)
+    let written = find_credentials(&text)
         .into_iter()
-        .find(|secret| secret.kind == Kind::BootstrapToken)
+        .find(|secret| secret.kind == CredentialKind::BootstrapToken)
         .and_then(|secret| text.get(secret.range.start - 7..secret.range.start - 1));
     let own = || Some(facts.plan.cluster.bootstrap_tokens.first()?.token.id());
     written.or_else(own).map(str::to_owned)

@@ -1,12 +1,12 @@
-//! What `docker save` wrote until Docker 25, and others write as `docker-archive`: a `manifest.json` that names a configuration and
-//! layers. It has no manifest of a registry, so one is made, as a push would make it.
+//! The format of `docker save` before Docker 25, also called `docker-archive`: a `manifest.json` that names a
+//! configuration and layers. It contains no registry manifest; this module creates the one that a push would create.
 
 use std::io::{Read, Seek};
 
 use serde_json::{Value, json};
 
 use super::pack::Pack;
-use super::{Extent, ImageArchive, Manifest, NotAnImage, digest, pack, platform};
+use super::{Extent, ImageArchive, ImageManifest, NotAnImage, digest, pack, platform};
 use crate::plan::architecture::Architecture;
 
 const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
@@ -32,7 +32,10 @@ pub(super) fn read<R: Read + Seek>(
         "layers": layers.iter().map(|(kind, blob)| descriptor(kind, blob)).collect::<Vec<_>>(),
     });
     Ok(ImageArchive {
-        manifests: vec![Manifest::of(MANIFEST_TYPE, manifest.to_string().into_bytes())],
+        manifests: vec![ImageManifest::of(
+            MANIFEST_TYPE,
+            manifest.to_string().into_bytes(),
+        )],
         blobs: layers
             .into_iter()
             .map(|(_, blob)| blob)
@@ -44,27 +47,23 @@ pub(super) fn read<R: Read + Seek>(
 fn only(listed: &Value) -> Result<Value, NotAnImage> {
     match listed.as_array().map(Vec::as_slice) {
         Some([image]) => Ok(image.clone()),
-        None | Some([]) => Err(NotAnImage::Broken(
-            "its `manifest.json` lists no image".to_owned(),
-        )),
+        None | Some([]) => Err(NotAnImage::Broken("`manifest.json` lists no image".to_owned())),
         Some(images) => Err(NotAnImage::Several(images.iter().map(name).collect())),
     }
 }
 
 fn name(image: &Value) -> String {
     let tag = image["RepoTags"][0].as_str();
-    tag.or(image["Config"].as_str())
-        .unwrap_or("one without a name")
-        .to_owned()
+    tag.or(image["Config"].as_str()).unwrap_or("(no name)").to_owned()
 }
 
 fn text(value: &Value) -> Result<&str, NotAnImage> {
     value
         .as_str()
-        .ok_or_else(|| NotAnImage::Broken("its `manifest.json` names no configuration and layers".to_owned()))
+        .ok_or_else(|| NotAnImage::Broken("`manifest.json` names no configuration or layers".to_owned()))
 }
 
-/// The layers with their media types. A layer that is not compressed has the digest that the configuration says.
+/// The layers with their media types. The configuration has the digests of uncompressed layers.
 fn layers<R: Read + Seek>(
     pack: &mut Pack<R>,
     image: &Value,
@@ -76,7 +75,7 @@ fn layers<R: Read + Seek>(
     if names.len() != digests.len() {
         let (names, digests) = (names.len(), digests.len());
         return Err(NotAnImage::Broken(format!(
-            "it has {names} layers, and its configuration {digests}"
+            "the image has {names} layers, but its configuration lists {digests}"
         )));
     }
     names

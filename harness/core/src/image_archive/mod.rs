@@ -1,7 +1,7 @@
-//! Archives of container images, as `docker save` writes them and as OCI image layouts are packed: what a registry serves of
-//! one, and where in the archive its content stands.
+//! Container image archives, written by `docker save` or packed from OCI image layouts: the manifests and blobs that
+//! a registry serves, and their offsets in the archive.
 //!
-//! Only the small documents are read. Layers stay where they are, so that an archive of gigabytes costs no more than its index.
+//! Reads the small documents only. Layers stay in the archive, whose size therefore does not matter.
 
 mod docker;
 mod oci;
@@ -15,27 +15,27 @@ use sha2::{Digest, Sha256};
 use crate::plan::architecture::Architecture;
 use pack::Pack;
 
-/// An image as a registry serves it.
+/// An image in the form that a registry serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageArchive {
-    /// What a tag leads to, a manifest or a list of them; then the manifests of that list.
-    pub manifests: Vec<Manifest>,
+    /// The manifest or list of manifests that a tag refers to, then the manifests of that list.
+    pub manifests: Vec<ImageManifest>,
     /// Configurations and layers.
     pub blobs: Vec<Extent>,
 }
 
 /// A manifest, or a list of manifests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
+pub struct ImageManifest {
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
     /// Media type.
     pub media_type: String,
-    /// The document.
+    /// The document as stored.
     pub bytes: Vec<u8>,
 }
 
-impl Manifest {
+impl ImageManifest {
     fn of(media_type: &str, bytes: Vec<u8>) -> Self {
         Self {
             digest: digest(&bytes),
@@ -45,60 +45,56 @@ impl Manifest {
     }
 }
 
-/// A blob's place in the archive.
+/// The position of a blob in the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// Where it begins.
     pub offset: u64,
-    /// How long it is.
     pub length: u64,
 }
 
-/// Why an archive has no image that could be served.
+/// Why an archive contains no usable image.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAnImage {
-    /// It cannot be read, or is no tar archive.
-    #[error("it is no tar archive that could be read: {0}")]
+    /// It cannot be read, or is not a tar archive.
+    #[error("cannot read the tar archive: {0}")]
     Unreadable(#[from] io::Error),
-    /// It is compressed.
-    #[error("it is compressed with {0}")]
+    /// The archive is compressed.
+    #[error("the archive is compressed with {0}")]
     Compressed(&'static str),
-    /// It is of neither format.
-    #[error(
-        "it has neither the `index.json` of an OCI image layout nor the `manifest.json` of `docker save`"
-    )]
+    /// It has neither format.
+    #[error("the archive has neither `index.json` (OCI image layout) nor `manifest.json` (`docker save`)")]
     Neither,
-    /// A part of it is not as its format says.
+    /// It violates its format.
     #[error("{0}")]
     Broken(String),
-    /// It has more than one image.
-    #[error("it has {} images: {}", .0.len(), .0.join(", "))]
+    /// It has several images.
+    #[error("the archive has {} images: {}", .0.len(), .0.join(", "))]
     Several(Vec<String>),
-    /// Its image is for other machines.
-    #[error("its image is for {has}, and nodes run here on linux/{}", .wanted.go())]
+    /// Its image is for another platform.
+    #[error("the image is for {has}, but nodes run on linux/{}", .wanted.go())]
     Architecture {
-        /// What it is for.
+        /// Platforms of the image.
         has: String,
-        /// This machine's processor.
+        /// Architecture of the host.
         wanted: Architecture,
     },
 }
 
 impl NotAnImage {
-    /// The way out.
+    /// How to solve it.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Compressed(program) => format!("unpack it, such as by `{program} --decompress`"),
-            Self::Several(_) => "save one image alone, and list the others as images of their own".to_owned(),
+            Self::Compressed(program) => format!("decompress it: `{program} --decompress`"),
+            Self::Several(_) => "save each image to its own archive".to_owned(),
             Self::Architecture { wanted, .. } => format!(
                 "build or pull the image with `--platform linux/{}` and save it again",
                 wanted.go()
             ),
             Self::Unreadable(_) | Self::Neither | Self::Broken(_) => {
-                "write one with `docker save --output FILE IMAGE`, or `skopeo copy ... oci-archive:FILE`"
+                "create one with `docker save --output FILE IMAGE` or `skopeo copy ... oci-archive:FILE`"
                     .to_owned()
             }
         }
@@ -106,10 +102,10 @@ impl NotAnImage {
 }
 
 impl ImageArchive {
-    /// Reads an archive, and sees that its image runs on this processor.
+    /// Reads an archive, and checks that its image is for this architecture.
     ///
     /// # Errors
-    /// Where there is no such image in it.
+    /// The archive contains no usable image.
     pub fn read(archive: impl Read + Seek, wanted: Architecture) -> Result<Self, NotAnImage> {
         let mut pack = Pack::open(archive)?;
         if pack.has("index.json") {
@@ -121,12 +117,12 @@ impl ImageArchive {
         }
     }
 
-    /// The processors and systems of configurations, held to this machine's.
+    /// Checks the platforms of the configurations against the host.
     fn check(platforms: &[String], wanted: Architecture) -> Result<(), NotAnImage> {
         if platforms.contains(&format!("linux/{}", wanted.go())) {
             return Ok(());
         }
-        // What says how an image was built stands beside it, as an image for no machine.
+        // Attestations of a build are stored as images of the platform `unknown/unknown`.
         let images = platforms
             .iter()
             .filter(|platform| !platform.starts_with("unknown/"));
@@ -135,7 +131,7 @@ impl ImageArchive {
     }
 }
 
-/// `linux/amd64` of a configuration.
+/// The platform in a configuration, such as `linux/amd64`.
 fn platform(config: &Value) -> String {
     let word = |key: &str| config[key].as_str().unwrap_or("unknown").to_owned();
     format!("{}/{}", word("os"), word("architecture"))

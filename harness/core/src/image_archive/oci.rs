@@ -1,4 +1,4 @@
-//! An OCI image layout, which `docker save` writes too since Docker 25. Its documents are served as they are.
+//! OCI image layouts, which `docker save` also writes since Docker 25. Their documents are served unchanged.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -6,22 +6,22 @@ use std::io::{Read, Seek};
 use serde_json::Value;
 
 use super::pack::{self, Pack};
-use super::{Extent, ImageArchive, Manifest, NotAnImage, digest, platform};
+use super::{Extent, ImageArchive, ImageManifest, NotAnImage, digest, platform};
 use crate::plan::architecture::Architecture;
 
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
-/// Lists of lists are allowed, and nobody writes them deep.
-const DEEPEST: usize = 4;
+/// Lists may contain lists; real images nest them once.
+const MAX_DEPTH: usize = 4;
 
 pub(super) fn read<R: Read + Seek>(
     pack: &mut Pack<R>,
     wanted: Architecture,
 ) -> Result<ImageArchive, NotAnImage> {
     let index = pack.json("index.json")?;
-    let mut found = Found::default();
+    let mut found = LayoutContents::default();
     found.any(pack, &only(&index)?, 0)?;
     if found.platforms.is_empty()
-        && let Some(why) = found.lacks
+        && let Some(why) = found.missing
     {
         return Err(NotAnImage::Broken(why));
     }
@@ -29,7 +29,7 @@ pub(super) fn read<R: Read + Seek>(
     Ok(found.image)
 }
 
-/// The one image; it may be listed under several names.
+/// The single image, which may have several names.
 fn only(index: &Value) -> Result<Value, NotAnImage> {
     let listed = index["manifests"]
         .as_array()
@@ -38,7 +38,7 @@ fn only(index: &Value) -> Result<Value, NotAnImage> {
     let digests: BTreeSet<&str> = listed.iter().filter_map(|one| one["digest"].as_str()).collect();
     match (listed, digests.len()) {
         ([first, ..], 1) => Ok(first.clone()),
-        (_, 0) => Err(NotAnImage::Broken("its `index.json` lists no image".to_owned())),
+        (_, 0) => Err(NotAnImage::Broken("`index.json` lists no image".to_owned())),
         (images, _) => Err(NotAnImage::Several(images.iter().map(name).collect())),
     }
 }
@@ -49,22 +49,23 @@ fn name(descriptor: &Value) -> String {
         .iter()
         .find_map(|key| annotations[key].as_str());
     name.or(descriptor["digest"].as_str())
-        .unwrap_or("one without a name")
+        .unwrap_or("(no name)")
         .to_owned()
 }
 
-/// What is there so far.
+/// The contents of a layout.
 #[derive(Default)]
-struct Found {
+struct LayoutContents {
     image: ImageArchive,
-    /// The platforms of the images that are there as a whole.
+    /// Platforms of the complete images.
     platforms: Vec<String>,
-    /// What the first image lacks that is not.
-    lacks: Option<String>,
+    /// The first missing part of an incomplete image.
+    missing: Option<String>,
 }
 
-impl Found {
-    /// A list or a manifest. What a list names may be absent: `docker save` of one platform keeps the list of all.
+impl LayoutContents {
+    /// Reads a list or a manifest. Entries of a list may be missing: `docker save` of one platform keeps the complete
+    /// list.
     fn any<R: Read + Seek>(
         &mut self,
         pack: &mut Pack<R>,
@@ -75,18 +76,18 @@ impl Found {
         let bytes = pack.bytes(&name)?;
         if descriptor["digest"] != digest(&bytes) {
             return Err(NotAnImage::Broken(format!(
-                "`{name}` in it is not what its name says"
+                "the content of `{name}` does not match its digest"
             )));
         }
         let document = pack::json(&name, &bytes)?;
-        let told = document["mediaType"]
+        let media_type = document["mediaType"]
             .as_str()
             .or(descriptor["mediaType"].as_str());
         self.image
             .manifests
-            .push(Manifest::of(told.unwrap_or(MANIFEST_TYPE), bytes));
+            .push(ImageManifest::of(media_type.unwrap_or(MANIFEST_TYPE), bytes));
         match document["manifests"].as_array() {
-            Some(list) if depth < DEEPEST => list
+            Some(list) if depth < MAX_DEPTH => list
                 .iter()
                 .filter(|one| path(one).is_ok_and(|name| pack.has(&name)))
                 .cloned()
@@ -94,7 +95,7 @@ impl Found {
                 .iter()
                 .try_for_each(|one| self.any(pack, one, depth + 1)),
             Some(_) => Err(NotAnImage::Broken(
-                "its lists of manifests have no end".to_owned(),
+                "the lists of manifests are nested too deeply".to_owned(),
             )),
             None => self.manifest(pack, &document),
         }
@@ -106,12 +107,12 @@ impl Found {
         for descriptor in [&manifest["config"]].into_iter().chain(layers) {
             match blob(pack, descriptor) {
                 Ok(blob) => blobs.push(blob),
-                Err(error) => drop(self.lacks.get_or_insert(error.to_string())),
+                Err(error) => drop(self.missing.get_or_insert(error.to_string())),
             }
         }
-        let is_whole = blobs.len() == manifest["layers"].as_array().map_or(0, Vec::len) + 1;
+        let is_complete = blobs.len() == manifest["layers"].as_array().map_or(0, Vec::len) + 1;
         self.image.blobs.extend(blobs);
-        if is_whole {
+        if is_complete {
             let config = pack.json(&path(&manifest["config"])?)?;
             self.platforms.push(platform(&config));
         }
@@ -128,6 +129,6 @@ fn path(descriptor: &Value) -> Result<String, NotAnImage> {
     let digest = descriptor["digest"].as_str().unwrap_or_default();
     match digest.split_once(':') {
         Some((algorithm, hash)) => Ok(format!("blobs/{algorithm}/{hash}")),
-        None => Err(NotAnImage::Broken("a descriptor in it has no digest".to_owned())),
+        None => Err(NotAnImage::Broken("a descriptor has no digest".to_owned())),
     }
 }

@@ -1,4 +1,4 @@
-//! A tar archive whose files are found by their names.
+//! Random access to the files of a tar archive.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,27 +8,27 @@ use sha2::{Digest, Sha256};
 
 use super::{Extent, NotAnImage, named};
 
-/// Documents of an image are small: registries take none beyond this, either.
-const LARGEST_DOCUMENT: u64 = 4 * 1024 * 1024;
-/// A link may lead to a link; what goes on longer leads in a circle.
-const LONGEST_CHAIN: usize = 8;
+/// Registries limit documents to this size, too.
+const MAX_DOCUMENT_BYTES: u64 = 4 * 1024 * 1024;
+/// Links may form a chain; a longer chain is a loop.
+const MAX_LINKS: usize = 8;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 2] = [0x28, 0xb5];
 const XZ: [u8; 2] = [0xfd, b'7'];
 
-/// An archive and where its files stand in it.
+/// A tar archive and the offsets of its files.
 pub(super) struct Pack<R> {
     archive: R,
-    files: BTreeMap<String, File>,
+    files: BTreeMap<String, PackedFile>,
 }
 
 #[derive(Debug, Clone)]
-enum File {
+enum PackedFile {
     At {
         offset: u64,
         length: u64,
     },
-    /// `docker save` writes a layer that it has written before as a link.
+    /// `docker save` writes a repeated layer as a link.
     Link(String),
 }
 
@@ -50,12 +50,14 @@ impl<R: Read + Seek> Pack<R> {
                 (tar::EntryType::Regular | tar::EntryType::Continuous, _) => {
                     let (offset, length) = (entry.raw_file_position(), entry.size());
                     if offset.saturating_add(length) > end {
-                        return Err(NotAnImage::Broken(format!("it ends in the middle of `{name}`")));
+                        return Err(NotAnImage::Broken(format!(
+                            "the archive is truncated in `{name}`"
+                        )));
                     }
-                    File::At { offset, length }
+                    PackedFile::At { offset, length }
                 }
-                (tar::EntryType::Symlink, Some(to)) => File::Link(beside(&name, &to.to_string_lossy())),
-                (tar::EntryType::Link, Some(to)) => File::Link(plain(&to.to_string_lossy())),
+                (tar::EntryType::Symlink, Some(to)) => PackedFile::Link(beside(&name, &to.to_string_lossy())),
+                (tar::EntryType::Link, Some(to)) => PackedFile::Link(plain(&to.to_string_lossy())),
                 _ => continue,
             };
             files.insert(name, file);
@@ -64,40 +66,42 @@ impl<R: Read + Seek> Pack<R> {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.place(name).is_some()
+        self.position(name).is_some()
     }
 
-    /// Where a file stands, and its length.
-    pub(super) fn place(&self, name: &str) -> Option<(u64, u64)> {
+    /// Offset and length of a file.
+    pub(super) fn position(&self, name: &str) -> Option<(u64, u64)> {
         let mut name = plain(name);
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_LINKS {
             match self.files.get(&name)? {
-                File::At { offset, length } => return Some((*offset, *length)),
-                File::Link(to) => name.clone_from(to),
+                PackedFile::At { offset, length } => return Some((*offset, *length)),
+                PackedFile::Link(to) => name.clone_from(to),
             }
         }
         None
     }
 
-    /// A file's bytes.
+    /// Reads a file.
     pub(super) fn bytes(&mut self, name: &str) -> Result<Vec<u8>, NotAnImage> {
-        let (offset, length) = self.wanted(name)?;
-        if length > LARGEST_DOCUMENT {
-            return Err(NotAnImage::Broken(format!("`{name}` in it has {length} bytes")));
+        let (offset, length) = self.position_or_error(name)?;
+        if length > MAX_DOCUMENT_BYTES {
+            return Err(NotAnImage::Broken(format!(
+                "`{name}` is too large: {length} bytes"
+            )));
         }
         let mut bytes = Vec::new();
         self.at(offset, length)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// A file that is JSON.
+    /// Reads a JSON file.
     pub(super) fn json(&mut self, name: &str) -> Result<Value, NotAnImage> {
         json(name, &self.bytes(name)?)
     }
 
-    /// A file as a blob of this digest.
+    /// The position of a file as a blob with this digest.
     pub(super) fn extent(&self, name: &str, digest: &str) -> Result<Extent, NotAnImage> {
-        let (offset, length) = self.wanted(name)?;
+        let (offset, length) = self.position_or_error(name)?;
         Ok(Extent {
             digest: digest.to_owned(),
             offset,
@@ -106,13 +110,13 @@ impl<R: Read + Seek> Pack<R> {
     }
 
     pub(super) fn is_gzip(&mut self, name: &str) -> Result<bool, NotAnImage> {
-        let (offset, _) = self.wanted(name)?;
+        let (offset, _) = self.position_or_error(name)?;
         Ok(peek(&mut self.archive, offset)? == GZIP)
     }
 
-    /// The digest of a file of any size.
+    /// Computes the digest of a file of any size.
     pub(super) fn digest(&mut self, name: &str) -> Result<String, NotAnImage> {
-        let (offset, length) = self.wanted(name)?;
+        let (offset, length) = self.position_or_error(name)?;
         let mut file = self.at(offset, length)?;
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 64 * 1024];
@@ -124,9 +128,9 @@ impl<R: Read + Seek> Pack<R> {
         }
     }
 
-    fn wanted(&self, name: &str) -> Result<(u64, u64), NotAnImage> {
-        self.place(name)
-            .ok_or_else(|| NotAnImage::Broken(format!("`{name}` is not in it")))
+    fn position_or_error(&self, name: &str) -> Result<(u64, u64), NotAnImage> {
+        self.position(name)
+            .ok_or_else(|| NotAnImage::Broken(format!("`{name}` is missing")))
     }
 
     fn at(&mut self, offset: u64, length: u64) -> Result<impl Read + '_, NotAnImage> {
@@ -137,10 +141,10 @@ impl<R: Read + Seek> Pack<R> {
 
 pub(super) fn json(name: &str, bytes: &[u8]) -> Result<Value, NotAnImage> {
     serde_json::from_slice(bytes)
-        .map_err(|error| NotAnImage::Broken(format!("`{name}` in it is not JSON: {error}")))
+        .map_err(|error| NotAnImage::Broken(format!("invalid JSON in `{name}`: {error}")))
 }
 
-/// The two bytes at a place; zeros where there are none.
+/// The two bytes at an offset; zeros past the end.
 fn peek(archive: &mut (impl Read + Seek), offset: u64) -> Result<[u8; 2], NotAnImage> {
     archive.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
@@ -148,7 +152,7 @@ fn peek(archive: &mut (impl Read + Seek), offset: u64) -> Result<[u8; 2], NotAnI
     Ok(bytes.try_into().unwrap_or_default())
 }
 
-/// A path without relative parts.
+/// Normalizes a path.
 fn plain(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -161,7 +165,7 @@ fn plain(path: &str) -> String {
     parts.join("/")
 }
 
-/// What a symbolic link at `name` leads to.
+/// The target of a symbolic link at `name`.
 fn beside(name: &str, target: &str) -> String {
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
     plain(&format!("{folder}/{target}"))

@@ -62,7 +62,7 @@ pub(crate) fn saved(architecture: &str) -> Vec<u8> {
 }
 
 #[test]
-fn docker_save_gets_the_manifest_that_a_push_would_make() {
+fn docker_archives_get_the_manifest_of_a_push() {
     let bytes = saved("amd64");
     let image = read(&bytes).unwrap();
     let manifest: Value = serde_json::from_slice(&image.manifests[0].bytes).unwrap();
@@ -132,7 +132,7 @@ fn packed(files: &[(String, Vec<u8>)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_layout_is_served_as_it_is() {
+fn a_layout_is_served_unchanged() {
     let bytes = packed(&layout(&["arm64", "amd64"], &[false, true]));
     let image = read(&bytes).unwrap();
     let kinds: Vec<&str> = image
@@ -159,7 +159,7 @@ fn a_layout_is_served_as_it_is() {
 }
 
 #[test]
-fn what_is_no_image_is_told_with_the_way_out() {
+fn archives_without_a_usable_image_are_rejected_with_a_hint() {
     let two = json!([{ "Config": "a", "RepoTags": ["web:1"] }, { "Config": "b", "RepoTags": ["web:2"] }]);
     let two_of_layout = json!({ "manifests": [{ "digest": "sha256:1" }, { "digest": "sha256:2" }] });
     let unlike = json!([{ "Config": "c.json", "Layers": ["x", "y"] }]);
@@ -169,64 +169,55 @@ fn what_is_no_image_is_told_with_the_way_out() {
     let last = forged.len() - 2;
     forged[last].1.push(b' ');
     let table: Vec<(Vec<u8>, &str)> = vec![
-        (
-            b"#!/bin/sh\n".repeat(100),
-            "it is no tar archive that could be read",
-        ),
-        (b"PK".to_vec(), "it is no tar archive that could be read"),
-        (gzip(b"x"), "it is compressed with gzip\nunpack it"),
-        (
-            archive(&[("x", b"y")]),
-            "neither the `index.json` of an OCI image layout",
-        ),
+        (b"#!/bin/sh\n".repeat(100), "cannot read the tar archive"),
+        (b"PK".to_vec(), "cannot read the tar archive"),
+        (gzip(b"x"), "the archive is compressed with gzip\ndecompress it"),
+        (archive(&[("x", b"y")]), "neither `index.json` (OCI image layout)"),
         (
             archive(&[("manifest.json", b"{")]),
-            "`manifest.json` in it is not JSON",
+            "invalid JSON in `manifest.json`",
         ),
         (archive(&[("manifest.json", b"[]")]), "lists no image"),
         (
             archive(&[("manifest.json", two.to_string().as_bytes())]),
-            "it has 2 images: web:1, web:2\nsave one image alone",
+            "the archive has 2 images: web:1, web:2\nsave each image",
         ),
-        (
-            archive(&[("index.json", b"{}")]),
-            "its `index.json` lists no image",
-        ),
+        (archive(&[("index.json", b"{}")]), "`index.json` lists no image"),
         (
             archive(&[("index.json", two_of_layout.to_string().as_bytes())]),
-            "it has 2 images: sha256:1, sha256:2",
+            "the archive has 2 images: sha256:1, sha256:2",
         ),
         (
             archive(&[
                 ("manifest.json", unlike.to_string().as_bytes()),
                 ("c.json", &config),
             ]),
-            "it has 2 layers, and its configuration 1",
+            "the image has 2 layers, but its configuration lists 1",
         ),
         (
             archive(&[
                 ("manifest.json", absent.to_string().as_bytes()),
                 ("c.json", &config),
             ]),
-            "`nowhere` is not in it",
+            "`nowhere` is missing",
         ),
-        (packed(&forged), "is not what its name says"),
+        (packed(&forged), "does not match its digest"),
         (
             packed(&layout(&["amd64"], &[false])),
-            "is not in it\nwrite one with `docker save",
+            "is missing\ncreate one with `docker save",
         ),
         (
             saved("arm64"),
-            "its image is for linux/arm64, and nodes run here on linux/amd64\nbuild or pull the image with `--platform linux/amd64`",
+            "the image is for linux/arm64, but nodes run on linux/amd64\nbuild or pull the image with `--platform linux/amd64`",
         ),
         (
             packed(&layout(&["arm64", "s390x"], &[true, true])),
-            "its image is for linux/arm64, linux/s390x, and",
+            "the image is for linux/arm64, linux/s390x, but",
         ),
         (saved("amd64")[..1024].to_vec(), "neither"),
         (
             saved("amd64")[..514].to_vec(),
-            "it ends in the middle of `a/layer.tar`",
+            "the archive is truncated in `a/layer.tar`",
         ),
     ];
     for (bytes, message) in table {
@@ -236,7 +227,7 @@ fn what_is_no_image_is_told_with_the_way_out() {
 }
 
 #[test]
-fn links_in_a_circle_lead_nowhere() {
+fn link_loops_have_no_target() {
     let bytes = archive(&[("index.json", b"->b"), ("b", b"->index.json")]);
     assert!(read(&bytes).unwrap_err().contains("neither"));
 }
@@ -247,7 +238,7 @@ fn every_refusal_has_a_text_and_a_hint() {
         NotAnImage::Unreadable(std::io::Error::from(std::io::ErrorKind::UnexpectedEof)),
         NotAnImage::Compressed("gzip"),
         NotAnImage::Neither,
-        NotAnImage::Broken("its `index.json` lists no image".to_owned()),
+        NotAnImage::Broken("`index.json` lists no image".to_owned()),
         NotAnImage::Several(vec!["web:1".to_owned(), "web:2".to_owned()]),
         NotAnImage::Architecture {
             has: "linux/arm64".to_owned(),

@@ -1,4 +1,4 @@
-//! Reads a YAML file of the user's into a type of ours: every fault at its own line and column.
+//! Reads a YAML file into a type. Each problem points at its line and column.
 
 use std::path::Path;
 
@@ -11,22 +11,22 @@ use crate::input::problem::{Position, Problem, ScenarioError};
 use crate::input::schema::schema_of;
 use crate::input::yaml::{self, Tree};
 
-/// A file that was read.
+/// A parsed file.
 pub(crate) struct Document<T> {
-    /// The file, as the user gave it.
+    /// Path of the file, as the user gave it.
     pub(crate) name: String,
-    /// What it says.
+    /// The parsed value.
     pub(crate) value: T,
-    /// Where it says what.
+    /// The positions of all values.
     pub(crate) tree: Tree,
-    /// The file itself.
+    /// The text of the file.
     pub(crate) text: String,
 }
 
-/// Reads a file of this kind, such as `an overlay manifest`.
+/// Reads a file. `kind` is its description with an article, such as `an overlay manifest`.
 ///
 /// # Errors
-/// Everything that is wrong with it: it cannot be read, is no YAML, has unknown keys or values of another type.
+/// All problems of the file: unreadable, invalid YAML, unknown keys, values of another type.
 pub(crate) fn read<T: DeserializeOwned + JsonSchema>(
     path: &Path,
     kind: &'static str,
@@ -35,7 +35,7 @@ pub(crate) fn read<T: DeserializeOwned + JsonSchema>(
     read_by(path, kind, &schema_of::<T>(), files)
 }
 
-/// The same, with a schema of the caller's.
+/// Reads a file that matches the given schema.
 pub(crate) fn read_by<T: DeserializeOwned>(
     path: &Path,
     kind: &'static str,
@@ -43,33 +43,33 @@ pub(crate) fn read_by<T: DeserializeOwned>(
     files: &dyn Files,
 ) -> Result<Document<T>, ScenarioError> {
     let name = path.display().to_string();
-    let fault = |place, what: &str, why: String| whole(&name, kind, place, what, why);
+    let problem = |place, what: &str, why: String| problem_of_file(&name, kind, place, what, why);
     let bytes = files
         .read(path)
-        .map_err(|error| fault(Position::default(), "it cannot be read", error.to_string()))?;
+        .map_err(|error| problem(Position::default(), "cannot read", error.to_string()))?;
     let text = String::from_utf8(bytes)
-        .map_err(|error| fault(Position::default(), "it is not UTF-8", error.to_string()))?;
+        .map_err(|error| problem(Position::default(), "invalid UTF-8 in", error.to_string()))?;
     of_text(name, text, kind, schema)
 }
 
-/// The same of a text that is here already.
+/// Parses a text that matches the given schema.
 ///
 /// # Errors
-/// As [`read`].
+/// All problems of the text.
 pub(crate) fn of_text<T: DeserializeOwned>(
     name: String,
     text: String,
     kind: &'static str,
     schema: &Value,
 ) -> Result<Document<T>, ScenarioError> {
-    let fault = |place, what: &str, why: String| whole(&name, kind, place, what, why);
-    let tree = yaml::parse(&text).map_err(|error| fault(error.place, "it is not YAML", error.message))?;
+    let problem = |place, what: &str, why: String| problem_of_file(&name, kind, place, what, why);
+    let tree = yaml::parse(&text).map_err(|error| problem(error.place, "invalid YAML in", error.message))?;
     let problems = yaml::check(&name, schema, &tree);
     if !problems.is_empty() {
         return Err(ScenarioError { problems });
     }
     let value = serde_json::from_value(tree.to_json())
-        .map_err(|error| fault(tree.place, &format!("it is not {kind}"), error.to_string()))?;
+        .map_err(|error| problem(tree.place, "invalid", error.to_string()))?;
     Ok(Document {
         name,
         value,
@@ -78,15 +78,15 @@ pub(crate) fn of_text<T: DeserializeOwned>(
     })
 }
 
-/// A problem with a file as a whole. `kind` comes with its article, which the message leaves out.
-fn whole(file: &str, kind: &str, place: Position, what: &str, why: String) -> ScenarioError {
+/// A problem of a file as a whole. `kind` has an article, which the message omits.
+fn problem_of_file(file: &str, kind: &str, place: Position, what: &str, why: String) -> ScenarioError {
     let kind = kind.split_once(' ').map_or(kind, |(_, noun)| noun);
     ScenarioError {
         problems: vec![Problem {
             file: file.to_owned(),
             place,
             key: String::new(),
-            what: format!("{kind}: {what}"),
+            what: format!("{what} {kind}"),
             why,
             hint: None,
         }],

@@ -1,4 +1,4 @@
-//! What the loader needs of the machine, as a trait, so that its tests need no disk and no environment.
+//! Access to files and environment variables as a trait, so that tests run without either.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek};
@@ -6,53 +6,53 @@ use std::path::{Path, PathBuf};
 
 /// Files, folders and environment variables.
 pub trait Files {
-    /// The bytes of a file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The file cannot be read.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// A file that is too large to be read as a whole.
+    /// Opens a file that is too large to be read at once.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// The file cannot be opened.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Seekable>>;
 
-    /// What stands in a folder, in order of names.
+    /// Lists a folder, sorted by name.
     ///
     /// # Errors
-    /// Where it cannot be listed.
+    /// The folder cannot be listed.
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Whether there is a folder of this path.
+    /// Whether the path is a folder.
     fn is_folder(&self, path: &Path) -> bool;
 
-    /// Permission bits of a file.
+    /// File mode.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// The mode cannot be read.
     fn mode(&self, path: &Path) -> io::Result<u32>;
 
-    /// The path without relative parts.
+    /// The absolute path, without `.` and `..`.
     fn absolute(&self, path: &Path) -> PathBuf;
 
     /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 }
 
-/// What can be read at any place.
+/// A readable and seekable file.
 pub trait Seekable: Read + Seek {}
 
 impl<T: Read + Seek> Seekable for T {}
 
-/// The disk, with the environment as the caller read it.
+/// The file system, with the environment variables of the caller.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
     variables: BTreeMap<String, String>,
 }
 
 impl Disk {
-    /// The disk with these environment variables, such as `std::env::vars()`.
+    /// The file system with these environment variables, such as `std::env::vars()`.
     #[must_use]
     pub fn with_variables(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {

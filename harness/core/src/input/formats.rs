@@ -1,32 +1,71 @@
-//! The values of `format` in our JSON schemas: how a text of each is checked, so that a problem points at the text itself.
+//! The values of `format` in our JSON schemas. Checking them while the tree is at hand lets a problem point at the
+//! text itself.
 
+use std::fmt::Display;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use crate::plan::cidr::Cidr;
+use crate::plan::cluster_status::{ClusterStatus, UnknownClusterStatus};
+use crate::plan::ids::{AccountId, InstanceId, TokenText};
 use crate::plan::region::{Region, UnknownRegion};
 
-/// Why a text does not have its format.
-pub(crate) struct Refusal {
+/// Why a text does not match its format.
+#[derive(Debug, Default)]
+pub(crate) struct Mismatch {
     pub(crate) what: String,
     pub(crate) why: String,
     pub(crate) hint: Option<String>,
 }
 
-/// Checks a text against a format. Formats that are not ours are annotations, as in JSON schema itself.
-pub(crate) fn check(format: &str, text: &str) -> Result<(), Refusal> {
+/// Checks a text against a format. Other formats are annotations, as JSON schema defines them.
+pub(crate) fn check(format: &str, text: &str) -> Result<(), Mismatch> {
     match format {
-        "aws-region" => parse::<Region>(text, |error| Some(UnknownRegion::hint(error))),
+        "aws-account-id" => parse::<AccountId>(text),
+        "aws-region" => parse_with_hint::<Region>(text, UnknownRegion::hint),
+        "bootstrap-token" => parse::<TokenText>(text),
+        "ec2-instance-id" => parse::<InstanceId>(text),
+        "eks-cluster-status" => parse_with_hint::<ClusterStatus>(text, UnknownClusterStatus::hint),
+        "ipv4" => address::<Ipv4Addr>("IPv4", "192.168.40.16", text),
+        "ipv4-network" => parse::<Cidr>(text),
+        "ipv6" => address::<Ipv6Addr>("IPv6", "2001:db8::1", text),
+        "version-range" => version_range(text),
         _ => Ok(()),
     }
 }
 
-fn parse<T: FromStr<Err: std::fmt::Display>>(
-    text: &str,
-    hint: impl FnOnce(&T::Err) -> Option<String>,
-) -> Result<(), Refusal> {
-    let refusal = |error: T::Err| Refusal {
+fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<(), Mismatch> {
+    text.parse().map(|_: T| ()).map_err(|error: T::Err| Mismatch {
         what: error.to_string(),
-        why: String::new(),
-        hint: hint(&error),
-    };
-    text.parse().map(|_: T| ()).map_err(refusal)
+        ..Mismatch::default()
+    })
+}
+
+fn parse_with_hint<T: FromStr<Err: Display>>(
+    text: &str,
+    hint: impl FnOnce(&T::Err) -> String,
+) -> Result<(), Mismatch> {
+    text.parse().map(|_: T| ()).map_err(|error: T::Err| Mismatch {
+        what: error.to_string(),
+        hint: Some(hint(&error)),
+        ..Mismatch::default()
+    })
+}
+
+fn address<T: FromStr>(family: &str, example: &str, text: &str) -> Result<(), Mismatch> {
+    text.parse().map(|_: T| ()).map_err(|_| Mismatch {
+        what: format!("invalid {family} address `{text}`"),
+        hint: Some(format!("for example `{example}`")),
+        ..Mismatch::default()
+    })
+}
+
+fn version_range(text: &str) -> Result<(), Mismatch> {
+    text.parse()
+        .map(|_: semver::VersionReq| ())
+        .map_err(|error| Mismatch {
+            what: format!("invalid version range `{text}`"),
+            why: error.to_string(),
+            hint: Some("for example `>=1.20`, `1.20.2`, `>=1.20, <1.27`".to_owned()),
+        })
 }

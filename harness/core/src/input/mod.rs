@@ -1,7 +1,8 @@
-//! Reads users' files: YAML with the position of every value, and problems that point at it.
+//! Reads files that users write: YAML with the position of every value, and problems that point at it.
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `formats.rs` | the values of `format` in JSON schemas |
 //! | `files.rs` | access to files through a trait, so that tests need none |
 //! | `yaml` | a YAML tree that knows line and column of each value |
 //! | `schema.rs` | the JSON schema of a type, and of the scenario file |

@@ -1,37 +1,35 @@
-//! What is wrong with a file that a user wrote, and where.
+//! Problems of files that users write, with their positions.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A place in a file; line and column count from 1, and 0 stands for the file as a whole.
+/// A position in a file. Line and column count from 1; 0 stands for the whole file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
-    /// Line.
     pub line: u64,
-    /// Column, in characters.
+    /// In characters.
     pub column: u64,
 }
 
-/// One thing that is wrong with a file.
+/// A problem of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// The file, as the user gave it.
+    /// Path of the file, as the user gave it.
     pub file: String,
-    /// Where in it.
     pub place: Position,
-    /// Key path such as `instance.private_ip` or `faults[0].effect`; empty for the file as a whole.
+    /// Key path such as `instance.private_ip` or `faults[0].effect`; empty for the whole file.
     pub key: String,
-    /// What is wrong.
+    /// The problem in one sentence.
     pub what: String,
-    /// Why it is wrong; empty where `what` says it all.
+    /// Details or the cause; may be empty.
     pub why: String,
-    /// The way out.
+    /// How to solve it.
     pub hint: Option<String>,
 }
 
 impl Problem {
-    /// The way out, where one is known.
+    /// How to solve it, if known.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -56,10 +54,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with the scenarios of one load.
+/// All problems of the loaded files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ScenarioError {
-    /// At least one, in the order of their files and places.
+    /// At least one problem, in the order of files and positions.
     pub problems: Vec<Problem>,
 }
 
@@ -76,13 +74,13 @@ impl fmt::Display for ScenarioError {
 }
 
 impl ScenarioError {
-    /// The way out of the first problem that has one.
+    /// The first hint.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.problems.iter().find_map(Problem::hint)
     }
 
-    /// All problems, each with its hint on a line of its own.
+    /// All problems, each followed by a line with its hint.
     #[must_use]
     pub fn with_hints(&self) -> String {
         let mut text = String::new();
@@ -96,7 +94,7 @@ impl ScenarioError {
     }
 }
 
-/// The candidate that a mistyped word most likely meant.
+/// The candidate that is most similar to a misspelled word.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
@@ -113,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_finds_the_word_that_was_meant_or_none() {
+    fn nearest_finds_a_similar_word_or_none() {
         let keys = ["instance", "image", "cluster", "control_plane"];
         for (word, meant) in [
             ("intsance", Some("instance")),
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_reads_as_one_line() {
+    fn a_problem_is_one_line() {
         let problem = Problem {
             file: "a.yaml".into(),
             place: Position { line: 3, column: 7 },

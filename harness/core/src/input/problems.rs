@@ -1,13 +1,13 @@
-//! Collects the problems of one file while it is read, each at the place of its key.
+//! Collects the problems of a file, each with the position of its key.
 
 use crate::input::problem::{Position, Problem, ScenarioError};
 use crate::input::yaml::{Step, Tree};
 
-/// The problems of one file so far.
+/// The problems of a file.
 pub(crate) struct Problems<'a> {
     file: &'a str,
     tree: &'a Tree,
-    /// What stands before the keys that are told.
+    /// Prefix of the key paths.
     base: Vec<Step<'static>>,
     problems: Vec<Problem>,
 }
@@ -22,15 +22,15 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// The same report for what stands below a key: its keys are told with that one before them.
-    pub(crate) fn below(&mut self, base: &[Step<'static>], look: impl FnOnce(&mut Self)) {
+    /// Collects problems below a key, whose path is added to theirs.
+    pub(crate) fn below(&mut self, base: &[Step<'static>], check: impl FnOnce(&mut Self)) {
         let before = self.base.len();
         self.base.extend_from_slice(base);
-        look(self);
+        check(self);
         self.base.truncate(before);
     }
 
-    /// A problem with a key that is written like `instance.id` or `faults[0].effect`.
+    /// Adds a problem of a key path such as `instance.id` or `faults[0].effect`.
     pub(crate) fn add(
         &mut self,
         key: &str,
@@ -41,7 +41,7 @@ impl<'a> Problems<'a> {
         self.add_at(&steps(key), what, why, hint);
     }
 
-    /// A problem with a key whose parts may hold dots.
+    /// Adds a problem of a key path whose parts may contain dots.
     pub(crate) fn add_at(
         &mut self,
         path: &[Step<'_>],
@@ -59,7 +59,7 @@ impl<'a> Problems<'a> {
         );
     }
 
-    /// A problem at a place that is known better than by its key.
+    /// Adds a problem at a known position.
     pub(crate) fn push(&mut self, place: Position, key: String, what: String, why: String, hint: String) {
         let hint = Some(hint).filter(|hint| !hint.is_empty());
         self.problems.push(Problem {
@@ -72,12 +72,12 @@ impl<'a> Problems<'a> {
         });
     }
 
-    /// Problems of another file that this one names.
+    /// Adds the problems of another file.
     pub(crate) fn extend(&mut self, error: ScenarioError) {
         self.problems.extend(error.problems);
     }
 
-    /// A value that must parse; a refusal is a problem with its key.
+    /// Parses a value; adds a problem on failure.
     pub(crate) fn parse<T>(&mut self, key: &str, value: &str, hint: &str) -> Option<T>
     where
         T: std::str::FromStr,
@@ -89,7 +89,7 @@ impl<'a> Problems<'a> {
             .ok()
     }
 
-    /// Where a key stands, or the nearest of its parents.
+    /// Position of a key, or of its nearest existing parent.
     pub(crate) fn place_of(&self, path: &[Step<'_>]) -> Position {
         self.tree.place_of(path)
     }
@@ -99,7 +99,7 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// Takes a key path apart.
+/// Splits a key path.
 pub(crate) fn steps(key: &str) -> Vec<Step<'_>> {
     key.split('.')
         .flat_map(|part| {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn key_paths_are_taken_apart() {
+    fn key_paths_are_split() {
         assert_eq!(
             steps("a.b[1].c"),
             [Step::Key("a"), Step::Key("b"), Step::Index(1), Step::Key("c")]
@@ -135,20 +135,20 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_below_a_key_is_told_with_it_and_only_that() {
+    fn problems_below_a_key_have_its_path() {
         let tree = crate::input::yaml::parse("then:\n  - expect:\n      phase: ready\n").unwrap();
         let mut problems = Problems::of("a.yaml", &tree);
         problems.below(&[Step::Key("then"), Step::Index(0)], |problems| {
             problems.add("expect.phase", "x", "", "");
         });
         problems.add("then", "y", "", "");
-        let told: Vec<_> = problems
+        let reported: Vec<_> = problems
             .into_problems()
             .into_iter()
             .map(|one| (one.key, one.place.line))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [("then[0].expect.phase".to_owned(), 3), ("then".to_owned(), 2)]
         );
     }

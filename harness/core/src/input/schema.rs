@@ -1,4 +1,4 @@
-//! The JSON schema of a scenario file: for editors, and for the loader's own check.
+//! The JSON schema of scenario files, for editors and for the loader.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -17,17 +17,18 @@ pub fn scenario_schema() -> Value {
     schema
 }
 
-/// The schema of a type, with keys that are either there with a value or absent: `key:` with nothing after it is a slip.
+/// The schema of a type. Rejects keys without a value (`key:`), which are usually a mistake.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12()
         .for_deserialize()
         .with_transform(RecursiveTransform(WithoutNull))
+        .with_transform(RecursiveTransform(OneLine))
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value()
 }
 
-/// Takes `null` out of what schemars writes for `Option`.
+/// Removes the `null` that schemars adds for `Option`.
 #[derive(Debug, Clone)]
 struct WithoutNull;
 
@@ -40,7 +41,7 @@ impl Transform for WithoutNull {
                 schema.insert("type".to_owned(), only);
             }
         }
-        // A default of a whole mapping says nothing that its keys do not say better.
+        // The keys of a mapping describe its default.
         if matches!(schema.get("default"), Some(Value::Null | Value::Object(_))) {
             schema.remove("default");
         }
@@ -58,11 +59,23 @@ impl Transform for WithoutNull {
     }
 }
 
+/// Joins the lines of descriptions, which break where the source code does.
+#[derive(Debug, Clone)]
+struct OneLine;
+
+impl Transform for OneLine {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            *text = text.replace('\n', " ");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Every schema in a schema, with the key path to it.
+    /// Visits every schema inside of a schema, with its path.
     fn walk<'a>(schema: &'a Value, path: String, visit: &mut dyn FnMut(&str, &'a Value)) {
         visit(&path, schema);
         match schema {
@@ -80,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_a_sentence_for_editors() {
+    fn every_key_has_a_description() {
         let schema = scenario_schema();
         let mut bare = Vec::new();
         walk(&schema, String::new(), &mut |path, schema| {
             let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
                 return;
             };
-            // The two variants of a fault's effect that hold a bare number are described as a whole.
+            // The description of a variant covers its single value.
             if path.contains("/oneOf/") {
                 return;
             }
@@ -100,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_refused_at_every_depth() {
+    fn unknown_keys_are_rejected_at_every_depth() {
         let schema = scenario_schema();
         let mut open = Vec::new();
         walk(&schema, String::new(), &mut |path, schema| {
@@ -113,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_allowed_only_where_it_means_something() {
+    fn only_two_keys_accept_null() {
         let schema = scenario_schema();
         let mut found = Vec::new();
         walk(&schema, String::new(), &mut |path, value| {

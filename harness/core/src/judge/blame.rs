@@ -126,7 +126,7 @@ mod tests {
     use crate::diagnosis::{Cause, Diagnosis};
     use crate::judge::verdict::{Check, Outcome};
     use crate::plan::sources::{LineMap, ScriptSource};
-    use crate::plan::{OverlayFile, PatchedFile, UserDataEngine, UserDataPlan, tests};
+    use crate::plan::{OverlayFile, PatchedFile, UserDataEngine, UserDataPlan};
 
     /// User data at line 3 of `demo.yaml` that calls the bootstrap script in its second line.
     fn plan(overlay: &[(&str, &str)]) -> Plan {
@@ -137,7 +137,7 @@ mod tests {
             patched: None,
         });
         let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
-        let mut plan = tests::plan();
+        let mut plan = crate::testing::plan();
         plan.image.overlay = overlay.collect();
         plan.user_data = Some(UserDataPlan {
             engine: UserDataEngine::CloudInit,

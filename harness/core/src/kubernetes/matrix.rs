@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::skew::{SkewError, check_skew};
 use super::version::{InvalidVersion, Version, VersionRequest};
-use crate::plan::{Plan, is_within};
+use crate::plan::{Plan, version_in_range};
 
 /// The versions of a run. [`Matrix::new`] refuses unsupported combinations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -156,7 +156,7 @@ pub fn not_for_asked(plan: &Plan) -> Option<String> {
 #[must_use]
 pub fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {
     let wanted = wanted?;
-    (!is_within(wanted, version)).then(|| reason(what, wanted, version))
+    (!version_in_range(wanted, version)).then(|| reason(what, wanted, version))
 }
 
 fn not_for_ask(
@@ -176,7 +176,7 @@ fn not_for_ask(
     };
     let is_out = !possible
         .iter()
-        .any(|version| is_within(wanted, &version.to_string()));
+        .any(|version| version_in_range(wanted, &version.to_string()));
     is_out.then(|| reason(what, wanted, &asked.to_string()))
 }
 
@@ -194,7 +194,7 @@ fn reason(what: &str, wanted: &semver::VersionReq, version: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::plan;
+    use crate::testing::plan;
 
     fn ask(text: &str) -> VersionRequest {
         text.parse().unwrap()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::plan::tests::plan;
+use crate::testing::plan;
 
 #[test]
 fn errors_and_hints() {

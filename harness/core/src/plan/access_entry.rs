@@ -1,7 +1,7 @@
-//! Access entries of EKS: the second source, beside `aws-auth`, of who a principal is in a cluster.
+//! EKS access entries: besides `aws-auth`, the second source of the access rights of principals.
 //!
-//! Sources: EKS user guide, "Grant IAM users access to Kubernetes with EKS access entries"; that entries go before rows of
-//! `aws-auth` is said there of clusters that have both; what EC2 gives is said in the documentation of nodeadm.
+//! Sources: EKS user guide, "Grant IAM users access to Kubernetes with EKS access entries", which also states that
+//! entries take precedence over rows of `aws-auth`; the type `EC2` is described in the documentation of nodeadm.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,61 +10,61 @@ use crate::plan::aws::AuthenticationMode;
 use crate::plan::ids::AccountId;
 use crate::plan::region::Region;
 
-/// An access entry, as a scenario has it. Give one of `role` and `principal_arn`.
+/// An access entry in a scenario. Set exactly one of `role` and `principal_arn`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessEntryFile {
-    /// Name of the role, in the scenario's account. Give this or `principal_arn`.
+    /// Name of the role in the scenario's account. Set either this or `principal_arn`.
     pub role: Option<String>,
-    /// ARN of the role or user. Give this or `role`.
+    /// ARN of the role or user. Set either this or `role`.
     pub principal_arn: Option<String>,
-    /// What it is for; `STANDARD` where absent. Nodes need another one.
+    /// Type of the entry (default: `STANDARD`). Nodes need another type.
     #[serde(rename = "type")]
     pub entry_type: AccessEntryType,
-    /// User name, with templates; of `STANDARD` entries only.
+    /// User name, which may contain templates; for the type `STANDARD` only.
     pub username: Option<String>,
-    /// Groups; of `STANDARD` entries only.
+    /// Groups; for the type `STANDARD` only.
     pub groups: Vec<String>,
-    /// The unique id that the principal had when the entry was made, such as `AROAEXAMPLEEXAMPLEEX`. One that it no longer has is that of
-    /// a role that was deleted and made again: then the entry counts for nothing.
+    /// Unique id of the principal at the creation of the entry, such as `AROAEXAMPLEEXAMPLEEX`. An outdated id means
+    /// that the role was deleted and created again, which invalidates the entry.
     pub principal_id: Option<String>,
 }
 
-/// What an access entry is for.
+/// Type of an access entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AccessEntryType {
-    /// People and programs.
+    /// For people and programs.
     #[default]
     Standard,
-    /// Nodes on EC2 that are called by their instance ids.
+    /// For EC2 nodes whose names are their instance ids.
     Ec2,
-    /// Linux nodes on EC2.
+    /// For Linux nodes on EC2.
     Ec2Linux,
-    /// Windows nodes on EC2.
+    /// For Windows nodes on EC2.
     Ec2Windows,
-    /// Fargate's pods.
+    /// For pods on Fargate.
     FargateLinux,
 }
 
-/// An access entry after every default.
+/// An access entry with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessEntry {
-    /// ARN of the role or user, with its path.
+    /// ARN of the role or user, including its path.
     pub principal_arn: String,
-    /// What it is for.
+    /// Type of the entry.
     pub entry_type: AccessEntryType,
-    /// User name, with templates.
+    /// User name, which may contain templates.
     pub username: String,
     /// Groups.
     pub groups: Vec<String>,
-    /// The unique id that the principal had when it was made; the one it has by now where absent.
+    /// Unique id of the principal at the creation of the entry (default: its current id).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal_id: Option<String>,
 }
 
 impl AccessEntryType {
-    /// EKS' own word.
+    /// The value in the EKS API.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -76,14 +76,14 @@ impl AccessEntryType {
         }
     }
 
-    /// User name and groups that EKS gives, where nobody may say otherwise.
+    /// User name and groups that EKS assigns; `None` if the entry chooses them.
     ///
     /// | type | source of the user name | source of the groups |
     /// | --- | --- | --- |
     /// | `EC2_LINUX` | user guide, "Create access entries" | the example of `aws eks create-access-entry` |
-    /// | `EC2_WINDOWS` | the same | `system:nodes` as above. None for the other: EKS' API reference wants it of a Windows node's row of `aws-auth` (`amiType` of CreateNodegroup), and containers-roadmap issue 2327 tells that kube-proxy fails with an entry for Linux |
-    /// | `EC2` | nodeadm's documentation | none; as of nodes on EC2 |
-    /// | `FARGATE_LINUX` | user guide, "Create access entries" | none; as of nodes on EC2. Its row of `aws-auth` has more, and what becomes of those nobody says |
+    /// | `EC2_WINDOWS` | as for `EC2_LINUX` | `system:nodes` as above. The other group has no direct source: the EKS API reference requires it in `aws-auth` for Windows nodes (`amiType` of CreateNodegroup), and in containers-roadmap issue 2327 kube-proxy fails with a Linux entry |
+    /// | `EC2` | nodeadm's documentation | none; assumed equal to EC2 nodes |
+    /// | `FARGATE_LINUX` | user guide, "Create access entries" | none; assumed equal to EC2 nodes. Its row in `aws-auth` has more groups; their fate is undocumented |
     fn fixed(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
             Self::Standard => None,
@@ -92,14 +92,14 @@ impl AccessEntryType {
                 "system:node:{{EC2PrivateDNSName}}",
                 &["system:nodes", "eks:kube-proxy-windows"],
             )),
-            // A session of an instance is called by the instance's id.
+            // The session name of an instance is its instance id.
             Self::Ec2 | Self::FargateLinux => Some(("system:node:{{SessionName}}", &["system:nodes"])),
         }
     }
 }
 
 impl AccessEntry {
-    /// The entry that EKS makes of what is asked for.
+    /// Creates the entry in the same way as EKS.
     #[must_use]
     pub fn of(file: AccessEntryFile, account: &AccountId, region: &Region) -> Self {
         let arn = |name: String| format!("arn:{}:iam::{account}:role/{name}", region.partition());
@@ -126,13 +126,13 @@ impl AccessEntry {
         }
     }
 
-    /// Whether it is this principal's, by its ARN without a path and in any case.
+    /// Whether the entry belongs to this principal. Compares ARNs without paths and case-insensitively.
     #[must_use]
     pub fn is_of(&self, canonical_arn: &str) -> bool {
         without_path(&self.principal_arn).eq_ignore_ascii_case(canonical_arn)
     }
 
-    /// The principal's name, without its path.
+    /// Name of the principal, without its path.
     #[must_use]
     pub fn name(&self) -> &str {
         self.principal_arn
@@ -143,20 +143,20 @@ impl AccessEntry {
 }
 
 impl AuthenticationMode {
-    /// Whether access entries count.
+    /// Whether EKS uses access entries.
     #[must_use]
     pub fn has_entries(self) -> bool {
         self != Self::ConfigMap
     }
 
-    /// Whether `aws-auth` counts.
+    /// Whether EKS uses `aws-auth`.
     #[must_use]
     pub fn has_config_map(self) -> bool {
         self != Self::Api
     }
 }
 
-/// A user is its ARN, a role one of its sessions.
+/// A user name is the ARN of the user; a role name is the ARN of one of its sessions.
 fn standard_username(principal_arn: &str) -> String {
     let parts = principal_arn
         .split_once(":role/")
@@ -171,7 +171,7 @@ fn standard_username(principal_arn: &str) -> String {
     }
 }
 
-/// STS tells no path of a role, so that none counts here.
+/// STS returns role ARNs without their paths, so paths are ignored.
 fn without_path(arn: &str) -> String {
     match arn.split_once(":role/") {
         Some((before, name)) => {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn each_type_has_the_user_and_the_groups_that_eks_gives() {
+    fn each_type_has_the_user_name_and_groups_that_eks_assigns() {
         let session = "arn:aws:sts::111122223333:assumed-role/Node/{{SessionName}}";
         let node = "system:node:{{EC2PrivateDNSName}}";
         let table: [(AccessEntryType, &str, &[&str]); 5] = [
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_its_arn_and_a_standard_entry_has_what_is_asked_for() {
+    fn a_standard_entry_keeps_its_user_name_and_groups() {
         let arn = "arn:aws:iam::111122223333:user/ann";
         let of_user = entry(AccessEntryFile {
             principal_arn: Some(arn.into()),

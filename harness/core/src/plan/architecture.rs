@@ -1,9 +1,9 @@
-//! The two processors that EKS nodes have, by every name that somebody gives them.
+//! The architectures of EKS nodes and their names in each ecosystem.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A processor's architecture.
+/// A processor architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Architecture {
     /// 64-bit Intel and AMD.
@@ -13,10 +13,9 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// As `uname -m`, Docker's own facts and Rust name it.
+    /// The name in `uname -m`, in `docker info` and in Rust.
     #[must_use]
     pub const fn kernel(self) -> &'static str {
         match self {
@@ -25,7 +24,7 @@ impl Architecture {
         }
     }
 
-    /// As Go names it: releases of Kubernetes, of kind and of the authenticator, and the manifests of images.
+    /// The name in Go: releases of Kubernetes, of kind and of the authenticator, and image manifests.
     #[must_use]
     pub const fn go(self) -> &'static str {
         match self {
@@ -34,7 +33,7 @@ impl Architecture {
         }
     }
 
-    /// As `dpkg --print-architecture` names it.
+    /// The name in `dpkg --print-architecture`.
     #[must_use]
     pub const fn debian(self) -> &'static str {
         match self {
@@ -43,7 +42,7 @@ impl Architecture {
         }
     }
 
-    /// As EC2 names it.
+    /// The name in EC2.
     #[must_use]
     pub const fn aws(self) -> &'static str {
         match self {
@@ -59,11 +58,10 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// A name of no processor that is known here.
+/// An unsupported architecture.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the architecture `{name}` is neither x86_64 (amd64) nor aarch64 (arm64)")]
+#[error("unsupported architecture `{name}`: expected x86_64 (amd64) or aarch64 (arm64)")]
 pub struct UnknownArchitecture {
-    /// The name.
     pub name: String,
 }
 
@@ -86,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_has_a_name_of_his_own() {
+    fn each_ecosystem_has_its_name() {
         for (architecture, kernel, go, debian, aws) in [
             (Architecture::X86_64, "x86_64", "amd64", "amd64", "x86_64"),
             (Architecture::Aarch64, "aarch64", "arm64", "arm64", "arm64"),
@@ -105,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn another_one_is_refused_by_its_name() {
+    fn other_architectures_are_rejected() {
         for name in ["riscv64", "armv7l", "s390x", "AMD64", ""] {
             let refused = name.parse::<Architecture>().unwrap_err();
             assert!(refused.to_string().contains(&format!("`{name}`")), "{refused}");

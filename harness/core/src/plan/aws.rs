@@ -1,6 +1,6 @@
-//! What an account of AWS holds beside one instance, its role and its cluster, and what of those only AWS' services tell.
+//! Resources of an AWS account besides one instance, its role and its cluster, and values that only AWS APIs return.
 //!
-//! These are keys of a scenario and parts of a plan alike: nothing in them is derived, so both have the same types.
+//! The types are shared by scenarios and plans, because none of their values is derived.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,34 +8,35 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// EC2's metadata options of an instance, and what only its metadata service tells.
+/// Metadata options of an instance, and values that only the metadata service returns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetadataPlan {
-    /// Whether a request needs a token.
+    /// Whether requests need a session token.
     pub tokens: Tokens,
-    /// Whether the endpoint answers at all.
+    /// Whether the metadata endpoint is enabled.
     pub enabled: bool,
-    /// Whether tags are listed under `tags/instance`.
+    /// Whether `tags/instance` lists the tags of the instance.
     pub instance_tags: bool,
-    /// How many hops the answer to a token request survives, 1 to 64: `HttpPutResponseHopLimit`. From a container on the node's
-    /// bridge, which is one hop further, a request for a token hangs where this is 1. EKS' own launch templates say 2.
+    /// Hop limit of token responses, 1 to 64: `HttpPutResponseHopLimit`. A container on the node's bridge is one hop
+    /// further away, so its token requests hang at 1. Launch templates of EKS use 2.
     pub hop_limit: u8,
-    /// Whether the IPv6 endpoint answers: `HttpProtocolIpv6`.
+    /// Whether the IPv6 endpoint is enabled: `HttpProtocolIpv6`.
     pub ipv6: bool,
-    /// Whether a folder without its final slash is redirected to the path with it, as the service did until about 2020.
+    /// Whether a folder without a final slash redirects to the path with a slash, as the service did until about
+    /// 2020.
     pub legacy_redirect: bool,
-    /// Public keys by their names, such as `my-key: ssh-rsa AAAA...`.
+    /// Public keys by name, such as `my-key: ssh-rsa AAAA...`.
     pub public_keys: BTreeMap<String, String>,
-    /// The role's credentials, as the metadata service hands them out.
+    /// Credentials of the role in the metadata service.
     pub credentials: CredentialsPlan,
-    /// The interruption of a spot instance.
+    /// Interruption notice of a Spot Instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot_notice: Option<SpotNotice>,
-    /// Seconds after the node's start at which a rebalance recommendation stands there; never where absent.
+    /// Seconds after the node's start until a rebalance recommendation appears (default: never).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebalance_after_seconds: Option<f64>,
-    /// What `autoscaling/target-lifecycle-state` says, such as `InService`; the path is not there where absent.
+    /// Value of `autoscaling/target-lifecycle-state`, such as `InService` (default: the path returns 404).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle_state: Option<String>,
 }
@@ -64,22 +65,24 @@ impl Default for MetadataPlan {
 pub enum Tokens {
     /// IMDSv2 only.
     Required,
-    /// IMDSv1 works too.
+    /// IMDSv1 and IMDSv2.
     Optional,
 }
 
-/// How the metadata service hands out a role's credentials.
+/// Credentials of a role in the metadata service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CredentialsPlan {
-    /// `Code` of the document. Anything but `Success`, such as `AssumeRoleUnauthorizedAccess`, comes without credentials.
+    /// `Code` of the document. Any value other than `Success`, such as `AssumeRoleUnauthorizedAccess`, omits the
+    /// credentials.
     pub code: String,
-    /// `Message` of the document where `code` is not `Success`.
+    /// `Message` of the document if `code` is not `Success`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Seconds after the node's start at which the role's paths appear; 404 before.
+    /// Seconds after the node's start until the role's paths appear; earlier requests receive 404.
     pub after_seconds: f64,
-    /// How long credentials live. New ones are there 15 minutes before the old ones expire, or halfway through a shorter life.
+    /// Lifetime of credentials in seconds. New credentials appear 15 minutes before the old ones expire, or halfway
+    /// through a shorter lifetime.
     pub lifetime_seconds: u32,
 }
 
@@ -89,39 +92,39 @@ impl Default for CredentialsPlan {
             code: "Success".to_owned(),
             message: None,
             after_seconds: 0.0,
-            // Six hours, as EC2's live.
+            // Six hours, as on EC2.
             lifetime_seconds: 21_600,
         }
     }
 }
 
-/// The interruption of a spot instance.
+/// Interruption notice of a Spot Instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpotNotice {
-    /// What will happen to it.
+    /// Action of the notice.
     #[serde(default)]
     pub action: SpotAction,
-    /// Seconds after the node's start at which the notice stands there. The action follows two minutes later.
+    /// Seconds after the node's start until the notice appears. The action follows two minutes later.
     #[serde(default)]
     pub after_seconds: f64,
 }
 
-/// What happens to a spot instance that is taken back.
+/// What happens to an interrupted Spot Instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SpotAction {
-    /// It is terminated.
+    /// Terminates the instance.
     #[default]
     Terminate,
-    /// It is stopped.
+    /// Stops the instance.
     Stop,
-    /// It is hibernated.
+    /// Hibernates the instance.
     Hibernate,
 }
 
 impl SpotAction {
-    /// The word of the notice.
+    /// The action in the notice.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -132,7 +135,7 @@ impl SpotAction {
     }
 }
 
-/// What of an instance's network is not there by default.
+/// Network settings of an instance beyond the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkPlan {
@@ -141,20 +144,21 @@ pub struct NetworkPlan {
     pub public_ip: Option<Ipv4Addr>,
     /// IPv6 addresses of the primary interface.
     pub ipv6: Vec<Ipv6Addr>,
-    /// Further private IPv4 addresses of the primary interface.
+    /// Secondary private IPv4 addresses of the primary interface.
     pub secondary_ips: Vec<Ipv4Addr>,
-    /// Further domains of the VPC's DHCP options: `local-hostname` has them after the name, with blanks between.
+    /// More domains in the DHCP options of the VPC: `local-hostname` lists them after the name, separated by blanks.
     pub dhcp_domains: Vec<String>,
-    /// Seconds after the node's start from which EC2 knows `PrivateDnsName`; empty before, as it is for a moment on EC2.
+    /// Seconds after the node's start until EC2 returns `PrivateDnsName`; earlier it is empty, as it is briefly on
+    /// EC2.
     pub named_after_seconds: f64,
-    /// Network interfaces after the primary one, by their device index from 1.
+    /// Secondary network interfaces, by device index from 1.
     pub interfaces: Vec<InterfacePlan>,
-    /// Network nodes that it hangs on, from the top layer down, such as `nn-0a1b2c3d4e5f60718`. EC2 tells them of types for HPC and
-    /// machine learning, and the cloud node controller labels a Node with them.
+    /// Network nodes of the instance, from the top layer down, such as `nn-0a1b2c3d4e5f60718`. EC2 returns them for
+    /// HPC and machine learning types, and the cloud node controller adds them as labels.
     pub nodes: Vec<String>,
 }
 
-/// A network interface that is not the primary one.
+/// A secondary network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfacePlan {
@@ -162,18 +166,18 @@ pub struct InterfacePlan {
     pub mac: String,
     /// Private IPv4 addresses, the primary one first.
     pub private_ips: Vec<Ipv4Addr>,
-    /// Network card.
+    /// Index of the network card.
     #[serde(default)]
     pub network_card: u8,
 }
 
-/// What only EKS' own service tells of a cluster.
+/// Values of a cluster that only the EKS API returns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EksPlan {
-    /// Whether pods and services have IPv4 or IPv6 addresses.
+    /// IP family of pods and services.
     pub ip_family: IpFamily,
-    /// CIDR of service addresses of an IPv6 cluster, such as `fd30:1c53:5f8a::/108`.
+    /// CIDR of service addresses in an IPv6 cluster, such as `fd30:1c53:5f8a::/108`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_ipv6_cidr: Option<String>,
     /// The Outpost of a local cluster.
@@ -189,7 +193,7 @@ pub struct EksPlan {
     pub tags: BTreeMap<String, String>,
 }
 
-/// The addresses of pods and services.
+/// IP family of pods and services.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IpFamily {
@@ -200,7 +204,7 @@ pub enum IpFamily {
     Ipv6,
 }
 
-/// Where principals may be granted access to a cluster.
+/// Where EKS reads the access rights of principals from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AuthenticationMode {
@@ -214,7 +218,7 @@ pub enum AuthenticationMode {
 }
 
 impl AuthenticationMode {
-    /// EKS' own word.
+    /// The value in the EKS API.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -231,7 +235,7 @@ impl AuthenticationMode {
 pub struct OutpostPlan {
     /// ARN of the Outpost.
     pub arn: String,
-    /// `id` of the cluster, which tokens are made for in place of its name.
+    /// `id` of the cluster. Tokens name it instead of the cluster's name.
     pub cluster_id: String,
 }
 
@@ -239,16 +243,16 @@ pub struct OutpostPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodegroupPlan {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its status.
+    /// Status in the EKS API.
     #[serde(default = "active")]
     pub status: String,
-    /// Taints, `key=value:Effect`, that EKS puts on its nodes once they are registered, as it does where the launch template names an AMI.
-    /// Where EKS makes the user data, they stand in that, and not here.
+    /// Taints, `key=value:Effect`, that EKS adds to nodes after they register, as it does if the launch template
+    /// names an AMI. If EKS creates the user data, the taints belong there instead.
     #[serde(default)]
     pub taints: Vec<String>,
-    /// Labels of its nodes.
+    /// Labels of the nodes.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
@@ -261,15 +265,15 @@ fn active() -> String {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AwsPlan {
-    /// Further clusters.
+    /// More clusters.
     pub clusters: Vec<OtherCluster>,
-    /// Further instances.
+    /// More instances.
     pub instances: Vec<OtherInstance>,
-    /// Further roles, which the instance's role or a service account may assume.
+    /// More roles, which the instance's role or a service account may assume.
     pub roles: Vec<OtherRole>,
-    /// Stacks of CloudFormation. Where there is none, every stack takes signals.
+    /// CloudFormation stacks. Without any, every stack name accepts signals.
     pub stacks: Vec<StackPlan>,
-    /// Repositories of the account's own image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
+    /// Repositories of the account's image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
     pub repositories: Vec<RepositoryPlan>,
 }
 
@@ -277,84 +281,84 @@ pub struct AwsPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RepositoryPlan {
-    /// Its name, such as `team/web`.
+    /// Name of the repository, such as `team/web`.
     pub name: String,
-    /// Its images; none where absent.
+    /// Images of the repository.
     #[serde(default)]
     pub images: Vec<StoredImage>,
 }
 
-/// An image of a repository. Give one of `archive` and `engine`.
+/// An image of a repository. Set exactly one of `archive` and `engine`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoredImage {
-    /// Its tags. One without any is reached by its digest alone.
+    /// Tags of the image. An image without tags is available by its digest only.
     pub tags: Vec<String>,
-    /// A file with the image, relative to this file: of `docker save`, or a packed OCI image layout.
+    /// A file with the image, relative to this file: written by `docker save`, or a packed OCI image layout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
-    /// An image that the container engine of this machine has by this name, such as `team/web:2`. It is looked up at each run.
+    /// Name of an image in the container engine, such as `team/web:2`. Each run looks it up again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
 }
 
-/// A cluster of which only its description is looked at.
+/// A cluster that exists in the EKS API only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OtherCluster {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its region; the scenario's where absent.
+    /// Region (default: the region of the scenario).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Its status.
+    /// Status in the EKS API.
     #[serde(default = "active")]
     pub status: String,
-    /// Its version, such as `1.29`; the scenario's cluster's where absent.
+    /// Kubernetes version, such as `1.29` (default: the version of the scenario's cluster).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// An instance that only EC2 tells of.
+/// An instance that exists in the EC2 API only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OtherInstance {
-    /// Its id.
+    /// EC2 instance id.
     pub id: String,
-    /// Its primary private address.
+    /// Primary private IPv4 address.
     pub private_ip: Ipv4Addr,
-    /// Its state.
+    /// State of the instance.
     #[serde(default)]
     pub state: InstanceState,
-    /// Its region; the scenario's where absent.
+    /// Region (default: the region of the scenario).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Its tags.
+    /// Tags of the instance.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
 }
 
-/// State of an instance.
+/// State of an EC2 instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstanceState {
-    /// It boots.
+    /// The instance is booting.
     Pending,
-    /// It runs.
+    /// The instance is running.
     #[default]
     Running,
-    /// It is being terminated.
+    /// The instance is being terminated.
     ShuttingDown,
-    /// It is gone, and still told for an hour.
+    /// The instance is terminated; EC2 lists it for an hour.
     Terminated,
-    /// It is being stopped.
+    /// The instance is being stopped.
     Stopping,
-    /// It is stopped.
+    /// The instance is stopped.
     Stopped,
 }
 
 impl InstanceState {
-    /// Code and name, as EC2 has them.
+    /// Code and name of the state in the EC2 API.
     #[must_use]
     pub fn code_and_name(self) -> (u16, &'static str) {
         match self {
@@ -368,47 +372,47 @@ impl InstanceState {
     }
 }
 
-/// A role that can be assumed.
+/// An IAM role that principals may assume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OtherRole {
-    /// Its name, with its path if it has one.
+    /// Name of the role, with its path if it has one.
     pub name: String,
-    /// Who may assume it.
+    /// Principals that may assume the role.
     #[serde(default)]
     pub trusts: Trust,
-    /// Actions that it may do; every action where absent.
+    /// Allowed actions (default: every action).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
-    /// Actions that it may not do, whatever `allow` says.
+    /// Denied actions. A denial takes precedence over `allow`.
     #[serde(default)]
     pub deny: Vec<String>,
 }
 
-/// Who may assume a role.
+/// Principals in the trust policy of a role.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// The principals of its account.
+    /// The principals of the role's account.
     #[default]
     Account,
-    /// Service accounts of the cluster, by its OIDC provider.
+    /// Service accounts of the cluster, through its OIDC provider.
     ServiceAccounts,
-    /// Nobody here.
+    /// No principal.
     Nobody,
 }
 
-/// A stack of CloudFormation.
+/// A CloudFormation stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StackPlan {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its status, before any signal.
+    /// Status of the stack before any signal.
     #[serde(default = "being_created")]
     pub status: String,
-    /// How many signals of success each resource waits for, by logical id. Once all have come, the stack is `CREATE_COMPLETE`;
-    /// a signal of failure makes it `CREATE_FAILED`.
+    /// Number of success signals that each resource waits for, by logical id. After all signals the stack is
+    /// `CREATE_COMPLETE`; a failure signal makes it `CREATE_FAILED`.
     #[serde(default)]
     pub waits_for: BTreeMap<String, u32>,
 }

@@ -1,37 +1,39 @@
-//! Bootstrap tokens: Secrets of `kube-system` by which a machine without credentials of its own may join, as kubeadm makes them.
+//! Bootstrap tokens: Secrets in `kube-system` with which a machine without credentials may join, as kubeadm creates
+//! them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::ids::TokenText;
 
-/// The group that kubeadm's tokens have, and to which it binds the rights of a node that joins.
+/// Group of the tokens of kubeadm, to which it binds the permissions of a joining node.
 pub const DEFAULT_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
 
 /// A bootstrap token.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BootstrapToken {
-    /// Id and secret.
+    /// Id and secret of the token.
     pub token: TokenText,
-    /// Seconds after the scenario's begin at which it expires, negative for one that has expired before; never where absent.
+    /// Seconds from the start of the scenario until the token expires; negative: it has already expired (default:
+    /// never).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_seconds: Option<f64>,
-    /// Whether it was deleted again before the node boots.
+    /// Whether the token is deleted before the node boots.
     pub deleted: bool,
-    /// What it may be used for.
+    /// Allowed uses.
     pub usages: Vec<TokenUsage>,
-    /// Groups that it gives beside `system:bootstrappers`.
+    /// Groups in addition to `system:bootstrappers`.
     pub groups: Vec<String>,
 }
 
 impl BootstrapToken {
-    /// The user who shows it.
+    /// User name of clients that present the token.
     #[must_use]
     pub fn user(&self) -> String {
         format!("system:bootstrap:{}", self.token.id())
     }
 
-    /// Whether `kube-public/cluster-info` is signed by it when a node boots.
+    /// Whether `kube-public/cluster-info` is signed with the token when a node boots.
     #[must_use]
     pub fn signs(&self) -> bool {
         let has_expired = self.expires_seconds.is_some_and(|seconds| seconds <= 0.0);
@@ -39,21 +41,20 @@ impl BootstrapToken {
     }
 }
 
-/// What a bootstrap token may be used for.
+/// An allowed use of a bootstrap token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenUsage {
-    /// `usage-bootstrap-signing`: it signs the ConfigMap `cluster-info`, by which a node knows the cluster.
+    /// `usage-bootstrap-signing`: signs the ConfigMap `cluster-info`, with which a node verifies the cluster.
     Signing,
-    /// `usage-bootstrap-authentication`: the API server takes it for a user.
+    /// `usage-bootstrap-authentication`: authenticates clients at the API server.
     Authentication,
 }
 
 impl TokenUsage {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Signing, Self::Authentication];
 
-    /// Its key in the Secret.
+    /// Key of the use in the Secret.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_token_that_holds_signs() {
+    fn expired_and_deleted_tokens_do_not_sign() {
         let token = BootstrapToken {
             token: "abcdef.0123456789abcdef".parse().unwrap(),
             expires_seconds: Some(60.0),

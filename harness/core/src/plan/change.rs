@@ -1,4 +1,4 @@
-//! Changes of an account while it is served: what `nodejoin aws set` asks for, as data that crosses a socket.
+//! Changes of a running account: the requests of `nodejoin aws set`, as data for the control socket.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,95 +6,93 @@ use crate::input::problem::nearest;
 use crate::plan::aws::{AuthenticationMode, SpotAction, Tokens};
 use crate::plan::fault::Service;
 
-/// What is to become of something.
+/// The new value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Setting<T> {
-    /// What it was when the account was started.
+    /// The value at the start of the account.
     Default,
-    /// This.
+    /// A new value.
     Value(T),
 }
 
-/// A change of an account.
+/// A change of a running account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// `HttpTokens` of the instance.
     Tokens(Setting<Tokens>),
-    /// Whether the metadata endpoint answers.
+    /// Whether the metadata endpoint is enabled.
     Endpoint(Setting<bool>),
-    /// Whether tags stand in the metadata.
+    /// Whether the metadata service returns tags.
     InstanceTags(Setting<bool>),
-    /// The user data, in base64; `None` is an instance without any.
+    /// User data in base64; `None`: no user data.
     UserData(Setting<Option<String>>),
-    /// The interruption of the spot instance; `None` takes it back.
+    /// Interruption notice of the Spot Instance; `None` removes it.
     SpotNotice(Setting<Option<SpotAction>>),
-    /// `Code` of the credentials document, and its `Message`.
+    /// `Code` and `Message` of the credentials document.
     Credentials(Setting<CredentialsCode>),
-    /// The cluster's status.
+    /// Status of the cluster.
     ClusterStatus(Setting<String>),
-    /// Throttling of a service or one of its operations; the default is what the file's faults say.
+    /// Throttling of a service or of one operation. The default is the setting of the account file.
     Throttle(Setting<Throttle>),
-    /// The rows of `aws-auth`.
-    AwsAuth(Setting<Rows>),
-    /// Where principals may be granted access to the cluster.
+    /// AwsAuthText of `aws-auth`.
+    AwsAuth(Setting<AwsAuthText>),
+    /// Authentication mode of the cluster.
     AuthenticationMode(Setting<AuthenticationMode>),
-    /// Everything becomes what it was when the account was started.
+    /// Resets all settings.
     Everything,
 }
 
-/// What the credentials document says.
+/// Content of the credentials document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CredentialsCode {
-    /// `Code`.
     pub code: String,
-    /// `Message`, where the code is not `Success`.
+    /// `Message`, if the code is not `Success`.
     pub message: Option<String>,
 }
 
 /// Which requests are throttled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttle {
-    /// Service.
     pub service: Service,
-    /// Operation; every one where absent.
+    /// Operation; `None`: every operation.
     pub operation: Option<String>,
-    /// How many requests; every one where absent.
+    /// Number of requests; `None`: every request.
     pub times: Option<u32>,
 }
 
-/// Rows of `aws-auth` as a user wrote them: whose account they are of is known where they are read.
+/// AwsAuthText of `aws-auth` as text. The account that parses them supplies account id and region.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rows {
-    /// The file, as the user gave it.
+pub struct AwsAuthText {
+    /// Path of the file, as the user gave it.
     pub file: String,
-    /// What it says.
+    /// Content of the file.
     pub text: String,
 }
 
-/// What is said of a change.
+/// The response to a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeResult {
-    /// What became of it, one thing a line.
+    /// A description of the effects, one per line.
     Changed(Vec<String>),
-    /// It cannot be.
+    /// The change is invalid.
     Refused(Refused),
 }
 
-/// Why a change cannot be.
+/// Why a change is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{what}")]
 pub struct Refused {
-    /// What is wrong.
+    /// The problem in one sentence.
     pub what: String,
-    /// The way out.
+    /// How to solve it.
     pub hint: Option<String>,
 }
 
 impl Refused {
-    /// A refusal with the way out.
+    /// A refusal with a hint.
     #[must_use]
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
@@ -104,10 +102,10 @@ impl Refused {
     }
 }
 
-/// A service, or `service.Operation`, as scenarios write calls.
+/// Parses a service or a `service.Operation`.
 ///
 /// # Errors
-/// Where there is no such service.
+/// The service is unknown.
 pub fn call(text: &str) -> Result<(Service, Option<String>), Refused> {
     let (word, operation) = match text.split_once('.') {
         Some((word, operation)) => (word, Some(operation.to_owned()).filter(|name| !name.is_empty())),
@@ -120,7 +118,7 @@ pub fn call(text: &str) -> Result<(Service, Option<String>), Refused> {
             || format!("services: {}", words.join(", ")),
             |right| format!("did you mean `{right}`?"),
         );
-        Refused::new(format!("there is no service `{word}`"), hint)
+        Refused::new(format!("unknown service `{word}`"), hint)
     })?;
     Ok((service, operation))
 }
@@ -130,17 +128,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_written_as_in_scenarios() {
+    fn calls_have_the_format_of_scenarios() {
         let operation = Some("DescribeCluster".to_owned());
         assert_eq!(call("eks.DescribeCluster"), Ok((Service::Eks, operation)));
         assert_eq!(call("sts"), Ok((Service::Sts, None)));
         let refused = call("eck.GetAuthorizationToken").unwrap_err();
-        assert_eq!(refused.what, "there is no service `eck`");
+        assert_eq!(refused.what, "unknown service `eck`");
         assert_eq!(refused.hint.as_deref(), Some("did you mean `ecr`?"));
     }
 
     #[test]
-    fn a_change_crosses_a_socket() {
+    fn a_change_serializes_and_parses() {
         for change in [
             Change::Tokens(Setting::Default),
             Change::UserData(Setting::Value(None)),

@@ -1,61 +1,64 @@
-//! IPv4 networks, as far as scenarios need them.
+//! IPv4 networks as AWS uses them for VPCs, subnets and services.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-/// An IPv4 network, such as `192.168.0.0/16`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cidr {
-    network: u32,
-    bits: u8,
-}
+use ipnet::Ipv4Net;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
-/// A text that is not an IPv4 network.
+/// Addresses at the start of a subnet that AWS reserves; the last one is reserved, too.
+const RESERVED_AT_START: u32 = 4;
+
+/// An IPv4 network, such as `192.168.0.0/16`. Its address has no bits beyond the prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Cidr(Ipv4Net);
+
+/// An invalid IPv4 network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an IPv4 network such as `192.168.0.0/16`")]
+#[error("invalid IPv4 network `{0}`: expected a network such as `192.168.0.0/16`")]
 pub struct InvalidCidr(String);
 
 impl Cidr {
-    /// The network of this size around an address.
+    /// The network with this prefix length that contains the address; longer prefixes count as 32.
     #[must_use]
-    pub fn around(address: Ipv4Addr, bits: u8) -> Self {
-        let bits = bits.min(32);
-        Self {
-            network: u32::from(address) & mask(bits),
-            bits,
-        }
+    pub fn around(address: Ipv4Addr, prefix_length: u8) -> Self {
+        Self(Ipv4Net::new_assert(address, prefix_length.min(32)).trunc())
     }
 
     /// Whether the address is in the network.
     #[must_use]
     pub fn contains(&self, address: Ipv4Addr) -> bool {
-        u32::from(address) & mask(self.bits) == self.network
+        self.0.contains(&address)
     }
 
-    /// Whether all of the other network is in this one.
+    /// Whether the other network is part of this one.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
-        self.bits <= other.bits && other.network & mask(self.bits) == self.network
+        self.0.contains(&other.0)
     }
 
-    /// The address so many places after the network's own, kept inside the network.
+    /// The address at this offset, modulo the size of the network.
     #[must_use]
     pub fn address(&self, offset: u32) -> Ipv4Addr {
-        Ipv4Addr::from(self.network | (offset & !mask(self.bits)))
+        Ipv4Addr::from(u32::from(self.0.network()) | (offset & u32::from(self.0.hostmask())))
     }
 
-    /// How many addresses it has, at most `u32::MAX`.
+    /// Number of addresses, at most `u32::MAX`.
     #[must_use]
     pub fn size(&self) -> u32 {
-        (!mask(self.bits)).saturating_add(1)
+        u32::from(self.0.hostmask()).saturating_add(1)
     }
 
-    /// Whether AWS keeps the address for itself: the first four of a subnet and its last.
+    /// Whether AWS reserves the address: the first four of a subnet and its last. Addresses outside of the subnet are
+    /// not reserved.
     #[must_use]
     pub fn is_reserved(&self, address: Ipv4Addr) -> bool {
-        let offset = u32::from(address) - self.network;
-        offset < 4 || offset == self.size() - 1
+        let offset = u32::from(address).wrapping_sub(u32::from(self.0.network()));
+        self.contains(address) && (offset < RESERVED_AT_START || address == self.0.broadcast())
     }
 }
 
@@ -63,47 +66,101 @@ impl FromStr for Cidr {
     type Err = InvalidCidr;
 
     fn from_str(text: &str) -> Result<Self, InvalidCidr> {
-        let invalid = || InvalidCidr(text.to_owned());
-        let (address, bits) = text.split_once('/').ok_or_else(invalid)?;
-        let address: Ipv4Addr = address.parse().map_err(|_| invalid())?;
-        let bits: u8 = bits.parse().map_err(|_| invalid())?;
-        if bits > 32 || u32::from(address) & !mask(bits) != 0 {
-            return Err(invalid());
-        }
-        Ok(Self::around(address, bits))
+        let parsed: Option<Ipv4Net> = text.parse().ok();
+        parsed
+            .filter(|network| *network == network.trunc())
+            .map(Self)
+            .ok_or_else(|| InvalidCidr(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Cidr {
+    type Error = InvalidCidr;
+
+    fn try_from(text: String) -> Result<Self, InvalidCidr> {
+        text.parse()
+    }
+}
+
+impl From<Cidr> for String {
+    fn from(cidr: Cidr) -> Self {
+        cidr.to_string()
     }
 }
 
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", Ipv4Addr::from(self.network), self.bits)
+        self.0.fmt(f)
     }
 }
 
-fn mask(bits: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
+impl JsonSchema for Cidr {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Cidr".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "ipv4-network" })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn cidr(text: &str) -> Cidr {
+        text.parse().unwrap()
+    }
+
     #[test]
-    fn networks_parse_and_contain() {
+    fn only_networks_without_host_bits_are_valid() {
         for text in ["192.168.0.0/16", "0.0.0.0/0", "10.1.2.3/32"] {
-            assert_eq!(text.parse::<Cidr>().unwrap().to_string(), text);
+            assert_eq!(cidr(text).to_string(), text);
         }
         for text in ["192.168.0.0", "192.168.0.1/16", "1.2.3.4/33", "x/8", ""] {
             assert!(text.parse::<Cidr>().is_err(), "{text}");
         }
-        let network: Cidr = "192.168.32.0/19".parse().unwrap();
+    }
+
+    #[test]
+    fn networks_contain_addresses_and_networks() {
+        let network = cidr("192.168.32.0/19");
         assert!(network.contains(Ipv4Addr::new(192, 168, 40, 16)));
         assert!(!network.contains(Ipv4Addr::new(192, 168, 64, 1)));
-        assert!("192.168.0.0/16".parse::<Cidr>().unwrap().covers(&network));
-        assert!(!network.covers(&"192.168.0.0/16".parse().unwrap()));
+        assert!(cidr("192.168.0.0/16").covers(&network));
+        assert!(!network.covers(&cidr("192.168.0.0/16")));
         assert_eq!(network.address(10), Ipv4Addr::new(192, 168, 32, 10));
-        assert!(network.is_reserved(Ipv4Addr::new(192, 168, 32, 3)));
-        assert!(network.is_reserved(Ipv4Addr::new(192, 168, 63, 255)));
-        assert!(!network.is_reserved(Ipv4Addr::new(192, 168, 63, 254)));
+        assert_eq!(network.size(), 8192);
+        assert_eq!(cidr("0.0.0.0/0").size(), u32::MAX);
+    }
+
+    #[test]
+    fn aws_reserves_the_first_four_addresses_and_the_last() {
+        let network = cidr("192.168.32.0/19");
+        for (address, is_reserved) in [
+            ("192.168.32.0", true),
+            ("192.168.32.3", true),
+            ("192.168.32.4", false),
+            ("192.168.63.254", false),
+            ("192.168.63.255", true),
+        ] {
+            assert_eq!(
+                network.is_reserved(address.parse().unwrap()),
+                is_reserved,
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_below_the_network_is_not_reserved() {
+        let network = cidr("192.168.32.0/19");
+        for address in ["0.0.0.0", "192.168.31.255", "192.168.64.0", "255.255.255.255"] {
+            assert!(!network.is_reserved(address.parse().unwrap()), "{address}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a scenario wants to see.
+//! The expected outcome of a scenario.
 
 mod filled;
 
@@ -10,54 +10,57 @@ use serde::{Deserialize, Serialize};
 use crate::diagnosis::Cause;
 use crate::observation::phase::Phase;
 
-/// Everything a scenario may ask for. What is absent is not checked.
+/// The expected outcome. Missing keys are not checked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
-    /// The phase at which the join ends. Without `diagnosis`: at least this one.
+    /// The phase at which the join ends. Without `diagnosis`: the minimum phase.
     pub phase: Option<Phase>,
-    /// The join must fail at `phase`, for this cause.
+    /// The join fails at `phase` with this diagnosis.
     pub diagnosis: Option<Cause>,
-    /// Who the node was to the IAM authenticator and to the API server.
+    /// Identity of the node in the IAM authenticator and in the API server.
     pub authentication: Option<AuthenticationExpect>,
-    /// Who wrote rows of the scenario into `aws-auth`, as the API server's audit log has it; each entry must match one write.
+    /// Writes of `aws-auth` that added the scenario's rows, from the audit log of the API server. Each entry must
+    /// match one write.
     pub aws_auth: Vec<MappingExpect>,
-    /// Certificate signing requests; each entry must match one request, and `certificates: []` wants none.
+    /// Certificate signing requests. Each entry must match one request; `certificates: []` requires that there is
+    /// none.
     pub certificates: Option<Vec<CertificateExpect>>,
     /// The Node object.
     pub node: Option<NodeExpect>,
-    /// Requests in the API server's audit log, of the node or about it; each entry must match one, or as many as it says.
+    /// Requests by or about the node in the audit log of the API server. Each entry must match one request, or the
+    /// number in `times`.
     pub audit: Vec<AuditExpect>,
-    /// Calls by `service.Operation`.
+    /// Number of AWS calls by `service.Operation`.
     pub aws: BTreeMap<String, CountExpect>,
-    /// Calls that must come in this order, others may stand between.
+    /// AWS calls in the required order; other calls may occur in between.
     pub aws_order: Vec<String>,
-    /// Files of the node, by absolute path.
+    /// Files on the node, by absolute path.
     pub files: BTreeMap<String, FileExpect>,
     /// The running kubelet.
     pub kubelet: Option<KubeletExpect>,
-    /// User data as a whole and in its parts.
+    /// User data as a whole and by part.
     pub user_data: Option<UserDataExpect>,
-    /// States of systemd units: `active`, `inactive`, `failed`, `activating`.
+    /// States of systemd units: `active`, `inactive`, `failed`, `activating`, `deactivating` or `reloading`.
     pub units: BTreeMap<String, String>,
-    /// Whether the scenario's pod answered.
+    /// Whether the scenario's pod answers.
     pub pod: Option<PodExpect>,
-    /// What the API server's authorizers let the node do, by a SubjectAccessReview for the user and groups that its token gave.
+    /// Permissions of the node in the API server, by a SubjectAccessReview for the user name and groups of its token.
     pub access: Vec<AccessExpect>,
 }
 
-/// One thing that a node may or may not do.
+/// A permission that a node has or lacks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessExpect {
     /// Verb, such as `list`.
     pub verb: String,
-    /// Resource in plural, such as `services`, with a subresource as `pods/log`.
+    /// Plural resource, such as `services`, or with a subresource `pods/log`.
     pub resource: String,
-    /// API group, such as `discovery.k8s.io`; the core group where absent.
+    /// API group, such as `discovery.k8s.io` (default: the core group).
     #[serde(default)]
     pub group: String,
-    /// Namespace; all of them where absent.
+    /// Namespace (default: all namespaces).
     #[serde(default)]
     pub namespace: Option<String>,
     /// Whether it is allowed.
@@ -65,7 +68,7 @@ pub struct AccessExpect {
 }
 
 impl AccessExpect {
-    /// As `kubectl auth can-i` would be asked: `list endpointslices.discovery.k8s.io`.
+    /// The question in the form of `kubectl auth can-i`: `list endpointslices.discovery.k8s.io`.
     #[must_use]
     pub fn question(&self) -> String {
         let group = if self.group.is_empty() {
@@ -82,19 +85,19 @@ impl AccessExpect {
     }
 }
 
-/// Who the node was.
+/// Identity of the node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuthenticationExpect {
     /// Whether the authenticator accepted a token of the instance.
     pub accepted: Option<bool>,
-    /// Role name in the ARN that STS told.
+    /// Role name in the ARN that STS returned.
     pub role: Option<String>,
-    /// User name, as the API server's audit log has it too.
+    /// User name in TokenReviews and in the audit log of the API server.
     pub username: Option<String>,
-    /// Groups that were given, all of them and no other; `system:authenticated` goes without saying.
+    /// The complete list of groups, without `system:authenticated`.
     pub groups: Option<Vec<String>>,
-    /// How many tokens of the instance were refused.
+    /// Number of rejected tokens of the instance.
     pub refused: Option<CountExpect>,
 }
 
@@ -102,9 +105,9 @@ pub struct AuthenticationExpect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MappingExpect {
-    /// Name of the role that the row maps; the instance's own where absent.
+    /// Name of the role in the row (default: the instance's role).
     pub role: Option<String>,
-    /// User name of who wrote it, such as `eks:node-manager`.
+    /// User name of the writer, such as `eks:node-manager`.
     pub added_by: Option<String>,
     /// Verb of the request, such as `patch` or `update`.
     pub verb: Option<String>,
@@ -118,13 +121,13 @@ pub struct AuditExpect {
     pub verb: Option<String>,
     /// Resource with its subresource, such as `nodes` or `nodes/status`.
     pub resource: Option<String>,
-    /// User name; that of the node where it is `node`.
+    /// User name; `node` stands for the user name of the node.
     pub username: Option<String>,
-    /// HTTP status of the answer.
+    /// HTTP status of the response.
     pub code: Option<u16>,
-    /// Text that stands in the message of a refusal.
+    /// Text in the error message.
     pub message: Option<String>,
-    /// How many requests are such; at least one where absent.
+    /// Number of matching requests (default: at least one).
     pub times: Option<CountExpect>,
 }
 
@@ -134,25 +137,25 @@ pub struct AuditExpect {
 pub struct CertificateExpect {
     /// Signer, such as `kubernetes.io/kubelet-serving`.
     pub signer: String,
-    /// Who asked for it.
+    /// User name of the requestor.
     pub requestor: Option<String>,
     /// Common name of the subject.
     pub common_name: Option<String>,
     /// Organizations of the subject.
     pub organizations: Option<Vec<String>>,
-    /// DNS names, all of them.
+    /// The complete list of DNS names.
     pub dns_names: Option<Vec<String>>,
-    /// IP addresses, all of them.
+    /// The complete list of IP addresses.
     pub ip_addresses: Option<Vec<String>>,
-    /// Usages, all of them.
+    /// The complete list of usages.
     pub usages: Option<Vec<String>>,
-    /// Whether it was approved; `false` wants it not approved.
+    /// Whether the request is approved. `false` requires that it is not.
     pub approved: Option<bool>,
-    /// Who approved or denied it.
+    /// User name of the approver, for approval or denial.
     pub decided_by: Option<String>,
-    /// Whether it was issued.
+    /// Whether the certificate is issued.
     pub issued: Option<bool>,
-    /// Whether port 10250 of the node really serves it, verified against the cluster's CA.
+    /// Whether port 10250 of the node serves the certificate, verified against the CA of the cluster.
     pub served: Option<bool>,
 }
 
@@ -160,42 +163,44 @@ pub struct CertificateExpect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NodeExpect {
-    /// Its name.
+    /// `metadata.name`.
     pub name: Option<String>,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
-    /// `status.addresses`, by type; those named must be there.
+    /// `status.addresses` by type. Other types may exist.
     pub addresses: BTreeMap<String, String>,
-    /// `status.capacity`; those named must have this value.
+    /// `status.capacity` by resource. Other resources may exist.
     pub capacity: BTreeMap<String, Quantity>,
     /// Kubelet version, such as `v1.20.2`.
     pub kubelet_version: Option<String>,
-    /// Labels that must be there, with these values.
+    /// Required labels with their values.
     pub labels: BTreeMap<String, String>,
-    /// All labels, and no other.
+    /// The complete set of labels.
     pub labels_exactly: Option<BTreeMap<String, String>>,
-    /// Keys of labels that must not be there.
+    /// Keys of labels that the Node must not have.
     pub labels_absent: Vec<String>,
-    /// Labels that must have been there when the Node was created.
+    /// Required labels at the creation of the Node.
     pub labels_at_creation: BTreeMap<String, String>,
-    /// All taints, `key=value:Effect`, in any order; `node.kubernetes.io/not-ready` is left out once the node is ready.
+    /// The complete list of taints, `key=value:Effect`, in any order; without `node.kubernetes.io/not-ready` once the
+    /// node is ready.
     pub taints: Option<Vec<String>>,
-    /// Taints that must be there.
+    /// Required taints.
     pub taints_include: Vec<String>,
-    /// Taints that must not be there.
+    /// Taints that the Node must not have.
     pub taints_absent: Vec<String>,
-    /// Taints that must have been there when the Node was created.
+    /// Required taints at the creation of the Node.
     pub taints_at_creation: Vec<String>,
-    /// Who set labels, by their keys, from the API server's audit log: `kubelet` where the kubelet did so by itself, `node-labels`
-    /// where it was told to by `--node-labels`, else the user name, such as `eks:cloud-controller-manager`.
+    /// Who set each label, by key, from the audit log of the API server: `kubelet` for the defaults of the kubelet,
+    /// `node-labels` for its flag `--node-labels`, else the user name, such as `eks:cloud-controller-manager`.
     pub labels_set_by: BTreeMap<String, String>,
-    /// Who set taints, by `key=value:Effect`: `kubelet`, `register-with-taints` where it was told to by that flag, else the user name.
+    /// Who set each taint, by `key=value:Effect`: `kubelet`, `register-with-taints` for that flag of the kubelet,
+    /// else the user name.
     pub taints_set_by: BTreeMap<String, String>,
-    /// The Ready condition.
+    /// Whether the condition `Ready` is true.
     pub ready: Option<bool>,
-    /// After a step of `then`: whether it is the Node that was there before, by its UID.
+    /// After a step of `then`: whether the Node has the same UID as before.
     pub same: Option<bool>,
-    /// After a step of `then`: whether the kubelet told of another boot than before.
+    /// After a step of `then`: whether the kubelet reports a new boot id.
     pub booted_again: Option<bool>,
 }
 
@@ -205,44 +210,44 @@ pub struct NodeExpect {
 pub enum Quantity {
     /// A whole number, such as `29`.
     Number(i64),
-    /// Kubernetes' own text, such as `7836Mi`.
+    /// A Kubernetes quantity, such as `7836Mi`.
     Text(String),
 }
 
-/// How often a call may come.
+/// Expected number of occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CountExpect {
-    /// Exactly so often.
+    /// The exact number.
     Count(u32),
-    /// Between bounds.
+    /// A range.
     Range(CallRange),
 }
 
-/// Bounds of a count.
+/// A range of a count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallRange {
-    /// At least so often.
+    /// Minimum, inclusive.
     pub min: Option<u32>,
-    /// At most so often.
+    /// Maximum, inclusive.
     pub max: Option<u32>,
-    /// Counts only the calls whose subject contains this text: what the caller asked about, such as a cluster's name, or
-    /// `STACK/RESOURCE STATUS UNIQUE-ID` of a signal to CloudFormation.
+    /// Counts only the calls whose subject contains this text: the resource of the request, such as the name of a
+    /// cluster, or `STACK/RESOURCE STATUS UNIQUE-ID` of a CloudFormation signal.
     pub subject: Option<String>,
 }
 
-/// A file of the node.
+/// A file on the node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FileExpect {
-    /// Whether it is there; `true` where any other key is given.
+    /// Whether the file exists (default: `true` if any other key is set).
     pub exists: Option<bool>,
-    /// Texts that stand in it.
+    /// Texts that the file contains.
     pub contains: Vec<String>,
-    /// Texts that do not.
+    /// Texts that the file must not contain.
     pub lacks: Vec<String>,
-    /// Permission bits in octal, such as `"0644"`.
+    /// File mode in octal, such as `"0644"`.
     pub mode: Option<String>,
 }
 
@@ -250,25 +255,26 @@ pub struct FileExpect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KubeletExpect {
-    /// Arguments of the running process that must be there, each as one whole argument or `--flag value`.
+    /// Required arguments of the running process, each as a complete argument or as `--flag value`.
     pub argv: Vec<String>,
-    /// Arguments, or starts of arguments, that must not be there.
+    /// Arguments, or prefixes of arguments, that the process must not have.
     pub argv_absent: Vec<String>,
-    /// Values of `/configz`, by dotted path such as `evictionHard.memory.available` (a key with dots is tried whole first).
+    /// Values of `/configz` by dotted path, such as `evictionHard.memory.available`. A key that contains dots is
+    /// looked up first.
     pub config: BTreeMap<String, serde_json::Value>,
-    /// How often systemd started it.
+    /// Number of times that systemd started the kubelet.
     pub starts: Option<u32>,
 }
 
-/// User data as a whole and in its parts.
+/// User data as a whole and by part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserDataExpect {
-    /// Whether all of it succeeded.
+    /// Whether all parts succeeded.
     pub succeeded: Option<bool>,
-    /// Exit code by part (`part-001`), or of `user-data` itself where it has no parts.
+    /// Exit code by part (`part-001`), or of `user-data` if the user data has a single part.
     pub exit_codes: BTreeMap<String, i32>,
-    /// Texts that stand in its output.
+    /// Texts in the output of the user data.
     pub output_contains: Vec<String>,
 }
 
@@ -276,6 +282,6 @@ pub struct UserDataExpect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PodExpect {
-    /// Whether it answered through the API server.
+    /// Whether the pod answered through the API server.
     pub answers: Option<bool>,
 }

@@ -3,84 +3,84 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One fault: which requests it meets, when, and what happens to them.
+/// A fault: which requests it applies to, when, and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Service it meets: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry`, `cloudformation`.
+    /// Service of the requests: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry` or `cloudformation`.
     pub service: Service,
-    /// Operation it meets, in AWS' own words (`DescribeCluster`); every operation where absent.
+    /// Operation of the requests, such as `DescribeCluster` (default: every operation).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Path it meets, exactly, or up to a final `*`; every path where absent.
+    /// Path of the requests: an exact path, or a prefix that ends with `*` (default: every path).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Lets this many matching requests pass before the first fault.
+    /// Number of matching requests that succeed before the fault starts.
     #[serde(default)]
     pub after: u32,
-    /// Meets this many requests, then never again; every one where absent.
+    /// Number of requests that the fault affects (default: every matching request).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// Holds from this many seconds after the start of the node; from the start where absent.
+    /// Seconds after the node's start at which the fault starts (default: at the start).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_seconds: Option<f64>,
-    /// Holds until this many seconds after the start of the node; for ever where absent.
+    /// Seconds after the node's start at which the fault ends (default: never).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_seconds: Option<f64>,
-    /// Meets only what comes above so many matching requests a second, of all nodes of the scenario together.
+    /// Affects only the matching requests above this rate per second, counted over all nodes of the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above_per_second: Option<u32>,
-    /// What happens to the request.
+    /// The effect on a request.
     pub effect: Effect,
-    /// A fault that never fired fails the verdict, unless this is true.
+    /// Whether the verdict may pass without the fault ever firing.
     #[serde(default)]
     pub may_fire: bool,
 }
 
-/// What a fault does to a request.
+/// The effect of a fault on a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Effect {
-    /// Waits this many milliseconds, then answers as usual.
+    /// Waits this number of milliseconds, then responds normally.
     DelayMs(u64),
-    /// Answers with an error of this kind in the service's own shape.
+    /// Responds with an error in the service's format.
     Error {
-        /// HTTP status.
+        /// HTTP status of the response.
         status: u16,
-        /// The service's error code, such as `ThrottlingException`.
+        /// Error code of the service, such as `ThrottlingException`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
-        /// The service's message.
+        /// Error message of the service.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// Answers as the service does when it is asked too often: its own status, code and message.
+    /// Responds with the throttling error of the service: its status, code and message.
     Throttle,
-    /// Cuts the answer off after this many bytes of its body.
+    /// Closes the connection after this number of bytes of the response body.
     CutAfter(u64),
-    /// Closes the connection without an answer: what a client sees of a refused connection after a redirection.
+    /// Closes the connection without a response, which a client sees as a refused connection after a redirection.
     Refuse,
     /// Resets the connection: `connection reset by peer`.
     Reset,
-    /// Never answers, and leaves the connection open: what lost packets look like.
+    /// Keeps the connection open without a response, as if packets are lost.
     Hang,
-    /// Answers as usual, without a body.
+    /// Responds normally with an empty body.
     EmptyBody,
-    /// Answers as usual, with this text for a body.
+    /// Responds normally with this text as the body.
     Body(String),
-    /// Answers as usual, with this content type.
+    /// Responds normally with this content type.
     ContentType(String),
-    /// Answers as to credentials that have expired; the metadata service hands out such credentials.
+    /// Treats the credentials as expired. The metadata service returns expired credentials.
     ExpiredCredentials,
-    /// Answers as before the news had come around: EC2 without the instance's name, EKS without the cluster, the metadata service
-    /// without the role's paths, other services without the credentials.
+    /// Eventual consistency: EC2 omits the name of the instance, EKS does not find the cluster, the metadata service
+    /// does not have the paths of the role, and other services reject the credentials.
     Stale,
-    /// Answers by a clock that is this many seconds ahead, or behind where negative.
+    /// Responds with a clock that is ahead by this number of seconds; negative: behind.
     ClockAheadSeconds(i64),
 }
 
 impl Effect {
-    /// Whether a client that asks only once could go on after it.
+    /// Whether a client that sends a single request can continue after the effect.
     #[must_use]
     pub fn spares_the_answer(&self) -> bool {
         match self {
@@ -104,7 +104,7 @@ impl Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
-    /// Instance metadata.
+    /// Instance metadata service.
     Imds,
     /// Elastic Kubernetes Service.
     Eks,
@@ -114,14 +114,13 @@ pub enum Service {
     Ec2,
     /// Elastic Container Registry's API.
     Ecr,
-    /// The image registry of the account.
+    /// Image registry of the account.
     Registry,
     /// CloudFormation.
     Cloudformation,
 }
 
 impl Service {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Imds,
         Self::Eks,
@@ -132,7 +131,7 @@ impl Service {
         Self::Cloudformation,
     ];
 
-    /// The word that stands in scenarios and reports.
+    /// The name in scenarios and reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

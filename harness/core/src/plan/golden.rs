@@ -1,5 +1,5 @@
-//! A node against a snapshot of it that is kept beside the scenario: files and the kubelet's arguments, with what differs from run to
-//! run replaced by its name.
+//! Compares a node with a snapshot next to its scenario: files and kubelet arguments, with values that differ between
+//! runs replaced by their names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,29 @@ use serde::{Deserialize, Serialize};
 use crate::observation::Collected;
 use crate::user_data::Values;
 
-/// What of a node is held against a snapshot.
+/// The parts of a node that a snapshot contains.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GoldenFile {
-    /// The snapshot, relative to this file; the scenario's own name with `.snapshot` where absent.
+    /// Path of the snapshot, relative to this file (default: the name of the scenario file with the extension
+    /// `.snapshot`).
     pub snapshot: Option<String>,
-    /// Files of the node, by absolute path.
+    /// Files on the node, by absolute path.
     pub files: Vec<String>,
-    /// Whether the kubelet's arguments are part of it, each on a line.
+    /// Whether the snapshot contains the arguments of the kubelet, one per line.
     pub argv: bool,
 }
 
-/// The same, with what stands in the snapshot.
+/// The parts of a node that a snapshot contains, with the text of the existing snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoldenPlan {
-    /// The snapshot's path, as it is read and written.
+    /// Path of the snapshot file.
     pub path: String,
-    /// Files of the node.
+    /// Files on the node, by absolute path.
     pub files: Vec<String>,
-    /// Whether the kubelet's arguments are part of it.
+    /// Whether the snapshot contains the arguments of the kubelet.
     pub argv: bool,
-    /// What stands in it; `None` where it is not there yet.
+    /// Content of the snapshot; `None` if the file does not exist yet.
     pub text: Option<String>,
 }
 
@@ -36,7 +37,7 @@ const HEAD: &str = "# What this scenario's node had at its end. `nodejoin run --
 const MARK: &str = "==> ";
 
 impl GoldenPlan {
-    /// The snapshot of a node.
+    /// Renders the snapshot of a node.
     #[must_use]
     pub fn render(&self, collected: &Collected, values: &Values) -> String {
         let mut text = HEAD.to_owned();
@@ -62,8 +63,8 @@ impl GoldenPlan {
     }
 }
 
-/// The lines that differ, `-` as the snapshot has them and `+` as they were seen, with two lines around each and the place of each
-/// group; empty where nothing differs.
+/// Differing lines, `-` for the snapshot and `+` for the node, with two lines of context and the section of each
+/// group; empty without differences.
 #[must_use]
 pub fn difference(wanted: &str, seen: &str) -> String {
     let (wanted, seen): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), seen.lines().collect());
@@ -91,7 +92,7 @@ pub fn difference(wanted: &str, seen: &str) -> String {
 
 const AROUND: usize = 2;
 
-/// Every line of both, each once, by the longest common subsequence.
+/// All lines of both texts, by their longest common subsequence.
 fn edits<'t>(wanted: &[&'t str], seen: &[&'t str]) -> Vec<(char, &'t str)> {
     let width = seen.len() + 1;
     let mut common = vec![0_u32; (wanted.len() + 1) * width];
@@ -127,10 +128,10 @@ fn edits<'t>(wanted: &[&'t str], seen: &[&'t str]) -> Vec<(char, &'t str)> {
 mod tests {
     use super::*;
     use crate::observation::CollectedFile;
-    use crate::plan::tests::plan;
+    use crate::testing::plan;
 
     #[test]
-    fn a_snapshot_names_what_differs_from_run_to_run() {
+    fn values_that_differ_between_runs_are_replaced_by_their_names() {
         let golden = GoldenPlan {
             path: "x".into(),
             files: vec!["/etc/ca".into(), "/etc/none".into()],
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_shows_its_lines_and_what_is_around_them() {
+    fn differences_have_two_lines_of_context() {
         let wanted = "==> /a 0644\n1\n2\n3\n4\n5\n6\n7\n8\n9\n==> /b 0644\nx\n";
         let seen = "==> /a 0644\n1\n2\n3\n4\n5b\n6\n7\n8\n9\n==> /b 0644\nx\ny\n";
         assert_eq!(

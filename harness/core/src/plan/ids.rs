@@ -1,27 +1,27 @@
-//! Names and identifiers that check themselves.
+//! Names and identifiers that validate themselves.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// An identifier that does not have the form its owner gives it.
+/// An identifier in a wrong format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{value}` is not {kind}: {form}")]
+#[error("invalid {kind} `{value}`: expected {form}")]
 pub struct InvalidId {
-    /// What was given.
     pub value: String,
-    /// What it should have been, with its article.
+    /// The kind of identifier, without an article.
     pub kind: &'static str,
-    /// The form that is accepted.
+    /// The expected format.
     pub form: &'static str,
 }
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $form:literal, $check:expr) => {
+    ($(#[$doc:meta])* $name:ident, $format:literal, $kind:literal, $form:literal, $check:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
@@ -59,6 +59,20 @@ macro_rules! id {
             }
         }
 
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "format": $format })
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -68,18 +82,20 @@ macro_rules! id {
 }
 
 id!(
-    /// One run of the harness; stands on every container, network and volume as the label `nodejoin.run`.
+    /// Id of a run; the value of the label `nodejoin.run` on every container, network and volume.
     RunId,
-    "a run id",
+    "run-id",
+    "run id",
     "8 to 16 lower-case letters and digits",
     |v| (8..=16).contains(&v.len()) && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 );
 
 id!(
-    /// A scenario's short name: its path below the scenario folder, without the extension; on several versions of Kubernetes with
-    /// `@` and the version.
+    /// Id of a scenario: its path below the scenario folder, without the extension; followed by `@` and the version
+    /// if it runs on several versions of Kubernetes.
     ScenarioId,
-    "a scenario id",
+    "scenario-id",
+    "scenario id",
     "lower-case letters, digits, `-`, `_`, `.`, `@` and `/`",
     |v| !v.is_empty()
         && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.@/".contains(&b))
@@ -88,7 +104,8 @@ id!(
 id!(
     /// An EC2 instance id.
     InstanceId,
-    "an EC2 instance id",
+    "ec2-instance-id",
+    "EC2 instance id",
     "`i-` and 8 or 17 hexadecimal digits",
     |v| v.strip_prefix("i-").is_some_and(
         |hex| (hex.len() == 8 || hex.len() == 17) && hex.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
@@ -98,16 +115,18 @@ id!(
 id!(
     /// An AWS account id.
     AccountId,
-    "an AWS account id",
+    "aws-account-id",
+    "AWS account id",
     "12 digits",
     |v| v.len() == 12 && v.bytes().all(|b| b.is_ascii_digit())
 );
 
 id!(
-    /// A bootstrap token of Kubernetes: its id, a dot and its secret.
+    /// A Kubernetes bootstrap token: its id, a dot and its secret.
     TokenText,
-    "a bootstrap token",
-    "6 and 16 lower-case letters and digits with a dot between, such as `abcdef.0123456789abcdef`",
+    "bootstrap-token",
+    "bootstrap token",
+    "6 and 16 lower-case letters and digits separated by a dot, such as `abcdef.0123456789abcdef`",
     |v| v.split_once('.').is_some_and(|(id, secret)| {
         let is_word = |part: &str, length| {
             part.len() == length && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
@@ -117,13 +136,13 @@ id!(
 );
 
 impl TokenText {
-    /// The half that everybody may know.
+    /// The public part.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0[..6]
     }
 
-    /// The other half.
+    /// The secret part.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0[7..]
@@ -135,17 +154,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_say_why_they_refused() {
+    fn an_invalid_id_names_the_expected_format() {
         let error = "i-123".parse::<InstanceId>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`i-123` is not an EC2 instance id: `i-` and 8 or 17 hexadecimal digits"
+            "invalid EC2 instance id `i-123`: expected `i-` and 8 or 17 hexadecimal digits"
         );
         assert!("i-0b22a22eec53b9321".parse::<InstanceId>().is_ok());
     }
 
     #[test]
-    fn a_bootstrap_token_has_two_halves() {
+    fn a_bootstrap_token_has_two_parts() {
         let token: TokenText = "abcdef.0123456789abcdef".parse().unwrap();
         assert_eq!((token.id(), token.secret()), ("abcdef", "0123456789abcdef"));
         for wrong in [

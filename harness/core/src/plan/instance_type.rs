@@ -1,6 +1,6 @@
-//! What the name of an EC2 instance type tells of the machine.
+//! Properties of a machine that follow from its instance type.
 
-/// Whether machines of the type have GPUs of NVIDIA's: the families called `g`, `gr` or `p`, but for the one with AMD's.
+/// Whether the instance type has NVIDIA GPUs: the families `g`, `gr` and `p`, except the one with AMD GPUs.
 #[must_use]
 pub fn has_nvidia_gpu(instance_type: &str) -> bool {
     let family = instance_type.split('.').next().unwrap_or_default();

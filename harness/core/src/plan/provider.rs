@@ -1,4 +1,4 @@
-//! Who runs a control plane.
+//! The providers of control planes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::problem::nearest;
 
-/// Who runs the API server.
+/// Provider of the control plane.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderName {
-    /// etcd, kube-apiserver and kube-controller-manager in one container that the harness makes.
+    /// etcd, kube-apiserver and kube-controller-manager in one container that the harness builds.
     #[default]
     Local,
-    /// k3s' server, without its agent.
+    /// A k3s server without its agent.
     K3s,
     /// A kind cluster.
     Kind,
-    /// A cluster of yours, by its kubeconfig.
+    /// An existing cluster, by its kubeconfig.
     External,
 }
 
 impl ProviderName {
-    /// All of them, the default first.
+    /// All providers, the default first.
     pub const ALL: [Self; 4] = [Self::Local, Self::K3s, Self::Kind, Self::External];
 
-    /// The name as it is written in scenarios, settings and on the command line.
+    /// The name in scenarios, settings and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,10 +40,10 @@ impl ProviderName {
         }
     }
 
-    /// The provider that a plan runs on: the one that the user chose, else the first that the scenario is for.
+    /// The provider for a plan: the user's choice, else the first that the scenario supports.
     ///
     /// # Errors
-    /// The reason to skip the scenario, where it is not for the one that was chosen.
+    /// The reason to skip the scenario if it does not support the chosen provider.
     pub fn choose(chosen: Option<Self>, fit: &[Self]) -> Result<Self, String> {
         match (chosen, fit) {
             (None, []) => Ok(Self::default()),
@@ -52,7 +52,7 @@ impl ProviderName {
             (Some(chosen), fit) => {
                 let fit: Vec<_> = fit.iter().map(|name| name.as_str()).collect();
                 Err(format!(
-                    "the scenario is for the control plane {}, and this is {chosen}",
+                    "the scenario requires the control plane {}, but this run uses {chosen}",
                     fit.join(" or ")
                 ))
             }
@@ -66,13 +66,12 @@ impl fmt::Display for ProviderName {
     }
 }
 
-/// A name that no provider has.
+/// An unknown provider name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` runs no control plane{}; `local`, `k3s`, `kind` and `external` do", .meant.map(|name| format!(" (`{name}` does)")).unwrap_or_default())]
+#[error("unknown control plane `{given}`{} ({})", .meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default(), ProviderName::ALL.map(ProviderName::as_str).join(", "))]
 pub struct UnknownProvider {
-    /// What was given.
     pub given: String,
-    /// What was most likely meant.
+    /// The most similar name.
     pub meant: Option<ProviderName>,
 }
 
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_parse_and_serialize_alike() {
         for name in ProviderName::ALL {
             assert_eq!(name.to_string().parse(), Ok(name));
             assert_eq!(serde_json::to_value(name).unwrap(), name.as_str());
@@ -101,12 +100,12 @@ mod tests {
         let error = "kin".parse::<ProviderName>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "`kin` runs no control plane (`kind` does); `local`, `k3s`, `kind` and `external` do"
+            "unknown control plane `kin`; did you mean `kind`? (local, k3s, kind, external)"
         );
     }
 
     #[test]
-    fn the_users_choice_goes_first_and_a_scenario_for_others_is_skipped() {
+    fn the_choice_of_the_user_takes_precedence() {
         use ProviderName::{External, K3s, Kind, Local};
         for (chosen, fit, runs_on) in [
             (None, [].as_slice(), Ok(Local)),
@@ -118,7 +117,7 @@ mod tests {
         }
         assert_eq!(
             ProviderName::choose(Some(External), &[Local, Kind]).unwrap_err(),
-            "the scenario is for the control plane local or kind, and this is external"
+            "the scenario requires the control plane local or kind, but this run uses external"
         );
     }
 }

@@ -1,7 +1,8 @@
 //! The AWS regions that have EKS, their partitions, host name suffixes and zone ids.
 //!
-//! Regions: the endpoints of `eks` in botocore's `endpoints.json` (1.44). Suffixes: its `partitions.json`. Resource suffixes: the
-//! dual-stack registries of ECR. AWS publishes no zone ids of the isolated partitions and of `aws-eusc`; theirs follow the same rule.
+//! Regions: the endpoints of `eks` in botocore's `endpoints.json` (1.44). Suffixes: its `partitions.json`. Resource
+//! suffixes: the dual-stack registries of ECR. AWS publishes no zone ids of the isolated partitions and of `aws-eusc`;
+//! theirs follow the same rule.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -224,8 +225,8 @@ impl Region {
         }
     }
 
-    /// The id of an availability zone, such as `euw1-az1` for `eu-west-1a`. Real accounts map letters to ids in their own order;
-    /// here `a` is always 1.
+    /// The id of an availability zone, such as `euw1-az1` for `eu-west-1a`. Real accounts map letters to ids in their
+    /// own order; here `a` is always 1.
     #[must_use]
     pub fn zone_id(&self, zone: &str) -> String {
         let letter = zone

@@ -1,4 +1,4 @@
-//! Maps what a plan holds back to lines of the user's files.
+//! Maps the contents of a plan to lines of the user's files.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::problem::Position;
 
-/// A line of a file of the user's.
+/// A line of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLine {
-    /// The file, as the user gave it, or absolute.
+    /// Path of the file.
     pub file: String,
-    /// The line, from 1; `None` stands for the file as a whole.
+    /// Line number from 1; `None`: the whole file.
     pub line: Option<u64>,
 }
 
-/// Where what a plan holds stands in the user's files.
+/// Positions of the contents of a plan in the user's files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sources {
-    /// Lines of the scenario file by the key path below `expect`, such as `node.labels.team`; `expect` itself is the empty path.
+    /// Lines of the scenario file by key path below `expect`, such as `node.labels.team`; the empty path is `expect`
+    /// itself.
     pub expect: BTreeMap<String, u64>,
-    /// The scripts of the user data.
+    /// Scripts of the user data.
     pub scripts: Vec<ScriptSource>,
-    /// Where images of the account's registry come from, by their key paths.
+    /// Positions of registry images, by key path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, Position>,
 }
 
 impl Sources {
-    /// Whether nothing is known, as of a plan that was not read from a file.
+    /// Whether there are no positions, as in a plan without a file.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.expect.is_empty() && self.scripts.is_empty() && self.images.is_empty()
     }
 
-    /// The line of the deepest key of `expect` that a check's key leads to.
+    /// The line of the deepest key of `expect` that contains the key of a check.
     pub(crate) fn of_check(&self, key: &str) -> Option<u64> {
         let leads = |path: &str| {
             key.strip_prefix(path)
@@ -87,14 +88,14 @@ impl LineMap {
     }
 }
 
-/// Where a script of the user data stands.
+/// Position of a script of the user data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptSource {
-    /// The name of its part, as cloud-init gives it.
+    /// Name of the part, as cloud-init assigns it.
     pub name: String,
-    /// The file it stands in: the scenario's own, or one that the scenario names.
+    /// File that contains the script: the scenario file, or a file that it names.
     pub file: String,
-    /// The line of that file which is the script's first; of the patched text if there is a patch.
+    /// Line number of the first line of the script; in the patched text if there is a patch.
     pub line: u64,
     /// Maps lines of the patched text to the file and its patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What is done to a node after it joined: it is rebooted, replaced, forgotten, set up again.
+//! Actions on a node after its join: reboot, replace, delete, run user data again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,24 +8,25 @@ use crate::observation::phase::Phase;
 use crate::plan::InstancePlan;
 use crate::plan::expect::{Expect, NodeExpect, UserDataExpect};
 
-/// What is done to a node.
+/// An action on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Its system is rebooted: systemd stops everything and starts again. cloud-init does not run user data a second time.
+    /// Reboots the operating system: systemd stops all units and starts again. cloud-init does not run user data a
+    /// second time.
     Reboot,
-    /// The scripts of its user data are run once more, as root, in their order.
+    /// Runs the scripts of the user data again, as root, in order.
     RunUserDataAgain,
-    /// The instance is terminated, and another one boots with its private address, and so with its name. The Node stays.
+    /// Terminates the instance and boots another one with the same private address and name. The Node stays.
     ReplaceInstance,
-    /// The Node is deleted, and the instance goes on.
+    /// Deletes the Node. The instance keeps running.
     DeleteNode,
-    /// The kubelet is restarted.
+    /// Restarts the kubelet.
     RestartKubelet,
 }
 
 impl Action {
-    /// The word that stands in scenarios and reports.
+    /// The name in scenarios and reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -37,19 +38,19 @@ impl Action {
         }
     }
 
-    /// Whether a system boots, which asks the metadata address whose it is.
+    /// Whether the action boots an operating system, which then queries the metadata service.
     #[must_use]
     pub fn boots(self) -> bool {
         matches!(self, Self::Reboot | Self::ReplaceInstance)
     }
 
-    /// Whether cloud-init or the harness runs user data, or at least looks at it.
+    /// Whether cloud-init or the harness reads user data during the action.
     #[must_use]
     pub fn minds_user_data(self) -> bool {
         self.boots() || self == Self::RunUserDataAgain
     }
 
-    /// What must be seen after it where a scenario does not say.
+    /// The default expectation after the action.
     #[must_use]
     pub fn expected(self) -> Expect {
         let node = |same, booted_again| NodeExpect {
@@ -85,13 +86,13 @@ impl Action {
     }
 }
 
-/// A step of a scenario, after everything before it was seen as it should be.
+/// A step of a scenario. It starts after all earlier expectations hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepPlan {
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// The instance from then on.
+    /// The instance after the action.
     pub instance: InstancePlan,
-    /// What must be seen after it.
+    /// The expected outcome.
     pub expect: Expect,
 }

@@ -1,18 +1,18 @@
-//! How many nodes run beside each other, and what of the host they share.
+//! Number of nodes that run at the same time, and the host limits that they share.
 
 use crate::plan::Plan;
 
-/// Inotify instances that a node takes: three of systemd's, one each of dbus, the journal's reader, containerd and docker, the others
-/// the kubelet's.
+/// Inotify instances per node: three for systemd, one each for dbus, the journal reader, containerd and docker, the
+/// rest for the kubelet.
 const INSTANCES_OF_NODE: u64 = 9;
-/// What the engine and the host's own services take of root's.
+/// Inotify instances of the container engine and of host services that run as root.
 const INSTANCES_OF_HOST: u64 = 16;
-/// What is worth setting: it costs nothing that is not used.
-const WORTH: u64 = 1024;
+/// Minimum value of the suggestion: unused instances cost nothing.
+const MIN_SUGGESTION: u64 = 1024;
 
-/// The most nodes that run at once, where so many scenarios do. One that nothing may run beside is alone with its own.
+/// Maximum number of nodes that run at the same time with this number of jobs. An exclusive scenario runs alone.
 #[must_use]
-pub fn nodes_at_once(plans: &[Plan], jobs: usize) -> usize {
+pub fn max_concurrent_nodes(plans: &[Plan], jobs: usize) -> usize {
     let count = |plan: &Plan| plan.others.len() + 1;
     let (alone, beside): (Vec<&Plan>, Vec<&Plan>) = plans.iter().partition(|plan| plan.is_exclusive());
     let mut beside: Vec<usize> = beside.into_iter().map(count).collect();
@@ -21,20 +21,20 @@ pub fn nodes_at_once(plans: &[Plan], jobs: usize) -> usize {
     alone.into_iter().map(count).max().unwrap_or(0).max(together)
 }
 
-/// How many nodes a host's `fs.inotify.max_user_instances` carries at once.
+/// Number of nodes that `fs.inotify.max_user_instances` allows.
 #[must_use]
-pub fn nodes_carried(instances: u64) -> u64 {
+pub fn nodes_allowed(instances: u64) -> u64 {
     instances.saturating_sub(INSTANCES_OF_HOST) / INSTANCES_OF_NODE
 }
 
-/// What to set `fs.inotify.max_user_instances` to for so many nodes.
+/// Suggested value of `fs.inotify.max_user_instances` for this number of nodes.
 #[must_use]
 pub fn instances_for(nodes: u64) -> u64 {
     let needed = INSTANCES_OF_HOST + nodes * INSTANCES_OF_NODE;
-    needed.next_power_of_two().max(WORTH)
+    needed.next_power_of_two().max(MIN_SUGGESTION)
 }
 
-/// The line that sets it.
+/// The command that sets it.
 #[must_use]
 pub fn remedy(nodes: u64) -> String {
     format!(
@@ -46,7 +46,7 @@ pub fn remedy(nodes: u64) -> String {
 /// What to say before scenarios start that need more than the host has, by its `fs.inotify.max_user_instances`.
 #[must_use]
 pub fn too_many(nodes: usize, instances: u64) -> Option<String> {
-    let (nodes, carried) = (nodes as u64, nodes_carried(instances));
+    let (nodes, carried) = (nodes as u64, nodes_allowed(instances));
     (nodes > carried).then(|| {
         format!(
             "{nodes} nodes run at once here, and fs.inotify.max_user_instances={instances} of this host carries about {carried}: the \
@@ -59,7 +59,7 @@ pub fn too_many(nodes: usize, instances: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::plan;
+    use crate::testing::plan;
 
     fn with(nodes: usize) -> Plan {
         let one = plan();
@@ -70,27 +70,27 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_scenarios_meet_and_one_that_runs_alone_meets_nobody() {
+    fn the_largest_scenarios_may_run_together_and_an_exclusive_one_alone() {
         let plans = [with(1), with(4), with(2)];
         for (jobs, wanted) in [(0, 4), (1, 4), (2, 6), (9, 7)] {
-            assert_eq!(nodes_at_once(&plans, jobs), wanted, "{jobs}");
+            assert_eq!(max_concurrent_nodes(&plans, jobs), wanted, "{jobs}");
         }
         let mut alone = with(20);
         alone.cluster.restart_api_server_after = Some(10);
-        assert_eq!(nodes_at_once(&[with(4), alone, with(3)], 2), 20);
-        assert_eq!(nodes_at_once(&[], 2), 0);
+        assert_eq!(max_concurrent_nodes(&[with(4), alone, with(3)], 2), 20);
+        assert_eq!(max_concurrent_nodes(&[], 2), 0);
     }
 
     #[test]
-    fn a_host_as_debian_sets_it_carries_twelve_nodes() {
-        assert_eq!((nodes_carried(128), nodes_carried(8)), (12, 0));
-        assert!(nodes_carried(1024) > 100);
+    fn the_default_of_debian_allows_twelve_nodes() {
+        assert_eq!((nodes_allowed(128), nodes_allowed(8)), (12, 0));
+        assert!(nodes_allowed(1024) > 100);
         assert_eq!((instances_for(20), instances_for(500)), (1024, 8192));
         assert_eq!(too_many(12, 128), None);
-        let told = too_many(20, 128).unwrap();
+        let warning = too_many(20, 128).unwrap();
         assert!(
-            told.contains("sudo sysctl -w fs.inotify.max_user_instances=1024"),
-            "{told}"
+            warning.contains("sudo sysctl -w fs.inotify.max_user_instances=1024"),
+            "{warning}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What scenarios prove, as a table in Markdown: flows by rows, facets by columns.
+//! The facets that scenarios prove, as a Markdown table with a row per flow.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::observation::phase::Phase;
 use crate::plan::Plan;
 use crate::plan::expect::{Expect, NodeExpect};
 
-/// A facet of a join, and whether a scenario proves something of it.
+/// A facet of a join, and whether a scenario proves it.
 type Facet = (&'static str, fn(&Plan) -> bool);
 
 const FACETS: &[Facet] = &[
@@ -18,15 +18,15 @@ const FACETS: &[Facet] = &[
     }),
     ("identity", |plan| {
         any(plan, |expect| {
-            let is_told = expect.authentication.is_some() || !expect.aws_auth.is_empty();
-            is_told || !expect.access.is_empty() || !expect.audit.is_empty()
+            let has_identity = expect.authentication.is_some() || !expect.aws_auth.is_empty();
+            has_identity || !expect.access.is_empty() || !expect.audit.is_empty()
         })
     }),
     ("certificates", |plan| {
         any(plan, |expect| expect.certificates.is_some())
     }),
     ("labels, taints", |plan| {
-        any(plan, |expect| expect.node.as_ref().is_some_and(minds_labels))
+        any(plan, |expect| expect.node.as_ref().is_some_and(checks_labels))
     }),
     ("kubelet", |plan| {
         any(plan, |expect| expect.kubelet.is_some()) || plan.golden.as_ref().is_some_and(|golden| golden.argv)
@@ -50,12 +50,12 @@ const FACETS: &[Facet] = &[
     ("many", |plan| !plan.others.is_empty()),
 ];
 
-/// Whether the join, or a step after it, is expected to be so.
+/// Whether the expectation of the join or of a step has a property.
 fn any(plan: &Plan, is_so: fn(&Expect) -> bool) -> bool {
     is_so(&plan.expect) || plan.then.iter().any(|step| is_so(&step.expect))
 }
 
-fn minds_labels(node: &NodeExpect) -> bool {
+fn checks_labels(node: &NodeExpect) -> bool {
     let labels = node.labels.len()
         + node.labels_at_creation.len()
         + node.labels_absent.len()
@@ -64,7 +64,7 @@ fn minds_labels(node: &NodeExpect) -> bool {
     labels + taints > 0 || node.labels_exactly.is_some() || node.taints.is_some()
 }
 
-/// The table, and below it the scenarios by their numbers. A cell has the numbers of those that prove it; an empty one has `-`.
+/// The table, followed by the names of the scenarios. Cells list the numbers of scenarios; `-` if there is none.
 #[must_use]
 pub fn matrix(plans: &[Plan]) -> String {
     let mut flows: BTreeMap<&str, Vec<&Plan>> = BTreeMap::new();
@@ -88,7 +88,7 @@ pub fn matrix(plans: &[Plan]) -> String {
     text
 }
 
-/// The folder that a scenario stands in, or its own name.
+/// The folder of a scenario, or its name without a folder.
 fn flow(plan: &Plan) -> &str {
     let id = plan.id.as_str();
     id.split_once('/').map_or(id, |(folder, _)| folder)
@@ -108,7 +108,7 @@ fn row(flow: &str, plans: &[&Plan]) -> Vec<String> {
     std::iter::once(format!("`{flow}`")).chain(cells).collect()
 }
 
-/// `1-3 5`; `-` where there is none.
+/// Numbers as ranges, such as `1-3 5`; `-` for none.
 fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let runs = runs.map(|run| match run {
@@ -124,7 +124,7 @@ fn ranges(numbers: &[usize]) -> String {
     }
 }
 
-/// Columns stand under each other as text, too.
+/// Formats the table with aligned columns.
 fn table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter()
@@ -151,10 +151,10 @@ fn table(rows: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
     use crate::diagnosis::Cause;
-    use crate::plan::tests::plan;
+    use crate::testing::plan;
 
     #[test]
-    fn a_cell_has_the_scenarios_that_prove_it_and_an_empty_one_is_seen() {
+    fn a_cell_lists_scenarios_or_a_dash() {
         let of = |id: &str, phase, diagnosis| {
             let mut plan = plan();
             plan.id = id.parse().unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_row_are_one_range() {
+    fn consecutive_numbers_form_a_range() {
         assert_eq!(ranges(&[1, 2, 3, 5, 7, 8]), "1-3 5 7-8");
         assert_eq!(ranges(&[]), "-");
     }

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-/// The error's text, followed by the text of each cause that the line does not contain yet: some libraries print their cause
-/// themselves.
+/// The error's text, followed by the text of each cause that the line does not contain yet: some libraries print their
+/// cause themselves.
 #[must_use]
 pub fn chain(error: &dyn Error) -> String {
     let mut line = error.to_string();

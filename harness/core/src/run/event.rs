@@ -1,4 +1,4 @@
-//! The one stream of events that feeds the console, JSON lines, JUnit and whoever else wants to know.
+//! The event stream of a run, which feeds the console, JSON lines, JUnit and other reports.
 
 use std::collections::BTreeMap;
 
@@ -11,124 +11,113 @@ use crate::plan::ids::{RunId, ScenarioId};
 use crate::plan::sources::SourceLine;
 use crate::run::shard::Shard;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum RunEvent {
-    /// The run began.
+    /// The run starts.
     RunStarted {
-        /// Its id, as it stands on everything it makes.
+        /// Run id, the value of the label `nodejoin.run`.
         run: RunId,
-        /// How many scenarios it has.
+        /// Number of scenarios.
         scenarios: usize,
-        /// The share of all that they are, where they are one.
+        /// The shard that runs.
         #[serde(default)]
         shard: Option<Shard>,
     },
-    /// An image is not there yet and is being made.
+    /// An image build starts.
     ImageStarted {
-        /// Its name and tag.
+        /// Name and tag of the image.
         image: String,
-        /// The file that its build writes to.
+        /// Log file of the build.
         log: String,
     },
     /// A step of an image's build.
     ImageStep {
-        /// Its name and tag.
+        /// Name and tag of the image.
         image: String,
-        /// What the builder said.
+        /// Output of the builder.
         text: String,
     },
-    /// An image was made.
+    /// An image build is complete.
     ImageReady {
-        /// Its name and tag.
+        /// Name and tag of the image.
         image: String,
-        /// How long it took.
+        /// Duration of the build.
         seconds: f64,
     },
-    /// A control plane was told to start.
+    /// A control plane starts.
     ControlPlaneStarting {
-        /// Who runs it.
+        /// Provider of the control plane.
         provider: String,
     },
-    /// A control plane answers.
+    /// A control plane is ready.
     ControlPlaneReady {
-        /// Who runs it.
+        /// Provider of the control plane.
         provider: String,
-        /// Its version, such as `v1.20.2`.
+        /// Kubernetes version, such as `v1.20.2`.
         kubernetes: String,
-        /// From the start of its container until it was ready.
+        /// Seconds from the start of its container until it is ready.
         seconds: f64,
-        /// Where that time went, by name, in seconds.
+        /// Duration of each step in seconds, by name.
         parts: BTreeMap<String, f64>,
     },
-    /// A scenario has everything it needs, and its node starts.
+    /// A scenario has its environment, and its node starts.
     ScenarioStarted {
-        /// Which.
         scenario: ScenarioId,
-        /// Its sentence.
+        /// The sentence that describes the scenario.
         name: String,
     },
-    /// A scenario's node reached a phase.
+    /// A node of a scenario reaches a phase.
     PhaseReached {
-        /// Which scenario.
         scenario: ScenarioId,
-        /// The phase.
         phase: Phase,
-        /// When, after the start of the node.
+        /// Time since the start of the node.
         at: Millis,
     },
-    /// A scenario has its verdict.
+    /// A scenario has a verdict.
     ScenarioFinished {
-        /// Which.
         scenario: ScenarioId,
-        /// Its sentence.
+        /// The sentence that describes the scenario.
         name: String,
-        /// The file it was read from.
+        /// Path of the scenario file.
         file: String,
-        /// The line of the user's files that the verdict belongs to.
+        /// The position that the verdict refers to.
         #[serde(default)]
         source: SourceLine,
-        /// What the harness says.
         verdict: Box<Verdict>,
-        /// From the moment it had everything it needs.
+        /// Seconds since `ScenarioStarted`.
         seconds: f64,
-        /// The folder of evidence, where one was kept.
+        /// Folder of the evidence, if kept.
         evidence: Option<String>,
-        /// How to get into what was kept, where something was.
+        /// Commands to access kept containers.
         kept: Vec<String>,
     },
-    /// Something that the user should know and that is no verdict.
-    Warning {
-        /// What.
-        text: String,
-    },
-    /// A snapshot of a node was written anew: it was not there, or differed.
-    SnapshotWritten {
-        /// Its path.
-        path: String,
-    },
-    /// The user asked for the end of the run.
+    /// A warning that is not part of a verdict.
+    Warning { text: String },
+    /// A snapshot of a node was written, because it was missing or different.
+    SnapshotWritten { path: String },
+    /// The user requests the end of the run.
     Cancelling,
-    /// The run is over and what it made is removed.
+    /// The run is complete and its resources are removed.
     RunFinished(Summary),
 }
 
-/// A run in numbers.
+/// The results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Scenarios that passed.
     pub passed: usize,
     /// Scenarios that failed.
     pub failed: usize,
-    /// Scenarios of which the harness could not tell.
+    /// Scenarios that the harness could not decide.
     pub errored: usize,
-    /// Scenarios that were not for this control plane or host.
+    /// Scenarios that do not support this control plane or host.
     pub skipped: usize,
-    /// Scenarios that were not finished when the run was ended.
+    /// Scenarios that were unfinished when the run was cancelled.
     pub cancelled: usize,
-    /// How long the run took.
+    /// Duration of the run.
     pub seconds: f64,
-    /// What could not be removed.
+    /// Resources that could not be removed.
     pub left_behind: Vec<String>,
 }

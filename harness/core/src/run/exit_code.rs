@@ -1,4 +1,4 @@
-//! What the exit code of `nodejoin` says. Scripts may rely on these.
+//! The exit codes of `nodejoin`. Scripts may rely on them.
 
 use crate::run::event::Summary;
 
@@ -6,17 +6,17 @@ use crate::run::event::Summary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitCode {
-    /// Every scenario passed or was skipped with a reason.
+    /// Every scenario passed, or was skipped with a reason.
     Passed = 0,
-    /// A scenario failed: the node is to blame, running it again does not help.
+    /// A scenario failed because of the node. Another run has the same result.
     Failed = 1,
-    /// The command line or a scenario file is wrong; nothing was started.
+    /// The command line or a scenario file is invalid. Nothing was started.
     Usage = 2,
-    /// This host cannot run the harness; `nodejoin doctor` says what to set.
+    /// This host cannot run the harness. `nodejoin doctor` reports what is missing.
     Host = 3,
-    /// The harness could not tell, or could not remove what it made; running it again may help.
+    /// The harness could not decide a scenario, or could not remove a resource. Another run may help.
     Environment = 4,
-    /// The user ended the run.
+    /// The user cancelled the run.
     Cancelled = 130,
 }
 
@@ -46,7 +46,7 @@ impl ExitCode {
         }
     }
 
-    /// The exit code of a run that came to its end. A failed scenario weighs more than one that could not be told.
+    /// The exit code of a completed run. A failed scenario takes precedence over an undecided one.
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
         match summary {
@@ -58,7 +58,6 @@ impl ExitCode {
         }
     }
 
-    /// The number.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_scenario_weighs_more_than_one_that_could_not_be_told() {
+    fn a_failed_scenario_takes_precedence_over_an_undecided_one() {
         let cases = [
             (
                 Summary {

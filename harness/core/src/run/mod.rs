@@ -1,7 +1,8 @@
-//! What holds for a whole run: its settings, its share of the scenarios, its events and its exit code.
+//! Everything about a run as a whole: settings, shards, events and exit codes.
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `env.rs` | every environment variable, with its meaning |
 //! | `settings.rs` | the settings file `nodejoin.yaml` |
 //! | `require.rs` | control planes that must be available |
 //! | `shard.rs` | which scenarios belong to one machine's share |
@@ -10,15 +11,19 @@
 //! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
 //! | `error_chain.rs` | an error with its causes as one line |
 //! | `event.rs`, `exit_code.rs` | what a run reports while it works and at its end |
-//! | `redact.rs` | removes credentials from every report |
+//! | `redact.rs`, `secret.rs` | removes credentials from every report; a text that is never printed |
+//! | `shell.rs` | quoting for POSIX shells |
 
 pub mod concurrency;
 pub mod coverage;
+pub mod env;
 pub mod error_chain;
 pub mod event;
 pub mod exit_code;
 pub mod redact;
 pub mod require;
+pub mod secret;
 pub mod settings;
 pub mod shard;
+pub mod shell;
 pub mod time_factor;

@@ -1,17 +1,17 @@
-//! Takes credentials out of texts before they reach a report or a file, and finds those that stayed in.
+//! Removes credentials from texts before they reach a report or a file, and finds remaining ones.
 
 use std::ops::Range;
 
-/// A kind of credential.
+/// The type of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum CredentialKind {
     /// A token of the IAM authenticator, `k8s-aws-v1.`.
     AuthenticatorToken,
     /// The value of an `Authorization` header.
     Authorization,
     /// An AWS secret access key.
     SecretAccessKey,
-    /// A session token of temporary AWS credentials, or of the metadata service.
+    /// A session token of temporary AWS credentials or of the metadata service.
     SessionToken,
     /// The signature of a request to AWS.
     Signature,
@@ -19,25 +19,24 @@ pub enum Kind {
     PrivateKey,
     /// The secret half of a bootstrap token.
     BootstrapToken,
-    /// The value of a key that holds a password or a token.
+    /// The value of a key that contains a password or a token.
     Password,
 }
 
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret {
-    /// What it is.
-    pub kind: Kind,
-    /// Where it stands, in bytes.
+pub struct Credential {
+    pub kind: CredentialKind,
+    /// Byte range.
     pub range: Range<usize>,
 }
 
-/// The text without its credentials: `<redacted>` stands for each.
+/// The text with each credential replaced by `<redacted>`.
 #[must_use]
 pub fn redact(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut end = 0;
-    for Secret { range, .. } in find_secrets(text) {
+    for Credential { range, .. } in find_credentials(text) {
         if range.start >= end {
             clean.push_str(&text[end..range.start]);
             clean.push_str("<redacted>");
@@ -48,11 +47,11 @@ pub fn redact(text: &str) -> String {
     clean
 }
 
-/// The credentials in a text, in their order. A text that went through [`redact`] has none.
+/// The credentials in a text, in order. A text from [`redact`] has none.
 #[must_use]
-pub fn find_secrets(text: &str) -> Vec<Secret> {
+pub fn find_credentials(text: &str) -> Vec<Credential> {
     let mut found = Vec::new();
-    // Lower case in ASCII only, so that places stay the same.
+    // Lower case in ASCII only, which keeps byte positions.
     let lower = text.to_ascii_lowercase();
     for rule in RULES {
         rule.find(text, &lower, &mut found);
@@ -64,79 +63,155 @@ pub fn find_secrets(text: &str) -> Vec<Secret> {
     found
 }
 
-/// A word, and the run of characters after it that is the credential.
-struct Rule {
-    kind: Kind,
+/// A word and the format of the credential next to it.
+struct RedactionRule {
+    kind: CredentialKind,
     word: &'static str,
-    shape: Shape,
+    format: CredentialFormat,
 }
 
-enum Shape {
-    /// The run begins right after the word.
+enum CredentialFormat {
+    /// The credential starts right after the word.
     Adjacent,
-    /// The word is part of the run.
+    /// The word is the start of the credential.
     Included,
-    /// A key: quotes, blanks and `:` or `=` stand between it and its value.
+    /// The word is a key, separated from its value by quotes, blanks and `:` or `=`.
     Value,
-    /// The same, and the key itself stands in quotes or at the start of a line: the word alone is too common.
+    /// The word is a key in quotes or at the start of a line; elsewhere the word is too common.
     ValueOfQuoted,
 }
 
-const fn rule(kind: Kind, word: &'static str, shape: Shape) -> Rule {
-    Rule { kind, word, shape }
+const fn rule(kind: CredentialKind, word: &'static str, format: CredentialFormat) -> RedactionRule {
+    RedactionRule { kind, word, format }
 }
 
-/// Shortest run that is taken for a credential.
-const SHORTEST: usize = 8;
+/// Minimum length of a credential.
+const MIN_LENGTH: usize = 8;
 
-const RULES: &[Rule] = &[
-    rule(Kind::AuthenticatorToken, "k8s-aws-v1.", Shape::Adjacent),
-    rule(Kind::Authorization, "bearer ", Shape::Adjacent),
-    rule(Kind::Authorization, "basic ", Shape::Adjacent),
-    rule(Kind::SecretAccessKey, "secretaccesskey", Shape::Value),
-    rule(Kind::SecretAccessKey, "aws_secret_access_key", Shape::Value),
-    rule(Kind::SecretAccessKey, "aws_secret_key", Shape::Value),
-    rule(Kind::SessionToken, "sessiontoken", Shape::Value),
-    rule(Kind::SessionToken, "aws_session_token", Shape::Value),
-    rule(Kind::SessionToken, "aws_security_token", Shape::Value),
-    rule(Kind::SessionToken, "x-amz-security-token", Shape::Value),
-    rule(Kind::SessionToken, "x-aws-ec2-metadata-token", Shape::Value),
-    rule(Kind::SessionToken, "IQoJb3JpZ2lu", Shape::Included),
-    rule(Kind::SessionToken, "FwoGZXIvYXdz", Shape::Included),
-    rule(Kind::SessionToken, "AQAEA", Shape::Included),
-    rule(Kind::Signature, "x-amz-signature", Shape::Value),
-    rule(Kind::Signature, "signature", Shape::Value),
-    rule(Kind::PrivateKey, "client-key-data", Shape::Value),
+const RULES: &[RedactionRule] = &[
+    rule(
+        CredentialKind::AuthenticatorToken,
+        "k8s-aws-v1.",
+        CredentialFormat::Adjacent,
+    ),
+    rule(
+        CredentialKind::Authorization,
+        "bearer ",
+        CredentialFormat::Adjacent,
+    ),
+    rule(
+        CredentialKind::Authorization,
+        "basic ",
+        CredentialFormat::Adjacent,
+    ),
+    rule(
+        CredentialKind::SecretAccessKey,
+        "secretaccesskey",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SecretAccessKey,
+        "aws_secret_access_key",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SecretAccessKey,
+        "aws_secret_key",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "sessiontoken",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "aws_session_token",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "aws_security_token",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "x-amz-security-token",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "x-aws-ec2-metadata-token",
+        CredentialFormat::Value,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "IQoJb3JpZ2lu",
+        CredentialFormat::Included,
+    ),
+    rule(
+        CredentialKind::SessionToken,
+        "FwoGZXIvYXdz",
+        CredentialFormat::Included,
+    ),
+    rule(CredentialKind::SessionToken, "AQAEA", CredentialFormat::Included),
+    rule(
+        CredentialKind::Signature,
+        "x-amz-signature",
+        CredentialFormat::Value,
+    ),
+    rule(CredentialKind::Signature, "signature", CredentialFormat::Value),
+    rule(
+        CredentialKind::PrivateKey,
+        "client-key-data",
+        CredentialFormat::Value,
+    ),
     // The start of `-----BEGIN [RSA |EC ]PRIVATE KEY-----` in base64.
     rule(
-        Kind::PrivateKey,
+        CredentialKind::PrivateKey,
         "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS",
-        Shape::Included,
+        CredentialFormat::Included,
     ),
     rule(
-        Kind::PrivateKey,
+        CredentialKind::PrivateKey,
         "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkt",
-        Shape::Included,
+        CredentialFormat::Included,
     ),
     rule(
-        Kind::PrivateKey,
+        CredentialKind::PrivateKey,
         "LS0tLS1CRUdJTiBFQyBQUklWQVRFIEtFWS",
-        Shape::Included,
+        CredentialFormat::Included,
     ),
-    rule(Kind::Password, "authorizationtoken", Shape::Value),
-    // ECR's password, on command lines that sudo logs and where a script prints it: a JSON document in base64, that begins
-    // with `{"payload` or `{"datakey`; and the same behind `AWS:` in base64 again.
-    rule(Kind::Password, "--user aws:", Shape::Adjacent),
-    rule(Kind::Password, "eyJwYXlsb2Fk", Shape::Included),
-    rule(Kind::Password, "eyJkYXRha2V5", Shape::Included),
-    rule(Kind::Password, "QVdTOmV5", Shape::Included),
-    rule(Kind::Password, "password", Shape::Value),
-    rule(Kind::Password, "token", Shape::ValueOfQuoted),
+    rule(
+        CredentialKind::Password,
+        "authorizationtoken",
+        CredentialFormat::Value,
+    ),
+    // The password of ECR, on command lines in the log of sudo and in the output of scripts: a JSON document in base64
+    // that starts with `{"payload` or `{"datakey`; also base64 of `AWS:` and the password.
+    rule(
+        CredentialKind::Password,
+        "--user aws:",
+        CredentialFormat::Adjacent,
+    ),
+    rule(
+        CredentialKind::Password,
+        "eyJwYXlsb2Fk",
+        CredentialFormat::Included,
+    ),
+    rule(
+        CredentialKind::Password,
+        "eyJkYXRha2V5",
+        CredentialFormat::Included,
+    ),
+    rule(CredentialKind::Password, "QVdTOmV5", CredentialFormat::Included),
+    rule(CredentialKind::Password, "password", CredentialFormat::Value),
+    rule(CredentialKind::Password, "token", CredentialFormat::ValueOfQuoted),
 ];
 
-impl Rule {
-    fn find(&self, text: &str, lower: &str, found: &mut Vec<Secret>) {
-        let searched = if matches!(self.shape, Shape::Included) {
+impl RedactionRule {
+    fn find(&self, text: &str, lower: &str, found: &mut Vec<Credential>) {
+        let searched = if matches!(self.format, CredentialFormat::Included) {
             text
         } else {
             lower
@@ -152,7 +227,7 @@ impl Rule {
             let range = begin..begin + run(&text[begin..]);
             if range.len() >= self.shortest() && self.is_credential(&text[range.clone()]) {
                 from = range.end;
-                found.push(Secret {
+                found.push(Credential {
                     kind: self.kind,
                     range,
                 });
@@ -160,13 +235,13 @@ impl Rule {
         }
     }
 
-    /// Where the credential begins, if one follows the word.
+    /// The start of the credential, if one follows the word.
     fn begin(&self, text: &str, start: usize, end: usize) -> Option<usize> {
-        match self.shape {
-            Shape::Adjacent => Some(end),
-            Shape::Included => Some(start),
-            Shape::Value => value(text, end),
-            Shape::ValueOfQuoted => {
+        match self.format {
+            CredentialFormat::Adjacent => Some(end),
+            CredentialFormat::Included => Some(start),
+            CredentialFormat::Value => value(text, end),
+            CredentialFormat::ValueOfQuoted => {
                 let line = text[..start].rsplit('\n').next().unwrap_or_default();
                 let is_key = line.ends_with(['"', '\'']) || line.trim_start_matches([' ', '-']).is_empty();
                 if is_key { value(text, end) } else { None }
@@ -174,28 +249,28 @@ impl Rule {
         }
     }
 
-    /// A start such as `AQAEA` may stand in other words; what it starts as a credential is long.
+    /// Prefixes such as `AQAEA` occur in other words, but credentials with them are long.
     fn shortest(&self) -> usize {
-        if matches!(self.shape, Shape::Included) {
-            self.word.len().max(SHORTEST) + 8
+        if matches!(self.format, CredentialFormat::Included) {
+            self.word.len().max(MIN_LENGTH) + 8
         } else {
-            SHORTEST
+            MIN_LENGTH
         }
     }
 
-    /// Words after `Bearer` and the like are not credentials: those have digits, or are long.
+    /// Words after `Bearer` and the like are not credentials unless they have digits or are long.
     fn is_credential(&self, run: &str) -> bool {
         match self.kind {
-            Kind::Authorization | Kind::Password => {
+            CredentialKind::Authorization | CredentialKind::Password => {
                 run.len() >= 20 || run.bytes().any(|byte| byte.is_ascii_digit())
             }
-            Kind::Signature => run.len() >= 16,
+            CredentialKind::Signature => run.len() >= 16,
             _ => true,
         }
     }
 }
 
-/// Where the value after a key begins: past quotes (also escaped ones), blanks, and one `:`, `=` or `%3D`.
+/// The start of the value of a key: after quotes (also escaped ones), blanks, and one `:`, `=` or `%3D`.
 fn value(text: &str, end: usize) -> Option<usize> {
     let quotes = |text: &str| text.len() - text.trim_start_matches(['"', '\'', '\\', ' ', '\t']).len();
     let separator = end + quotes(&text[end..]);
@@ -208,14 +283,14 @@ fn value(text: &str, end: usize) -> Option<usize> {
     Some(after + quotes(&text[after..]))
 }
 
-/// Length of the run of characters that a credential can have.
+/// Length of the characters that a credential may contain.
 fn run(text: &str) -> usize {
     text.bytes()
         .take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.~%".contains(byte))
         .count()
 }
 
-fn private_keys(text: &str, found: &mut Vec<Secret>) {
+fn private_keys(text: &str, found: &mut Vec<Credential>) {
     const LABEL: &str = "PRIVATE KEY-----";
     let mut from = 0;
     while let Some(at) = text[from..].find(LABEL) {
@@ -223,14 +298,14 @@ fn private_keys(text: &str, found: &mut Vec<Secret>) {
         let is_begin = text[..start]
             .rfind("-----BEGIN ")
             .is_some_and(|begin| start - begin < 60);
-        // Without an end the key goes on in what follows, so all of the rest goes.
+        // Without an end marker the rest of the text may be part of the key.
         let end = text[start..]
             .find("-----END ")
             .map_or(text.len(), |end| start + end);
         let is_hidden = text[start..end].trim_matches(['\n', '\r', '\\', 'n', ' ']) == "<redacted>";
         if is_begin && !is_hidden && end > start {
-            found.push(Secret {
-                kind: Kind::PrivateKey,
+            found.push(Credential {
+                kind: CredentialKind::PrivateKey,
                 range: start..end,
             });
         }
@@ -239,7 +314,7 @@ fn private_keys(text: &str, found: &mut Vec<Secret>) {
 }
 
 /// `abcdef.0123456789abcdef`: the second half is the secret.
-fn bootstrap_tokens(text: &str, found: &mut Vec<Secret>) {
+fn bootstrap_tokens(text: &str, found: &mut Vec<Credential>) {
     let bytes = text.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -254,16 +329,16 @@ fn bootstrap_tokens(text: &str, found: &mut Vec<Secret>) {
             .chain(&bytes[dot + 1..dot + 17])
             .all(|byte| is_word(*byte));
         if is_alone && is_shaped {
-            found.push(Secret {
-                kind: Kind::BootstrapToken,
+            found.push(Credential {
+                kind: CredentialKind::BootstrapToken,
                 range: dot + 1..dot + 17,
             });
         }
     }
 }
 
-/// A secret access key is 40 letters, digits, `/` and `+` in a mixture that neither a hash nor a path has.
-fn bare_secret_keys(text: &str, found: &mut Vec<Secret>) {
+/// A secret access key has 40 letters, digits, `/` and `+`, in a mixture that hashes and paths do not have.
+fn bare_secret_keys(text: &str, found: &mut Vec<Credential>) {
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -282,8 +357,8 @@ fn bare_secret_keys(text: &str, found: &mut Vec<Secret>) {
             && has(u8::is_ascii_lowercase)
             && has(u8::is_ascii_digit)
         {
-            found.push(Secret {
-                kind: Kind::SecretAccessKey,
+            found.push(Credential {
+                kind: CredentialKind::SecretAccessKey,
                 range: start..start + length,
             });
         }
@@ -391,24 +466,24 @@ mod tests {
     ];
 
     #[test]
-    fn credentials_are_taken_out_and_only_they() {
+    fn only_credentials_are_redacted() {
         for (given, wanted) in HIDDEN {
             assert_eq!(redact(given), *wanted);
         }
     }
 
     #[test]
-    fn what_was_redacted_has_no_secret_and_stays_as_it_is() {
+    fn redacted_texts_have_no_credentials_and_stay_unchanged() {
         for (given, _) in HIDDEN {
             let clean = redact(given);
-            assert_eq!(find_secrets(&clean), [], "{clean}");
+            assert_eq!(find_credentials(&clean), [], "{clean}");
             assert_eq!(redact(&clean), clean);
-            assert!(!find_secrets(given).is_empty());
+            assert!(!find_credentials(given).is_empty());
         }
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn other_texts_stay_unchanged() {
         for text in [
             "",
             "invalid bearer token: expired",

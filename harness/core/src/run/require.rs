@@ -1,5 +1,5 @@
-//! Which control planes must be there. At home a provider that cannot be had is a reason to skip; where somebody promised it, as
-//! CI does, its absence must not look like a pass.
+//! Control planes that must be available. By default an unavailable provider is a reason to skip; in CI its absence
+//! must not look like a pass.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -7,24 +7,22 @@ use std::str::FromStr;
 use crate::judge::verdict::Outcome;
 use crate::plan::provider::{ProviderName, UnknownProvider};
 
-/// The providers that must be there, by name.
+/// The required providers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Require(BTreeSet<ProviderName>);
 
 impl Require {
-    /// What becomes of a scenario whose provider cannot be had here, for this reason.
+    /// The outcome of a scenario whose provider is unavailable for this reason.
     #[must_use]
     pub fn outcome(&self, provider: ProviderName, reason: &str) -> Outcome {
         if self.0.contains(&provider) {
-            return Outcome::Errored(format!(
-                "{reason}\n`{provider}` is required here, by NODEJOIN_REQUIRE"
-            ));
+            return Outcome::Errored(format!("{reason}\n`{provider}` is required by NODEJOIN_REQUIRE"));
         }
         Outcome::Skipped(reason.to_owned())
     }
 }
 
-/// Names with commas between them. Nothing at all requires nothing.
+/// Parses comma-separated names; an empty text requires nothing.
 impl FromStr for Require {
     type Err = UnknownProvider;
 
@@ -39,11 +37,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_that_is_required_is_an_error_where_it_is_missing_and_another_is_a_skip() {
+    fn only_a_required_provider_is_an_error_if_unavailable() {
         let require: Require = "k3s, kind,".parse().unwrap();
         assert_eq!(
             require.outcome(ProviderName::K3s, "no image"),
-            Outcome::Errored("no image\n`k3s` is required here, by NODEJOIN_REQUIRE".to_owned())
+            Outcome::Errored("no image\n`k3s` is required by NODEJOIN_REQUIRE".to_owned())
         );
         assert_eq!(
             require.outcome(ProviderName::External, "no kubeconfig"),
@@ -57,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_names_no_provider_is_refused() {
+    fn an_unknown_provider_is_rejected() {
         let error = "k3s,kin".parse::<Require>().unwrap_err();
         assert_eq!(error.given, "kin");
         assert_eq!(error.meant, Some(ProviderName::Kind));

@@ -1,7 +1,7 @@
-//! `nodejoin.yaml`: what a checkout always wants, so that nobody has to type it.
+//! `nodejoin.yaml`: settings of a checkout.
 //!
-//! It is looked for in the current folder and in those above it. A flag wins over an environment variable, that over this
-//! file, and this file over the default.
+//! It is searched in the current folder and in its parents. Flags take precedence over environment variables, these
+//! over this file, and this file over the defaults.
 //!
 //! ```yaml
 //! control_plane: kind
@@ -20,39 +20,40 @@ use crate::input::files::Files;
 use crate::input::problem::ScenarioError;
 use crate::plan::ProviderName;
 
-/// The file's name.
+/// Name of the file.
 pub const NAME: &str = "nodejoin.yaml";
 
-/// What a settings file says. Paths are relative to it, and absolute or relative to the current folder once it was read.
+/// The content of a settings file. Paths are relative to it; after loading they are absolute or relative to the
+/// current folder.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SettingsFile {
-    /// Who runs the API server: `local`, `k3s`, `kind` or `external`; where absent, each scenario says.
+    /// Provider of the control plane: `local`, `k3s`, `kind` or `external` (default: the choice of each scenario).
     pub control_plane: Option<ProviderName>,
-    /// How many scenarios run at once.
+    /// Number of scenarios that run at the same time.
     pub jobs: Option<JobCount>,
-    /// When nodes, network and control plane stay after the run.
+    /// When to keep nodes, network and control plane after the run.
     pub keep: Option<KeepWhen>,
     /// Folder for the evidence of runs.
     pub artifacts_dir: Option<PathBuf>,
-    /// Overlay manifests that are laid over every node, after the scenario's own.
+    /// Overlay manifests for every node, applied after those of the scenario.
     pub overlays: Vec<PathBuf>,
 }
 
-/// How many scenarios run at once: 1 at least.
+/// Number of scenarios that run at the same time, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct JobCount(#[schemars(range(min = 1))] pub usize);
 
-/// When nodes and control planes remain after the run.
+/// When to keep nodes and control planes after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepWhen {
-    /// Nothing remains.
+    /// Keeps nothing.
     #[default]
     Never,
-    /// Nodes that did not pass remain, with their control planes.
+    /// Keeps nodes that did not pass, with their control planes.
     OnFailure,
-    /// Everything remains.
+    /// Keeps everything.
     Always,
 }
 
@@ -68,23 +69,23 @@ impl KeepWhen {
     }
 }
 
-/// The settings file that counts in this folder; the default where there is none.
+/// The settings file for this folder; the defaults if there is none.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the file.
 pub fn find(folder: &Path, files: &dyn Files) -> Result<SettingsFile, ScenarioError> {
     let folder = files.absolute(folder);
-    let there = folder
+    let nearest = folder
         .ancestors()
         .map(|folder| folder.join(NAME))
         .find(|path| files.read(path).is_ok());
-    there.map_or_else(|| Ok(SettingsFile::default()), |path| load(&path, files))
+    nearest.map_or_else(|| Ok(SettingsFile::default()), |path| load(&path, files))
 }
 
 /// Reads a settings file.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the file.
 pub fn load(path: &Path, files: &dyn Files) -> Result<SettingsFile, ScenarioError> {
     let mut settings = document::read::<SettingsFile>(path, "a settings file", files)?.value;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -100,7 +101,7 @@ mod tests {
     use crate::input::files::Memory;
 
     #[test]
-    fn the_nearest_file_counts_and_its_paths_are_relative_to_it() {
+    fn the_nearest_file_applies_and_its_paths_are_relative_to_it() {
         let files = Memory::default()
             .with("/checkout/nodejoin.yaml", "jobs: 3\n")
             .with(

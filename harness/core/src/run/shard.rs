@@ -1,7 +1,7 @@
-//! One share of many scenarios, so that several machines run them all and none runs one twice.
+//! A shard of the scenarios, so that several machines run all of them without overlap.
 //!
-//! The share of a scenario follows from the hash of its id alone. Taking turns along the sorted list would deal more evenly,
-//! but one new file would move every scenario behind it: a red `2/4` of yesterday could not be compared with today's.
+//! The shard of a scenario depends only on the hash of its id. Round robin over the sorted list would be more even,
+//! but a new file would move all scenarios after it, and results could not be compared between runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,26 +9,25 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A share, written `INDEX/COUNT`, such as `1/4` for the first of four.
+/// A shard, written `INDEX/COUNT`, such as `1/4` for the first of four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
-    /// Which, from 1.
+    /// From 1.
     index: u32,
-    /// Of how many.
     count: u32,
 }
 
-/// What is no share.
+/// An invalid shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{value}` is no shard: {why}")]
+#[error("invalid shard `{value}`: {why}")]
 pub struct InvalidShard {
     value: String,
     why: String,
 }
 
 impl Shard {
-    /// Whether something with this name belongs to the share.
+    /// Whether a scenario with this id belongs to the shard.
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         let hash = Sha256::digest(name.as_bytes());
@@ -51,10 +50,8 @@ impl FromStr for Shard {
             .split_once('/')
             .and_then(|(index, count)| Some((number(index)?, number(count)?)));
         match numbers {
-            None => Err(refuse(
-                "it is written INDEX/COUNT, such as 1/4 for the first of four",
-            )),
-            Some((_, 0)) => Err(refuse("there must be one share at least")),
+            None => Err(refuse("expected INDEX/COUNT, such as 1/4 for the first of four")),
+            Some((_, 0)) => Err(refuse("the count must be at least 1")),
             Some((0, count)) => Err(refuse(&format!("the first of {count} is 1/{count}"))),
             Some((index, count)) if index > count => {
                 Err(refuse(&format!("the last of {count} is {count}/{count}")))
@@ -64,7 +61,7 @@ impl FromStr for Shard {
     }
 }
 
-/// Digits only: `parse` alone would take a sign.
+/// Accepts digits only: `parse` alone accepts a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn each_scenario_is_in_exactly_one_share() {
+    fn each_scenario_is_in_exactly_one_shard() {
         for count in [1, 2, 3, 4, 7, 100] {
             let shares = shares(count);
             for name in names(200) {
@@ -117,16 +114,16 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_about_even() {
+    fn shards_are_about_even() {
         for share in shares(4) {
             let held = names(400).iter().filter(|name| share.holds(name)).count();
             assert!((70..=130).contains(&held), "{share} holds {held} of 400");
         }
     }
 
-    /// Not to be changed: whoever compares runs of two versions counts on it.
+    /// Must not change: users compare runs of different versions.
     #[test]
-    fn a_scenario_keeps_its_share() {
+    fn a_scenario_keeps_its_shard() {
         let share_of = |name: &str| {
             let share = shares(4).into_iter().find(|share| share.holds(name)).unwrap();
             share.to_string()
@@ -136,21 +133,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_told() {
+    fn invalid_shards_are_rejected() {
         for (value, message) in [
-            ("0/4", "`0/4` is no shard: the first of 4 is 1/4"),
-            ("5/4", "`5/4` is no shard: the last of 4 is 4/4"),
-            ("1/0", "`1/0` is no shard: there must be one share at least"),
+            ("0/4", "invalid shard `0/4`: the first of 4 is 1/4"),
+            ("5/4", "invalid shard `5/4`: the last of 4 is 4/4"),
+            ("1/0", "invalid shard `1/0`: the count must be at least 1"),
             (
                 "x",
-                "`x` is no shard: it is written INDEX/COUNT, such as 1/4 for the first of four",
+                "invalid shard `x`: expected INDEX/COUNT, such as 1/4 for the first of four",
             ),
-            ("", "it is written INDEX/COUNT"),
-            ("1/", "it is written INDEX/COUNT"),
-            ("+1/4", "it is written INDEX/COUNT"),
-            ("1/4/2", "it is written INDEX/COUNT"),
-            ("-1/4", "it is written INDEX/COUNT"),
-            ("1/99999999999", "it is written INDEX/COUNT"),
+            ("", "expected INDEX/COUNT"),
+            ("1/", "expected INDEX/COUNT"),
+            ("+1/4", "expected INDEX/COUNT"),
+            ("1/4/2", "expected INDEX/COUNT"),
+            ("-1/4", "expected INDEX/COUNT"),
+            ("1/99999999999", "expected INDEX/COUNT"),
         ] {
             let error = value.parse::<Shard>().unwrap_err().to_string();
             assert!(error.contains(message), "{value}: {error}");

@@ -1,8 +1,7 @@
-//! The one factor by which every limit of the harness is multiplied, for machines that are slower than the limits were made for.
+//! The factor that multiplies all timeouts of the harness on slow machines.
 //!
-//! What is multiplied: how long anything is waited for before it counts as failed, and how long a failure must stand before it is
-//! believed. What is not: how often something is looked at, the life of tokens and certificates, and the times of scenarios' faults,
-//! which are part of what is asked for.
+//! Multiplied: how long the harness waits before it reports a failure, and how long a failure must persist. Not
+//! multiplied: polling intervals, lifetimes of tokens and certificates, and the times of faults in scenarios.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,21 +14,21 @@ use crate::plan::{Limits, Plan};
 pub struct TimeFactor(f64);
 
 impl TimeFactor {
-    /// Limits as they are.
+    /// Unchanged timeouts.
     pub const ONE: Self = Self(1.0);
-    /// With it the longest limit, an hour, is six weeks.
+    /// With this factor the longest timeout, an hour, becomes six weeks.
     pub const LARGEST: f64 = 1000.0;
 
-    /// A limit on this machine.
+    /// A timeout on this machine.
     #[must_use]
     pub fn limit(self, limit: Duration) -> Duration {
         limit.mul_f64(self.0)
     }
 
-    /// A number of equal pauses on this machine, for what counts its tries.
+    /// A number of retries with constant pauses on this machine.
     #[must_use]
     pub fn tries(self, tries: u32) -> u32 {
-        // The product is positive and, with a factor of 1000 at most, below the range of the target for every count in use.
+        // The product is positive and within range for every count in use.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -39,7 +38,7 @@ impl TimeFactor {
         scaled
     }
 
-    /// A plan with its limits on this machine.
+    /// A plan with the timeouts of this machine.
     #[must_use]
     pub fn plan(self, plan: &Plan) -> Plan {
         Plan {
@@ -49,7 +48,7 @@ impl TimeFactor {
     }
 
     fn limits(self, limits: &Limits) -> Limits {
-        // In full, so that a limit that is added here is not forgotten.
+        // Destructured, so that a new timeout is not forgotten.
         let Limits {
             join_seconds,
             settle_seconds,
@@ -73,23 +72,22 @@ impl fmt::Display for TimeFactor {
     }
 }
 
-/// A text that is no factor.
+/// An invalid factor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{value}` is no factor of time: a number from 1 to 1000 is wanted, such as `10`")]
-pub struct NoTimeFactor {
-    /// What was given.
+#[error("invalid time factor `{value}`: expected a number from 1 to 1000")]
+pub struct InvalidTimeFactor {
     pub value: String,
 }
 
 impl FromStr for TimeFactor {
-    type Err = NoTimeFactor;
+    type Err = InvalidTimeFactor;
 
-    fn from_str(text: &str) -> Result<Self, NoTimeFactor> {
+    fn from_str(text: &str) -> Result<Self, InvalidTimeFactor> {
         let number: Option<f64> = text.trim().parse().ok();
         number
             .filter(|number| (1.0..=Self::LARGEST).contains(number))
             .map(Self)
-            .ok_or_else(|| NoTimeFactor {
+            .ok_or_else(|| InvalidTimeFactor {
                 value: text.to_owned(),
             })
     }
@@ -100,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_factor_is_a_number_from_one_on() {
+    fn a_factor_is_a_number_from_1_to_1000() {
         for (text, wanted) in [
             ("1", Some(1.0)),
             ("2.5", Some(2.5)),
@@ -117,17 +115,21 @@ mod tests {
             let read: Result<TimeFactor, _> = text.parse();
             assert_eq!(read.as_ref().ok().map(|it| it.0), wanted, "{text:?}");
             if let Err(error) = read {
-                assert!(error.to_string().starts_with(&format!("`{text}` is no factor")));
+                assert!(
+                    error
+                        .to_string()
+                        .starts_with(&format!("invalid time factor `{text}`"))
+                );
             }
         }
     }
 
     #[test]
-    fn every_kind_of_limit_is_multiplied() {
+    fn all_timeouts_are_multiplied() {
         let factor: TimeFactor = "2.5".parse().unwrap();
         assert_eq!(factor.limit(Duration::from_secs(10)), Duration::from_secs(25));
         assert_eq!(factor.tries(3), 8);
-        let plan = crate::plan::tests::plan();
+        let plan = crate::testing::plan();
         let scaled = factor.plan(&plan);
         assert_eq!(scaled.limits.join_seconds, plan.limits.join_seconds * 2.5);
         assert_eq!(scaled.limits.settle_seconds, plan.limits.settle_seconds * 2.5);

@@ -1,4 +1,4 @@
-//! Account files: the AWS of a scenario without a node that joins, for whoever wants the fakes alone.
+//! Account files: the AWS account of a scenario without a node, for users who need only the fake AWS.
 
 use std::path::Path;
 
@@ -15,41 +15,42 @@ use crate::input::problems::Problems;
 use crate::input::schema::schema_of;
 use crate::input::yaml;
 use crate::plan::aws::AwsPlan;
-use crate::plan::change::Rows;
+use crate::plan::change::AwsAuthText;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::ids::AccountId;
 use crate::plan::region::Region;
 use crate::plan::{Cni, Limits, Network, Plan, RoleMapping};
 
-/// An account of AWS: one instance, its role, a cluster, and what else it holds. Whatever is absent has a scenario's default.
+/// An AWS account: one instance, its role, a cluster and other resources. Missing keys have the defaults of a
+/// scenario.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccountFile {
-    /// What the account is there for. Read by people only.
+    /// Purpose of the account, for people only.
     pub about: Option<String>,
-    /// The AWS account's id; `111122223333` where absent.
-    pub account: Option<String>,
+    /// The AWS account id (default: `111122223333`).
+    pub account: Option<AccountId>,
     /// The AWS region (default: `eu-west-1`).
     pub region: Option<Region>,
-    /// The EC2 instance whose metadata service answers.
+    /// The EC2 instance that the metadata service describes.
     pub instance: InstanceFile,
-    /// What the instance's role may do and may not.
+    /// Permissions of the instance's role.
     pub iam: IamFile,
-    /// What the account holds beside the instance, its role and its cluster.
+    /// Resources of the account besides the instance, its role and its cluster.
     pub aws: AwsPlan,
     /// The EKS cluster.
     pub cluster: ClusterFile,
-    /// The user data of the instance.
+    /// The user data of the instance: the text itself, or a mapping that names its source.
     pub user_data: Option<UserDataFile>,
-    /// Faults of AWS: which requests they meet, and what happens to them.
+    /// Faults of AWS: which requests they apply to, and what happens to those requests.
     pub faults: Vec<Fault>,
 }
 
-/// The plan of an account: of a scenario's where the file is one, which its `name` tells, else of an account file's.
+/// The plan of an account. Reads a scenario if the file has a `name`, else an account file.
 ///
 /// # Errors
-/// Everything that is wrong with the file, at once.
+/// All problems of the file.
 pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
     if is_scenario(path, files) {
         let root = path.parent().unwrap_or(Path::new(""));
@@ -64,10 +65,10 @@ pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioErro
     finished(problems.into_problems(), plan)
 }
 
-/// The plan of an account of which nothing is said.
+/// The plan of an account without any settings.
 ///
 /// # Panics
-/// Never: every default is a value that can be.
+/// Never: every default is valid.
 #[must_use]
 pub fn default_account(files: &dyn Files) -> Plan {
     let tree = yaml::parse("{}").expect("an empty mapping is YAML");
@@ -83,12 +84,12 @@ pub fn default_account(files: &dyn Files) -> Plan {
     )
 }
 
-/// Rows of `aws-auth`, written as under `cluster.aws_auth`.
+/// Parses rows of `aws-auth` in the format of `cluster.aws_auth`.
 ///
 /// # Errors
-/// Everything that is wrong with them, at once.
+/// All problems of the rows.
 pub fn aws_auth_rows(
-    rows: &Rows,
+    rows: &AwsAuthText,
     account: &AccountId,
     region: &Region,
 ) -> Result<Vec<RoleMapping>, ScenarioError> {
@@ -102,8 +103,8 @@ pub fn aws_auth_rows(
                 file: read.name.clone(),
                 place: read.tree.place_of(&[yaml::Step::Index(index)]),
                 key: format!("[{index}]"),
-                what: "it needs one of `role` and `rolearn`".to_owned(),
-                why: "and not the other".to_owned(),
+                what: "set exactly one of `role` and `rolearn`".to_owned(),
+                why: String::new(),
                 hint: None,
             });
         }
@@ -113,7 +114,7 @@ pub fn aws_auth_rows(
     finished(problems, rows)
 }
 
-/// Only a scenario has a sentence for a name. What cannot be read is told by whoever reads it next.
+/// Whether the file is a scenario: only scenarios have a `name`. The reader that follows reports unreadable files.
 fn is_scenario(path: &Path, files: &dyn Files) -> bool {
     let text = files
         .read(path)
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_needs_nothing_and_takes_the_keys_of_a_scenario() {
+    fn an_account_file_accepts_keys_of_a_scenario() {
         let files = Memory::default();
         let plain = default_account(&files);
         assert_eq!(plain.account.as_str(), "111122223333");
@@ -186,24 +187,24 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_is_an_account_too() {
+    fn a_scenario_works_as_an_account_file() {
         let text =
             "name: x\nuser_data: '#!/bin/sh'\ncluster: { name: demo }\nexpect: { phase: registered }\n";
         assert_eq!(account(text).unwrap().cluster.name, "demo");
     }
 
     #[test]
-    fn what_only_a_scenario_has_is_refused_with_its_place() {
+    fn keys_of_scenarios_only_are_rejected_with_their_position() {
         let error = account("region: eu-west-1\nexpect: { phase: ready }\n").unwrap_err();
         assert!(error.starts_with("/a.yaml:2:1"), "{error}");
         let error = account("instance: { mac: x }\n").unwrap_err();
-        assert!(error.contains("`x` is not a MAC address"), "{error}");
+        assert!(error.contains("invalid MAC address `x`"), "{error}");
     }
 
     #[test]
-    fn rows_of_aws_auth_are_a_scenarios() {
+    fn rows_of_aws_auth_have_the_format_of_scenarios() {
         let rows = |text: &str| {
-            let rows = Rows {
+            let rows = AwsAuthText {
                 file: "/rows".to_owned(),
                 text: text.to_owned(),
             };

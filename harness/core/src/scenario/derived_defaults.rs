@@ -1,4 +1,4 @@
-//! Values that are a scenario's own: made from its id, so that they are the same in every run and on every machine.
+//! Defaults derived from the id of a scenario, so that they are the same in every run and on every machine.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::plan::cidr::Cidr;
 use crate::plan::ids::ScenarioId;
 
-/// Makes a scenario's own values.
+/// Derives the defaults of one scenario.
 pub(super) struct DerivedDefaults<'a> {
     id: &'a ScenarioId,
 }
@@ -17,25 +17,25 @@ impl<'a> DerivedDefaults<'a> {
         Self { id }
     }
 
-    /// An EC2 id such as `i-0b22a22eec53b9321`. EC2's own begin with a zero.
+    /// An EC2 id such as `i-0b22a22eec53b9321`, with a leading zero as on EC2.
     pub(super) fn aws_id(&self, prefix: &str) -> String {
         format!("{prefix}-0{}", &hex(&self.digest(prefix))[..16])
     }
 
-    /// An address of the subnet that AWS does not keep for itself.
+    /// A usable address of the subnet.
     pub(super) fn address(&self, subnet: &Cidr) -> Ipv4Addr {
         let usable = subnet.size().saturating_sub(5).max(1);
         subnet.address(4 + self.number("private_ip") % usable)
     }
 
-    /// A MAC address as EC2's are: locally administered, beginning with `0a`.
+    /// A MAC address like those on EC2: locally administered, starting with `0a`.
     pub(super) fn mac(&self) -> String {
         let digest = self.digest("mac");
         let bytes: Vec<String> = digest[..5].iter().map(|byte| format!("{byte:02x}")).collect();
         format!("0a:{}", bytes.join(":"))
     }
 
-    /// A role's name in the form that CloudFormation gives, at most 64 characters.
+    /// A role name in the format of CloudFormation, at most 64 characters.
     pub(super) fn role(&self) -> String {
         let suffix: String = self
             .digest("role")
@@ -50,14 +50,14 @@ impl<'a> DerivedDefaults<'a> {
         format!("{}-{}", self.slug(40), &hex(&self.digest("cluster"))[..6])
     }
 
-    /// First label of the endpoint's host name.
+    /// First label of the host name of the endpoint.
     pub(super) fn endpoint_id(&self) -> String {
         hex(&self.digest("endpoint"))[..32].to_uppercase()
     }
 
-    /// A bootstrap token, by its place in the scenario.
-    pub(super) fn bootstrap_token(&self, place: usize) -> String {
-        let digits = hex(&self.digest(&format!("bootstrap token {place}")));
+    /// A bootstrap token, by its index in the scenario.
+    pub(super) fn bootstrap_token(&self, index: usize) -> String {
+        let digits = hex(&self.digest(&format!("bootstrap token {index}")));
         format!("{}.{}", &digits[..6], &digits[6..22])
     }
 
@@ -106,7 +106,7 @@ mod tests {
     use crate::plan::ids::InstanceId;
 
     #[test]
-    fn values_keep_and_differ_by_scenario() {
+    fn values_are_stable_and_differ_between_scenarios() {
         let (a, b): (ScenarioId, ScenarioId) = (
             "refused/role-not-mapped".parse().unwrap(),
             "refused/other".parse().unwrap(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_within_what_aws_allows() {
+    fn names_respect_the_limits_of_aws() {
         let id: ScenarioId = "a/a-very-long-name-of-a-scenario.with.dots-and-more-than-forty-letters"
             .parse()
             .unwrap();

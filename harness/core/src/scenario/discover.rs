@@ -1,4 +1,4 @@
-//! Which scenarios a user's paths name.
+//! Finds the scenario files below the given paths.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,19 @@ use crate::input::yaml;
 
 /// A scenario file, and the folder that its id is relative to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
-    /// The file.
+pub struct ScenarioPath {
     pub path: PathBuf,
-    /// The folder: the nearest one called `scenarios` above the file, so that a scenario has one id however it is named on
-    /// the command line; else the folder that was given.
+    /// The nearest folder named `scenarios` above the file, so that the id does not depend on the command line; else
+    /// the given folder.
     pub root: PathBuf,
 }
 
-/// The scenarios that paths name: files as they are, and all `*.yaml` and `*.yml` below folders that look like scenarios.
-/// Sorted, each once.
+/// Files are taken as given; folders are searched for `*.yaml` and `*.yml` that look like scenarios. Sorted, without
+/// duplicates.
 ///
 /// # Errors
-/// Every path that is not there.
-pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Found>, ScenarioError> {
+/// The missing paths.
+pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<ScenarioPath>, ScenarioError> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in paths {
@@ -31,7 +30,7 @@ pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Found>, Scen
         } else if let Err(error) = files.read(path) {
             problems.push(missing(path, &error, files));
         } else {
-            found.push(Found {
+            found.push(ScenarioPath {
                 path: path.clone(),
                 root: root_of(path, folder_of(path), files),
             });
@@ -45,7 +44,7 @@ pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Found>, Scen
     Ok(found)
 }
 
-/// The folder that a file stands in; a bare name has an empty parent, which is no path.
+/// The parent folder. A bare name has an empty parent, which is not a valid path.
 fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -56,7 +55,7 @@ fn below(
     folder: &Path,
     given: &Path,
     files: &dyn Files,
-    found: &mut Vec<Found>,
+    found: &mut Vec<ScenarioPath>,
     problems: &mut Vec<Problem>,
 ) {
     let paths = match files.list(folder) {
@@ -71,7 +70,7 @@ fn below(
         if files.is_folder(&path) {
             below(&path, given, files, found, problems);
         } else if is_yaml(&path) && looks_like_a_scenario(&path, files) {
-            found.push(Found {
+            found.push(ScenarioPath {
                 root: root_of(&path, given, files),
                 path,
             });
@@ -84,8 +83,8 @@ fn is_yaml(path: &Path) -> bool {
         .is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// Overlay manifests, Kubernetes objects and whatever else is YAML have none of a scenario's own keys. A file that does not
-/// parse counts by its lines, so that a slip in a scenario is told and not passed over.
+/// Whether a YAML file has keys of a scenario, unlike overlay manifests and Kubernetes objects. Checks the lines of a
+/// file with invalid YAML, so that a broken scenario is reported.
 fn looks_like_a_scenario(path: &Path, files: &dyn Files) -> bool {
     let Ok(bytes) = files.read(path) else { return true };
     let text = String::from_utf8_lossy(&bytes);
@@ -130,7 +129,7 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
         file: path.display().to_string(),
         place: Position::default(),
         key: String::new(),
-        what: "it cannot be read".to_owned(),
+        what: "cannot read the path".to_owned(),
         why: error.to_string(),
         hint: nearest(&name, names.iter().map(String::as_str))
             .map(|right| format!("did you mean `{right}`?")),
@@ -143,7 +142,7 @@ mod tests {
     use crate::input::files::Memory;
 
     #[test]
-    fn folders_are_searched_for_what_looks_like_a_scenario() {
+    fn folders_are_searched_for_scenarios() {
         let files = Memory::default()
             .with("/p/scenarios/b.yaml", "name: b\n")
             .with("/p/scenarios/deep/a.yml", "name: a\n")
@@ -176,7 +175,7 @@ mod tests {
         );
         let found = discover(&["/p/scenarios/deep".into()], &files).unwrap();
         assert_eq!(found[0].root, Path::new("/p/scenarios"));
-        // A bare name has no folder before it, and is an id of its own all the same.
+        // A bare name without a folder.
         let files = Memory::default().with("a.yaml", "name: a\n");
         assert_eq!(
             discover(&["a.yaml".into()], &files).unwrap()[0].root,
@@ -185,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_there_is_told_with_its_neighbour() {
+    fn a_missing_path_suggests_a_similar_one() {
         let files = Memory::default().with("/p/first-join.yaml", "name: b\n");
         let error = discover(&["/p/frist-join.yaml".into()], &files).unwrap_err();
         assert!(
             error
                 .to_string()
-                .starts_with("/p/frist-join.yaml: it cannot be read"),
+                .starts_with("/p/frist-join.yaml: cannot read the path"),
             "{error}"
         );
         assert_eq!(error.hint(), Some("did you mean `first-join.yaml`?"));

@@ -1,96 +1,110 @@
-//! The keys of a scenario file. Their doc comments are what an editor shows.
+//! The keys of a scenario file. Editors show their doc comments.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use semver::VersionReq;
 use serde::{Deserialize, Deserializer};
 
 use crate::observation::phase::Phase;
 use crate::plan::access_entry::AccessEntryFile;
 use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
 use crate::plan::bootstrap_token::TokenUsage;
+use crate::plan::cidr::Cidr;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
+use crate::plan::ids::{AccountId, InstanceId, TokenText};
 use crate::plan::region::Region;
 use crate::plan::step::Action;
-use crate::plan::{AwsAuthWriter, CaChoice, Cni, Limits, Network, ProviderName, StatusStep, UserDataEngine};
+use crate::plan::{
+    AwsAuthWriter, CaChoice, ClusterStatus, Cni, LifeCycle, Limits, Network, ProviderName, StatusStep,
+    UserDataEngine,
+};
 
-/// A scenario: one node that boots, what AWS answers it, and what must be seen of its join.
+/// A scenario: a node that boots, the AWS account around it, and the expected outcome of its join.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// The scenario as one sentence, such as `a role that aws-auth does not list never joins`.
+    /// One sentence that says what the scenario shows, such as `a role that aws-auth does not list never joins`.
     pub name: String,
-    /// Why the scenario is there. Read by people only.
+    /// Purpose of the scenario, for people only.
     #[serde(default)]
     pub about: Option<String>,
-    /// Versions of the API server that it is for, such as `>=1.20`; skipped elsewhere.
+    /// Version range of the API server, such as `>=1.20`. On other versions the scenario is skipped.
     #[serde(default)]
-    pub kubernetes: Option<String>,
-    /// Versions of the node's kubelet that it is for, such as `>=1.20, <1.27`; skipped elsewhere.
+    #[schemars(schema_with = "version_range")]
+    pub kubernetes: Option<VersionReq>,
+    /// Version range of the node's kubelet, such as `>=1.20, <1.27`. On other versions the scenario is skipped.
     #[serde(default)]
-    pub kubelet: Option<String>,
-    /// Environment variables that overlays of the scenario name, such as a checkout of yours; skipped where one is not set.
+    #[schemars(schema_with = "version_range")]
+    pub kubelet: Option<VersionReq>,
+    /// Environment variables that overlays of the scenario use, such as the path of a checkout. If one is unset or
+    /// empty, the scenario is skipped.
     #[serde(default)]
     pub variables: Vec<String>,
-    /// Who may run the API server, `local`, `k3s`, `kind` or `external`, or a list of them: skipped where another one was chosen.
-    /// Where absent, any may; where nobody was chosen, the first of the list does, or `local`.
+    /// Control planes that support the scenario, one or a list: `local`, `k3s`, `kind` or `external`. On other
+    /// control planes the scenario is skipped. Without `--control-plane`, the first of the list runs it (default:
+    /// any, and `local` if none is chosen).
     #[serde(default)]
     pub control_plane: Option<ProvidersFile>,
-    /// What the node reaches beside the control plane and the harness.
+    /// Networks that the node reaches in addition to the control plane and the harness.
     #[serde(default)]
     pub network: Network,
-    /// The node image: a name of ours, such as `al2` (the default), or an image of yours as `name:tag`.
+    /// The node image: a built-in name, or the name of a local image as `name:tag` (default: `al2`).
     #[serde(default)]
     pub image: Option<String>,
-    /// Overlay manifest that lays your files over the node image, relative to this file; or a list of them, later ones win.
+    /// Overlay manifest that adds files to the node image, relative to this file; or a list of manifests, of which
+    /// later ones take precedence.
     #[serde(default)]
     pub overlay: Option<OneOrMany>,
-    /// The AWS account's id; `111122223333` where absent.
+    /// The AWS account id (default: `111122223333`).
     #[serde(default)]
-    pub account: Option<String>,
+    pub account: Option<AccountId>,
     /// The AWS region (default: `eu-west-1`).
     #[serde(default)]
     pub region: Option<Region>,
-    /// The EC2 instance. Whatever is absent gets a value of its own for each scenario.
+    /// The EC2 instance. Missing keys get values derived from the scenario's id.
     #[serde(default)]
     pub instance: InstanceFile,
-    /// How many such instances boot at once, 1 to 100; each has an id, an address and a name of its own. The verdict is of all of them.
+    /// Number of instances that boot at the same time, 1 to 100. Each has its own id, address and name; the verdict
+    /// covers all of them (default: 1).
     #[serde(default)]
     pub count: Option<u32>,
-    /// What the instance's role may do and may not.
+    /// Permissions of the instance's role.
     #[serde(default)]
     pub iam: IamFile,
-    /// What the account holds beside the instance, its role and its cluster.
+    /// Resources of the account besides the instance, its role and its cluster.
     #[serde(default)]
     pub aws: AwsPlan,
     /// The EKS cluster.
     #[serde(default)]
     pub cluster: ClusterFile,
-    /// The user data that the instance boots with: the text itself, or a mapping that says where it comes from.
+    /// The user data of the instance: the text itself, or a mapping that names its source.
     #[serde(default)]
     pub user_data: Option<UserDataFile>,
-    /// Faults of AWS: which requests they meet, and what happens to them.
+    /// Faults of AWS: which requests they apply to, and what happens to those requests.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Container networking on the node.
+    /// Container networking of the node.
     #[serde(default)]
     pub cni: Cni,
-    /// A pod that must run and answer on the node, once it is ready.
+    /// A pod that must run on the node and answer once the node is ready.
     #[serde(default)]
     pub pod: Option<PodFile>,
-    /// What must be seen. Where absent: the node becomes ready (with `cni: none`: registers). `{{ instance.id }}` and the other names
-    /// that user data knows are filled in, for each node its own.
+    /// The expected outcome (default: the node becomes ready, or registers with `cni: none`). `{{ instance.id }}` and
+    /// the other names of user data are filled in for each node.
     #[serde(default)]
     pub expect: Expect,
-    /// A snapshot of the node, kept beside the scenario: `nodejoin run --bless` writes it, every other run is held against it.
+    /// A snapshot of the node in a file next to the scenario. `nodejoin run --bless` writes it; other runs compare
+    /// the node with it.
     #[serde(default)]
     pub golden: Option<GoldenFile>,
-    /// What is done to the node once all of that was seen, step by step, each with what must be seen after it.
+    /// Steps after the join, in order, each with its own expected outcome.
     #[serde(default)]
     pub then: Vec<StepFile>,
-    /// How long things may take; the join, and each step of `then`.
+    /// Timeouts of the join and of each step of `then`.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -99,26 +113,27 @@ pub struct Scenario {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
-    /// What is done.
+    /// The action.
     #[serde(rename = "do")]
     pub action: Action,
-    /// Why the step is there. Read by people only.
+    /// Purpose of the step, for people only.
     #[serde(default)]
     pub about: Option<String>,
-    /// What must be seen after it. Calls, tokens and lines of the journal count from the step on. Where absent: after `reboot` the same
-    /// Node is ready, by a new boot; after `run-user-data-again` the scripts end well and the same Node is ready; after `replace-instance`
-    /// and `restart-kubelet` a Node is ready; after `delete-node` it stays away (`node-deleted`).
+    /// The expected outcome. AWS calls, tokens and journal lines count from the start of the step. Defaults: after
+    /// `reboot` the same Node is ready with a new boot id; after `run-user-data-again` the scripts succeed and the
+    /// same Node is ready; after `replace-instance` and `restart-kubelet` a Node is ready; after `delete-node` the
+    /// Node stays deleted (`node-deleted`).
     #[serde(default)]
     pub expect: Expect,
 }
 
-/// One provider of control planes, or several.
+/// One control plane, or several.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ProvidersFile {
-    /// One.
+    /// A single value.
     One(ProviderName),
-    /// Several, the preferred one first.
+    /// A list, in order of preference.
     Many(Vec<ProviderName>),
 }
 
@@ -127,61 +142,53 @@ pub enum ProvidersFile {
 #[serde(deny_unknown_fields, default)]
 pub struct InstanceFile {
     /// Instance id, such as `i-0b22a22eec53b9321`.
-    pub id: Option<String>,
-    /// Instance type; `m5.large` where absent.
+    pub id: Option<InstanceId>,
+    /// Instance type (default: `m5.large`).
     #[serde(rename = "type")]
     pub instance_type: Option<String>,
     /// Image id, such as `ami-0bb07d9c8d6ca41e8`.
     pub ami: Option<String>,
-    /// The primary private IPv4 address; one of 192.168.0.0/16 where absent.
-    pub private_ip: Option<String>,
-    /// `PrivateDnsName` as EC2 knows it; `ip-192-168-40-16.<region>.compute.internal` where absent.
+    /// The primary private IPv4 address (default: an address in 192.168.0.0/16).
+    pub private_ip: Option<Ipv4Addr>,
+    /// `PrivateDnsName` in EC2 (default: `ip-192-168-40-16.<region>.compute.internal`).
     pub private_dns_name: Option<String>,
-    /// The name the operating system boots with; the private DNS name where absent.
+    /// Host name of the operating system at boot (default: the private DNS name).
     pub host_name: Option<String>,
-    /// MAC address of the primary network interface.
+    /// MAC address of the primary network interface, such as `0a:1b:2c:3d:4e:5f`.
     pub mac: Option<String>,
-    /// Availability zone; the region's `a` where absent.
+    /// Availability zone (default: the region's zone `a`).
     pub availability_zone: Option<String>,
-    /// CIDR of the subnet; the /19 around the private address where absent.
-    pub subnet_cidr: Option<String>,
-    /// CIDRs of the VPC, the primary one first; the /16 around the subnet where absent.
-    pub vpc_cidrs: Option<Vec<String>>,
-    /// Tags. `kubernetes.io/cluster/<cluster>: owned` is added unless a tag of that kind is here or `metadata.instance_tags` is on.
+    /// CIDR of the subnet (default: the /19 that contains the private address).
+    pub subnet_cidr: Option<Cidr>,
+    /// CIDRs of the VPC, the primary one first (default: the /16 that contains the subnet).
+    pub vpc_cidrs: Option<Vec<Cidr>>,
+    /// Tags. `kubernetes.io/cluster/<cluster>: owned` is added, unless a tag with that prefix exists or
+    /// `metadata.instance_tags` is on.
     pub tags: BTreeMap<String, String>,
-    /// How the instance was bought.
+    /// Purchasing option of the instance.
     pub life_cycle: LifeCycle,
-    /// Name of the IAM role of the instance's profile, with its path if it has one; `null` is an instance without a profile.
+    /// Name of the IAM role in the instance profile, with its path if it has one. `null`: an instance without a
+    /// profile.
     #[serde(deserialize_with = "given")]
     #[schemars(schema_with = "text_or_null")]
     pub role: Option<Option<String>>,
-    /// Options of the metadata service, and what only it tells.
+    /// Metadata options, and values that only the metadata service returns.
     pub metadata: MetadataPlan,
-    /// What of its network is not there by default: a public address, IPv6, a second interface.
+    /// Network settings beyond the defaults: a public address, IPv6, more interfaces.
     pub network: NetworkPlan,
-    /// How many seconds its clock is ahead of that of AWS and of the authenticator; negative where it is behind. It is their clocks that
-    /// are moved: the certificates of the API server and of AWS keep this machine's time.
+    /// Seconds by which the clock of the instance is ahead of the clocks of AWS and of the IAM authenticator;
+    /// negative: behind. The clocks of AWS and the authenticator are shifted; the certificates of the API server and
+    /// of AWS use the real time.
     pub clock_ahead_seconds: i64,
 }
 
-/// How an instance was bought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LifeCycle {
-    /// On demand.
-    #[default]
-    OnDemand,
-    /// On the spot market.
-    Spot,
-}
-
-/// What the instance's role may do and may not. AWS tells an action that nothing allows in other words than one that is denied.
+/// Permissions of the instance's role. AWS words an implicit denial differently from an explicit one.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IamFile {
-    /// Actions that are allowed, such as `ec2:Describe*`; every action where absent.
+    /// Allowed actions, such as `ec2:Describe*` (default: every action).
     pub allow: Option<Vec<String>>,
-    /// Actions that are denied, such as `eks:DescribeCluster`, whatever `allow` says.
+    /// Denied actions, such as `eks:DescribeCluster`. A denial takes precedence over `allow`.
     pub deny: Vec<String>,
 }
 
@@ -189,38 +196,42 @@ pub struct IamFile {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClusterFile {
-    /// Its name; one of its own for each scenario where absent.
+    /// Name of the cluster (default: derived from the scenario's id).
     pub name: Option<String>,
-    /// What DescribeCluster says: one status, or a list of them in time. `ACTIVE` where absent.
+    /// Status in DescribeCluster: one status, or a list of statuses over time (default: `ACTIVE`).
     pub status: Option<StatusFile>,
-    /// CIDR of service addresses; `10.100.0.0/16` where absent, `null` is answered as null.
+    /// CIDR of service addresses (default: `10.100.0.0/16`). `null`: DescribeCluster returns null.
     #[serde(deserialize_with = "given")]
-    #[schemars(schema_with = "text_or_null")]
-    pub service_ipv4_cidr: Option<Option<String>>,
-    /// Which CA DescribeCluster and `{{ cluster.certificate_authority }}` give: the cluster's own, or one of another cluster.
+    #[schemars(schema_with = "network_or_null")]
+    pub service_ipv4_cidr: Option<Option<Cidr>>,
+    /// CA that DescribeCluster and `{{ cluster.certificate_authority }}` return: the CA of the cluster, or the CA of
+    /// another cluster.
     pub certificate_authority: CaChoice,
-    /// `mapRoles` in `kube-system/aws-auth`: rows, or its text as somebody left it there. Where absent, the instance's own role is mapped
-    /// as EKS does it; `[]` maps none.
+    /// `mapRoles` in `kube-system/aws-auth`: rows, or a text as it is. Default: the instance's role is mapped in the
+    /// same way as EKS does; `[]` maps no role.
     pub aws_auth: Option<AwsAuthFile>,
-    /// Where principals may be granted access: `CONFIG_MAP` where absent, and `API_AND_CONFIG_MAP` where there are access entries.
+    /// Where EKS reads access rights from (default: `API_AND_CONFIG_MAP` if there are access entries, else
+    /// `CONFIG_MAP`).
     pub authentication_mode: Option<AuthenticationMode>,
-    /// Access entries. They go before rows of `aws-auth`, where the authentication mode lets them count.
+    /// Access entries. They take precedence over rows of `aws-auth` if the authentication mode allows access entries.
     pub access_entries: Vec<AccessEntryFile>,
-    /// Whether EKS' approver of kubelet-serving certificates works.
+    /// Whether the EKS approver of kubelet-serving certificates runs.
     pub approve_serving: bool,
-    /// Whether the cloud node controller works.
+    /// Whether the cloud node controller runs.
     pub cloud_node_controller: bool,
-    /// Whether kube-controller-manager may approve the client certificates that nodes of a local cluster on an Outpost ask for.
+    /// Whether kube-controller-manager may approve the client certificates that nodes of a local cluster on an
+    /// Outpost request.
     pub approve_clients: bool,
-    /// Lets the IAM authenticator go down for good when the node has come to this phase, `registered` or `ready`.
+    /// Stops the IAM authenticator permanently when the node reaches this phase, `registered` or `ready`.
     pub authenticator_until: Option<Phase>,
-    /// Bootstrap tokens, with which come the objects that `kubeadm init` leaves for `kubeadm join`. `[{}]` is one with a value of
-    /// the scenario's own, which user data calls `{{ cluster.bootstrap_token }}`. On `local` and `kind` only.
+    /// Bootstrap tokens, along with the objects that `kubeadm init` creates for `kubeadm join`. `[{}]` creates a
+    /// token with a derived value, available in user data as `{{ cluster.bootstrap_token }}`. Supported by `local`
+    /// and `kind`.
     pub bootstrap_tokens: Vec<BootstrapTokenFile>,
-    /// Restarts the API server once so many of the scenario's nodes are registered. Only the control plane `local` can, and no other
-    /// scenario runs beside this one.
+    /// Restarts the API server when this number of nodes is registered. Supported by the control plane `local`; no
+    /// other scenario runs at the same time.
     pub restart_api_server_after: Option<u32>,
-    /// What only EKS' own service tells of it: IPv6, an Outpost, node groups.
+    /// Values that only the EKS API returns: IPv6, an Outpost, node groups.
     pub eks: EksPlan,
 }
 
@@ -249,25 +260,26 @@ impl Default for ClusterFile {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BootstrapTokenFile {
-    /// Id and secret, such as `abcdef.0123456789abcdef`; one of the scenario's own where absent.
-    pub token: Option<String>,
-    /// Seconds after the scenario's begin at which it expires, negative for one that has expired before; never where absent.
+    /// Id and secret, such as `abcdef.0123456789abcdef` (default: derived from the scenario's id).
+    pub token: Option<TokenText>,
+    /// Seconds from the start of the scenario until the token expires; negative: the token has already expired
+    /// (default: it never expires).
     pub expires_seconds: Option<f64>,
-    /// Whether it was deleted again before the node boots, as is done once it was used.
+    /// Whether the token is deleted before the node boots, as users do after its first use.
     pub deleted: bool,
-    /// What it may be used for: `signing`, `authentication`; both where absent.
+    /// Allowed uses: `signing`, `authentication` (default: both).
     pub usages: Option<Vec<TokenUsage>>,
-    /// Groups that it gives; `system:bootstrappers:kubeadm:default-node-token` where absent.
+    /// Groups of the token (default: `system:bootstrappers:kubeadm:default-node-token`).
     pub groups: Option<Vec<String>>,
 }
 
-/// A status, or statuses in time.
+/// A status, or several statuses over time.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StatusFile {
-    /// The status all the time: `CREATING`, `ACTIVE`, `UPDATING`, `FAILED`, `DELETING` or `PENDING`.
-    Always(String),
-    /// Statuses in time.
+    /// A constant status: `CREATING`, `ACTIVE`, `UPDATING`, `FAILED`, `DELETING` or `PENDING`.
+    Always(ClusterStatus),
+    /// Statuses over time.
     Steps(Vec<StatusStep>),
 }
 
@@ -275,14 +287,14 @@ pub enum StatusFile {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AwsAuthFile {
-    /// Rows.
+    /// A list of rows.
     Rows(Vec<RoleMappingFile>),
-    /// The text itself, which may be no YAML at all. No other scenario runs beside this one.
+    /// The raw text, which may be invalid YAML. No other scenario runs at the same time.
     Text(String),
 }
 
 impl AwsAuthFile {
-    /// Its rows; a text has none that could be told.
+    /// Its rows; empty for a raw text.
     #[must_use]
     pub fn rows(&self) -> &[RoleMappingFile] {
         match self {
@@ -296,31 +308,31 @@ impl AwsAuthFile {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoleMappingFile {
-    /// Name of the role, in the scenario's account. Give this or `rolearn`.
+    /// Name of the role in the scenario's account. Set either this or `rolearn`.
     pub role: Option<String>,
-    /// ARN of the role. Give this or `role`.
+    /// ARN of the role. Set either this or `role`.
     pub rolearn: Option<String>,
-    /// User name; `system:node:{{EC2PrivateDNSName}}` where absent.
+    /// User name (default: `system:node:{{EC2PrivateDNSName}}`).
     pub username: Option<String>,
-    /// Groups; `system:bootstrappers` and `system:nodes` where absent.
+    /// Groups (default: `system:bootstrappers` and `system:nodes`).
     pub groups: Option<Vec<String>>,
-    /// Who adds it: `eks` where absent.
+    /// Who adds the row (default: `eks`).
     pub added_by: AwsAuthWriter,
-    /// Seconds after the node's start at which it is added; before that start where absent.
+    /// Seconds after the node's start until the row is added (default: before the node starts).
     pub after_seconds: Option<f64>,
 }
 
-/// User data: the text itself, or where it comes from.
+/// User data: the text itself, or its source.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UserDataFile {
     /// The user data itself.
     Text(String),
-    /// Where it comes from and who runs it.
+    /// Its source, and which program runs it.
     Source(UserDataSource),
 }
 
-/// Where user data comes from and who runs it. Give one of `inline`, `file` and `parts`.
+/// Source of the user data, and which program runs it. Set exactly one of `inline`, `file` and `parts`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserDataSource {
@@ -330,36 +342,36 @@ pub struct UserDataSource {
     pub file: Option<String>,
     /// A unified diff to apply to `file`, relative to this file.
     pub patch: Option<String>,
-    /// Parts of a MIME message, in their order.
+    /// Parts of a MIME multi-part message, in order.
     pub parts: Option<Vec<UserDataPart>>,
-    /// Who runs it.
+    /// Program that runs the user data.
     pub engine: UserDataEngine,
-    /// Compress it with gzip, after the `{{ }}` in it are filled in.
+    /// Whether to compress the user data with gzip, after filling in `{{ }}`.
     pub gzip: bool,
 }
 
-/// A part of MIME user data. Give one of `inline` and `file`.
+/// A part of MIME multi-part user data. Set exactly one of `inline` and `file`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserDataPart {
-    /// What the part is.
+    /// Type of the part.
     #[serde(rename = "type")]
     pub part_type: PartType,
-    /// The part itself.
+    /// Content of the part.
     #[serde(default)]
     pub inline: Option<String>,
-    /// A file with the part, relative to this file.
+    /// A file with the content, relative to this file.
     #[serde(default)]
     pub file: Option<String>,
     /// A unified diff to apply to `file`, relative to this file.
     #[serde(default)]
     pub patch: Option<String>,
-    /// File name that the MIME header gives.
+    /// File name in the MIME header.
     #[serde(default)]
     pub filename: Option<String>,
 }
 
-/// What a part of MIME user data is.
+/// Type of a MIME part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartType {
@@ -367,11 +379,11 @@ pub enum PartType {
     Shell,
     /// cloud-config, `text/cloud-config`.
     CloudConfig,
-    /// A script that runs early, on every boot, `text/cloud-boothook`.
+    /// A script that runs early at every boot, `text/cloud-boothook`.
     CloudBoothook,
-    /// nodeadm's configuration, `application/node.eks.aws`.
+    /// Configuration of nodeadm, `application/node.eks.aws`.
     NodeConfig,
-    /// Text that nothing handles, `text/plain`.
+    /// Text that cloud-init ignores, `text/plain`.
     Plain,
 }
 
@@ -389,27 +401,27 @@ impl PartType {
     }
 }
 
-/// A pod that must answer.
+/// A pod that must answer over HTTP.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PodFile {
-    /// Repository of the account's registry; `nodejoin/echo` where absent.
+    /// Repository in the account's registry (default: `nodejoin/echo`).
     #[serde(default = "echo")]
     pub image: String,
 }
 
-/// One text, or a list of them.
+/// A text, or a list of texts.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One.
+    /// A single value.
     One(String),
-    /// Several.
+    /// A list.
     Many(Vec<String>),
 }
 
 impl OneOrMany {
-    /// All of them, in their order.
+    /// The texts, in order.
     #[must_use]
     pub fn as_slice(&self) -> &[String] {
         match self {
@@ -423,11 +435,21 @@ fn echo() -> String {
     "nodejoin/echo".to_owned()
 }
 
-/// Tells a key that is absent (`None`) from one that is `null` (`Some(None)`).
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+/// Distinguishes a missing key (`None`) from `null` (`Some(None)`).
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
 fn text_or_null(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "oneOf": [{ "type": "string" }, { "const": null }] })
+}
+
+fn network_or_null(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "oneOf": [Cidr::json_schema(generator), { "const": null }] })
+}
+
+fn version_range(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "version-range" })
 }

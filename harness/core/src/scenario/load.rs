@@ -1,9 +1,9 @@
-//! Reads scenario files and makes plans of them.
+//! Reads scenario files into plans.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::discover::Found;
+use super::discover::ScenarioPath;
 use super::file::Scenario;
 use super::resolve::resolve;
 use super::{rules, sources};
@@ -19,25 +19,25 @@ use crate::plan::ids::ScenarioId;
 /// Reads one scenario. Its id is its path below `root`.
 ///
 /// # Errors
-/// Everything that is wrong with it, at once.
+/// All problems of the file.
 pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
     Ok(read(path, root, files)?.plan)
 }
 
-/// Reads all scenarios of a run, in their order, and sees that none of them is another's double.
+/// Reads all scenarios of a run and rejects duplicate instances.
 ///
 /// # Errors
-/// Everything that is wrong with any of them, at once.
-pub fn load_all(found: &[Found], files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
+/// All problems of all files.
+pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
     let mut loaded = Vec::new();
     let mut problems = Vec::new();
-    for Found { path, root } in found {
+    for ScenarioPath { path, root } in found {
         match read(path, root, files) {
             Ok(one) => loaded.push(one),
             Err(error) => problems.extend(error.problems),
         }
     }
-    problems.extend(doubles(&loaded));
+    problems.extend(duplicates(&loaded));
     if problems.is_empty() {
         Ok(loaded.into_iter().map(|one| one.plan).collect())
     } else {
@@ -89,8 +89,8 @@ pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
         .unwrap_or_else(|_| "scenario".parse().expect("the word is a scenario id"))
 }
 
-/// Two scenarios that would be the same EC2 instance, or stand at the same address.
-fn doubles(loaded: &[Loaded]) -> Vec<Problem> {
+/// Pairs of scenarios with the same instance id, address or MAC address.
+fn duplicates(loaded: &[Loaded]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (key, value) in [
         (
@@ -103,7 +103,7 @@ fn doubles(loaded: &[Loaded]) -> Vec<Problem> {
         let mut owners: BTreeMap<String, &Loaded> = BTreeMap::new();
         for one in loaded {
             match owners.get(&value(&one.plan)) {
-                Some(first) => problems.push(double(key, &value(&one.plan), first, one)),
+                Some(first) => problems.push(duplicate(key, &value(&one.plan), first, one)),
                 None => drop(owners.insert(value(&one.plan), one)),
             }
         }
@@ -111,21 +111,21 @@ fn doubles(loaded: &[Loaded]) -> Vec<Problem> {
     problems
 }
 
-fn double(key: &str, value: &str, first: &Loaded, second: &Loaded) -> Problem {
-    // The scenario that pins the value is the one to change; where neither does, the second.
-    let (told, other) = if is_pinned(&second.tree, key) || !is_pinned(&first.tree, key) {
+fn duplicate(key: &str, value: &str, first: &Loaded, second: &Loaded) -> Problem {
+    // Blames the scenario that sets the value explicitly; if neither does, the second.
+    let (blamed, other) = if is_pinned(&second.tree, key) || !is_pinned(&first.tree, key) {
         (second, first)
     } else {
         (first, second)
     };
     Problem {
-        file: told.plan.file.clone(),
-        place: told.tree.place_of(&steps(key)),
+        file: blamed.plan.file.clone(),
+        place: blamed.tree.place_of(&steps(key)),
         key: key.to_owned(),
-        what: format!("`{value}` is taken"),
-        why: format!("{} has it too", other.plan.file),
+        what: format!("`{value}` is already in use"),
+        why: format!("by {}", other.plan.file),
         hint: Some(format!(
-            "give `{key}` another value in one of them, or leave it out and get one of its own"
+            "change `{key}` in one of them, or remove it to get a derived value"
         )),
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_gets_a_default() {
+    fn missing_keys_have_defaults() {
         let plan = plan("user_data: '#!/bin/sh'\ninstance: { private_ip: 192.168.40.16, role: /eks/Node }\n");
         assert_eq!(plan.id.as_str(), "refused/a");
         assert_eq!(plan.expect.phase, Some(Phase::Ready));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn null_and_empty_differ_from_absent() {
+    fn null_and_empty_differ_from_missing() {
         let text = "user_data: '#!'\ninstance: { role: ~ }\ncluster: { service_ipv4_cidr: null }\n";
         let plan_ = plan(text);
         assert_eq!(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_must_answer_unless_the_join_must_fail() {
+    fn a_pod_must_answer_unless_a_failure_is_expected() {
         let answers = |text: &str| plan(text).expect.pod.and_then(|pod| pod.answers);
         assert_eq!(answers("user_data: '#!'\npod: {}\n"), Some(true));
         assert_eq!(
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_made_to_fit_the_networks_that_are_given() {
+    fn a_derived_address_is_in_the_given_subnet() {
         let plan = plan("user_data: '#!'\ninstance: { subnet_cidr: 10.1.2.0/28 }\n");
         let subnet: crate::plan::cidr::Cidr = "10.1.2.0/28".parse().unwrap();
         assert!(subnet.contains(plan.instance.private_ip) && !subnet.is_reserved(plan.instance.private_ip));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_become_one_message() {
+    fn parts_form_one_mime_message() {
         use base64::Engine as _;
         let plan = plan(
             "user_data: { gzip: true, parts: [{ type: shell, inline: '#!/bin/sh' }, { type: node-config, inline: x }] }\n",
@@ -334,31 +334,29 @@ mod tests {
     fn a_missing_file_is_an_error() {
         let error = load(Path::new("/nope.yaml"), Path::new("/"), &Memory::default()).unwrap_err();
         assert!(
-            error
-                .to_string()
-                .starts_with("/nope.yaml: scenario: it cannot be read"),
+            error.to_string().starts_with("/nope.yaml: cannot read scenario"),
             "{error}"
         );
     }
 
     #[test]
-    fn doubles_of_one_load_are_refused_at_the_one_that_pins() {
+    fn duplicates_are_reported_at_the_explicit_value() {
         let pinned =
             "name: x\nuser_data: '#!'\ninstance: { id: i-0b22a22eec53b9321, private_ip: 192.168.40.16 }\n";
         let files = Memory::default()
             .with("/s/a.yaml", pinned)
             .with("/s/b.yaml", pinned);
-        let found = |name: &str| Found {
+        let found = |name: &str| ScenarioPath {
             path: format!("/s/{name}.yaml").into(),
             root: "/s".into(),
         };
         let error = load_all(&[found("a"), found("b")], &files).unwrap_err();
-        let told: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        let reported: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            reported,
             [
-                "/s/b.yaml:3:17: `instance.id`: `i-0b22a22eec53b9321` is taken: /s/a.yaml has it too",
-                "/s/b.yaml:3:50: `instance.private_ip`: `192.168.40.16` is taken: /s/a.yaml has it too",
+                "/s/b.yaml:3:17: `instance.id`: `i-0b22a22eec53b9321` is already in use: by /s/a.yaml",
+                "/s/b.yaml:3:50: `instance.private_ip`: `192.168.40.16` is already in use: by /s/a.yaml",
             ]
         );
         assert_eq!(load_all(&[found("a")], &files).unwrap().len(), 1);

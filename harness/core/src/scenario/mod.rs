@@ -1,4 +1,4 @@
-//! Scenario files: their types, how they are read, and how defaults make a plan of them.
+//! Scenario files: their types, and how they become plans.
 
 mod account;
 mod derived_defaults;
@@ -15,6 +15,6 @@ mod sources;
 mod user_data;
 
 pub use account::{AccountFile, aws_auth_rows, default_account, load_account};
-pub use discover::{Found, discover};
+pub use discover::{ScenarioPath, discover};
 pub use file::*;
 pub use load::{load, load_all};

@@ -392,8 +392,8 @@ mod tests {
                 "root: /src\nfiles: [{ from: files/bin, patch: good.patch, to: /b }]\n",
                 "a.yaml:2:35: `files[0].patch`: a patch applies to one file: `/src/files/bin` is a folder",
             ),
-            ("files: [\n", "overlay manifest: it is not YAML"),
-            ("root: /src\n", "the key `files` is missing"),
+            ("files: [\n", "invalid YAML in overlay manifest"),
+            ("root: /src\n", "missing key `files`"),
         ] {
             let error = load_text(text).unwrap_err();
             assert!(error.contains(message), "{text}: {error}");
@@ -402,7 +402,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("/nope.yaml: overlay manifest: it cannot be read"),
+                .starts_with("/nope.yaml: cannot read overlay manifest"),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! Instances beside a scenario's first: those that boot with it, and the one that takes its place.
+//! More instances of a scenario: replicas, and replacements.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -13,22 +13,22 @@ use crate::plan::ids::ScenarioId;
 use crate::plan::region::Region;
 use crate::plan::step::{Action, StepPlan};
 
-/// All but the first of so many instances. They share its subnet and everything that names no single instance.
+/// All instances except the first. They share its subnet and all values that do not identify an instance.
 pub(super) fn of(first: &InstancePlan, count: u32, id: &ScenarioId, region: &Region) -> Vec<InstancePlan> {
     let mut taken = BTreeSet::from([first.private_ip]);
-    (1..count.min(MOST))
-        .filter_map(|number| sibling(first, &nth(id, number)?, region, &mut taken))
+    (1..count.min(MAX_NODES))
+        .filter_map(|number| replica(first, &nth(id, number)?, region, &mut taken))
         .collect()
 }
 
-/// The most nodes that a scenario may have.
-pub(super) const MOST: u32 = 100;
+/// The maximum number of nodes in a scenario.
+pub(super) const MAX_NODES: u32 = 100;
 
 fn nth(id: &ScenarioId, number: u32) -> Option<ScenarioId> {
     format!("{id}.{number}").parse().ok()
 }
 
-fn sibling(
+fn replica(
     first: &InstancePlan,
     id: &ScenarioId,
     region: &Region,
@@ -49,7 +49,7 @@ fn sibling(
     })
 }
 
-/// The first address from this one on that nobody has; it is taken from then on.
+/// The first free address from this one on, which is then marked as taken.
 fn free(subnet: &Cidr, from: Ipv4Addr, taken: &mut BTreeSet<Ipv4Addr>) -> Option<Ipv4Addr> {
     let all = (0..subnet.size()).map(|offset| u32::from(from).wrapping_add(offset));
     let found = all.map(Ipv4Addr::from).find(|address| {
@@ -59,7 +59,7 @@ fn free(subnet: &Cidr, from: Ipv4Addr, taken: &mut BTreeSet<Ipv4Addr>) -> Option
     Some(found)
 }
 
-/// The steps, each with the instance that there is from then on.
+/// The steps, each with the instance that exists after it.
 pub(super) fn steps(steps: &[StepFile], first: &InstancePlan, id: &ScenarioId) -> Vec<StepPlan> {
     let mut instance = first.clone();
     let mut plans = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn steps(steps: &[StepFile], first: &InstancePlan, id: &ScenarioId) -
     plans
 }
 
-/// Another instance with the same private address: EC2 gives it a new id and a new interface.
+/// A replacement with the same private address. EC2 assigns a new id and interface.
 fn replacement(before: &InstancePlan, id: &ScenarioId, number: u32) -> Option<InstancePlan> {
     let id = format!("{id}.replaced-{number}").parse().ok()?;
     let unique = DerivedDefaults::of(&id);
@@ -95,10 +95,10 @@ fn replacement(before: &InstancePlan, id: &ScenarioId, number: u32) -> Option<In
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::plan;
+    use crate::testing::plan;
 
     #[test]
-    fn no_two_instances_share_what_is_ones_own() {
+    fn replicas_have_distinct_identities() {
         let (first, id) = (plan().instance, "a/b".parse().unwrap());
         let others = of(&first, 60, &id, &"eu-west-1".parse().unwrap());
         let all: Vec<&InstancePlan> = std::iter::once(&first).chain(&others).collect();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_subnet_has_no_more_addresses() {
+    fn a_full_subnet_has_no_free_address() {
         let subnet: Cidr = "10.0.0.0/28".parse().unwrap();
         let mut taken = BTreeSet::new();
         let from = subnet.address(4);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_place_of_an_instance_has_its_name_and_another_id() {
+    fn a_replacement_has_the_same_name_and_another_id() {
         let step = |action| StepFile {
             action,
             about: None,

@@ -1,4 +1,5 @@
-//! The repositories of a scenario's image registry: names and tags that ECR takes, and archives that hold what they should.
+//! Checks the repositories of a scenario's image registry: names and tags by the rules of ECR, and the images in
+//! archives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,8 +11,7 @@ use crate::input::problems::{Problems, steps};
 use crate::plan::architecture::Architecture;
 use crate::plan::aws::{AwsPlan, RepositoryPlan, StoredImage};
 
-/// What the account holds, with the archives of its images where they are, and where each image is named. `path` is the file that
-/// lists them.
+/// Resolves archive paths relative to `path`, the file that lists them. Also returns the position of each image.
 pub(super) fn found(
     aws: &AwsPlan,
     path: &Path,
@@ -20,7 +20,7 @@ pub(super) fn found(
 ) -> (AwsPlan, BTreeMap<String, Position>) {
     let mut aws = aws.clone();
     let mut names = BTreeSet::new();
-    let mut reader = Reader {
+    let mut reader = RepositoryReader {
         path,
         files,
         problems,
@@ -29,8 +29,8 @@ pub(super) fn found(
     for (index, repository) in aws.repositories.iter_mut().enumerate() {
         let key = format!("aws.repositories[{index}]");
         if !names.insert(repository.name.clone()) {
-            let what = format!("`{}` is listed twice", repository.name);
-            let hint = "list all of its images in one place";
+            let what = format!("duplicate repository `{}`", repository.name);
+            let hint = "list all of its images in one entry";
             reader.problems.add(&format!("{key}.name"), what, "", hint);
         }
         reader.repository(repository, &key);
@@ -38,27 +38,27 @@ pub(super) fn found(
     (aws, reader.places)
 }
 
-struct Reader<'a, 'r, 't> {
+struct RepositoryReader<'a, 'r, 't> {
     path: &'a Path,
     files: &'a dyn Files,
     problems: &'r mut Problems<'t>,
     places: BTreeMap<String, Position>,
 }
 
-impl Reader<'_, '_, '_> {
+impl RepositoryReader<'_, '_, '_> {
     fn repository(&mut self, repository: &mut RepositoryPlan, key: &str) {
         if !is_name(&repository.name) {
-            let what = format!("`{}` is not a repository's name", repository.name);
+            let what = format!("invalid repository name `{}`", repository.name);
             let why =
-                "ECR takes 2 to 256 lower-case letters and digits, with single `.`, `_`, `-` and `/` between";
+                "ECR allows 2 to 256 lower-case letters and digits, separated by single `.`, `_`, `-` or `/`";
             self.problems
-                .add(&format!("{key}.name"), what, why, "write it like `team/web`");
+                .add(&format!("{key}.name"), what, why, "for example `team/web`");
         }
         let mut tags = BTreeSet::new();
         for (index, image) in repository.images.iter_mut().enumerate() {
             let key = format!("{key}.images[{index}]");
-            for (place, tag) in image.tags.iter().enumerate() {
-                self.tag(tag, tags.insert(tag.clone()), &format!("{key}.tags[{place}]"));
+            for (number, tag) in image.tags.iter().enumerate() {
+                self.tag(tag, tags.insert(tag.clone()), &format!("{key}.tags[{number}]"));
             }
             self.image(image, &key);
         }
@@ -67,13 +67,12 @@ impl Reader<'_, '_, '_> {
     fn tag(&mut self, tag: &str, is_new: bool, key: &str) {
         if !is_tag(tag) {
             let why =
-                "a tag has up to 128 letters, digits, `_`, `.` and `-`, and begins with none of the last two";
+                "a tag has up to 128 letters, digits, `_`, `.` and `-`, and does not start with `.` or `-`";
             self.problems
-                .add(key, format!("`{tag}` is not a tag"), why, "write it like `v1.2`");
+                .add(key, format!("invalid tag `{tag}`"), why, "for example `v1.2`");
         } else if !is_new {
-            let hint = "a tag leads to one image: leave it out at one of them";
-            self.problems
-                .add(key, format!("the tag `{tag}` is another image's"), "", hint);
+            let hint = "a tag belongs to one image; remove it from the other";
+            self.problems.add(key, format!("duplicate tag `{tag}`"), "", hint);
         }
     }
 
@@ -86,14 +85,11 @@ impl Reader<'_, '_, '_> {
                 self.remember(key);
                 *archive = path.display().to_string();
             }
-            // Only the engine knows what it has, and it is asked when something is started.
+            // The engine is queried when the run starts.
             (None, Some(_)) => self.remember(format!("{key}.engine")),
-            _ => self.problems.add(
-                key,
-                "it needs one of `archive` and `engine`",
-                "and not the other",
-                "",
-            ),
+            _ => self
+                .problems
+                .add(key, "set exactly one of `archive` and `engine`", "", ""),
         }
     }
 
@@ -106,22 +102,22 @@ impl Reader<'_, '_, '_> {
         let archive = match self.files.open(path) {
             Ok(archive) if !self.files.is_folder(path) => archive,
             Ok(_) => {
-                let hint = "pack an OCI image layout, such as by `tar --create --file image.tar --directory FOLDER .`";
+                let hint = "pack the OCI image layout: `tar --create --file image.tar --directory FOLDER .`";
                 let what = format!("`{}` is a folder", path.display());
                 return self.problems.add(key, what, "", hint);
             }
             Err(error) => {
-                let what = format!("there is no file `{}`", path.display());
-                let hint = "the path is relative to this file's own folder; `docker save --output FILE IMAGE` writes one";
+                let what = format!("cannot read file `{}`", path.display());
+                let hint = "the path is relative to the folder of this file; `docker save --output FILE IMAGE` creates an archive";
                 return self.problems.add(key, what, error.to_string(), hint);
             }
         };
-        // Nodes run on this machine, whatever their instance type says.
+        // Nodes have the architecture of the host, regardless of their instance type.
         let Ok(here) = std::env::consts::ARCH.parse::<Architecture>() else {
             return;
         };
         if let Err(error) = ImageArchive::read(archive, here) {
-            let what = format!("`{}` holds no image that could be served", path.display());
+            let what = format!("`{}` does not contain a usable image", path.display());
             self.problems.add(key, what, error.to_string(), error.hint());
         }
     }
@@ -131,7 +127,7 @@ fn is_name(name: &str) -> bool {
     (2..=256).contains(&name.len()) && name.split('/').all(is_part)
 }
 
-/// Letters and digits, with one separator between at a time.
+/// Letters and digits with single separators.
 fn is_part(part: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     part.split(['.', '_', '-'])
@@ -150,8 +146,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_tags_are_those_that_ecr_takes() {
-        for (name, is_one) in [
+    fn names_and_tags_follow_the_rules_of_ecr() {
+        for (name, is_valid) in [
             ("web", true),
             ("team/web-1.2_x", true),
             ("a", false),
@@ -161,16 +157,16 @@ mod tests {
             ("a..b", false),
             ("team/web:v1", false),
         ] {
-            assert_eq!(is_name(name), is_one, "{name}");
+            assert_eq!(is_name(name), is_valid, "{name}");
         }
-        for (tag, is_one) in [
+        for (tag, is_valid) in [
             ("v1.2-x", true),
             ("_a", true),
             ("-a", false),
             ("", false),
             ("a/b", false),
         ] {
-            assert_eq!(is_tag(tag), is_one, "{tag}");
+            assert_eq!(is_tag(tag), is_valid, "{tag}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Fills in what a scenario leaves out.
+//! Resolves a scenario into a plan: fills in defaults and reads referenced files.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::derived_defaults::DerivedDefaults;
 use super::file::{
-    AwsAuthFile, BootstrapTokenFile, ClusterFile, InstanceFile, LifeCycle, ProvidersFile, RoleMappingFile,
-    Scenario, StatusFile,
+    AwsAuthFile, BootstrapTokenFile, ClusterFile, InstanceFile, ProvidersFile, RoleMappingFile, Scenario,
+    StatusFile,
 };
 use super::{replicas, repositories, user_data};
 use crate::input::files::Files;
@@ -20,18 +20,21 @@ use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use crate::plan::cidr::Cidr;
 use crate::plan::expect::{Expect, PodExpect};
 use crate::plan::golden::{GoldenFile, GoldenPlan};
-use crate::plan::ids::{AccountId, InstanceId, ScenarioId};
+use crate::plan::ids::{AccountId, ScenarioId};
 use crate::plan::region::Region;
 use crate::plan::sources::Sources;
 use crate::plan::{
-    ClusterPlan, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName, RoleMapping,
-    RolePlan, StatusStep,
+    ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName,
+    RoleMapping, RolePlan, StatusStep,
 };
 use crate::scenario::overlay;
 
+const DEFAULT_ACCOUNT: &str = "111122223333";
 const DEFAULT_REGION: &str = "eu-west-1";
+const DEFAULT_SERVICE_NETWORK: Ipv4Addr = Ipv4Addr::new(10, 100, 0, 0);
+const DEFAULT_VPC_NETWORK: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 0);
 
-/// The plan of a scenario. Where something is wrong it is reported, and a stand-in lets the rest be checked too.
+/// Resolves a scenario. Reports each problem and continues with a default, so that later checks run too.
 pub(super) fn resolve(
     scenario: &Scenario,
     id: ScenarioId,
@@ -41,25 +44,18 @@ pub(super) fn resolve(
     problems: &mut Problems<'_>,
 ) -> Plan {
     let unique = DerivedDefaults::of(&id);
-    let account = account(scenario, problems);
+    let account = account(scenario);
     let region = region(scenario);
     let role = role(scenario, &unique);
-    let cluster = cluster(
-        &scenario.cluster,
-        role.as_ref(),
-        &account,
-        &region,
-        &unique,
-        problems,
-    );
-    let instance = instance(&scenario.instance, &region, &cluster.name, &unique, problems);
+    let cluster = cluster(&scenario.cluster, role.as_ref(), &account, &region, &unique);
+    let instance = instance(&scenario.instance, &region, &cluster.name, &unique);
     let others = replicas::of(&instance, scenario.count.unwrap_or(1), &id, &region);
     let then = replicas::steps(&scenario.then, &instance, &id);
     let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());
     let unset: Vec<String> = scenario.variables.iter().filter(is_unset).cloned().collect();
     let image = ImagePlan {
         name: scenario.image.clone().unwrap_or_else(|| "al2".to_owned()),
-        // What an unset variable names cannot be looked for, and the scenario is skipped.
+        // With an unset variable the scenario is skipped, so its overlays need not exist.
         overlay: match unset.as_slice() {
             [] => overlays(scenario, path, files, problems),
             _ => Vec::new(),
@@ -70,8 +66,8 @@ pub(super) fn resolve(
         name: scenario.name.clone(),
         file: path.display().to_string(),
         control_plane: control_planes(scenario.control_plane.as_ref()),
-        kubernetes: version_range("kubernetes", scenario.kubernetes.as_deref(), problems),
-        kubelet: version_range("kubelet", scenario.kubelet.as_deref(), problems),
+        kubernetes: scenario.kubernetes.clone(),
+        kubelet: scenario.kubelet.clone(),
         unset,
         asked: RequestedVersions::default(),
         network: scenario.network,
@@ -111,7 +107,6 @@ pub(super) fn resolve(
     plan
 }
 
-/// A scenario that asks for nothing asks for a whole join, and one with a pod for a pod that answers.
 fn control_planes(given: Option<&ProvidersFile>) -> Vec<ProviderName> {
     match given {
         None => Vec::new(),
@@ -135,7 +130,7 @@ fn expectations(scenario: &Scenario) -> Expect {
     expect
 }
 
-/// A snapshot that is not there yet is to be written.
+/// The snapshot file of a scenario. It may be missing: `--bless` creates it.
 fn snapshot(file: &GoldenFile, scenario: &Path, files: &dyn Files) -> GoldenPlan {
     let folder = scenario.parent().unwrap_or(Path::new(""));
     let path = match &file.snapshot {
@@ -151,34 +146,14 @@ fn snapshot(file: &GoldenFile, scenario: &Path, files: &dyn Files) -> GoldenPlan
     }
 }
 
-fn account(scenario: &Scenario, problems: &mut Problems<'_>) -> AccountId {
-    let given = scenario
-        .account
-        .as_deref()
-        .and_then(|account| problems.parse("account", account, ""));
-    given.unwrap_or_else(|| "111122223333".parse().expect("the default is an account id"))
+fn account(scenario: &Scenario) -> AccountId {
+    let default = || DEFAULT_ACCOUNT.parse().expect("the default is an account id");
+    scenario.account.clone().unwrap_or_else(default)
 }
 
 fn region(scenario: &Scenario) -> Region {
     let default = || DEFAULT_REGION.parse().expect("the default is a region");
     scenario.region.clone().unwrap_or_else(default)
-}
-
-fn version_range(key: &str, range: Option<&str>, problems: &mut Problems<'_>) -> Option<semver::VersionReq> {
-    let range = range?;
-    match range.parse() {
-        Ok(parsed) => Some(parsed),
-        Err(error) => {
-            let hint = "ranges are written like `>=1.20`, `1.20.2` or `>=1.20, <1.27`";
-            problems.add(
-                key,
-                format!("`{range}` is not a range of versions"),
-                error.to_string(),
-                hint,
-            );
-            None
-        }
-    }
 }
 
 fn overlays(
@@ -197,12 +172,12 @@ fn overlays(
     {
         let manifest = folder.join(name);
         if let Err(error) = files.read(&manifest) {
-            let what = format!("there is no overlay manifest `{}`", manifest.display());
+            let what = format!("cannot read overlay manifest `{}`", manifest.display());
             problems.add(
                 "overlay",
                 what,
                 error.to_string(),
-                "the path is relative to the scenario's own folder",
+                "the path is relative to the folder of the scenario",
             );
             continue;
         }
@@ -240,7 +215,6 @@ fn cluster(
     account: &AccountId,
     region: &Region,
     unique: &DerivedDefaults<'_>,
-    problems: &mut Problems<'_>,
 ) -> ClusterPlan {
     let own = || {
         role.map(|role| RoleMappingFile {
@@ -258,7 +232,7 @@ fn cluster(
         endpoint_id: unique.endpoint_id(),
         status: match file.status.clone() {
             None => vec![StatusStep {
-                status: "ACTIVE".to_owned(),
+                status: ClusterStatus::Active,
                 until_seconds: None,
             }],
             Some(StatusFile::Always(status)) => vec![StatusStep {
@@ -269,8 +243,8 @@ fn cluster(
         },
         service_ipv4_cidr: file
             .service_ipv4_cidr
-            .clone()
-            .unwrap_or_else(|| Some("10.100.0.0/16".to_owned())),
+            .unwrap_or_else(|| Some(Cidr::around(DEFAULT_SERVICE_NETWORK, 16)))
+            .map(|network| network.to_string()),
         certificate_authority: file.certificate_authority,
         aws_auth: rows
             .into_iter()
@@ -293,42 +267,33 @@ fn cluster(
         cloud_node_controller: file.cloud_node_controller,
         approve_clients: file.approve_clients,
         authenticator_until: file.authenticator_until,
-        bootstrap_tokens: bootstrap_tokens(&file.bootstrap_tokens, unique, problems),
+        bootstrap_tokens: bootstrap_tokens(&file.bootstrap_tokens, unique),
         restart_api_server_after: file.restart_api_server_after,
         eks: file.eks.clone(),
     }
 }
 
-/// Tokens as `kubeadm token create` makes them, where the scenario does not say otherwise.
-fn bootstrap_tokens(
-    given: &[BootstrapTokenFile],
-    unique: &DerivedDefaults<'_>,
-    problems: &mut Problems<'_>,
-) -> Vec<BootstrapToken> {
-    let mut tokens = Vec::new();
-    for (place, file) in given.iter().enumerate() {
-        let text = file
-            .token
+/// Bootstrap tokens with the defaults of `kubeadm token create`.
+fn bootstrap_tokens(given: &[BootstrapTokenFile], unique: &DerivedDefaults<'_>) -> Vec<BootstrapToken> {
+    let derived = |index| {
+        let text = unique.bootstrap_token(index);
+        text.parse()
+            .expect("a derived token has the format of Kubernetes")
+    };
+    let token = |(index, file): (usize, &BootstrapTokenFile)| BootstrapToken {
+        token: file.token.clone().unwrap_or_else(|| derived(index)),
+        expires_seconds: file.expires_seconds,
+        deleted: file.deleted,
+        usages: file.usages.clone().unwrap_or_else(|| TokenUsage::ALL.to_vec()),
+        groups: file
+            .groups
             .clone()
-            .unwrap_or_else(|| unique.bootstrap_token(place));
-        let key = format!("cluster.bootstrap_tokens[{place}].token");
-        tokens.extend(problems.parse(&key, &text, "").map(|token| {
-            BootstrapToken {
-                token,
-                expires_seconds: file.expires_seconds,
-                deleted: file.deleted,
-                usages: file.usages.clone().unwrap_or_else(|| TokenUsage::ALL.to_vec()),
-                groups: file
-                    .groups
-                    .clone()
-                    .unwrap_or_else(|| vec![DEFAULT_GROUP.to_owned()]),
-            }
-        }));
-    }
-    tokens
+            .unwrap_or_else(|| vec![DEFAULT_GROUP.to_owned()]),
+    };
+    given.iter().enumerate().map(token).collect()
 }
 
-/// A row as EKS itself writes it, where the scenario does not say otherwise.
+/// A row of `aws-auth` with the defaults that EKS writes.
 pub(super) fn mapping(row: RoleMappingFile, account: &AccountId, region: &Region) -> RoleMapping {
     let arn = |name: String| format!("arn:{}:iam::{account}:role/{name}", region.partition());
     RoleMapping {
@@ -349,19 +314,19 @@ fn instance(
     region: &Region,
     cluster: &str,
     unique: &DerivedDefaults<'_>,
-    problems: &mut Problems<'_>,
 ) -> InstancePlan {
-    let id: Option<InstanceId> = file
-        .id
-        .as_deref()
-        .and_then(|id| problems.parse("instance.id", id, ""));
-    let addresses = addresses(file, unique, problems);
+    let addresses = addresses(file, unique);
     let private_dns_name = file
         .private_dns_name
         .clone()
         .unwrap_or_else(|| dns_name(addresses.private_ip, region));
     InstancePlan {
-        id: id.unwrap_or_else(|| unique.aws_id("i").parse().expect("the id is made in EC2's form")),
+        id: file.id.clone().unwrap_or_else(|| {
+            unique
+                .aws_id("i")
+                .parse()
+                .expect("a derived id has the format of EC2")
+        }),
         instance_type: file
             .instance_type
             .clone()
@@ -385,10 +350,7 @@ fn instance(
         network_interface_id: unique.aws_id("eni"),
         security_group_id: unique.aws_id("sg"),
         tags: tags(file, cluster),
-        life_cycle: match file.life_cycle {
-            LifeCycle::OnDemand => "on-demand".to_owned(),
-            LifeCycle::Spot => "spot".to_owned(),
-        },
+        life_cycle: file.life_cycle,
         metadata: file.metadata.clone(),
         network: file.network.clone(),
         clock_ahead_seconds: file.clock_ahead_seconds,
@@ -403,8 +365,8 @@ pub(super) fn dns_name(address: Ipv4Addr, region: &Region) -> String {
     )
 }
 
-/// The in-tree AWS provider of a kubelet refuses to start without a tag that names the cluster, and with two of them. EC2
-/// takes no key with a slash while tags are on in the metadata.
+/// Adds the tag that names the cluster. Kubelets with the in-tree AWS provider require exactly one. EC2 rejects keys
+/// with a slash if the metadata service returns tags.
 fn tags(file: &InstanceFile, cluster: &str) -> BTreeMap<String, String> {
     let mut tags = file.tags.clone();
     let names_a_cluster = tags.keys().any(|key| key.starts_with("kubernetes.io/cluster/"));
@@ -420,34 +382,15 @@ struct Addresses {
     vpc: Vec<Cidr>,
 }
 
-/// Address, subnet and VPC, of which each may be given; the others are made to fit.
-fn addresses(file: &InstanceFile, unique: &DerivedDefaults<'_>, problems: &mut Problems<'_>) -> Addresses {
-    const HINT: &str = "addresses are written like `192.168.40.16`, networks like `192.168.32.0/19`";
-    let given: Option<Ipv4Addr> = file.private_ip.as_deref().and_then(|text| {
-        let address = text.parse().ok();
-        if address.is_none() {
-            problems.add(
-                "instance.private_ip",
-                format!("`{text}` is not an IPv4 address"),
-                "",
-                HINT,
-            );
-        }
-        address
-    });
-    let subnet: Option<Cidr> = file
+/// Address, subnet and VPC. Missing ones are derived from the others.
+fn addresses(file: &InstanceFile, unique: &DerivedDefaults<'_>) -> Addresses {
+    let vpc = file.vpc_cidrs.clone().unwrap_or_default();
+    let around = file
         .subnet_cidr
-        .as_deref()
-        .and_then(|text| problems.parse("instance.subnet_cidr", text, HINT));
-    let texts = file.vpc_cidrs.as_deref().unwrap_or_default().iter().enumerate();
-    let vpc: Vec<Cidr> = texts
-        .filter_map(|(index, text)| problems.parse(&format!("instance.vpc_cidrs[{index}]"), text, HINT))
-        .collect();
-    let around = subnet
         .or(vpc.first().copied())
-        .unwrap_or_else(|| Cidr::around([192, 168, 0, 0].into(), 16));
-    let private_ip = given.unwrap_or_else(|| unique.address(&around));
-    let subnet = subnet.unwrap_or_else(|| Cidr::around(private_ip, 19));
+        .unwrap_or_else(|| Cidr::around(DEFAULT_VPC_NETWORK, 16));
+    let private_ip = file.private_ip.unwrap_or_else(|| unique.address(&around));
+    let subnet = file.subnet_cidr.unwrap_or_else(|| Cidr::around(private_ip, 19));
     let vpc = if vpc.is_empty() {
         vec![Cidr::around(subnet.address(0), 16)]
     } else {

@@ -1,4 +1,4 @@
-//! Where expectations and scripts stand in the files that a scenario was read from.
+//! Positions of expectations and scripts in the files of a scenario.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::input::yaml::{Tree, Value};
 use crate::plan::sources::{LineMap, ScriptSource};
 use crate::user_data::parse;
 
-/// The lines of all keys below `expect`, by their paths.
+/// The lines of all keys below `expect`, by path.
 pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
     let mut lines = BTreeMap::new();
     if let Some(expect) = scenario.entry("expect") {
@@ -19,7 +19,7 @@ pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
     lines
 }
 
-/// The checks of a step have its place before their keys: `then[0].phase`.
+/// Keys of a step have its index as a prefix: `then[0].phase`.
 fn steps(then: &Tree, lines: &mut BTreeMap<String, u64>) {
     let Value::List(items) = &then.value else { return };
     for (index, item) in items.iter().enumerate() {
@@ -41,7 +41,7 @@ fn below(tree: &Tree, path: &str, lines: &mut BTreeMap<String, u64>) {
             .iter()
             .for_each(|entry| add(joined(path, &entry.key), entry.place.line, &entry.tree)),
         Value::List(items) => (0..).zip(items).for_each(|(index, item): (usize, _)| {
-            // Checks name the things of a list by what they are, or by their place.
+            // Checks refer to list items by text or by index.
             if let Value::Text(text) = &item.value {
                 add(joined(path, text), item.place.line, item);
             }
@@ -59,7 +59,7 @@ fn joined(path: &str, key: &str) -> String {
     }
 }
 
-/// A file that user data came from.
+/// A source file of user data.
 pub(super) struct Text {
     pub(super) file: String,
     pub(super) text: String,
@@ -67,10 +67,10 @@ pub(super) struct Text {
     pub(super) patched: Option<LineMap>,
 }
 
-/// Where the scripts of user data stand in the texts it came from.
+/// Finds the scripts of user data in its source texts.
 ///
-/// They are looked for as whole runs of lines, so that blocks of YAML, MIME messages and plain files need no rule each, and what
-/// is encoded is not found at a wrong place.
+/// Searches for complete runs of lines, which covers YAML blocks, MIME messages and plain files alike. Encoded
+/// scripts are not found.
 pub(super) fn scripts(user_data: &[u8], texts: &[Text]) -> Vec<ScriptSource> {
     let mut found: Vec<ScriptSource> = Vec::new();
     for script in parse(user_data).parts {
@@ -96,7 +96,7 @@ pub(super) fn scripts(user_data: &[u8], texts: &[Text]) -> Vec<ScriptSource> {
     found
 }
 
-/// The lines of a text at which these lines begin.
+/// The lines of a text at which the given lines start.
 fn starts_in<'t>(text: &'t Text, wanted: &[&str]) -> Vec<(&'t Text, u64)> {
     let all: Vec<&str> = text.text.lines().map(str::trim).collect();
     if wanted.is_empty() {
@@ -115,7 +115,7 @@ mod tests {
     use crate::input::yaml;
 
     #[test]
-    fn every_expectation_knows_its_line() {
+    fn every_expectation_has_its_line() {
         let text = "name: x\nexpect:\n  phase: ready\n  node:\n    labels: { a.b/c: d }\n  kubelet:\n    argv:\n      - --x=1\n  certificates:\n    - signer: s\nthen:\n  - do: reboot\n    expect:\n      phase: ready\n";
         let lines = expectations(&yaml::parse(text).unwrap());
         for (path, line) in [

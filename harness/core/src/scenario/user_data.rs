@@ -1,4 +1,4 @@
-//! The user data of a scenario: found, composed and held to what EC2 takes.
+//! Reads the user data of a scenario, composes MIME parts, and checks the size limit of EC2.
 
 use std::path::Path;
 
@@ -15,7 +15,8 @@ use crate::plan::sources::{LineMap, ScriptSource};
 use crate::plan::{Plan, UserDataPlan};
 use crate::user_data::{LIMIT, MimePart, UnknownTemplate, UserDataError, Values, fill, message, render};
 
-/// The user data of a scenario, and where its scripts stand. `text` is the scenario's own file, to find the line of a slip in inline user data.
+/// Reads the user data of a scenario, with the positions of its scripts. `text` is the scenario file, to locate
+/// problems in inline user data.
 pub(super) fn read(
     file: Option<&UserDataFile>,
     plan: &Plan,
@@ -24,7 +25,7 @@ pub(super) fn read(
     files: &dyn Files,
     problems: &mut Problems<'_>,
 ) -> Option<(UserDataPlan, Vec<ScriptSource>)> {
-    let mut reader = Reader {
+    let mut reader = UserDataReader {
         plan,
         path,
         text,
@@ -36,17 +37,17 @@ pub(super) fn read(
     Some((plan, sources::scripts(&bytes, &reader.texts)))
 }
 
-struct Reader<'a, 'r, 't> {
+struct UserDataReader<'a, 'r, 't> {
     plan: &'a Plan,
     path: &'a Path,
     text: &'a str,
     files: &'a dyn Files,
     problems: &'r mut Problems<'t>,
-    /// The texts that the user data comes from.
+    /// Source texts of the user data.
     texts: Vec<Text>,
 }
 
-impl Reader<'_, '_, '_> {
+impl UserDataReader<'_, '_, '_> {
     fn any(&mut self, file: &UserDataFile) -> Option<(UserDataPlan, Vec<u8>)> {
         match file {
             UserDataFile::Text(inline) => {
@@ -78,7 +79,7 @@ impl Reader<'_, '_, '_> {
                 "user_data",
                 "the user data is empty",
                 "",
-                "leave `user_data` out for an instance without any",
+                "remove `user_data` for an instance without user data",
             );
         }
         let plan = UserDataPlan {
@@ -90,12 +91,12 @@ impl Reader<'_, '_, '_> {
         Some((plan, bytes))
     }
 
-    /// Measured as EC2 would, with all values but the CA filled in: what is too large without it is too large with it.
+    /// Checks the size with all values except the CA filled in: the CA only adds to it.
     fn size(&mut self, plan: &UserDataPlan) {
         if let Err(error @ UserDataError::TooLarge { size }) = render(plan, &Values::of(self.plan, "")) {
-            let why = format!("EC2 refuses user data of more than {LIMIT} bytes, and it has {size}");
+            let why = format!("{size} bytes exceed the EC2 limit of {LIMIT}");
             let hint = if plan.gzip {
-                "let a short script fetch the rest".to_owned()
+                "move the content to a file that a short script downloads".to_owned()
             } else {
                 error.hint()
             };
@@ -120,12 +121,12 @@ impl Reader<'_, '_, '_> {
         let bytes = match self.files.read(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let what = format!("there is no file `{}`", path.display());
+                let what = format!("cannot read file `{}`", path.display());
                 self.problems.add(
                     key,
                     what,
                     error.to_string(),
-                    "the path is relative to the scenario's own folder",
+                    "the path is relative to the folder of the scenario",
                 );
                 return None;
             }
@@ -183,8 +184,8 @@ impl Reader<'_, '_, '_> {
         if parts.is_empty() {
             self.problems.add(
                 "user_data.parts",
-                "there is no part",
-                "a MIME message needs one",
+                "the list is empty",
+                "a MIME message requires at least one part",
                 "",
             );
             return None;
@@ -218,16 +219,16 @@ impl Reader<'_, '_, '_> {
 
     fn one_of(&mut self, key: &str, keys: &str) {
         self.problems
-            .add(key, format!("it needs one of {keys}"), "and no other of them", "");
+            .add(key, format!("set exactly one of {keys}"), "", "");
     }
 
     fn unknown_template(&mut self, unknown: &UnknownTemplate, place: Position, key: &str, why: String) {
-        let what = format!("there is no `{{{{ {} }}}}`", unknown.name);
+        let what = format!("unknown name `{{{{ {} }}}}`", unknown.name);
         self.problems
             .push(place, key.to_owned(), what, why, unknown.hint());
     }
 
-    /// The line of the scenario file where the name stands: the first after the key that has it.
+    /// Position of the name in the scenario file: the first occurrence after the key.
     fn place_in_scenario(&self, unknown: &UnknownTemplate, key: &str) -> Position {
         let start = self.problems.place_of(&steps(key));
         let lines = (1..)

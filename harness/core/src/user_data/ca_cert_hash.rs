@@ -1,11 +1,12 @@
-//! The hash by which kubeadm pins a cluster's CA: SHA-256 of the public key's DER (RFC 7469, `SubjectPublicKeyInfo`).
+//! The hash with which kubeadm pins the CA of a cluster: SHA-256 of the DER of its public key (RFC 7469,
+//! `SubjectPublicKeyInfo`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// `sha256:` and 64 digits for the first certificate of a PEM text, as `--discovery-token-ca-cert-hash` takes it; without digits
-/// where the text is none.
+/// `sha256:` and 64 digits for the first certificate of a PEM text, as `--discovery-token-ca-cert-hash` expects; no
+/// digits if the text is not a certificate.
 pub(super) fn ca_cert_hash(pem: &str) -> String {
     let digits: String = der(pem)
         .as_deref()
@@ -32,16 +33,16 @@ fn der(pem: &str) -> Option<Vec<u8>> {
 fn public_key(certificate: &[u8]) -> Option<&[u8]> {
     let (_, certificate, _) = element(certificate)?;
     let (_, to_be_signed, _) = element(certificate)?;
-    // Version where it is not the first, serial number, signature algorithm, issuer, validity, subject.
+    // Skips version (absent in v1), serial number, signature algorithm, issuer, validity, subject.
     let is_versioned = *to_be_signed.first()? == VERSION;
     let mut rest = to_be_signed;
     for _ in 0..(5 + usize::from(is_versioned)) {
         rest = element(rest)?.2;
     }
-    element(rest).map(|(whole, ..)| whole)
+    element(rest).map(|(element, ..)| element)
 }
 
-/// The first element of some DER: whole, its content, and what follows.
+/// The first DER element, its content, and the rest.
 fn element(der: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let first = usize::from(*der.get(1)?);
     let (length, header) = if first < 0x80 {
@@ -63,7 +64,7 @@ const VERSION: u8 = 0xa0;
 mod tests {
     use super::*;
 
-    /// A certificate and its hash, both by OpenSSL.
+    /// A certificate and its hash, both created by OpenSSL.
     const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n\
         MIIBfjCCASWgAwIBAgIUKQj+jYXUJUST8j2KMWKnurbJLh8wCgYIKoZIzj0EAwIw\n\
         FTETMBEGA1UEAwwKa3ViZXJuZXRlczAeFw0yNjExMjExODU1MTNaFw0zNjExMTgx\n\
@@ -78,12 +79,12 @@ mod tests {
     const HASH: &str = "sha256:ff68e155ed97f27f58cd27bf0002797524b1dc583c1ba9c1c29bcbf76b1434d3";
 
     #[test]
-    fn the_hash_is_that_of_openssl() {
+    fn the_hash_matches_openssl() {
         assert_eq!(ca_cert_hash(CERTIFICATE), HASH);
     }
 
     #[test]
-    fn what_is_no_certificate_has_no_hash() {
+    fn an_invalid_certificate_has_no_hash() {
         let short = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
         let endless = format!(
             "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----",

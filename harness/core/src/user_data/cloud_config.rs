@@ -1,4 +1,4 @@
-//! `#cloud-config`, as far as bootstrapping needs it: `write_files` and `runcmd`.
+//! The part of `#cloud-config` that bootstrapping needs: `write_files` and `runcmd`.
 
 use std::io::Read as _;
 
@@ -12,32 +12,31 @@ use crate::input::yaml::{self, Tree, Value};
 pub struct CloudConfig {
     /// Files of `write_files`, in order.
     pub files: Vec<WriteFile>,
-    /// The script that cloud-init makes of `runcmd`; it has no `set -e`, so that it ends as its last command does.
+    /// The script that cloud-init creates for `runcmd`. Without `set -e`, its exit code is that of its last command.
     pub runcmd: Option<Vec<u8>>,
 }
 
 /// A file of `write_files`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteFile {
-    /// Where it goes.
+    /// Absolute path.
     pub path: String,
-    /// Its bytes.
+    /// Decoded content.
     pub content: Vec<u8>,
-    /// Permission bits.
+    /// File mode.
     pub mode: u32,
     /// `user:group`.
     pub owner: String,
-    /// Whether it is added to what is there.
+    /// Whether to append to an existing file.
     pub append: bool,
 }
 
-/// A cloud-config that cloud-init cannot use.
+/// A cloud-config that cloud-init rejects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}: {message}", place.line)]
 pub struct CloudConfigError {
-    /// Where.
     pub place: Position,
-    /// What is wrong.
+    /// The problem in one sentence.
     pub message: String,
 }
 
@@ -45,7 +44,7 @@ impl CloudConfig {
     /// Reads a cloud-config.
     ///
     /// # Errors
-    /// Where it is not YAML, or `write_files` and `runcmd` are not what cloud-init takes.
+    /// The text is not YAML, or `write_files` or `runcmd` has a wrong format.
     pub fn read(text: &str) -> Result<Self, CloudConfigError> {
         let tree = yaml::parse(text).map_err(|error| CloudConfigError {
             place: error.place,
@@ -64,7 +63,7 @@ impl CloudConfig {
         Ok(Self { files, runcmd })
     }
 
-    /// Takes in a later one: as cloud-init merges by default, a list that it has replaces the earlier one.
+    /// Merges a later cloud-config. By the default of cloud-init, its lists replace earlier ones.
     pub fn merge(&mut self, later: Self) {
         if !later.files.is_empty() {
             self.files = later.files;
@@ -88,7 +87,7 @@ fn items<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], CloudConfigError> 
         Some((Value::List(items), _)) => Ok(items),
         Some((_, found)) => Err(refuse(
             found,
-            format!("`{key}` must be a list, not {}", found.kind()),
+            format!("invalid `{key}`: expected a list, found {}", found.kind()),
         )),
     }
 }
@@ -96,14 +95,14 @@ fn items<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], CloudConfigError> 
 fn write_file(tree: &Tree) -> Result<WriteFile, CloudConfigError> {
     let text = |key: &str| tree.get(key).and_then(scalar);
     let path =
-        text("path").ok_or_else(|| refuse(tree, "an entry of `write_files` has no `path`".to_owned()))?;
+        text("path").ok_or_else(|| refuse(tree, "missing `path` in an entry of `write_files`".to_owned()))?;
     let content = text("content").unwrap_or_default();
     let encoding = text("encoding").unwrap_or_default();
     let content = decode(content.as_bytes(), &encoding.to_lowercase())
-        .ok_or_else(|| refuse(tree, format!("the content of {path} is not {encoding}")))?;
+        .ok_or_else(|| refuse(tree, format!("invalid content of {path}: expected {encoding}")))?;
     let permissions = text("permissions").unwrap_or_else(|| "0644".to_owned());
     let mode = octal(&permissions)
-        .ok_or_else(|| refuse(tree, format!("`{permissions}` of {path} is not permission bits")))?;
+        .ok_or_else(|| refuse(tree, format!("invalid permissions `{permissions}` of {path}")))?;
     let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
     let append = matches!(
         tree.get("append").map(|append| &append.value),
@@ -129,17 +128,18 @@ fn decode(content: &[u8], encoding: &str) -> Option<Vec<u8>> {
 }
 
 pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
-    // User data is 16 KiB at most; what grows beyond this is no user data.
-    const MOST: u64 = 64 * 1024 * 1024;
+    // User data has at most 16 KiB; protects from decompression bombs.
+    const MAX_UNPACKED: u64 = 64 * 1024 * 1024;
     let mut unpacked = Vec::new();
     flate2::read::MultiGzDecoder::new(bytes)
-        .take(MOST)
+        .take(MAX_UNPACKED)
         .read_to_end(&mut unpacked)
         .ok()?;
     Some(unpacked)
 }
 
-/// cloud-init's `shellify`: text stands as it is, lists are quoted word by word.
+/// `shellify` of cloud-init: a text is a command line, a list is quoted word by word. Every word is quoted, so that a
+/// reserved word of the shell remains the name of a command.
 fn script(commands: &[Tree]) -> Result<Vec<u8>, CloudConfigError> {
     let mut script = b"#!/bin/sh\n".to_vec();
     for command in commands {
@@ -151,8 +151,12 @@ fn script(commands: &[Tree]) -> Result<Vec<u8>, CloudConfigError> {
                 .collect::<Vec<_>>()
                 .join(" "),
             Value::Null => continue,
-            _ => scalar(command)
-                .ok_or_else(|| refuse(command, "a command is text or a list of words".to_owned()))?,
+            _ => scalar(command).ok_or_else(|| {
+                refuse(
+                    command,
+                    "invalid command: expected text or a list of words".to_owned(),
+                )
+            })?,
         };
         script.extend_from_slice(line.as_bytes());
         script.push(b'\n');
@@ -178,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_commands_are_read() {
+    fn files_and_commands_are_parsed() {
         let config = CloudConfig::read(
             "#cloud-config\npackages: null\nwrite_files:\n  - path: /etc/eksctl/kubelet.env\n    content: |\n      A=b\n    permissions: '0600'\n  \
              - { path: /b, encoding: b64, content: aGk=, owner: 'ubuntu:ubuntu', permissions: 0755, append: true }\n\
@@ -206,17 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn what_cloud_init_cannot_use_is_told_with_its_line() {
+    fn invalid_cloud_configs_are_rejected_with_their_line() {
         for (text, message) in [
-            ("runcmd: x\n", "line 1: `runcmd` must be a list, not text"),
+            (
+                "runcmd: x\n",
+                "line 1: invalid `runcmd`: expected a list, found text",
+            ),
             (
                 "write_files:\n  - content: x\n",
-                "line 2: an entry of `write_files` has no `path`",
+                "line 2: missing `path` in an entry of `write_files`",
             ),
-            ("write_files: [{ path: /a, encoding: rot13 }]\n", "is not rot13"),
+            ("write_files: [{ path: /a, encoding: rot13 }]\n", "expected rot13"),
             (
                 "write_files: [{ path: /a, permissions: rwx }]\n",
-                "is not permission bits",
+                "invalid permissions `rwx`",
             ),
             ("runcmd: [\n", "line 1:"),
         ] {

@@ -1,4 +1,5 @@
-//! User data as EC2 hands it out: filled in, composed of MIME parts, compressed, and held to EC2's limit.
+//! User data as the metadata service returns it: filled in, composed of MIME parts, compressed, and within the size
+//! limit of EC2.
 
 use std::io::Write as _;
 
@@ -9,46 +10,41 @@ use flate2::{Compression, GzBuilder};
 use super::fill::{UnknownTemplate, Values, fill};
 use crate::plan::UserDataPlan;
 
-/// EC2's limit for user data, before it is encoded: 16 KiB.
+/// Size limit of EC2 for user data, before encoding: 16 KiB.
 pub const LIMIT: usize = 16 * 1024;
 
-/// User data that cannot be handed out.
+/// Invalid user data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UserDataError {
-    /// A value that there is not.
+    /// An unknown name.
     #[error(transparent)]
     Template(#[from] UnknownTemplate),
-    /// More than EC2 takes.
-    #[error(
-        "the user data has {size} bytes, and EC2 refuses more than {LIMIT} (`User data is limited to 16384 bytes`)"
-    )]
-    TooLarge {
-        /// Its size.
-        size: usize,
-    },
-    /// The plan's own bytes are damaged.
-    #[error("the plan's user data is not base64: {0}")]
+    /// Larger than EC2 allows.
+    #[error("the user data has {size} bytes, but EC2 allows {LIMIT} (`User data is limited to 16384 bytes`)")]
+    TooLarge { size: usize },
+    /// The plan contains invalid base64.
+    #[error("invalid base64 in the user data of the plan: {0}")]
     Encoding(String),
 }
 
 impl UserDataError {
-    /// The way out.
+    /// How to solve it.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::Template(unknown) => unknown.hint(),
             Self::TooLarge { .. } => {
-                "compress it with `gzip: true`, or let a short script fetch the rest".to_owned()
+                "compress it with `gzip: true`, or download the rest in a short script".to_owned()
             }
-            Self::Encoding(_) => "make the plan anew from its scenario".to_owned(),
+            Self::Encoding(_) => "create the plan again from its scenario".to_owned(),
         }
     }
 }
 
-/// The bytes that the metadata service hands out: the plan's, filled in, and compressed where the plan says so.
+/// The bytes that the metadata service returns: filled in, and compressed if the plan requires it.
 ///
 /// # Errors
-/// Where a value is unknown, or EC2 would refuse the result for its size.
+/// A name is unknown, or EC2 would reject the result for its size.
 pub fn render(plan: &UserDataPlan, values: &Values) -> Result<Vec<u8>, UserDataError> {
     let bytes = STANDARD
         .decode(&plan.base64)
@@ -61,21 +57,21 @@ pub fn render(plan: &UserDataPlan, values: &Values) -> Result<Vec<u8>, UserDataE
     Ok(bytes)
 }
 
-/// One part of a MIME message.
+/// A part of a MIME message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MimePart {
     /// MIME type, such as `text/x-shellscript`.
     pub mime: String,
-    /// File name, where the header gives one.
+    /// File name in the header.
     pub filename: Option<String>,
-    /// The part itself.
+    /// Content of the part.
     pub content: Vec<u8>,
 }
 
-/// A MIME message of these parts, in the form that EKS' own user data has.
+/// Composes a MIME message in the format that EKS uses.
 #[must_use]
 pub fn message(parts: &[MimePart]) -> Vec<u8> {
-    let boundary = free_boundary(parts);
+    let boundary = unused_boundary(parts);
     let mut message =
         format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n\n").into_bytes();
     for part in parts {
@@ -99,8 +95,8 @@ pub fn message(parts: &[MimePart]) -> Vec<u8> {
     message
 }
 
-/// `//`, as EKS uses it, or a longer one where a line of a part begins like it.
-fn free_boundary(parts: &[MimePart]) -> String {
+/// `//` as in EKS, or a longer boundary if a line of a part starts with it.
+fn unused_boundary(parts: &[MimePart]) -> String {
     let mut boundary = "//".to_owned();
     let is_taken = |boundary: &str| {
         let line = format!("--{boundary}");
@@ -117,13 +113,14 @@ fn free_boundary(parts: &[MimePart]) -> String {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    // No time and no name, so that the same scenario always gives the same bytes.
+    // Without time and name, so that a scenario always produces the same bytes.
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
     written.expect("writing to memory does not fail")
 }
 
-/// Whether user data names a certificate of the identity document: those take a moment to make, and hardly anybody wants them.
+/// Whether user data names a certificate of the identity document. These take time to create, and few scenarios need
+/// them.
 #[must_use]
 pub fn names_identity(plan: &UserDataPlan) -> bool {
     let bytes = STANDARD.decode(&plan.base64).unwrap_or_default();
@@ -144,7 +141,7 @@ mod tests {
     }
 
     fn values() -> Values {
-        Values::of(&crate::plan::tests::plan(), "PEM")
+        Values::of(&crate::testing::plan(), "PEM")
     }
 
     #[test]
@@ -162,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_that_of_ec2() {
+    fn the_size_limit_applies_after_compression() {
         assert!(render(&plan(&"x".repeat(LIMIT), false), &values()).is_ok());
         let error = render(&plan(&"x".repeat(LIMIT + 1), false), &values()).unwrap_err();
         assert_eq!(error, UserDataError::TooLarge { size: LIMIT + 1 });
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boundary_never_stands_in_a_part() {
+    fn a_boundary_does_not_occur_in_a_part() {
         let part = |text: &str| MimePart {
             mime: "text/plain".into(),
             filename: None,

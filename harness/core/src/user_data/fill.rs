@@ -1,4 +1,4 @@
-//! The `{{ cluster.endpoint }}` and its like in user data.
+//! Fills in `{{ cluster.endpoint }}` and the other names in user data.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::plan::cidr::Cidr;
 pub struct Values(BTreeMap<&'static str, String>);
 
 impl Values {
-    /// The values of a plan. `certificate_authority` is the PEM of the CA that the plan's cluster gives to its nodes.
+    /// The values of a plan. `certificate_authority` is the PEM of the CA that nodes of the cluster receive.
     #[must_use]
     pub fn of(plan: &Plan, certificate_authority: &str) -> Self {
         let (cluster, instance) = (&plan.cluster, &plan.instance);
@@ -61,8 +61,8 @@ impl Values {
         Self(values)
     }
 
-    /// The same with the certificates that the signatures of the identity document verify by, in PEM: those of `signature`, `pkcs7`
-    /// and `rsa2048`.
+    /// Adds the certificates, in PEM, that verify the signatures of the identity document: `signature`, `pkcs7` and
+    /// `rsa2048`.
     #[must_use]
     pub fn with_identity(mut self, signature: &str, pkcs7: &str, rsa2048: &str) -> Self {
         self.0.insert("identity.certificate", STANDARD.encode(signature));
@@ -72,8 +72,8 @@ impl Values {
         self
     }
 
-    /// A text in which every value is replaced by its name: what user data would have to say to get it. Long ones first, for one may be
-    /// part of another; the certificate authority as it stands in files, too. Short and common words stay.
+    /// Replaces every value in a text by its name, as user data would write it. Replaces long values first, because
+    /// one may contain another; also replaces the PEM of the CA. Short and common words stay.
     #[must_use]
     pub fn named(&self, text: &str) -> String {
         const WORDS: [&str; 4] = [
@@ -95,7 +95,7 @@ impl Values {
                 .and_then(|pem| String::from_utf8(pem).ok());
             pairs.extend(pem.map(|pem| (pem.trim_end().to_owned(), "cluster.certificate_authority")));
         }
-        // Of two names for one value the instance's private DNS name is the one that people know.
+        // If host name and private DNS name are equal, the latter is better known.
         pairs.sort_by_key(|(value, name)| (std::cmp::Reverse(value.len()), *name == "instance.host_name"));
         let filled = pairs.iter().filter(|(value, _)| !value.is_empty());
         filled.fold(text.to_owned(), |text, (value, name)| {
@@ -103,40 +103,39 @@ impl Values {
         })
     }
 
-    /// The names that can stand between `{{` and `}}`.
+    /// The names between `{{` and `}}`.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.keys().copied()
     }
 }
 
-/// A name between `{{` and `}}` that looks like one of ours and is none.
+/// An unknown name between `{{` and `}}` with one of our prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of the user data: there is no `{{{{ {name} }}}}`")]
+#[error("unknown name `{{{{ {name} }}}}` in line {line} of the user data")]
 pub struct UnknownTemplate {
-    /// The name.
     pub name: String,
-    /// Line in the user data, from 1.
+    /// Line number in the user data, from 1.
     pub line: usize,
-    /// The name that was most likely meant.
+    /// The most similar name.
     pub nearest: Option<String>,
 }
 
 impl UnknownTemplate {
-    /// The way out.
+    /// How to solve it.
     #[must_use]
     pub fn hint(&self) -> String {
         match &self.nearest {
             Some(right) => format!("did you mean `{{{{ {right} }}}}`?"),
-            None => "see `nodejoin plan` for the names that can be filled in".to_owned(),
+            None => "`nodejoin plan` lists the names".to_owned(),
         }
     }
 }
 
-/// Fills in the values. Other `{{ }}`, such as those of Jinja or of Go's templates, stay as they are, and so does what is
-/// compressed already.
+/// Fills in the values. Other `{{ }}`, such as those of Jinja and Go templates, and compressed user data stay
+/// unchanged.
 ///
 /// # Errors
-/// Where a name that begins like one of ours is unknown.
+/// A name with one of our prefixes is unknown.
 pub fn fill(user_data: &[u8], values: &Values) -> Result<Vec<u8>, UnknownTemplate> {
     if user_data.starts_with(&GZIP) {
         return Ok(user_data.to_vec());
@@ -147,7 +146,9 @@ pub fn fill(user_data: &[u8], values: &Values) -> Result<Vec<u8>, UnknownTemplat
         filled.extend_from_slice(before);
         match values.0.get(inner.trim()) {
             Some(value) => filled.extend_from_slice(value.as_bytes()),
-            None if is_ours(inner.trim()) => return Err(unknown(user_data, rest, before, inner, values)),
+            None if has_our_prefix(inner.trim()) => {
+                return Err(unknown(user_data, rest, before, inner, values));
+            }
             None => filled.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
         }
         rest = after;
@@ -158,7 +159,8 @@ pub fn fill(user_data: &[u8], values: &Values) -> Result<Vec<u8>, UnknownTemplat
 
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The text before the next `{{`, what stands inside, and the rest after its `}}`. Templates do not span lines.
+/// Splits at the next `{{`: the text before it, the text inside, and the rest after `}}`. Templates do not span
+/// lines.
 fn next_template(bytes: &[u8]) -> Option<(&[u8], &str, &[u8])> {
     let mut from = 0;
     loop {
@@ -180,7 +182,7 @@ fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|window| window == needle)
 }
 
-fn is_ours(name: &str) -> bool {
+fn has_our_prefix(name: &str) -> bool {
     ["cluster.", "instance.", "account.", "identity."]
         .iter()
         .any(|prefix| name.starts_with(prefix))
@@ -200,7 +202,7 @@ fn dns_ip(cidr: Option<&str>) -> String {
     service_cidr(cidr).address(10).to_string()
 }
 
-/// The addresses that services really have, also where EKS tells none.
+/// The network of service addresses; the default of EKS if DescribeCluster returns null.
 fn service_cidr(cidr: Option<&str>) -> Cidr {
     cidr.and_then(|cidr| cidr.parse().ok())
         .unwrap_or_else(|| Cidr::around([10, 100, 0, 0].into(), 16))
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_ours_are_filled_in() {
+    fn only_names_with_our_prefixes_are_filled_in() {
         for (given, wanted) in [
             (
                 "bootstrap.sh {{ cluster.name }} {{instance.id}}\n",
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_stay() {
+    fn binary_user_data_stays() {
         let bytes = [0xff, b'{', b'{', 0xfe, b'}', b'}', 0x00];
         assert_eq!(fill(&bytes, &values()).unwrap(), bytes);
         let packed = [&GZIP[..], b"{{ cluster.name }}"].concat();
@@ -248,11 +250,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_refused_with_its_line() {
+    fn an_unknown_name_is_rejected_with_its_line() {
         let error = fill(b"#!/bin/sh\necho {{ cluster.nmae }}\n", &values()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "line 2 of the user data: there is no `{{ cluster.nmae }}`"
+            "unknown name `{{ cluster.nmae }}` in line 2 of the user data"
         );
         assert_eq!(error.hint(), "did you mean `{{ cluster.name }}`?");
         for name in ["account.x", "identity.x", "instance.x"] {

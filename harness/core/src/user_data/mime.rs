@@ -1,10 +1,10 @@
-//! MIME messages as Python's `email` reads them for cloud-init: forgiving.
+//! Parses MIME messages as leniently as the `email` package of Python, which cloud-init uses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// A message or a part of one.
+/// A message, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     headers: Vec<(String, String)>,
@@ -12,8 +12,8 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Takes headers and body apart. A line that is no header ends the headers, also without the empty line that should
-    /// stand before the body.
+    /// Splits headers and body. A line that is not a header ends the headers, even without the empty line before the
+    /// body.
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut headers: Vec<(String, String)> = Vec::new();
         let mut rest = bytes;
@@ -29,7 +29,7 @@ impl Message {
                 (false, Some((name, value))) if is_header_name(name) => {
                     headers.push((name.to_lowercase(), value.trim().to_owned()));
                 }
-                // eksctl writes the character set as a line of its own; Python takes it for the start of the body.
+                // eksctl writes the character set on a separate line, where Python ends the headers.
                 _ => break,
             }
             rest = after;
@@ -47,7 +47,7 @@ impl Message {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The MIME type, in lower case; `text/plain` where none is given.
+    /// The MIME type in lower case (default: `text/plain`).
     pub(super) fn content_type(&self) -> String {
         let value = self.header("content-type").unwrap_or("text/plain");
         value.split(';').next().unwrap_or_default().trim().to_lowercase()
@@ -67,7 +67,7 @@ impl Message {
         self.content_type().starts_with("multipart/")
     }
 
-    /// The parts between the boundaries; `None` where there is no boundary, or it never comes.
+    /// The parts between the boundaries; `None` without a boundary or without parts.
     pub(super) fn parts(&self) -> Option<Vec<Self>> {
         let boundary = self
             .header("content-type")
@@ -90,15 +90,15 @@ impl Message {
             }
             rest = after;
         }
-        // The line end before a boundary belongs to the boundary.
-        let whole = parts
+        // The line break before a boundary is part of the boundary.
+        let parsed = parts
             .iter()
             .map(|part| Self::read(without_last_line_end(part)))
             .collect::<Vec<_>>();
-        (!whole.is_empty()).then_some(whole)
+        (!parsed.is_empty()).then_some(parsed)
     }
 
-    /// The body, decoded; `None` where it is damaged.
+    /// The decoded body; `None` if it is damaged.
     pub(super) fn payload(&self) -> Option<Vec<u8>> {
         match self
             .header("content-transfer-encoding")
@@ -112,7 +112,7 @@ impl Message {
     }
 }
 
-/// Base64 with line ends, with or without padding.
+/// Decodes base64 with line breaks, with or without padding.
 pub(super) fn decode_base64(bytes: &[u8]) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let compact: Vec<u8> = bytes
@@ -137,7 +137,7 @@ fn decode_quoted_printable(bytes: &[u8]) -> Vec<u8> {
                 decoded.push(byte);
                 &after[2..]
             }
-            // A soft line end.
+            // A soft line break.
             (b'=', None) if after.first().is_some_and(|next| b"\r\n".contains(next)) => split_line(after).1,
             _ => {
                 decoded.push(first);
@@ -175,7 +175,7 @@ fn continue_header(headers: &mut [(String, String)], text: &str) {
     }
 }
 
-/// `boundary` of `multipart/mixed; boundary="//"`.
+/// The value of a parameter, such as `boundary` in `multipart/mixed; boundary="//"`.
 fn parameter(value: &str, name: &str) -> Option<String> {
     value.split(';').skip(1).find_map(|parameter| {
         let (key, value) = parameter.split_once('=')?;

@@ -1,12 +1,12 @@
-//! EC2 user data: what a scenario gives, with its values filled in, and how cloud-init takes it apart.
+//! EC2 user data: the content that a scenario supplies, the names that it fills in, and how cloud-init splits it.
 //!
-//! | file | question |
+//! | file | content |
 //! | --- | --- |
-//! | `fill.rs` | which `{{ cluster.endpoint }}` become what |
-//! | `ca_cert_hash.rs` | what `{{ cluster.ca_cert_hash }}` becomes |
-//! | `compose.rs` | which bytes the metadata service hands out |
-//! | `parse.rs` | which parts cloud-init makes of them, and what is wrong with them |
-//! | `mime.rs` | the MIME messages in them |
+//! | `fill.rs` | fills in `{{ cluster.endpoint }}` and the other names |
+//! | `ca_cert_hash.rs` | the value of `{{ cluster.ca_cert_hash }}` |
+//! | `compose.rs` | the bytes that the metadata service returns |
+//! | `parse.rs` | the parts that cloud-init finds, and their faults |
+//! | `mime.rs` | MIME messages |
 //! | `cloud_config.rs` | the files and commands of `#cloud-config` |
 
 mod ca_cert_hash;

@@ -1,74 +1,68 @@
-//! User data as cloud-init takes it apart: parts with the names it gives them, and what it would stumble over.
+//! Splits user data in the same way as cloud-init: parts with their names, and faults that cloud-init would report.
 
 use super::cloud_config::{CloudConfig, gunzip};
 use super::fill::GZIP;
 use super::mime::{Message, decode_base64};
 
-/// User data, taken apart.
+/// User data, split into parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parsed {
-    /// Its parts, in their order.
+    /// In the order of the message.
     pub parts: Vec<Part>,
-    /// What is wrong with them.
+    /// Faults of the parts.
     pub faults: Vec<PartFault>,
 }
 
 /// A part of user data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its name: the file name in its header, else `part-001` and so on.
+    /// File name in the header, else `part-001` and so on.
     pub name: String,
-    /// Its MIME type, given or found out from its first line.
+    /// MIME type, from the header or detected by the first line.
     pub mime: String,
-    /// Its bytes, decoded and unpacked.
+    /// Decoded and decompressed content.
     pub content: Vec<u8>,
 }
 
-/// Something that is wrong with user data.
+/// A fault of user data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartFault {
-    /// The part, by its name; none where it is the whole.
+    /// Name of the part; `None`: the user data as a whole.
     pub part: Option<String>,
-    /// What kind of fault it is.
     pub kind: FaultKind,
-    /// The fault, in words.
+    /// Description of the fault.
     pub what: String,
 }
 
-/// The kinds of faults of user data.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// A script without `#!` in its first line: `Exec format error`.
     MissingShebang,
-    /// cloud-init does not know what it is, warns, and goes on.
+    /// An unknown type. cloud-init warns and continues.
     Unhandled,
-    /// Base64 where the bytes themselves are expected: cloud-init does not decode user data as a whole.
+    /// Base64 instead of plain bytes. cloud-init does not decode user data as a whole.
     Base64,
     /// A MIME message without parts, or a part that cannot be decoded.
     Damaged,
-    /// A cloud-config that is not YAML, or not what cloud-init takes.
+    /// An invalid cloud-config.
     CloudConfig,
 }
 
-/// A script that user data runs.
+/// A script that cloud-init runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Its name: that of its part, or `runcmd`.
+    /// Name of its part, or `runcmd`.
     pub name: String,
-    /// Its bytes.
     pub content: Vec<u8>,
 }
 
-/// Takes user data apart.
+/// Splits user data.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Parsed {
     let mut parsed = Parsed::default();
     let Some(bytes) = unpacked(bytes) else {
-        parsed.fault(
-            None,
-            FaultKind::Damaged,
-            "it begins like gzip and cannot be unpacked",
-        );
+        parsed.fault(None, FaultKind::Damaged, "damaged gzip data");
         return parsed;
     };
     if is_mime(&bytes) {
@@ -80,7 +74,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
 }
 
 impl Parsed {
-    /// The scripts that run, in the order in which cloud-init's final stage runs them: by name, `runcmd` among them.
+    /// The scripts in the order of the final stage of cloud-init: by name, including `runcmd`.
     #[must_use]
     pub fn scripts(&self) -> Vec<Script> {
         let shell = self.parts.iter().filter(|part| part.mime == SHELL);
@@ -98,7 +92,7 @@ impl Parsed {
         scripts
     }
 
-    /// All cloud-configs as one; those that cannot be read are left out, as [`Parsed::faults`] says.
+    /// All cloud-configs, merged. Invalid ones are omitted; [`Parsed::faults`] lists them.
     #[must_use]
     pub fn cloud_config(&self) -> CloudConfig {
         let mut all = CloudConfig::default();
@@ -114,11 +108,7 @@ impl Parsed {
         if message.is_multipart() {
             match message.parts() {
                 Some(parts) => parts.iter().for_each(|part| self.message(part)),
-                None => self.fault(
-                    None,
-                    FaultKind::Damaged,
-                    "a MIME message has no part between its boundaries",
-                ),
+                None => self.fault(None, FaultKind::Damaged, "the MIME message has no parts"),
             }
             return;
         }
@@ -130,7 +120,7 @@ impl Parsed {
                 self.fault(
                     Some(name),
                     FaultKind::Damaged,
-                    "its transfer encoding or compression is damaged",
+                    "damaged transfer encoding or compression",
                 );
             }
         }
@@ -147,7 +137,7 @@ impl Parsed {
             | "text/x-not-multipart"
             | "application/octet-stream"
             | "application/gzip"
-            | "application/x-gzip" => found_out(&content).map_or(declared, str::to_owned),
+            | "application/x-gzip" => detected_type(&content).map_or(declared, str::to_owned),
             _ => declared,
         };
         self.check(&name, &mime, &content);
@@ -163,7 +153,7 @@ impl Parsed {
                 self.fault(
                     name,
                     FaultKind::MissingShebang,
-                    &format!("a script must begin with `#!`, and it begins with `{first}`"),
+                    &format!("a script must start with `#!`, found `{first}`"),
                 );
             }
             CLOUD_CONFIG => {
@@ -171,20 +161,20 @@ impl Parsed {
                     self.fault(name, FaultKind::CloudConfig, &error.to_string());
                 }
             }
-            // cloud-init warns and leaves it to nodeadm.
+            // cloud-init warns; nodeadm reads it.
             "text/x-not-multipart" if is_node_config(content) => {}
             "text/x-not-multipart" if is_base64(content) => {
                 self.fault(
                     name,
                     FaultKind::Base64,
-                    "it is base64, and cloud-init takes user data as it comes",
+                    "base64, which cloud-init does not decode",
                 );
             }
             "text/x-not-multipart" => {
                 self.fault(
                     name,
                     FaultKind::Unhandled,
-                    &format!("cloud-init does not know what `{first}` begins"),
+                    &format!("unknown type: cloud-init does not recognize `{first}`"),
                 );
             }
             _ => {}
@@ -203,14 +193,14 @@ impl Parsed {
 const SHELL: &str = "text/x-shellscript";
 const CLOUD_CONFIG: &str = "text/cloud-config";
 
-/// cloud-init looks for the header in the first 4 KiB.
+/// cloud-init searches the first 4 KiB for the header.
 fn is_mime(bytes: &[u8]) -> bool {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).to_lowercase();
     start.contains("mime-version:") || start.starts_with("content-type: multipart/")
 }
 
-/// The type that the first line tells.
-fn found_out(content: &[u8]) -> Option<&'static str> {
+/// Detects the type by the first line.
+fn detected_type(content: &[u8]) -> Option<&'static str> {
     const STARTS: [(&str, &str); 9] = [
         ("#include-once", "text/x-include-once-url"),
         ("#include", "text/x-include-url"),
@@ -238,14 +228,14 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether it is base64 of something that could be user data.
+/// Whether the content is base64 of valid user data.
 fn is_base64(content: &[u8]) -> bool {
     content.len() >= 16
         && decode_base64(content)
             .is_some_and(|inner| inner.starts_with(&GZIP) || inner.starts_with(b"#") || is_mime(&inner))
 }
 
-/// cloud-init turns the line ends of scripts into Unix' own.
+/// Converts line endings to LF, as cloud-init does for scripts.
 fn unix(content: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(content.len());
     for (index, byte) in content.iter().enumerate() {
@@ -256,7 +246,7 @@ fn unix(content: &[u8]) -> Vec<u8> {
     lines
 }
 
-/// Whether a text is nodeadm's: an object of its API group.
+/// Whether the content is a configuration of nodeadm.
 fn is_node_config(content: &[u8]) -> bool {
     let text = String::from_utf8_lossy(content);
     text.lines()
@@ -285,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn one_script_is_one_part_however_it_is_packed() {
+    fn one_script_is_one_part_compressed_or_not() {
         let script = b"#!/bin/bash\necho\n".to_vec();
         for bytes in [script.clone(), gzip(&script)] {
             let parsed = parse(&bytes);
@@ -305,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn mime_messages_are_taken_apart_as_python_does() {
+    fn mime_messages_are_split_as_in_python() {
         let inner = STANDARD.encode(gzip(b"#!/bin/sh\ninner\n"));
         let text = format!(
             "MIME-Version: 1.0\r\nContent-Type: multipart/mixed;\r\n boundary=\"//\"\r\n\r\npreamble\r\n--//\r\n\
@@ -314,13 +304,13 @@ mod tests {
              Content-Type: text/cloud-config\r\n#cloud-config\r\nruncmd: [a]\r\n--//--\r\nepilogue\r\n"
         );
         let parsed = parse(text.as_bytes());
-        let told: Vec<(&str, &str)> = parsed
+        let parts: Vec<(&str, &str)> = parsed
             .parts
             .iter()
             .map(|p| (p.name.as_str(), p.mime.as_str()))
             .collect();
         assert_eq!(
-            told,
+            parts,
             [("part-001", SHELL), ("b.sh", SHELL), ("part-003", CLOUD_CONFIG)]
         );
         assert_eq!(parsed.faults, []);
@@ -348,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cloud_init_stumbles_over_is_told() {
+    fn faults_of_user_data_are_reported() {
         let mime = |part: &str| {
             format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n{part}\n--B--\n")
         };
@@ -383,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_harness_composes_is_read_back() {
+    fn composed_messages_parse_again() {
         let part = super::super::MimePart {
             mime: SHELL.into(),
             filename: Some("x.sh".into()),

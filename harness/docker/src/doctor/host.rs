@@ -109,7 +109,7 @@ impl HostFacts {
         };
         let seen = format!(
             "{has}: enough for about {} concurrent nodes",
-            concurrency::nodes_carried(has)
+            concurrency::nodes_allowed(has)
         );
         match has < concurrency::instances_for(MANY_NODES) {
             true => CheckResult::warn(

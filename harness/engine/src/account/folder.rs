@@ -39,19 +39,15 @@ impl AccountEndpoints {
     /// Shell commands that point an AWS CLI at the account.
     #[must_use]
     pub fn lines(&self) -> [String; 3] {
-        let authority = self
-            .folder
-            .join(AUTHORITY)
-            .display()
-            .to_string()
-            .replace('\'', "'\\''");
+        let authority = self.folder.join(AUTHORITY).display().to_string();
+        let authority = nodejoin_core::run::shell::quoted(&authority);
         [
             format!(
                 "export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://{}",
                 self.metadata
             ),
             format!(
-                "export HTTPS_PROXY=http://{} AWS_CA_BUNDLE='{authority}'",
+                "export HTTPS_PROXY=http://{} AWS_CA_BUNDLE={authority}",
                 self.services
             ),
             format!("export AWS_DEFAULT_REGION={}", self.region),
@@ -190,7 +186,7 @@ mod tests {
             endpoints.lines(),
             [
                 "export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:1338",
-                "export HTTPS_PROXY=http://127.0.0.1:8443 AWS_CA_BUNDLE='/a b/it'\\''s/ca.pem'",
+                "export HTTPS_PROXY=http://127.0.0.1:8443 AWS_CA_BUNDLE=\"/a b/it's/ca.pem\"",
                 "export AWS_DEFAULT_REGION=eu-west-1",
             ]
         );

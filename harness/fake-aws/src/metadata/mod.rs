@@ -239,7 +239,7 @@ impl MetadataTree {
             ("hostname", "1.0", &host_name),
             ("instance-action", "2008-09-01", "none"),
             ("instance-id", "1.0", instance.id.as_str()),
-            ("instance-life-cycle", "2019-10-01", &instance.life_cycle),
+            ("instance-life-cycle", "2019-10-01", instance.life_cycle.as_str()),
             ("instance-type", "2007-08-29", &instance.instance_type),
             ("local-hostname", "2007-01-19", &host_name),
             ("local-ipv4", "1.0", &instance.private_ip.to_string()),

@@ -32,7 +32,7 @@ use crate::iam::Signer;
 use crate::images::{Blob, RegistryImage, RegistryScope, Tags};
 use crate::instance::Instance;
 use crate::operation::{ApiOperation as _, RequestTarget, operations};
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 operations! {
     enum Operation {

@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 use super::error::SignatureError;
 use crate::clock;
 use crate::http::Request;
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 /// The one supported algorithm.
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";

@@ -107,11 +107,11 @@ fn every_wrong_one_is_refused_for_its_own_reason() {
     let credentials = issued.current(noon()).clone();
     let minutes = Duration::minutes;
     let wrong_secret = Credentials {
-        secret_access_key: crate::secret::Secret::new("x".into()),
+        secret_access_key: nodejoin_core::run::secret::Secret::new("x".into()),
         ..credentials.clone()
     };
     let wrong_token = Credentials {
-        token: crate::secret::Secret::new("x".into()),
+        token: nodejoin_core::run::secret::Secret::new("x".into()),
         ..credentials.clone()
     };
     let wrong_key = Credentials {

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use nodejoin_core::plan::link_local;
+
 use crate::http::{Response, ServiceError};
 
 /// A value or a listing.
@@ -49,9 +51,9 @@ pub(crate) fn not_allowed(allow: &str) -> Response {
 pub(crate) fn moved(host: &str, location: &str) -> Response {
     // The service redirects to its own address, even if a tunnel reached it by another name.
     let host = if host.starts_with('[') {
-        "[fd00:ec2::254]"
+        format!("[{}]", link_local::METADATA_IPV6)
     } else {
-        "169.254.169.254"
+        link_local::METADATA.to_string()
     };
     with_common_headers(Response::new(301, "text/html", page(301, title(301))))
         .with_header("location", format!("http://{host}{location}"))

@@ -161,7 +161,7 @@ print(json.dumps({
 #[tokio::test(flavor = "multi_thread")]
 async fn node_groups_are_listed_and_described() {
     let fakes = Fakes::start(|world| {
-        world.instance.life_cycle = "spot".into();
+        world.instance.life_cycle = nodejoin_core::plan::LifeCycle::Spot;
         world.cluster.eks.nodegroups = vec![NodegroupPlan {
             taints: Vec::new(),
             name: "workers".into(),

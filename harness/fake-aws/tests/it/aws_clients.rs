@@ -2,8 +2,8 @@
 
 use crate::support::Fakes;
 use crate::support::clients::{AwsClients, error, json_of, out};
-use nodejoin_core::plan::StatusStep;
 use nodejoin_core::plan::fault::{Effect, Fault, Service};
+use nodejoin_core::plan::{ClusterStatus, StatusStep};
 use nodejoin_fake_aws::World;
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ async fn a_cluster_of_another_name_or_region_is_not_found() {
 async fn wait_cluster_active_ends_at_once_on_a_failed_or_throttled_cluster() {
     let step = |status: &str| {
         vec![StatusStep {
-            status: status.into(),
+            status: status.parse().unwrap(),
             until_seconds: None,
         }]
     };
@@ -169,11 +169,11 @@ async fn wait_cluster_active_ends_at_once_on_a_failed_or_throttled_cluster() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_has_no_endpoint_during_creation() {
     let creating = StatusStep {
-        status: "CREATING".into(),
+        status: ClusterStatus::Creating,
         until_seconds: Some(3600.0),
     };
     let active = StatusStep {
-        status: "ACTIVE".into(),
+        status: ClusterStatus::Active,
         until_seconds: None,
     };
     let fakes = Fakes::start(|world| world.cluster.status = vec![creating, active]);

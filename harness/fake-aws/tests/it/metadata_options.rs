@@ -211,7 +211,7 @@ async fn a_spot_notice_appears_at_its_time() {
         (SpotAction::Hibernate, "hibernate", false),
     ] {
         let timed = Timed::start(|world| {
-            world.instance.life_cycle = "spot".into();
+            world.instance.life_cycle = nodejoin_core::plan::LifeCycle::Spot;
             let metadata = &mut world.instance.metadata;
             metadata.spot_notice = Some(SpotNotice {
                 action,

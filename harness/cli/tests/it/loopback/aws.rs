@@ -384,7 +384,7 @@ fn a_refused_command_has_its_reason_and_leaves_nothing() {
         (
             &["set", "--folder", &folder, "throttle", "eck"],
             2,
-            &["there is no service `eck`", "did you mean"],
+            &["unknown service `eck`", "did you mean"],
         ),
         (
             &["set", "--folder", &folder, "user-data", "nowhere"],

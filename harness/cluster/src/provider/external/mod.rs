@@ -17,6 +17,7 @@ use futures::FutureExt as _;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::run::env;
 use nodejoin_core::run::error_chain::chain;
 
 use super::registry::{Capabilities, ProviderInputs, ProviderKind};
@@ -24,8 +25,8 @@ use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
 use crate::api_server::access::{Access, await_ready};
 use crate::install::{ExternalInstall, Install, Relay};
-use crate::secret::Secret;
 use crate::wiring::WiringFolder;
+use nodejoin_core::run::secret::Secret;
 
 pub use permissions::{Permission, required_permissions};
 
@@ -71,14 +72,14 @@ impl ExternalSettings {
     #[must_use]
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let files = set("KUBECONFIG").unwrap_or_default();
+        let files = set(env::KUBECONFIG.name).unwrap_or_default();
         Self {
             kubeconfig: std::env::split_paths(&files)
                 .filter(|file| !file.as_os_str().is_empty())
                 .collect(),
-            context: set("NODEJOIN_CONTEXT"),
-            allow_remote: set("NODEJOIN_ALLOW_REMOTE").is_some_and(|word| word == "true"),
-            wiring: set("NODEJOIN_WIRING").map(PathBuf::from),
+            context: set(env::CONTEXT.name),
+            allow_remote: set(env::ALLOW_REMOTE.name).is_some_and(|word| word == "true"),
+            wiring: set(env::WIRING.name).map(PathBuf::from),
         }
     }
 }

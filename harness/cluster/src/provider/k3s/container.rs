@@ -18,8 +18,8 @@ use serde::Serialize;
 use testcontainers::bollard::models::HostConfig;
 use testcontainers::{ContainerRequest, CopyDataSource, CopyTargetOptions, GenericImage, ImageExt as _};
 
-use crate::secret::Secret;
 use crate::wiring::{ApiServerWiring, Program};
+use nodejoin_core::run::secret::Secret;
 
 /// Folder of the wiring's files.
 const FOLDER: &str = "/etc/nodejoin";

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::ClusterError;
 use crate::pki::CertificateAuthority;
-use crate::secret::Secret;
+use nodejoin_core::run::secret::Secret;
 
 use super::container::TLS;
 

@@ -74,7 +74,7 @@ const CONFINE: [&str; 9] = [
     "replace",
     "default",
     "via",
-    "169.254.171.254",
+    nodejoin_core::plan::link_local::UNREACHABLE,
     "dev",
     "eth0",
     "onlink",

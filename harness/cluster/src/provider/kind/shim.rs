@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use nodejoin_core::run::shell::quoted;
 use nodejoin_docker::Privileges;
 
 /// The effects of `--privileged` other than capabilities. kind itself disables seccomp and AppArmor.
@@ -27,17 +28,17 @@ pub(crate) struct Shim {
 impl Shim {
     /// The shell script for the real docker at this path.
     pub(crate) fn script(&self, docker: &Path) -> String {
-        let docker = quote(&docker.display().to_string());
+        let docker = quoted(&docker.display().to_string());
         let labels: String = sorted(&self.labels)
             .iter()
-            .map(|label| format!(" --label {}", quote(label)))
+            .map(|label| format!(" --label {}", quoted(label)))
             .collect();
         let volume: String = sorted(&self.volume_labels)
             .iter()
             .map(|label| format!(",volume-label={label}"))
             .collect();
-        let volume = quote(&format!("type=volume,destination=/var{volume}"));
-        let run: Vec<_> = self.run().iter().map(|argument| quote(argument)).collect();
+        let volume = quoted(&format!("type=volume,destination=/var{volume}"));
+        let run: Vec<_> = self.run().iter().map(|argument| quoted(argument)).collect();
         let run = run.join(" ");
         let exec = if self.privileges.privileged {
             "--privileged"
@@ -90,12 +91,6 @@ fn sorted(labels: &HashMap<String, String>) -> Vec<String> {
     let labels: BTreeMap<_, _> = labels.iter().collect();
     let pairs = labels.into_iter();
     pairs.map(|(key, value)| format!("{key}={value}")).collect()
-}
-
-/// Quotes a word for the shell.
-fn quote(word: &str) -> String {
-    // Fails only for a word with a NUL, which no path, label or option has.
-    shlex::try_quote(word).map_or_else(|_| String::new(), std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]

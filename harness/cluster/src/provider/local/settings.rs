@@ -3,8 +3,8 @@
 use nodejoin_core::kubernetes::Minor;
 
 use crate::api_server::access::kubeconfig;
-use crate::secret::Secret;
 use crate::wiring::{ApiServerFile, ApiServerWiring, Program};
+use nodejoin_core::run::secret::Secret;
 
 /// Path of the archive. The container's entry point unpacks it into `/etc/nodejoin`.
 pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";

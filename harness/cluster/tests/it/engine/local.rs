@@ -1,6 +1,5 @@
 //! A real `local` control plane in Docker: a token maps to a node's user, and the controllers of EKS work.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -18,9 +17,9 @@ use nodejoin_cluster::{
     StsIdentity, StsRejection, Tenant,
 };
 use nodejoin_core::observation::{Certificate, RejectionKind};
-use nodejoin_core::plan::aws::{AuthenticationMode, EksPlan, NetworkPlan};
 use nodejoin_core::plan::ids::InstanceId;
-use nodejoin_core::plan::{CaChoice, ClusterPlan, InstancePlan, MetadataPlan, ProviderName, RoleMapping};
+use nodejoin_core::plan::{ClusterPlan, InstancePlan, ProviderName};
+use nodejoin_core::testing::node_mapping;
 use nodejoin_docker::{Engine, ImageSettings, Images, Run};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use time::OffsetDateTime;
@@ -408,50 +407,19 @@ fn last_digit(id: &str) -> u8 {
 fn instance(id: &str) -> InstancePlan {
     InstancePlan {
         id: id.parse().unwrap(),
-        instance_type: "m5.large".to_owned(),
-        ami: "ami-0123456789abcdef0".to_owned(),
         private_ip: [192, 168, 40, last_digit(id)].into(),
         private_dns_name: private_dns_name(id),
         host_name: private_dns_name(id),
         mac: "0a:ff:c0:a8:28:10".to_owned(),
-        availability_zone: "eu-west-1a".to_owned(),
-        subnet_cidr: "192.168.32.0/19".to_owned(),
-        vpc_cidrs: vec!["192.168.0.0/16".to_owned()],
-        vpc_id: "vpc-1".to_owned(),
-        subnet_id: "subnet-1".to_owned(),
-        network_interface_id: "eni-1".to_owned(),
-        security_group_id: "sg-1".to_owned(),
-        tags: BTreeMap::new(),
-        life_cycle: "on-demand".to_owned(),
-        metadata: MetadataPlan::default(),
-        network: NetworkPlan::default(),
-        clock_ahead_seconds: 0,
+        ..nodejoin_core::testing::instance()
     }
 }
 
 fn cluster(role: Option<String>) -> ClusterPlan {
-    let row = |rolearn| RoleMapping {
-        rolearn,
-        username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
-        groups: vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()],
-        ..RoleMapping::default()
-    };
     ClusterPlan {
         name: "ironman".to_owned(),
-        endpoint_id: "0123456789ABCDEF0123456789ABCDEF".to_owned(),
-        status: Vec::new(),
         service_ipv4_cidr: None,
-        certificate_authority: CaChoice::Own,
-        aws_auth: role.into_iter().map(row).collect(),
-        aws_auth_text: None,
-        authentication_mode: AuthenticationMode::default(),
-        access_entries: Vec::new(),
-        approve_serving: true,
-        cloud_node_controller: true,
-        approve_clients: true,
-        authenticator_until: None,
-        bootstrap_tokens: Vec::new(),
-        restart_api_server_after: None,
-        eks: EksPlan::default(),
+        aws_auth: role.iter().map(|role| node_mapping(role)).collect(),
+        ..nodejoin_core::testing::cluster()
     }
 }

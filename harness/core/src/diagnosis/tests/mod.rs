@@ -19,7 +19,7 @@ use crate::observation::{
     RejectionKind, TokenRejection, UserDataResult,
 };
 use crate::plan::fault::Service;
-use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan, tests};
+use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan};
 
 pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
 pub(super) const ID: &str = "i-0b22a22eec53b9321";
@@ -33,7 +33,7 @@ pub(super) fn plan_with(user_data: &str) -> Plan {
     };
     Plan {
         user_data: Some(user_data),
-        ..tests::plan()
+        ..crate::testing::plan()
     }
 }
 

@@ -1,8 +1,8 @@
-//! The check of a YAML tree against a JSON schema, for messages that a general validator cannot give:
-//! every fault at its own place, with the key or value that was most likely meant.
+//! Checks a YAML tree against a JSON schema. Unlike a general validator, it reports each problem at its position, and
+//! suggests the nearest key or value.
 //!
-//! Only what `schemars` writes for our own types is understood: `$ref`, `type`, `properties`, `additionalProperties`,
-//! `required`, `items`, `const`, `minimum`, `maximum`, `format`, `anyOf` and `oneOf`.
+//! Supports only the keywords that `schemars` generates for our types: `$ref`, `type`, `properties`,
+//! `additionalProperties`, `required`, `items`, `const`, `minimum`, `maximum`, `format`, `anyOf` and `oneOf`.
 
 use serde_json::Value as Json;
 
@@ -10,7 +10,7 @@ use super::tree::{Entry, Tree, Value};
 use crate::input::formats;
 use crate::input::problem::{Position, Problem, nearest};
 
-/// Everything in `tree` that `schema` does not allow, in the order of the file.
+/// All problems of `tree`, in the order of the file.
 #[must_use]
 pub fn check(file: &str, schema: &Json, tree: &Tree) -> Vec<Problem> {
     let mut checker = Checker {
@@ -32,7 +32,7 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn value(&mut self, schema: &'a Json, tree: &Tree, key: &str) {
         let schema = self.resolve(schema);
-        if let Some(choices) = choices(schema) {
+        if let Some(choices) = choices_of(schema) {
             return self.choice(choices, tree, key);
         }
         if let Some(wanted) = schema.get("const") {
@@ -92,7 +92,7 @@ impl<'a> Checker<'a> {
                 self.add(
                     place,
                     key,
-                    format!("the key `{required}` is missing"),
+                    format!("missing key `{required}`"),
                     String::new(),
                     hint,
                 );
@@ -125,25 +125,25 @@ impl<'a> Checker<'a> {
         });
         let lowest = schema.get("minimum").and_then(Json::as_f64);
         if lowest.is_some_and(|lowest| value < lowest) {
-            let why = format!("it must be {} or more", lowest.unwrap_or_default());
+            let why = format!("expected {} or more", lowest.unwrap_or_default());
             self.add(place, key, format!("{number} is too small"), why, None);
         } else if highest.is_some_and(|highest| value > highest) {
-            let why = format!("it must be {} or less", highest.unwrap_or_default());
+            let why = format!("expected {} or less", highest.unwrap_or_default());
             self.add(place, key, format!("{number} is too large"), why, None);
         }
     }
 
     fn text(&mut self, schema: &Json, text: &str, place: Position, key: &str) {
         let format = schema.get("format").and_then(Json::as_str);
-        if let Some(Err(refusal)) = format.map(|format| formats::check(format, text)) {
-            self.add(place, key, refusal.what, refusal.why, refusal.hint);
+        if let Some(Err(mismatch)) = format.map(|format| formats::check(format, text)) {
+            self.add(place, key, mismatch.what, mismatch.why, mismatch.hint);
         }
     }
 
-    /// One of several shapes: the one that fits the value's type is checked on, so that its faults are told and not only
-    /// that no shape fits.
+    /// Checks against the one alternative that fits the type of the value, so that its problems are reported instead
+    /// of a general mismatch.
     fn choice(&mut self, choices: &'a [Json], tree: &Tree, key: &str) {
-        let choices: Vec<&'a Json> = choices.iter().map(|choice| self.resolve(choice)).collect();
+        let choices: Vec<&'a Json> = self.flattened(choices);
         let constants: Vec<&Json> = choices.iter().filter_map(|choice| choice.get("const")).collect();
         let shapes: Vec<&'a Json> = choices
             .iter()
@@ -163,7 +163,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Several mappings, each with one key that names it.
+    /// The alternatives, with the alternatives of an enum among them in its place.
+    fn flattened(&self, choices: &'a [Json]) -> Vec<&'a Json> {
+        let resolved = choices.iter().map(|choice| self.resolve(choice));
+        resolved
+            .flat_map(|choice| match choices_of(choice) {
+                Some(nested) => nested.iter().map(|choice| self.resolve(choice)).collect(),
+                None => vec![choice],
+            })
+            .collect()
+    }
+
+    /// Checks against one of several mappings, each with one key that names it.
     fn variant(&mut self, shapes: &[&'a Json], tree: &Tree, key: &str) {
         let chosen = shapes.iter().find(|shape| {
             shape
@@ -185,7 +196,7 @@ impl<'a> Checker<'a> {
             None => self.add(
                 tree.place,
                 key,
-                "it is empty".to_owned(),
+                "empty mapping".to_owned(),
                 list_of("keys", &known),
                 None,
             ),
@@ -201,7 +212,7 @@ impl<'a> Checker<'a> {
             Value::Text(text) if words.contains(&text.as_str()) => {}
             Value::Text(text) => {
                 let hint = match variants.iter().find(|variant| *variant == text) {
-                    Some(variant) => format!("`{variant}` takes a value: `{{ {variant}: ... }}`"),
+                    Some(variant) => format!("`{variant}` requires a value: `{{ {variant}: ... }}`"),
                     None => meant(text, &words, "values"),
                 };
                 self.add(
@@ -213,7 +224,7 @@ impl<'a> Checker<'a> {
                 );
             }
             _ => {
-                let why = format!("it must be {}, not {}", list_of("one of", &words), tree.kind());
+                let why = format!("expected {}, found {}", list_of("one of", &words), tree.kind());
                 self.add(tree.place, key, "wrong type".to_owned(), why, None);
             }
         }
@@ -227,10 +238,10 @@ impl<'a> Checker<'a> {
                 kinds.push(kind);
             }
         }
-        let why = format!("it must be {}, not {}", kinds.join(" or "), tree.kind());
+        let why = format!("expected {}, found {}", kinds.join(" or "), tree.kind());
         let hint = match (&tree.value, kinds.contains(&"text")) {
-            (Value::Number(_) | Value::Bool(_), true) => Some("write it in quotes".to_owned()),
-            (Value::Null, _) => Some("give it a value, or remove the key".to_owned()),
+            (Value::Number(_) | Value::Bool(_), true) => Some("add quotes".to_owned()),
+            (Value::Null, _) => Some("add a value, or remove the key".to_owned()),
             _ => None,
         };
         self.add(tree.place, key, "wrong type".to_owned(), why, hint);
@@ -249,7 +260,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn choices(schema: &Json) -> Option<&[Json]> {
+fn choices_of(schema: &Json) -> Option<&[Json]> {
     ["oneOf", "anyOf"]
         .iter()
         .find_map(|word| schema.get(word)?.as_array())
@@ -295,7 +306,7 @@ fn variant_keys<'a>(shapes: &[&'a Json]) -> Vec<&'a str> {
         .collect()
 }
 
-/// The word that was meant, else all words there are.
+/// A hint with the nearest known word, or with all of them.
 fn meant(word: &str, known: &[&str], kind: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(right) => format!("did you mean `{right}`?"),

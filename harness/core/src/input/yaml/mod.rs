@@ -1,4 +1,4 @@
-//! YAML of which every value knows its place, and the check of such a tree against a JSON schema.
+//! YAML with the position of every value, and its check against a JSON schema.
 
 mod check;
 #[cfg(test)]

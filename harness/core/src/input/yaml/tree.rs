@@ -1,4 +1,4 @@
-//! A YAML document as a tree of which every key and value knows its place.
+//! A YAML document as a tree with the position of every key and value.
 
 use std::fmt;
 
@@ -8,19 +8,17 @@ use serde_yaml::{Location, Spanned};
 
 use crate::input::problem::Position;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    /// Where it stands.
     pub place: Position,
-    /// What it is.
     pub value: Value,
 }
 
-/// The kinds of values.
+/// A YAML value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing after the colon, `~` or `null`.
+    /// An empty value, `~` or `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -37,28 +35,25 @@ pub enum Value {
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Where the key stands.
+    /// Position of the key.
     pub place: Position,
-    /// The key.
     pub key: String,
-    /// The value.
     pub tree: Tree,
 }
 
-/// A text that is not YAML.
+/// Invalid YAML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
-    /// Where.
     pub place: Position,
-    /// What the parser says.
+    /// Message of the parser.
     pub message: String,
 }
 
 /// Reads one YAML document.
 ///
 /// # Errors
-/// Where the text is not YAML, is more than one document, or names a key twice.
+/// The text is not YAML, has several documents, or contains a duplicate key.
 pub fn parse(text: &str) -> Result<Tree, YamlError> {
     let spanned: Spanned<Raw> = serde_yaml::from_str(text).map_err(|error| YamlError {
         place: error.location().map(place).unwrap_or_default(),
@@ -80,7 +75,7 @@ impl Tree {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// The keys of this mapping; none where it is something else.
+    /// The entries of this mapping; empty for other values.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
@@ -89,7 +84,7 @@ impl Tree {
         }
     }
 
-    /// The place of a key path such as `faults[0].effect`, or of the nearest of its parents that stands in the file.
+    /// Position of a key path such as `faults[0].effect`, or of its nearest existing parent.
     #[must_use]
     pub fn place_of(&self, path: &[Step<'_>]) -> Position {
         let mut here = self;
@@ -109,7 +104,7 @@ impl Tree {
         place
     }
 
-    /// The same value without places.
+    /// The value without positions.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -125,7 +120,7 @@ impl Tree {
         }
     }
 
-    /// What kind of value it is, in words.
+    /// Name of the type, for error messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.value {
@@ -139,12 +134,12 @@ impl Tree {
     }
 }
 
-/// One step of a key path.
+/// A step of a key path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
     /// A key of a mapping.
     Key(&'a str),
-    /// A place in a list.
+    /// An index of a list.
     Index(usize),
 }
 
@@ -178,13 +173,13 @@ fn place(location: Location) -> Position {
     }
 }
 
-/// The parser's words, without the place that they repeat.
+/// Message of the parser, without the position that it repeats.
 fn message(error: &serde_yaml::Error) -> String {
     if matches!(
         error.without_snippet(),
         serde_yaml::Error::MultipleDocuments { .. }
     ) {
-        return "a second document begins here".to_owned();
+        return "a second document starts here".to_owned();
     }
     let text = error.without_snippet().to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -193,7 +188,7 @@ fn message(error: &serde_yaml::Error) -> String {
         .to_owned()
 }
 
-/// A value as the parser hands it over.
+/// A value from the parser.
 enum Raw {
     Null,
     Bool(bool),
@@ -274,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_knows_its_place() {
+    fn every_value_has_its_position() {
         let tree =
             parse("a: 1\nb:\n  - x\n  - { c: true, \"1\": ~ }\nd: |\n  text\ne: 0644\nf: .5\n").unwrap();
         let place = |path: &[Step<'_>]| {
@@ -296,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_yaml_is_refused_with_its_place() {
+    fn invalid_yaml_is_rejected_with_its_position() {
         for (text, line) in [
             ("a: [1\nb: 2\n", 2),
             ("a: 1\na: 2\n", 2),

@@ -14,8 +14,8 @@ use crate::observation::{
     AccessResult, Audit, AuthenticationOutcome, Certificate, Collected, CollectedFile, MappingWrite,
     Observation, ObservedEvent, PodResult, RejectionKind, ServingCertificate, TokenRejection, UserDataResult,
 };
+use crate::plan::Plan;
 use crate::plan::expect::Expect;
-use crate::plan::{Plan, tests};
 
 pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
 
@@ -24,7 +24,7 @@ pub(super) fn plan(expect: &str) -> Plan {
         serde_json::from_value(crate::input::yaml::parse(expect).unwrap().to_json()).unwrap();
     Plan {
         expect,
-        ..tests::plan()
+        ..crate::testing::plan()
     }
 }
 

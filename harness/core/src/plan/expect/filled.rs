@@ -1,4 +1,4 @@
-//! The `{{ instance.id }}` and its like in what a scenario expects: the names that user data knows.
+//! Fills in `{{ instance.id }}` and the other names of user data in expectations.
 
 use serde_json::Value;
 
@@ -7,17 +7,17 @@ use crate::plan::expect::Expect;
 use crate::user_data::{UnknownTemplate, Values, fill};
 
 impl Expect {
-    /// The same with all values filled in. What is unknown stays as it is: the loader has refused it before.
+    /// Fills in all values. Unknown names stay; the loader has rejected them before.
     #[must_use]
     pub fn filled(&self, values: &Values) -> Self {
-        let whole = serde_json::to_value(self).expect("expectations are data");
-        serde_json::from_value(filled(whole, values)).expect("a text is one, whatever stands in it")
+        let value = serde_json::to_value(self).expect("expectations are data");
+        serde_json::from_value(filled(value, values)).expect("a text is one, whatever stands in it")
     }
 
-    /// Every name between `{{` and `}}` that looks like one of ours and is none, with its keys.
-    pub(crate) fn unknown_names(&self, values: &Values, tell: &mut Tell<'_>) {
-        let whole = serde_json::to_value(self).expect("expectations are data");
-        look(&whole, &mut vec![Step::Key("expect")], values, tell);
+    /// Reports every unknown name between `{{` and `}}` that has one of our prefixes, with its keys.
+    pub(crate) fn unknown_names(&self, values: &Values, report: &mut Report<'_>) {
+        let value = serde_json::to_value(self).expect("expectations are data");
+        look(&value, &mut vec![Step::Key("expect")], values, report);
     }
 }
 
@@ -41,22 +41,22 @@ fn text_of(text: String, values: &Values) -> String {
         .unwrap_or(text)
 }
 
-/// Looks through a value, whose own text and that of its keys may name something.
-fn look<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, values: &Values, tell: &mut Tell<'_>) {
+/// Checks a value, its text and its keys.
+fn look<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, values: &Values, report: &mut Report<'_>) {
     match value {
-        Value::String(text) => check(text, path, values, tell),
+        Value::String(text) => check(text, path, values, report),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 path.push(Step::Index(index));
-                look(item, path, values, tell);
+                look(item, path, values, report);
                 path.pop();
             }
         }
         Value::Object(entries) => {
             for (key, value) in entries {
                 path.push(Step::Key(key));
-                check(key, path, values, tell);
-                look(value, path, values, tell);
+                check(key, path, values, report);
+                look(value, path, values, report);
                 path.pop();
             }
         }
@@ -64,19 +64,19 @@ fn look<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, values: &Values, tell: &
     }
 }
 
-fn check(text: &str, path: &[Step<'_>], values: &Values, tell: &mut Tell<'_>) {
+fn check(text: &str, path: &[Step<'_>], values: &Values, report: &mut Report<'_>) {
     if let Err(unknown) = fill(text.as_bytes(), values) {
-        tell(path, &unknown);
+        report(path, &unknown);
     }
 }
 
-/// Takes the keys of a text and what is wrong with it.
-type Tell<'t> = dyn FnMut(&[Step<'_>], &UnknownTemplate) + 't;
+/// Receives the keys of a text and its unknown name.
+type Report<'t> = dyn FnMut(&[Step<'_>], &UnknownTemplate) + 't;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::plan;
+    use crate::testing::plan;
 
     fn expect(text: &str) -> Expect {
         serde_json::from_str(text).unwrap()

@@ -1,11 +1,11 @@
-//! Whether access entries can be as EKS takes them.
+//! Rules of EKS for access entries.
 
 use crate::input::problems::Problems;
 use crate::plan::Plan;
 use crate::plan::access_entry::{AccessEntryFile, AccessEntryType};
 use crate::scenario::Scenario;
 
-/// What user names of `STANDARD` entries may not begin with.
+/// Prefixes that EKS reserves in the user names of `STANDARD` entries.
 const RESERVED: [&str; 5] = ["system:", "eks:", "aws:", "amazon:", "iam:"];
 
 pub(super) fn entries(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
@@ -18,12 +18,7 @@ pub(super) fn entries(scenario: &Scenario, plan: &Plan, problems: &mut Problems<
 
 fn principal(key: &str, entry: &AccessEntryFile, plan: &Plan, problems: &mut Problems<'_>) {
     if entry.role.is_some() == entry.principal_arn.is_some() {
-        problems.add(
-            key,
-            "it needs one of `role` and `principal_arn`",
-            "and not the other",
-            "",
-        );
+        problems.add(key, "set exactly one of `role` and `principal_arn`", "", "");
     }
     let account = format!(":iam::{}:", plan.account);
     let is_elsewhere = entry
@@ -33,9 +28,12 @@ fn principal(key: &str, entry: &AccessEntryFile, plan: &Plan, problems: &mut Pro
     if is_elsewhere && entry.entry_type != AccessEntryType::Standard {
         problems.add(
             &format!("{key}.principal_arn"),
-            format!("nodes of {} are of another account", entry.entry_type.word()),
-            "EKS takes a role of the cluster's own account only",
-            format!("write it with `{account}`"),
+            format!(
+                "the principal of an entry of type {} belongs to another account",
+                entry.entry_type.word()
+            ),
+            "EKS accepts only roles of the cluster's account",
+            format!("use an ARN with `{account}`"),
         );
     }
 }
@@ -50,9 +48,9 @@ fn user(key: &str, entry: &AccessEntryFile, problems: &mut Problems<'_>) {
             if is_given {
                 problems.add(
                     &format!("{key}.{name}"),
-                    format!("an entry of the type {word} has none of its own"),
-                    "EKS sets user name and groups itself",
-                    "leave it out, or use the type STANDARD",
+                    format!("an entry of type {word} does not support `{name}`"),
+                    "EKS assigns user name and groups",
+                    "remove it, or use the type STANDARD",
                 );
             }
         }
@@ -62,9 +60,9 @@ fn user(key: &str, entry: &AccessEntryFile, problems: &mut Problems<'_>) {
     if let Some(prefix) = RESERVED.iter().find(|prefix| username.starts_with(**prefix)) {
         problems.add(
             &format!("{key}.username"),
-            format!("`{username}` begins with `{prefix}`"),
-            "EKS takes no such user name",
-            "for nodes use the type EC2_LINUX, which sets it",
+            format!("user name `{username}` starts with `{prefix}`"),
+            "EKS reserves the prefix",
+            "use the type EC2_LINUX for nodes",
         );
     }
 }

@@ -1,14 +1,14 @@
-//! Whether faults, and what else the account and the instance's network hold, can be.
+//! Rules for faults, IAM, metadata options, network and other resources of the account.
 
 use std::collections::BTreeSet;
 
 use crate::input::problems::Problems;
 use crate::observation::phase::Phase;
-use crate::plan::Plan;
 use crate::plan::aws::IpFamily;
 use crate::plan::cidr::Cidr;
 use crate::plan::fault::{Effect, Fault};
 use crate::plan::ids::InstanceId;
+use crate::plan::{LifeCycle, Plan};
 
 pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
     for (index, fault) in plan.faults.iter().enumerate() {
@@ -18,17 +18,17 @@ pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
         {
             problems.add(
                 &format!("faults[{index}].effect"),
-                format!("{status} is not the status of an error"),
+                format!("{status} is not an error status"),
                 "",
-                "give it a status from 400 to 599, or use `body`, `empty-body` or `content-type`",
+                "use a status from 400 to 599, or the effect `body`, `empty-body` or `content-type`",
             );
         }
         if fault.path.as_deref().is_some_and(|path| !path.starts_with('/')) {
             problems.add(
                 &format!("faults[{index}].path"),
-                "a path starts with `/`",
+                "invalid path: expected a leading `/`",
                 "",
-                "write it like `/latest/meta-data/*`",
+                "for example `/latest/meta-data/*`",
             );
         }
     }
@@ -38,26 +38,26 @@ fn when(index: usize, fault: &Fault, problems: &mut Problems<'_>) {
     if fault.above_per_second == Some(0) {
         problems.add(
             &format!("faults[{index}].above_per_second"),
-            "it lets no request pass",
+            "the rate must be greater than 0",
             "",
-            "leave it out for every request",
+            "remove the key to affect every request",
         );
     }
     if fault.times == Some(0) {
         problems.add(
             &format!("faults[{index}].times"),
-            "a fault that meets no request",
+            "the fault affects no request",
             "",
-            "leave `times` out for every request",
+            "remove `times` to affect every request",
         );
     }
     let begins = fault.from_seconds.unwrap_or(0.0);
     if fault.until_seconds.is_some_and(|until| until <= begins) {
         problems.add(
             &format!("faults[{index}].until_seconds"),
-            "a fault that is over before it begins",
+            "the fault ends before it starts",
             "",
-            "give it a positive time, after `from_seconds`",
+            "use a positive time after `from_seconds`",
         );
     }
 }
@@ -85,9 +85,9 @@ fn actions(key: &str, actions: &[String], problems: &mut Problems<'_>) {
         if !named && action != "*" {
             problems.add(
                 &format!("{key}[{index}]"),
-                format!("`{action}` is not an action"),
+                format!("invalid IAM action `{action}`: expected `SERVICE:OPERATION`"),
                 "",
-                "write it like `eks:DescribeCluster`",
+                "for example `eks:DescribeCluster`",
             );
         }
     }
@@ -98,23 +98,23 @@ pub(super) fn metadata(plan: &Plan, problems: &mut Problems<'_>) {
     if !(1..=64).contains(&metadata.hop_limit) {
         problems.add(
             "instance.metadata.hop_limit",
-            format!("{} hops cannot be", metadata.hop_limit),
-            "EC2 takes 1 to 64",
+            format!("invalid hop limit {}", metadata.hop_limit),
+            "EC2 allows 1 to 64",
             "",
         );
     }
     if metadata.credentials.lifetime_seconds == 0 {
         problems.add(
             "instance.metadata.credentials.lifetime_seconds",
-            "credentials cannot live for no time",
+            "the lifetime must be greater than 0",
             "",
-            "for credentials that have expired, use the fault `expired-credentials`",
+            "use the fault `expired-credentials` for expired credentials",
         );
     }
-    if metadata.spot_notice.is_some() && plan.instance.life_cycle != "spot" {
+    if metadata.spot_notice.is_some() && plan.instance.life_cycle != LifeCycle::Spot {
         problems.add(
             "instance.metadata.spot_notice",
-            "only a spot instance is taken back",
+            "only Spot Instances receive an interruption notice",
             "",
             "set `instance.life_cycle: spot`",
         );
@@ -128,7 +128,7 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
         if subnet.is_some_and(|subnet| !subnet.contains(*address)) {
             problems.add(
                 &format!("instance.network.secondary_ips[{index}]"),
-                format!("{address} is not in the subnet {}", plan.instance.subnet_cidr),
+                format!("{address} is outside of the subnet {}", plan.instance.subnet_cidr),
                 "",
                 "",
             );
@@ -140,15 +140,15 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
         if !super::shape::is_mac(&interface.mac) || interface.mac != interface.mac.to_lowercase() {
             problems.add(
                 &format!("{key}.mac"),
-                format!("`{}` is not a MAC address", interface.mac),
+                format!("invalid MAC address `{}`", interface.mac),
                 "",
-                "write it like `0a:1b:2c:3d:4e:5f`, in lower case",
+                "for example `0a:1b:2c:3d:4e:5f`, in lower case",
             );
         }
         if !macs.insert(&interface.mac) {
             problems.add(
                 &format!("{key}.mac"),
-                format!("`{}` is another interface's", interface.mac),
+                format!("MAC address `{}` is already in use", interface.mac),
                 "",
                 "",
             );
@@ -156,7 +156,7 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
         if interface.private_ips.is_empty() {
             problems.add(
                 &format!("{key}.private_ips"),
-                "an interface has an address at least",
+                "an interface requires at least one address",
                 "",
                 "",
             );
@@ -169,7 +169,7 @@ pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
     if eks.ip_family == IpFamily::Ipv6 && eks.service_ipv6_cidr.is_none() {
         problems.add(
             "cluster.eks.ip_family",
-            "an IPv6 cluster has IPv6 service addresses",
+            "an IPv6 cluster requires IPv6 service addresses",
             "",
             "set `cluster.eks.service_ipv6_cidr`, such as `fd30:1c53:5f8a::/108`",
         );
@@ -181,9 +181,9 @@ pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
     {
         problems.add(
             "cluster.authenticator_until",
-            "the control plane does not see that phase",
+            "the control plane cannot observe this phase",
             "",
-            "write `registered` or `ready`",
+            "use `registered` or `ready`",
         );
     }
     for (index, cluster) in plan.aws.clusters.iter().enumerate() {
@@ -194,9 +194,9 @@ pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
         if is_here && cluster.name == plan.cluster.name {
             problems.add(
                 &format!("aws.clusters[{index}].name"),
-                format!("`{}` is the scenario's own cluster", cluster.name),
+                format!("`{}` is the cluster of the scenario itself", cluster.name),
                 "",
-                "describe it under `cluster`",
+                "set its properties in `cluster`",
             );
         }
     }
@@ -208,9 +208,9 @@ pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
         {
             problems.add(
                 &key,
-                format!("`{}` is the scenario's own instance", instance.id),
+                format!("`{}` is the instance of the scenario itself", instance.id),
                 "",
-                "describe it under `instance`",
+                "set its properties in `instance`",
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Whether what must be seen is written as it can be seen.
+//! Rules for the format of expectations.
 
 use crate::input::mode::octal;
 use crate::input::problem::nearest;
@@ -22,7 +22,7 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     expect.unknown_names(&Values::of(plan, ""), &mut |keys, unknown| {
-        let what = format!("there is no `{{{{ {} }}}}`", unknown.name);
+        let what = format!("unknown name `{{{{ {} }}}}`", unknown.name);
         problems.add_at(keys, what, "", unknown.hint());
     });
     for name in expect.aws.keys() {
@@ -44,27 +44,22 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
         if !path.starts_with('/') {
             problems.add_at(
                 &at,
-                format!("`{path}` is not an absolute path"),
+                format!("invalid path `{path}`: expected an absolute path"),
                 "",
-                "begin it with `/`",
+                "start it with `/`",
             );
         }
         if file.mode.as_deref().is_some_and(|mode| octal(mode).is_none()) {
-            problems.add_at(
-                &at,
-                "`mode` is not permission bits",
-                "",
-                "write it in octal, such as \"0644\"",
-            );
+            problems.add_at(&at, "invalid `mode`", "", "use octal digits, such as \"0644\"");
         }
         if file.exists == Some(false)
             && (file.mode.is_some() || !file.contains.is_empty() || !file.lacks.is_empty())
         {
             problems.add_at(
                 &at,
-                "a file that is not there has no content and no mode",
+                "a missing file has no content and no mode",
                 "",
-                "leave `exists: false` out, or the rest",
+                "remove `exists: false`, or the other keys",
             );
         }
     }
@@ -72,10 +67,10 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
         if !STATES.contains(&state.as_str()) {
             let at = [Step::Key("expect"), Step::Key("units"), Step::Key(unit)];
             let hint = nearest(state, STATES).map_or_else(
-                || format!("one of {}", STATES.join(", ")),
+                || format!("expected one of {}", STATES.join(", ")),
                 |right| format!("did you mean `{right}`?"),
             );
-            problems.add_at(&at, format!("`{state}` is not a state of a unit"), "", hint);
+            problems.add_at(&at, format!("unknown unit state `{state}`"), "", hint);
         }
     }
     for (index, certificate) in expect.certificates.iter().flatten().enumerate() {
@@ -92,15 +87,15 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
     taints(expect, problems);
 }
 
-/// `service.Operation`, of a service that the fake has.
+/// Checks a `service.Operation` against the services of the fake AWS.
 fn call(name: &str, at: &[Step<'_>], problems: &mut Problems<'_>) {
     let words: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
     let Some((service, _)) = name.split_once('.') else {
         return problems.add_at(
             at,
-            format!("`{name}` is not a call"),
+            format!("invalid call `{name}`: expected `service.Operation`"),
             "",
-            "write it like `eks.DescribeCluster`",
+            "for example `eks.DescribeCluster`",
         );
     };
     if !words.contains(&service) {
@@ -108,7 +103,7 @@ fn call(name: &str, at: &[Step<'_>], problems: &mut Problems<'_>) {
             || format!("services: {}", words.join(", ")),
             |right| format!("did you mean `{right}`?"),
         );
-        problems.add_at(at, format!("there is no service `{service}`"), "", hint);
+        problems.add_at(at, format!("unknown service `{service}`"), "", hint);
     }
 }
 
@@ -126,10 +121,11 @@ fn taints(expect: &Expect, problems: &mut Problems<'_>) {
                 .rsplit_once(':')
                 .is_some_and(|(name, effect)| !name.is_empty() && EFFECTS.contains(&effect))
             {
-                let hint = "write it like `key=value:NoSchedule`; effects are NoSchedule, PreferNoSchedule and NoExecute";
+                let hint =
+                    "for example `key=value:NoSchedule`; effects: NoSchedule, PreferNoSchedule, NoExecute";
                 problems.add(
                     &format!("expect.node.{key}[{index}]"),
-                    format!("`{taint}` is not a taint"),
+                    format!("invalid taint `{taint}`: expected `key=value:Effect`"),
                     "",
                     hint,
                 );

@@ -1,29 +1,29 @@
-//! Whether many nodes can be what they are asked to be, and whether there is anything to keep of one.
+//! Rules for scenarios with several nodes, and for snapshots.
 
 use crate::input::problems::Problems;
 use crate::plan::Plan;
 use crate::scenario::Scenario;
-use crate::scenario::replicas::MOST;
+use crate::scenario::replicas::MAX_NODES;
 
 pub(super) fn many(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     let count = scenario.count.unwrap_or(1);
-    if !(1..=MOST).contains(&count) {
-        let what = format!("{count} nodes cannot be");
-        problems.add("count", what, "", format!("give it 1 to {MOST}"));
+    if !(1..=MAX_NODES).contains(&count) {
+        let what = format!("invalid number of nodes: {count}");
+        problems.add("count", what, "", format!("use 1 to {MAX_NODES}"));
     }
     if count <= 1 {
         return;
     }
     let found = plan.others.len() + 1;
-    if found < count.min(MOST) as usize {
+    if found < count.min(MAX_NODES) as usize {
         problems.add(
             "count",
             format!(
-                "the subnet {} has no addresses for {count} nodes",
+                "the subnet {} is too small for {count} nodes",
                 plan.instance.subnet_cidr
             ),
-            format!("it has {found}"),
-            "make `instance.subnet_cidr` larger, or leave it out",
+            format!("it has {found} usable addresses"),
+            "enlarge `instance.subnet_cidr`, or remove it",
         );
     }
     let instance = &scenario.instance;
@@ -37,42 +37,42 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>
         if is_given {
             problems.add(
                 &format!("instance.{key}"),
-                format!("{count} instances cannot share it"),
+                format!("{count} instances cannot share one value"),
                 "",
-                "leave it out: each gets one of its own",
+                "remove it; each instance gets its own value",
             );
         }
     }
     if !scenario.then.is_empty() {
         problems.add(
             "then",
-            "steps are for a scenario with one node",
+            "steps require a scenario with one node",
             "",
-            "leave `count` out",
+            "remove `count`",
         );
     }
     if scenario.golden.is_some() {
         problems.add(
             "golden",
-            "a snapshot is of a scenario with one node",
+            "a snapshot requires a scenario with one node",
             "",
-            "leave `count` out",
+            "remove `count`",
         );
     }
     if scenario.pod.is_some() {
         problems.add(
             "pod",
-            "a pod is for a scenario with one node",
+            "a pod requires a scenario with one node",
             "",
-            "leave `count` out",
+            "remove `count`",
         );
     }
     let after = scenario.cluster.restart_api_server_after;
     if after.is_some_and(|after| after > count) {
         problems.add(
             "cluster.restart_api_server_after",
-            "the API server is never restarted",
-            format!("there are {count} nodes"),
+            "the API server never restarts",
+            format!("the scenario has {count} nodes"),
             "",
         );
     }
@@ -83,18 +83,18 @@ pub(super) fn golden(plan: &Plan, problems: &mut Problems<'_>) {
     if golden.files.is_empty() && !golden.argv {
         problems.add(
             "golden",
-            "there is nothing to keep",
+            "the snapshot is empty",
             "",
-            "name `files`, or set `argv: true`",
+            "set `files` or `argv: true`",
         );
     }
     for (index, path) in golden.files.iter().enumerate() {
         if !path.starts_with('/') {
             problems.add(
                 &format!("golden.files[{index}]"),
-                format!("`{path}` is not an absolute path"),
+                format!("invalid path `{path}`: expected an absolute path"),
                 "",
-                "begin it with `/`",
+                "start it with `/`",
             );
         }
     }

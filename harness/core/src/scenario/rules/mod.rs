@@ -1,4 +1,4 @@
-//! Combinations that cannot be: each is refused before anything is started.
+//! Rejects impossible combinations before anything starts.
 
 mod access;
 mod aws;
@@ -14,7 +14,7 @@ use super::file::Scenario;
 use crate::input::problems::Problems;
 use crate::plan::Plan;
 
-/// Reports everything about a plan that cannot be.
+/// Reports all problems of a plan.
 pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     name(scenario, problems);
     check_account(scenario, plan, problems);
@@ -26,7 +26,7 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_
     steps::steps(plan, problems);
 }
 
-/// Reports everything about a plan's AWS that cannot be.
+/// Reports all problems of a plan's AWS account.
 pub(super) fn check_account(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     shape::network(plan, problems);
     shape::instance(plan, problems);
@@ -44,45 +44,45 @@ fn name(scenario: &Scenario, problems: &mut Problems<'_>) {
         problems.add(
             "name",
             "the name is empty",
-            "reports have nothing else to call it by",
-            "say in one sentence what it shows",
+            "reports show it",
+            "describe the scenario in one sentence",
         );
     }
 }
 
-/// The longest that a join may take: whoever needs more has a scenario that never ends.
-const LONGEST: f64 = 3600.0;
+/// The maximum timeout of a join.
+const MAX_JOIN_SECONDS: f64 = 3600.0;
 
 fn limits(plan: &Plan, problems: &mut Problems<'_>) {
     let limits = &plan.limits;
     if limits.join_seconds <= 0.0 {
         problems.add(
             "limits.join_seconds",
-            "a join cannot take no time",
+            "the timeout must be greater than 0",
             "",
-            "give it seconds, such as 90",
+            "for example 90",
         );
-    } else if limits.join_seconds > LONGEST {
-        let why = format!("{} s is more than an hour", limits.join_seconds);
+    } else if limits.join_seconds > MAX_JOIN_SECONDS {
+        let why = format!("{} s exceeds one hour", limits.join_seconds);
         problems.add(
             "limits.join_seconds",
-            "the scenario would hardly ever end",
+            "the timeout is too long",
             why,
-            "give it seconds, such as 90",
+            "for example 90",
         );
     }
     if limits.settle_seconds < 0.0 {
-        problems.add("limits.settle_seconds", "it cannot be negative", "", "");
+        problems.add("limits.settle_seconds", "the time must not be negative", "", "");
     } else if limits.settle_seconds >= limits.join_seconds {
         let why = format!(
-            "it would have to hold for {} s within {} s",
+            "{} s do not fit into the {} s of `join_seconds`",
             limits.settle_seconds, limits.join_seconds
         );
         problems.add(
             "limits.settle_seconds",
-            "nothing could ever settle",
+            "the time is too long",
             why,
-            "let it be much less than `join_seconds`",
+            "use much less than `join_seconds`",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the join that is asked for can be.
+//! Rules for the expected outcome: phase, diagnosis and pod must be possible.
 
 use crate::diagnosis::Cause;
 use crate::input::problems::Problems;
@@ -6,7 +6,7 @@ use crate::observation::phase::Phase;
 use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine};
 
-/// Whether the join that is asked for can be.
+/// Rules for the expected outcome: phase, diagnosis and pod must be possible.
 pub(super) fn outcome(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     ending(plan, problems);
@@ -16,15 +16,15 @@ pub(super) fn outcome(plan: &Plan, problems: &mut Problems<'_>) {
     pods(plan, problems);
 }
 
-/// Whether a join, or what is left of it after a step, can end as it is asked to.
+/// Checks the expected end of a join or of a step.
 pub(super) fn ending(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     match (expect.phase, expect.diagnosis) {
         (Some(Phase::Ready), Some(cause)) if cause != Cause::ProviderIdOfAnotherInstance => {
-            let hint = "leave `diagnosis` out, or name the phase at which the join stops";
+            let hint = "remove `diagnosis`, or expect the phase at which the join stops";
             problems.add(
                 "expect.diagnosis",
-                "a join that reaches ready has no cause of failure",
+                "a join that reaches ready has no diagnosis",
                 "",
                 hint,
             );
@@ -39,75 +39,85 @@ pub(super) fn ending(plan: &Plan, problems: &mut Problems<'_>) {
     if expect.diagnosis.is_some() && expect.phase < Some(Phase::Registered) {
         problems.add(
             "expect.node.ready",
-            "a join that fails has no ready node",
+            "a failed join has no ready node",
             "",
-            "leave it out",
+            "remove it",
         );
     }
     if plan.cni == Cni::None {
         problems.add(
             "expect.node.ready",
             "the node cannot become ready",
-            "`cni` is `none`",
+            "`cni: none` prevents it",
             "set `cni: bridge`",
         );
     }
 }
 
-/// Whether the scenario's pod can run, and answer as it is asked to.
+/// Checks that the pod can run and answer as expected.
 fn pods(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     let is_to_answer = expect.pod.as_ref().is_some_and(|pod| pod.answers == Some(true));
     if expect.diagnosis.is_some() && is_to_answer {
         problems.add(
             "expect.pod.answers",
-            "a join that fails runs no pod",
+            "a failed join does not run the pod",
             "",
-            "leave it out",
+            "remove it",
         );
     }
     if expect.pod.is_some() && plan.pod.is_none() {
         problems.add(
             "expect.pod",
-            "there is no pod",
-            "the scenario has no `pod`",
+            "`pod` is missing",
+            "",
             "add `pod: { image: nodejoin/echo }`",
         );
     }
     if plan.pod.is_some() && expect.phase.is_some_and(|phase| phase < Phase::Ready) {
-        let why = "a pod runs on a node that is ready";
-        problems.add("pod", "no pod can run", why, "expect `ready`, or leave `pod` out");
+        let why = "the node must be ready";
+        problems.add(
+            "pod",
+            "the pod cannot run",
+            why,
+            "expect `ready`, or remove `pod`",
+        );
     }
     if plan.pod.is_some() && plan.cni == Cni::None {
-        problems.add("pod", "no pod can run", "`cni` is `none`", "set `cni: bridge`");
+        problems.add(
+            "pod",
+            "the pod cannot run",
+            "`cni: none` prevents it",
+            "set `cni: bridge`",
+        );
     }
 }
 
-/// Whether a join that should succeed can get as far as it is asked to.
+/// Checks that a successful join can reach the expected phase.
 fn reachable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
     if phase == Phase::Ready && plan.cni == Cni::None {
         let hint = "set `cni: bridge`, or expect `registered`";
-        refuse(phase, "`cni` is `none`", hint, problems);
+        refuse(phase, "`cni: none` prevents it", hint, problems);
     }
     if phase >= Phase::Certified && !plan.cluster.approve_serving {
-        let why = "`cluster.approve_serving` is off, so that nobody approves the serving certificate";
+        let why = "`cluster.approve_serving` is off, so the serving certificate is never approved";
         refuse(phase, why, "expect `registered`", problems);
     }
 }
 
 fn refuse(phase: Phase, why: &str, hint: &str, problems: &mut Problems<'_>) {
-    let what = format!("the join cannot come to {phase}");
+    let what = format!("the join cannot reach {phase}");
     problems.add("expect.phase", what, why, hint);
 }
 
-/// Whether anything lets a node that boots for the first time begin to join.
+/// Checks that a node that boots for the first time can start its join.
 fn startable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
     if plan.user_data.is_none()
         && plan.image.overlay.is_empty()
         && plan.image.name == "al2"
         && phase > Phase::Metadata
     {
-        let why = "there is no `user_data`, and nothing else starts the kubelet";
+        let why = "without `user_data`, nothing starts the kubelet";
         refuse(phase, why, "add `user_data`", problems);
     }
     let by_metadata = plan
@@ -128,13 +138,13 @@ fn startable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
             fault.service == Service::Imds && is_whole && is_for_ever && is_fatal && !fault.may_fire
         });
     if by_metadata && is_down && phase >= Phase::Metadata {
-        let why = "the metadata service never answers, and cloud-init gets the user data from it";
-        let hint = "set `user_data.engine: direct`, or let the fault end";
+        let why = "the metadata service never responds, so cloud-init cannot read the user data";
+        let hint = "set `user_data.engine: direct`, or end the fault earlier";
         refuse(phase, why, hint, problems);
     }
 }
 
-/// Whether a join can stop at this phase for this cause.
+/// Checks that a join can stop at this phase with this diagnosis.
 fn stage(phase: Phase, cause: Cause, problems: &mut Problems<'_>) {
     let (first, last) = cause.phases();
     if (first..=last).contains(&phase) {
@@ -149,7 +159,7 @@ fn stage(phase: Phase, cause: Cause, problems: &mut Problems<'_>) {
     let hint = if phase < first { first } else { last };
     problems.add(
         "expect.phase",
-        format!("a join does not stop at {phase} for {word}"),
+        format!("a join with the diagnosis {word} does not stop at {phase}"),
         format!("it stops {range}"),
         format!("expect `{hint}`"),
     );

@@ -1,10 +1,9 @@
-//! Whether network, instance and cluster have the form that AWS gives them.
+//! Rules of AWS for network, instance and cluster.
 
-use crate::input::problem::nearest;
 use crate::input::problems::Problems;
 use crate::input::yaml::Step;
+use crate::plan::Plan;
 use crate::plan::cidr::Cidr;
-use crate::plan::{CLUSTER_STATUSES, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::file::{AwsAuthFile, RoleMappingFile};
 
@@ -19,32 +18,32 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
         .filter_map(|cidr| cidr.parse().ok())
         .collect();
     if !subnet.contains(instance.private_ip) {
-        let what = format!("{} is not in the subnet {subnet}", instance.private_ip);
+        let what = format!("{} is outside of the subnet {subnet}", instance.private_ip);
         problems.add(
             "instance.private_ip",
             what,
             "",
-            "take an address of the subnet, or leave one of the two out",
+            "use an address of the subnet, or remove one of the two keys",
         );
     } else if subnet.is_reserved(instance.private_ip) {
-        let why = "AWS keeps the first four addresses of a subnet and its last for itself";
+        let why = "AWS reserves the first four addresses and the last address of a subnet";
         problems.add(
             "instance.private_ip",
-            format!("{} cannot be an instance's", instance.private_ip),
+            format!("{} is reserved", instance.private_ip),
             why,
             "",
         );
     }
     if !vpc.iter().any(|cidr| cidr.covers(&subnet)) {
         let what = format!(
-            "the subnet {subnet} is not in the VPC {}",
+            "the subnet {subnet} is outside of the VPC {}",
             instance.vpc_cidrs.join(", ")
         );
         problems.add(
             "instance.subnet_cidr",
             what,
             "",
-            "let one of `instance.vpc_cidrs` cover it",
+            "add a network that contains it to `instance.vpc_cidrs`",
         );
     }
 }
@@ -54,18 +53,21 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
     if !is_mac(&instance.mac) {
         problems.add(
             "instance.mac",
-            format!("`{}` is not a MAC address", instance.mac),
+            format!("invalid MAC address `{}`", instance.mac),
             "",
-            "write it like `0a:1b:2c:3d:4e:5f`",
+            "for example `0a:1b:2c:3d:4e:5f`",
         );
     }
     if !instance.availability_zone.starts_with(plan.region.as_str()) {
-        let what = format!("`{}` is no zone of {}", instance.availability_zone, plan.region);
+        let what = format!(
+            "unknown availability zone `{}` in {}",
+            instance.availability_zone, plan.region
+        );
         problems.add(
             "instance.availability_zone",
             what,
             "",
-            format!("zones are called like `{}a`", plan.region),
+            format!("for example `{}a`", plan.region),
         );
     }
     for (key, name) in [
@@ -75,7 +77,7 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
         if !is_host_name(name) {
             problems.add(
                 &format!("instance.{key}"),
-                format!("`{name}` is not a host name"),
+                format!("invalid host name `{name}`"),
                 "",
                 "use lower-case letters, digits, `-` and `.`",
             );
@@ -84,12 +86,12 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
     let slashed = instance.tags.keys().find(|key| key.contains(['/', ' ']));
     if let (true, Some(tag)) = (instance.metadata.instance_tags, slashed) {
         let path = [Step::Key("instance"), Step::Key("tags"), Step::Key(tag)];
-        let why = "EC2 takes no key with `/` or a blank while tags are on in the metadata";
+        let why = "EC2 rejects tag keys with `/` or a blank if the metadata service returns tags";
         problems.add_at(
             &path,
-            format!("the tag `{tag}` cannot be"),
+            format!("invalid tag key `{tag}`"),
             why,
-            "turn `instance.metadata.instance_tags` off, or rename the tag",
+            "remove `instance.metadata.instance_tags`, or rename the tag",
         );
     }
 }
@@ -116,24 +118,12 @@ fn is_host_name(name: &str) -> bool {
 pub(super) fn cluster(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     let cluster = &plan.cluster;
     if !is_cluster_name(&cluster.name) {
-        let why = "EKS takes letters, digits, `-` and `_`, a letter or digit first, at most 100";
+        let why = "EKS allows up to 100 letters, digits, `-` and `_`, starting with a letter or digit";
         problems.add(
             "cluster.name",
-            format!("`{}` is not a cluster's name", cluster.name),
+            format!("invalid cluster name `{}`", cluster.name),
             why,
             "",
-        );
-    }
-    if cluster
-        .service_ipv4_cidr
-        .as_deref()
-        .is_some_and(|cidr| cidr.parse::<Cidr>().is_err())
-    {
-        problems.add(
-            "cluster.service_ipv4_cidr",
-            "it is not an IPv4 network",
-            "",
-            "write it like `10.100.0.0/16`, or `null`",
         );
     }
     let mut begun = 0.0;
@@ -144,35 +134,24 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, problems: &mut Problems<
         } else {
             format!("cluster.status[{index}]")
         };
-        if !CLUSTER_STATUSES.contains(&step.status.as_str()) {
-            let hint =
-                nearest(&step.status, CLUSTER_STATUSES).map(|right| format!("did you mean `{right}`?"));
-            let hint = hint.unwrap_or_else(|| format!("one of {}", CLUSTER_STATUSES.join(", ")));
-            problems.add(
-                &key,
-                format!("`{}` is not a status of EKS", step.status),
-                "",
-                hint,
-            );
-        }
         match step.until_seconds {
             None if !is_last => problems.add(
                 &key,
-                "this status never ends",
-                "other steps stand after it",
-                "give it `until_seconds`",
+                "`until_seconds` is missing",
+                "only the last status has no end",
+                "add `until_seconds`",
             ),
             Some(_) if is_last => problems.add(
                 &key,
                 "the last status cannot end",
-                "no step stands after it",
-                "leave its `until_seconds` out",
+                "",
+                "remove its `until_seconds`",
             ),
             Some(until) if until <= begun => problems.add(
                 &key,
-                "this status ends before it begins",
+                "this status ends before it starts",
                 "",
-                "let `until_seconds` grow from step to step",
+                "increase `until_seconds` from step to step",
             ),
             Some(until) => begun = until,
             None => {}
@@ -181,9 +160,9 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, problems: &mut Problems<
     if cluster.status.is_empty() {
         problems.add(
             "cluster.status",
-            "there is no status",
+            "the list is empty",
             "",
-            "write one such as `ACTIVE`",
+            "add a status such as `ACTIVE`",
         );
     }
     let rows = scenario.cluster.aws_auth.as_ref().map(AwsAuthFile::rows);
@@ -195,23 +174,18 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, problems: &mut Problems<
 fn mapping(index: usize, row: &RoleMappingFile, plan: &Plan, problems: &mut Problems<'_>) {
     let key = format!("cluster.aws_auth[{index}]");
     if row.role.is_some() == row.rolearn.is_some() {
-        problems.add(
-            &key,
-            "it needs one of `role` and `rolearn`",
-            "and not the other",
-            "",
-        );
+        problems.add(&key, "set exactly one of `role` and `rolearn`", "", "");
     }
-    let limit = plan.limits.join_seconds;
+    let timeout = plan.limits.join_seconds;
     if row
         .after_seconds
-        .is_some_and(|after| !(0.0..limit).contains(&after))
+        .is_some_and(|after| !(0.0..timeout).contains(&after))
     {
         problems.add(
             &format!("{key}.after_seconds"),
-            "the row never comes",
-            format!("the join ends after {limit} s"),
-            "give it less than `limits.join_seconds`, or leave the row out",
+            "the row is never added",
+            format!("the join times out after {timeout} s"),
+            "use less than `limits.join_seconds`, or remove the row",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Whether what is done to a node after its join can be, and can be seen as it is asked for.
+//! Rules for the steps of `then` and their expectations.
 
 use super::{expectations, outcome};
 use crate::input::problems::Problems;
@@ -7,17 +7,17 @@ use crate::observation::phase::Phase;
 use crate::plan::Plan;
 use crate::plan::step::{Action, StepPlan};
 
-/// Everything that `then` asks for, and what only a step can show.
+/// Checks each step, and expectations of the join that only a step supports.
 pub(super) fn steps(plan: &Plan, problems: &mut Problems<'_>) {
     if !plan.then.is_empty() && plan.expect.diagnosis.is_some() {
         problems.add(
             "then",
-            "a join that fails has no steps after it",
-            "`expect.diagnosis` wants a failure",
-            "leave one of the two out",
+            "steps require a successful join",
+            "`expect.diagnosis` expects a failure",
+            "remove one of them",
         );
     }
-    nothing_before(plan, problems);
+    no_comparison(plan, problems);
     for (index, step) in plan.then.iter().enumerate() {
         problems.below(&[Step::Key("then"), Step::Index(index)], |problems| {
             possible(plan, step, problems);
@@ -28,8 +28,8 @@ pub(super) fn steps(plan: &Plan, problems: &mut Problems<'_>) {
     }
 }
 
-/// The first join has no Node and no boot to be compared with.
-fn nothing_before(plan: &Plan, problems: &mut Problems<'_>) {
+/// Rejects comparisons with an earlier Node or boot in the first join.
+fn no_comparison(plan: &Plan, problems: &mut Problems<'_>) {
     let Some(node) = &plan.expect.node else { return };
     for (key, is_given) in [
         ("same", node.same.is_some()),
@@ -38,26 +38,26 @@ fn nothing_before(plan: &Plan, problems: &mut Problems<'_>) {
         if is_given {
             problems.add(
                 &format!("expect.node.{key}"),
-                "there is nothing to compare the node with",
-                "no step came before",
-                "say it of a step of `then`",
+                "the first join cannot be compared with an earlier node",
+                "",
+                "move it to a step of `then`",
             );
         }
     }
 }
 
-/// Whether a step can be taken, and can show what is asked for.
+/// Checks whether a step is possible and supports its expectations.
 fn possible(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
     let (action, expect) = (step.action, &step.expect);
     if action == Action::RunUserDataAgain && plan.user_data.is_none() {
-        problems.add("do", "there is no `user_data` to run again", "", "");
+        problems.add("do", "`user_data` is missing", "", "");
     }
     if expect.pod.is_some() {
-        problems.add("expect.pod", "a step runs no pod", "", "leave it out");
+        problems.add("expect.pod", "steps do not run the pod", "", "remove it");
     }
     if expect.user_data.is_some() && !action.minds_user_data() {
-        let what = format!("`{}` runs no user data", action.word());
-        problems.add("expect.user_data", what, "", "leave it out");
+        let what = format!("`{}` does not run user data", action.word());
+        problems.add("expect.user_data", what, "", "remove it");
     }
     if action == Action::DeleteNode {
         return gone(step, problems);
@@ -65,27 +65,27 @@ fn possible(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
     let again = expect.node.as_ref().and_then(|node| node.booted_again);
     if again.is_some_and(|again| again != action.boots()) {
         let what = match action.boots() {
-            true => format!("`{}` is another boot", action.word()),
-            false => format!("`{}` boots nothing", action.word()),
+            true => format!("`{}` always boots the node", action.word()),
+            false => format!("`{}` does not boot the node", action.word()),
         };
         problems.add(
             "expect.node.booted_again",
             what,
             "",
-            "turn it round, or leave it out",
+            "use the opposite value, or remove it",
         );
     }
 }
 
-/// A kubelet that has registered once does not do so again by itself.
+/// A running kubelet does not register again after its Node is deleted.
 fn gone(step: &StepPlan, problems: &mut Problems<'_>) {
-    let why = "a kubelet registers when it starts, and not again while it runs";
+    let why = "a kubelet registers only when it starts";
     if step.expect.node.is_some() {
         problems.add(
             "expect.node",
             "the Node is deleted",
             why,
-            "leave it out, or restart the kubelet first",
+            "remove it, or restart the kubelet first",
         );
     }
     if step.expect.phase >= Some(Phase::Registered) {

@@ -102,7 +102,7 @@ fn values(instance: &Ec2Instance<'_>, filter: &str) -> Option<Vec<String>> {
         }
         "instance-lifecycle" => {
             return Some(
-                (plan.life_cycle == "spot")
+                (plan.life_cycle == nodejoin_core::plan::LifeCycle::Spot)
                     .then(|| "spot".to_owned())
                     .into_iter()
                     .collect(),
@@ -148,7 +148,7 @@ fn write(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
         .text("rootDeviceName", "/dev/xvda")
         .element("blockDeviceMapping", |set| set)
         .text("virtualizationType", "hvm");
-    let item = if plan.life_cycle == "spot" {
+    let item = if plan.life_cycle == nodejoin_core::plan::LifeCycle::Spot {
         item.text("instanceLifecycle", "spot")
     } else {
         item

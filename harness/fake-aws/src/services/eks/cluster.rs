@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn the_status_changes_over_time() {
         let step = |status: &str, until_seconds| StatusStep {
-            status: status.into(),
+            status: status.parse().unwrap(),
             until_seconds,
         };
         let (mut world, _events) = testing::world();

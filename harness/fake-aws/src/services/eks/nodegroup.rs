@@ -30,7 +30,7 @@ pub(super) fn described(world: &World, group: &NodegroupPlan, launched: OffsetDa
         "arm64" => "AL2_ARM_64",
         _ => "AL2_x86_64",
     };
-    let capacity = if instance.life_cycle == "spot" {
+    let capacity = if instance.life_cycle == nodejoin_core::plan::LifeCycle::Spot {
         "SPOT"
     } else {
         "ON_DEMAND"

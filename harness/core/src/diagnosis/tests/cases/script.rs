@@ -65,7 +65,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .plan(|plan| {
             plan.cluster.status = vec![StatusStep {
-                status: "CREATING".into(),
+                status: crate::plan::ClusterStatus::Creating,
                 until_seconds: None,
             }];
         }),

@@ -1,21 +1,20 @@
-//! Text that must not appear in a log.
+//! Credentials that must not reach a log or a report.
 
 use std::fmt;
 
-/// A credential. `Debug` and `Display` hide it; only [`Secret::reveal`] returns it.
+/// A credential or a file that contains one. `Debug` and `Display` hide it; only [`Secret::reveal`] returns it.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
     #[must_use]
-    pub(crate) fn new(text: String) -> Self {
+    pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The text itself, for the one place that needs it.
+    /// The text, for the request or file that needs it.
     #[must_use]
-    pub(crate) fn reveal(&self) -> &str {
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -39,7 +38,7 @@ mod tests {
     #[test]
     fn a_secret_is_not_printed() {
         let secret = Secret::new("wJalrXUtnFEMI".to_owned());
-        assert!(!format!("{secret:?} {secret}").contains("wJalr"));
+        assert_eq!(format!("{secret:?} {secret}"), "Secret(..) [hidden]");
         assert_eq!(secret.reveal(), "wJalrXUtnFEMI");
     }
 }

@@ -1,0 +1,18 @@
+//! Link-local addresses: those that AWS serves in every VPC, and those that the harness adds next to them.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The instance metadata service over IPv4.
+pub const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+
+/// The instance metadata service over IPv6.
+pub const METADATA_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
+/// The resolver of the VPC.
+pub const RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 253);
+
+/// The address of every AWS host name in a node: the harness redirects it to the fake services.
+pub const AWS_SERVICES: Ipv4Addr = Ipv4Addr::new(169, 254, 171, 1);
+
+/// An address without a host, as text for command lines. A route through it leads nowhere.
+pub const UNREACHABLE: &str = "169.254.171.254";
