@@ -62,7 +62,7 @@ pub fn pages(repository: &Path) -> Result<Vec<Page>, String> {
         page("docs/src/reference/deviations.md", tables::deviations()),
         page("docs/src/reference/exit-codes.md", tables::exit_codes()),
         page("docs/src/reference/commands.md", commands::page()),
-        page("docs/src/reference/settings.md", settings::page(repository)?),
+        page("docs/src/reference/settings.md", settings::page()),
     ];
     for copy in copies::ALL {
         pages.push(page(copy.to, copies::page(repository, copy)?));

@@ -1,70 +1,32 @@
 //! Settings: flags with environment variables, other environment variables, and keys of `nodejoin.yaml`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use clap::Command;
+use nodejoin_core::run::env;
 use nodejoin_core::run::settings::SettingsFile;
 use serde_json::Value;
 
 use crate::markdown::{code, table};
-use crate::read;
 
-/// Variables that are read outside the crates with documented constants.
-const FURTHER: &[(&str, &str)] = &[
-    (
-        "KUBECONFIG",
-        "The kubeconfig of an `external` control plane, without `--kubeconfig`.",
-    ),
-    ("NODEJOIN_CONTEXT", "The same as `--context` of `nodejoin run`."),
-    ("NODEJOIN_WIRING", "The same as `--wiring` of `nodejoin run`."),
-    (
-        "NODEJOIN_ALLOW_REMOTE",
-        "`true` is the same as `--allow-remote` of `nodejoin run`.",
-    ),
-    (
-        "NODEJOIN_NO_SKIPS",
-        "If set, a skipped scenario is a failed test in `cargo test`.",
-    ),
-    (
-        "GITHUB_ACTIONS",
-        "If `true`, the default of `--format` is `github`.",
-    ),
-    (
-        "GITHUB_STEP_SUMMARY",
-        "The file for the summary, without `--summary`.",
-    ),
-    (
-        "HTTP_PROXY, HTTPS_PROXY, NO_PROXY",
-        "Proxies for builds and downloads, in upper or lower case.",
-    ),
-    (
-        "RUST_LOG",
-        "Log messages of the harness, such as `nodejoin=debug`. Default: warnings.",
-    ),
-];
-
-/// Where environment variables are documented constants.
-const CONSTANTS: &str = "harness/docker/src/env.rs";
-
-pub(crate) fn page(repository: &Path) -> Result<String, String> {
+pub(crate) fn page() -> String {
     let mut command = nodejoin::command();
     command.build();
     let mut flags = BTreeMap::new();
     collect(&mut flags, &command, "");
     let rows = flags.iter().map(|(name, flag)| [code(name), flag.clone()]);
     let flags_table = table(["variable", "flag"], rows);
-    let others = constants(&read(repository, CONSTANTS)?);
-    let further = FURTHER
+    let others = env::ALL
         .iter()
-        .map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
-    let others = others.into_iter().chain(further);
-    let others = others.filter(|(name, _)| !flags.contains_key(name));
+        .filter(|variable| !flags.contains_key(variable.name));
     let others = table(
-        ["variable", "meaning"],
-        others.map(|(name, about)| [code(&name), about]),
+        ["variable", "flag", "meaning"],
+        others.map(|variable| {
+            let flag = variable.flag.map(code).unwrap_or_default();
+            [code(variable.name), flag, variable.doc.to_owned()]
+        }),
     );
-    Ok(format!(
+    format!(
         "# Settings\n\nA flag takes precedence over its environment variable, the variable over `nodejoin.yaml`, and the file over the\n\
          default. An empty variable counts as not set.\n\n\
          ## nodejoin.yaml\n\nThe nearest `nodejoin.yaml` in the current folder or above it applies. Paths in it are relative to it.\n\n\
@@ -73,7 +35,7 @@ pub(crate) fn page(repository: &Path) -> Result<String, String> {
          ## Environment variables of flags\n\n{flags_table}\n\
          ## Other environment variables\n\n{others}",
         file_keys()
-    ))
+    )
 }
 
 fn file_keys() -> String {
@@ -102,25 +64,4 @@ fn collect(flags: &mut BTreeMap<String, String>, command: &Command, name: &str) 
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         collect(flags, sub, format!("{name} {}", sub.get_name()).trim());
     }
-}
-
-/// The constants of a source file, by the names that they hold, with their doc comments.
-fn constants(source: &str) -> Vec<(String, String)> {
-    let mut about = Vec::new();
-    let mut found = Vec::new();
-    for line in source.lines() {
-        if let Some(text) = line.strip_prefix("/// ") {
-            about.push(text);
-            continue;
-        }
-        let name = line
-            .strip_prefix("pub const ")
-            .and_then(|rest| rest.split_once(": &str = \""))
-            .and_then(|(_, value)| value.strip_suffix("\";"));
-        if let Some(name) = name {
-            found.push((name.to_owned(), about.join(" ").replace(['[', ']'], "")));
-        }
-        about.clear();
-    }
-    found
 }

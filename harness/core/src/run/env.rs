@@ -185,6 +185,18 @@ pub const GITHUB_SERVER_URL: EnvVar = variable("GITHUB_SERVER_URL", None, "Part 
 pub const GITHUB_REPOSITORY: EnvVar = variable("GITHUB_REPOSITORY", None, "Part of the link to the run.");
 pub const GITHUB_RUN_ID: EnvVar = variable("GITHUB_RUN_ID", None, "Part of the link to the run.");
 
+// Development
+pub const NO_SKIPS: EnvVar = variable(
+    "NODEJOIN_NO_SKIPS",
+    None,
+    "If set, a skipped scenario is a failed test in `cargo test`.",
+);
+pub const RUST_LOG: EnvVar = variable(
+    "RUST_LOG",
+    None,
+    "Log messages of the harness, such as `nodejoin=debug` (default: warnings).",
+);
+
 /// The proxy variables in both spellings, as builds receive them.
 pub const PROXIES: [&str; 8] = [
     "http_proxy",
@@ -234,6 +246,8 @@ pub const ALL: &[EnvVar] = &[
     GITHUB_SERVER_URL,
     GITHUB_REPOSITORY,
     GITHUB_RUN_ID,
+    NO_SKIPS,
+    RUST_LOG,
 ];
 
 #[cfg(test)]
