@@ -12,14 +12,14 @@ const CHUNK: u64 = 64 * 1024;
 
 /// The content of a body. Cloning it copies nothing.
 #[derive(Debug, Clone)]
-pub enum Content {
+pub(crate) enum Content {
     Memory(Bytes),
     File(FilePart),
 }
 
 /// A part of an open file. It stays readable even if the file is removed.
 #[derive(Debug, Clone)]
-pub struct FilePart {
+pub(crate) struct FilePart {
     pub file: Arc<File>,
     pub offset: u64,
     pub length: u64,
@@ -27,7 +27,7 @@ pub struct FilePart {
 
 impl Content {
     #[must_use]
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
             Self::File(part) => part.length,
@@ -36,7 +36,8 @@ impl Content {
 
     /// The bytes in memory; empty for a part of a file.
     #[must_use]
-    pub fn in_memory(&self) -> &[u8] {
+    #[cfg(test)]
+    pub(crate) fn in_memory(&self) -> &[u8] {
         match self {
             Self::Memory(bytes) => bytes,
             Self::File(_) => &[],

@@ -97,12 +97,12 @@ pub(crate) fn respond(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<Dn
     let resolution = resolve(world, &name, question.query_type());
     fill(&mut response, question, &resolution, world.network);
     let answered = resolution != Resolution::Missing;
-    let seen = DnsQuery {
+    let query_event = DnsQuery {
         record: question.query_type().to_string(),
         answered,
         name,
     };
-    let event = (answered || !is_search(world, &seen.name)).then_some(seen);
+    let event = (answered || !is_search(world, &query_event.name)).then_some(query_event);
     Some((response.to_vec().ok()?, event))
 }
 
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::testing::world;
 
-    fn ask(name: &str, record: RecordType) -> (Message, Option<DnsQuery>) {
+    fn query_for(name: &str, record: RecordType) -> (Message, Option<DnsQuery>) {
         ask_in(Network::Isolated, name, record)
     }
 
@@ -219,7 +219,7 @@ mod tests {
             ),
         ];
         for (name, record, expected) in table {
-            let (response, event) = ask(name, record);
+            let (response, event) = query_for(name, record);
             let data = response
                 .answers
                 .first()
@@ -251,11 +251,11 @@ mod tests {
 
     #[test]
     fn a_name_with_the_search_domain_is_not_recorded() {
-        let (response, event) = ask("registry.k8s.io.eu-west-1.compute.internal.", RecordType::A);
+        let (response, event) = query_for("registry.k8s.io.eu-west-1.compute.internal.", RecordType::A);
         assert_eq!(response.metadata.response_code, ResponseCode::NXDomain);
         assert_eq!(event, None);
         // After its full name, a resolver queries the AAAA record of its short name.
-        assert_eq!(ask("ip-192-168-40-16.", RecordType::AAAA).1, None);
+        assert_eq!(query_for("ip-192-168-40-16.", RecordType::AAAA).1, None);
     }
 
     #[test]

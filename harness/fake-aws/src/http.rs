@@ -6,7 +6,7 @@ use url::form_urlencoded;
 
 use crate::content::Content;
 
-/// A request with its whole body.
+/// A request with its complete body.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub method: Method,
@@ -133,7 +133,7 @@ impl Response {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceError {
     pub status: u16,
-    /// Code, such as `ResourceNotFoundException`.
+    /// For example `ResourceNotFoundException`.
     pub code: String,
     pub message: String,
     /// Further members of a typed error. All are null.

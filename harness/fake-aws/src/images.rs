@@ -20,7 +20,7 @@ const LAYER_TYPE: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
 /// The tags of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tags {
+pub(crate) enum Tags {
     /// Every tag: each AMI requests its own tag of the pause image.
     Any,
     Only(Vec<String>),
@@ -29,10 +29,10 @@ pub enum Tags {
 /// An image in a repository. Cloning one copies no content.
 #[derive(Debug, Clone)]
 pub struct RegistryImage {
-    /// Repository, such as `eks/pause`.
-    pub repository: String,
-    pub tags: Tags,
-    pub scope: RegistryScope,
+    /// For example `eks/pause`.
+    pub(crate) repository: String,
+    pub(crate) tags: Tags,
+    pub(crate) scope: RegistryScope,
     /// The manifest of the tags; for an image index, the manifests of its entries follow.
     manifests: Vec<Blob>,
     blobs: Vec<Blob>,
@@ -40,7 +40,7 @@ pub struct RegistryImage {
 
 /// The registries with an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RegistryScope {
+pub(crate) enum RegistryScope {
     /// The registries of all accounts: nodes pull from accounts of EKS.
     EveryAccount,
     /// The registry of the scenario's account.
@@ -49,7 +49,7 @@ pub enum RegistryScope {
 
 /// Content with its digest.
 #[derive(Debug, Clone)]
-pub struct Blob {
+pub(crate) struct Blob {
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
     pub media_type: String,
@@ -93,14 +93,14 @@ impl Blob {
 
 /// A layer: an uncompressed tar archive.
 #[derive(Debug, Clone)]
-pub struct ImageLayer(pub Vec<u8>);
+pub(crate) struct ImageLayer(pub Vec<u8>);
 
 impl RegistryImage {
     /// Packs an image.
     ///
     /// # Errors
     /// A layer cannot be compressed.
-    pub fn pack(
+    pub(crate) fn pack(
         repository: &str,
         tags: Tags,
         command: &[&str],
@@ -153,7 +153,7 @@ impl RegistryImage {
 
     /// The same image in another repository.
     #[must_use]
-    pub fn with_repository(&self, repository: &str) -> Self {
+    pub(crate) fn with_repository(&self, repository: &str) -> Self {
         Self {
             repository: repository.to_owned(),
             ..self.clone()
@@ -162,7 +162,7 @@ impl RegistryImage {
 
     /// Finds a manifest by tag or digest.
     #[must_use]
-    pub fn manifest(&self, reference: &str) -> Option<&Blob> {
+    pub(crate) fn manifest(&self, reference: &str) -> Option<&Blob> {
         if reference.starts_with("sha256:") {
             return self
                 .manifests
@@ -178,7 +178,7 @@ impl RegistryImage {
 
     /// Finds a blob by digest.
     #[must_use]
-    pub fn blob(&self, digest: &str) -> Option<&Blob> {
+    pub(crate) fn blob(&self, digest: &str) -> Option<&Blob> {
         self.blobs.iter().find(|blob| blob.digest == digest)
     }
 }

@@ -47,7 +47,7 @@ pub(crate) use operations;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestTarget {
     pub(crate) service: CalledService,
-    /// Operation, in AWS' own words; for metadata the path without its version.
+    /// Operation, in AWS' words; for metadata the path without its version.
     pub(crate) operation: String,
     /// The resource in the request, such as a cluster's name.
     pub(crate) subject: Option<String>,

@@ -232,7 +232,7 @@ async fn read(
         .map_err(|_| ConnectionDropped::Timeout)?
         .map_err(|error| ConnectionDropped::Unreadable(error.into()))?;
     let too_large = body.is_none();
-    // Through a proxy, the host stands in the request's target.
+    // Through a proxy, the request's target contains the host.
     let host = parts.uri.authority().map(ToString::to_string);
     let host = host.or_else(|| {
         parts

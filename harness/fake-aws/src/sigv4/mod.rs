@@ -1,12 +1,12 @@
-//! Signature Version 4, from the server's side: header and query form, checked against the credentials an instance got.
+//! Signature Version 4, from the server's side: header and query form, checked against an instance's credentials.
 //!
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html>
 //!
-//! | part | where |
+//! | part | module |
 //! | --- | --- |
-//! | what was signed, read from a request | [`request_signature`] |
+//! | the signature in a request | [`request_signature`] |
 //! | the canonical request and its signature | [`canonical`] |
-//! | a refusal in the service's own words | [`error`] |
+//! | the service's error for an invalid signature | [`error`] |
 
 pub(crate) mod canonical;
 pub(crate) mod error;

@@ -138,12 +138,12 @@ enum ChangedPart {
 }
 
 /// Flips one bit of one byte; `None` if the result cannot arrive or means the same to a server.
-fn flipped(request: &Request, part: ChangedPart, place: usize, bit: u8) -> Option<Request> {
+fn flipped(request: &Request, part: ChangedPart, index: usize, bit: u8) -> Option<Request> {
     let mut changed = request.clone();
     let flip = |bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
-        let place = place.checked_rem(bytes.len())?;
-        bytes[place] ^= 1 << bit;
+        let index = index.checked_rem(bytes.len())?;
+        bytes[index] ^= 1 << bit;
         Some(bytes)
     };
     let flip_text = |text: &str| String::from_utf8(flip(text.as_bytes())?).ok();
@@ -172,14 +172,14 @@ fn flipped(request: &Request, part: ChangedPart, place: usize, bit: u8) -> Optio
                 .headers
                 .insert("x-k8s-aws-id", http::HeaderValue::from_bytes(&value).ok()?);
         }
-        ChangedPart::Signature => replace(&mut changed, "Signature=", place % 64, bit)?,
-        ChangedPart::CredentialScope => replace(&mut changed, "Credential=", 21 + place % 22, bit)?,
+        ChangedPart::Signature => replace(&mut changed, "Signature=", index % 64, bit)?,
+        ChangedPart::CredentialScope => replace(&mut changed, "Credential=", 21 + index % 22, bit)?,
         ChangedPart::Date => match request.header("x-amz-date") {
             Some(date) => {
                 let date = flip_text(date)?;
                 changed.headers.insert("x-amz-date", date.parse().ok()?);
             }
-            None => replace(&mut changed, "X-Amz-Date=", place % 16, bit)?,
+            None => replace(&mut changed, "X-Amz-Date=", index % 16, bit)?,
         },
     }
     Some(changed)
@@ -189,11 +189,11 @@ fn is_dot(segment: &str) -> bool {
     matches!(segment, "" | "." | "..")
 }
 
-/// Flips a bit of what follows a word in the `Authorization` header or in the query.
-fn replace(request: &mut Request, word: &str, place: usize, bit: u8) -> Option<()> {
+/// Flips a bit of the text after a word in the `Authorization` header or in the query.
+fn replace(request: &mut Request, word: &str, index: usize, bit: u8) -> Option<()> {
     let flip = |text: &str| {
         let mut bytes = text.as_bytes().to_vec();
-        let at = text.find(word)? + word.len() + place;
+        let at = text.find(word)? + word.len() + index;
         *bytes.get_mut(at)? ^= 1 << bit;
         let text = String::from_utf8(bytes).ok()?;
         // A byte that ends the value makes it another value; the parts that stand around it are not what is tested
@@ -235,13 +235,13 @@ proptest! {
 
     #[test]
     fn a_request_with_one_changed_bit_is_rejected(
-        parts in parts(), place in any::<usize>(), bit in 0_u8..8,
+        parts in parts(), index in any::<usize>(), bit in 0_u8..8,
         part in prop::sample::select(vec![ChangedPart::Path, ChangedPart::Body, ChangedPart::Header, ChangedPart::Signature, ChangedPart::Date, ChangedPart::CredentialScope]),
     ) {
         let mut issued = CredentialStore::with_lifetime(Duration::hours(6));
         let credentials = issued.current(noon()).clone();
         let request = request_signature(&parts, &credentials);
-        let Some(changed) = flipped(&request, part, place, bit) else { return Ok(()) };
+        let Some(changed) = flipped(&request, part, index, bit) else { return Ok(()) };
         prop_assert!(check(&changed, &issued).is_err(), "{:?} of {:?}", part, changed);
     }
 }

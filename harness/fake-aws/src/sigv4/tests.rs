@@ -1,4 +1,4 @@
-//! Signatures are checked against the example of AWS' own documentation and against every way to spoil one.
+//! Checks signatures against the example in AWS' documentation, and rejects each kind of invalid signature.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
@@ -178,7 +178,7 @@ fn a_changed_request_is_refused() {
     );
 }
 
-/// A signature holds in no other form: every digit of it counts.
+/// Every changed digit of a signature makes it invalid.
 #[test]
 fn no_other_signature_is_accepted() {
     let mut issued = CredentialStore::with_lifetime(Duration::hours(6));
@@ -186,9 +186,9 @@ fn no_other_signature_is_accepted() {
     let right = signed_by(&credentials, "eu-west-1", "eks", noon());
     let authorization = right.header("authorization").unwrap().to_owned();
     let start = authorization.len() - 64;
-    for place in start..authorization.len() {
+    for index in start..authorization.len() {
         let mut bytes = authorization.clone().into_bytes();
-        bytes[place] = if bytes[place] == b'0' { b'1' } else { b'0' };
+        bytes[index] = if bytes[index] == b'0' { b'1' } else { b'0' };
         let mut request = right.clone();
         request
             .headers
@@ -197,7 +197,7 @@ fn no_other_signature_is_accepted() {
             verify(&request, &issued, eks(), noon()).unwrap_err(),
             SignatureError::Mismatch,
             "digit {}",
-            place - start
+            index - start
         );
     }
 }

@@ -237,9 +237,9 @@ print(json.dumps({
     let fakes = start(AuthenticationMode::ConfigMap);
     let refused = "400 InvalidRequestException: The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] \
         to perform this operation.";
-    let seen = output(&fakes, program).await;
+    let results = output(&fakes, program).await;
     assert_eq!(
-        (&seen["mode"], &seen["list"], &seen["entry"]),
+        (&results["mode"], &results["list"], &results["entry"]),
         (&json!("CONFIG_MAP"), &json!(refused), &json!(refused))
     );
     fakes.end().await;

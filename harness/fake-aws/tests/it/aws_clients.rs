@@ -17,7 +17,7 @@ clusterIpFamily: kubernetesNetworkConfig.ipFamily, outpostArn: outpostConfig.out
 async fn bootstrap_scripts_describe_the_cluster() {
     let mut fakes = Fakes::start(|_| {});
     let aws = AwsClients::of(&fakes).await;
-    let asked = [
+    let requested = [
         "eks",
         "describe-cluster",
         "--name",
@@ -27,7 +27,7 @@ async fn bootstrap_scripts_describe_the_cluster() {
         "--query",
         BOOTSTRAP_QUERY,
     ];
-    let text = out(&aws.cli(&asked).await);
+    let text = out(&aws.cli(&requested).await);
     let columns: Vec<&str> = text.split('\t').collect();
     let endpoint = "https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com";
     assert_eq!(
@@ -90,12 +90,12 @@ async fn the_cli_reports_errors_as_it_does_for_aws() {
 async fn a_cluster_of_another_name_or_region_is_not_found() {
     let fakes = Fakes::start(|_| {});
     let aws = AwsClients::of(&fakes).await;
-    for asked in [
+    for requested in [
         ["--name", "other", "--region", "eu-west-1"],
         ["--name", "demo", "--region", "us-east-1"],
     ] {
         let output = error(
-            &aws.cli(&[&["eks", "describe-cluster"], &asked[..]].concat())
+            &aws.cli(&[&["eks", "describe-cluster"], &requested[..]].concat())
                 .await,
         );
         let expected = "An error occurred (ResourceNotFoundException) when calling the DescribeCluster operation: \
@@ -219,14 +219,14 @@ async fn the_cli_uses_dual_stack_host_names() {
     ] {
         let mut fakes = Fakes::start(|world| world.region = region.parse().unwrap());
         let aws = AwsClients::of(&fakes).await;
-        for asked in [
+        for requested in [
             &["sts", "get-caller-identity"][..],
             &["eks", "describe-cluster", "--name", "demo"],
             &["ecr", "get-authorization-token"],
         ] {
-            let asked = [asked, &["--region", region]].concat();
+            let requested = [requested, &["--region", region]].concat();
             json_of(
-                &aws.cli_with(&asked, &[("AWS_USE_DUALSTACK_ENDPOINT", "true")])
+                &aws.cli_with(&requested, &[("AWS_USE_DUALSTACK_ENDPOINT", "true")])
                     .await,
             );
         }
@@ -254,9 +254,9 @@ async fn tokens_of_the_cli_are_accepted_for_their_cluster_only() {
         .to_owned();
     let url = base64::Engine::decode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, token).unwrap();
     let url = url::Url::parse(std::str::from_utf8(&url).unwrap()).unwrap();
-    let seen = fakes.calls();
+    let results = fakes.calls();
     assert!(
-        seen.iter().all(|call| call.service == Service::Imds),
+        results.iter().all(|call| call.service == Service::Imds),
         "making a token asks only the metadata service"
     );
 
@@ -295,13 +295,13 @@ async fn an_unknown_operation_fails_and_is_recorded() {
         (&["ecr", "describe-repositories"], "(UnknownOperationException)"),
         (&["sts", "get-session-token"], "(InvalidAction)"),
     ];
-    for (asked, code) in table {
-        let output = error(&aws.cli(asked).await);
+    for (requested, code) in table {
+        let output = error(&aws.cli(requested).await);
         assert!(output.contains(code), "{output}");
         assert_eq!(
             fakes.calls().iter().filter(|call| !call.known).count(),
             1,
-            "{asked:?}"
+            "{requested:?}"
         );
     }
     fakes.end().await;
@@ -331,7 +331,7 @@ print(json.dumps({
   "no token": [output(*c, token=None) for c in calls],
 }))
 "#;
-    let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let results: Value = serde_json::from_str(&aws.python(program).await).unwrap();
     let invalid = json!([
         "403 UnrecognizedClientException",
         "403 InvalidClientTokenId",
@@ -343,7 +343,7 @@ print(json.dumps({
         "secret": ["403 InvalidSignatureException", "403 SignatureDoesNotMatch", "401 AuthFailure", "400 InvalidSignatureException"],
         "key": invalid, "token": invalid, "no token": invalid,
     });
-    assert_eq!(seen, expected);
+    assert_eq!(results, expected);
     fakes.end().await;
 }
 

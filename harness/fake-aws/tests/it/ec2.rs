@@ -37,25 +37,25 @@ print(json.dumps({
   ],
 }))
 "#;
-    let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let results: Value = serde_json::from_str(&aws.python(program).await).unwrap();
     let name = "ip-192-168-40-16.eu-west-1.compute.internal";
     assert_eq!(
-        seen["names"],
+        results["names"],
         json!([name, "", "192.168.40.16", "eu-west-1a", "running"])
     );
     assert_eq!(
-        seen["network"],
+        results["network"],
         json!(["in-use", "0a:00:00:00:00:01", 0, true, "192.168.40.16"])
     );
     assert_eq!(
-        seen["tags"],
+        results["tags"],
         json!({ "Name": "demo", "eks:cluster-name": "demo" })
     );
     assert_eq!(
-        seen["profile"],
+        results["profile"],
         "arn:aws:iam::111122223333:instance-profile/eks/demo-role"
     );
-    assert_eq!(seen["year"], true);
+    assert_eq!(results["year"], true);
     let own = json!(["i-0b22a22eec53b9321"]);
     let expected = json!([
         own,
@@ -68,7 +68,7 @@ print(json.dumps({
         "InvalidInstanceID.Malformed: Invalid id: \"foobar\"",
         "InvalidInstanceID.NotFound: The instance IDs 'i-00000000, i-00000001' do not exist",
     ]);
-    assert_eq!(seen["asked"], expected);
+    assert_eq!(results["asked"], expected);
     fakes.end().await;
 }
 
@@ -79,7 +79,7 @@ async fn the_max_pods_calculator_reads_instance_types() {
     let aws = AwsClients::of(&fakes).await;
     let query = "InstanceTypes[0].{Hypervisor: Hypervisor, EniCount: NetworkInfo.NetworkCards[0].MaximumNetworkInterfaces, \
         PodsPerEniCount: NetworkInfo.Ipv4AddressesPerInterface, CpuCount: VCpuInfo.DefaultVCpus}";
-    let asked = [
+    let requested = [
         "ec2",
         "describe-instance-types",
         "--instance-type",
@@ -88,7 +88,7 @@ async fn the_max_pods_calculator_reads_instance_types() {
         query,
     ];
     let expected = json!({ "Hypervisor": "nitro", "EniCount": 3, "PodsPerEniCount": 10, "CpuCount": 2 });
-    assert_eq!(json_of(&aws.cli(&asked).await), expected);
+    assert_eq!(json_of(&aws.cli(&requested).await), expected);
     let every = [
         "ec2",
         "describe-instance-types",
@@ -178,7 +178,7 @@ print(json.dumps({
             output(ec2.describe_network_interfaces, NetworkInterfaceIds=["eni-0"])],
 }))
 "#;
-    let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let results: Value = serde_json::from_str(&aws.python(program).await).unwrap();
     let invalid = "InvalidParameterValue";
     let expected = json!({
         "pages": [["21", "01", "02", "03", "04"], ["05", "06", "07", "08"]], "there": ["09"], "running": 8,
@@ -194,7 +194,7 @@ print(json.dumps({
             "InvalidNetworkInterfaceID.NotFound: The networkInterface ID 'eni-0' does not exist",
         ],
     });
-    assert_eq!(seen, expected);
+    assert_eq!(results, expected);
     fakes.end().await;
 }
 
@@ -221,9 +221,9 @@ print(json.dumps([output(InstanceIds=["i-0b22a22eec53b9321"]), output(InstanceId
             world.instance.network.nodes = nodes.into_iter().map(Into::into).collect();
         });
         let aws = AwsClients::of(&fakes).await;
-        let seen: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+        let results: Value = serde_json::from_str(&aws.python(program).await).unwrap();
         let refused = ["InvalidInstanceID.NotFound", "InvalidParameterValue"];
-        assert_eq!(seen, json!([expected, refused[0], refused[1]]));
+        assert_eq!(results, json!([expected, refused[0], refused[1]]));
         fakes.end().await;
     }
 }

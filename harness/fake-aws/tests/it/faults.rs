@@ -64,13 +64,13 @@ async fn curl_sees_each_effect() {
     for (effect, exit, status, length) in table {
         let mut fakes = Fakes::start(with(vec![imds(effect.clone())]));
         let started = Instant::now();
-        let answer = curl(&[&fakes.metadata(PATH)]).await;
+        let response = curl(&[&fakes.metadata(PATH)]).await;
         assert_eq!(
-            (answer.exit, answer.status, answer.body.len()),
+            (response.exit, response.status, response.body.len()),
             (exit, status, length),
             "{effect:?}"
         );
-        let content_type = answer.header("content-type");
+        let content_type = response.header("content-type");
         let is_changed = matches!(
             effect,
             Effect::ContentType(_) | Effect::Error { .. } | Effect::Throttle
@@ -99,8 +99,8 @@ async fn curl_sees_each_effect() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_response_does_not_delay_shutdown() {
     let mut fakes = Fakes::start(with(vec![imds(Effect::Hang)]));
-    let answer = curl(&["--max-time", "1", &fakes.metadata(PATH)]).await;
-    assert_eq!((answer.exit, answer.status), (TIMED_OUT, 0));
+    let response = curl(&["--max-time", "1", &fakes.metadata(PATH)]).await;
+    assert_eq!((response.exit, response.status), (TIMED_OUT, 0));
     assert_eq!(fakes.calls()[0].fault, Some(0));
     assert_eq!(curl(&[&fakes.metadata(PATH)]).await.status, 200, "once is enough");
     fakes.end().await;
@@ -175,13 +175,13 @@ print(json.dumps([[output(*c) for c in calls] for _ in range(2)]))
     for (effect, expected) in table {
         let fakes = Fakes::start(|world| world.faults = by(&effect));
         let aws = AwsClients::of(&fakes).await;
-        let seen: Vec<Vec<String>> = serde_json::from_str(&aws.python(program).await).unwrap();
-        for (seen, expected) in seen[0].iter().zip(expected) {
-            assert!(seen.starts_with(expected), "{effect:?}: {seen}");
+        let results: Vec<Vec<String>> = serde_json::from_str(&aws.python(program).await).unwrap();
+        for (results, expected) in results[0].iter().zip(expected) {
+            assert!(results.starts_with(expected), "{effect:?}: {results}");
         }
         assert!(
-            seen[1].iter().all(|second| second == "accepted"),
-            "{effect:?}: {seen:?}"
+            results[1].iter().all(|second| second == "accepted"),
+            "{effect:?}: {results:?}"
         );
         fakes.end().await;
     }
@@ -270,14 +270,14 @@ async fn errors_have_the_wire_format_of_their_service() {
         .map(|(service, status, ..)| fault(*service, *status))
         .collect();
     let mut fakes = Fakes::start(with(faults));
-    for (place, (service, status, url, text)) in hosts.into_iter().enumerate() {
-        let answer = curl_host(&fakes, &[&format!("https://{url}")]).await;
-        assert_eq!(answer.status, status, "{url}");
-        assert!(answer.text().contains(text), "{}", answer.text());
+    for (index, (service, status, url, text)) in hosts.into_iter().enumerate() {
+        let response = curl_host(&fakes, &[&format!("https://{url}")]).await;
+        assert_eq!(response.status, status, "{url}");
+        assert!(response.text().contains(text), "{}", response.text());
         let call = fakes.calls().pop().unwrap();
         assert_eq!(
             (call.service, call.fault, call.status),
-            (service.into(), Some(place), status)
+            (service.into(), Some(index), status)
         );
     }
     fakes.end().await;
@@ -328,17 +328,17 @@ async fn tokens_and_credentials_expire_by_the_clock() {
         .await
         .text();
     let header = format!("X-aws-ec2-metadata-token: {token}");
-    let ask = async |path: &str| curl(&["-H", &header, &format!("{root}{path}")]).await;
+    let request = async |path: &str| curl(&["-H", &header, &format!("{root}{path}")]).await;
     clock.advance(Duration::from_secs(58));
-    let answer = ask(PATH).await;
+    let response = request(PATH).await;
     assert_eq!(
         (
-            answer.status,
-            answer.header("x-aws-ec2-metadata-token-ttl-seconds")
+            response.status,
+            response.header("x-aws-ec2-metadata-token-ttl-seconds")
         ),
         (200, Some("1"))
     );
     clock.advance(Duration::from_secs(2));
-    assert_eq!(ask(PATH).await.status, 401, "EC2UG: an expired token");
+    assert_eq!(request(PATH).await.status, 401, "EC2UG: an expired token");
     server.shut_down().await;
 }

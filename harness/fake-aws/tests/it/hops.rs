@@ -153,7 +153,7 @@ impl Namespaces {
     }
 
     fn command(&self, space: usize, command: &str) -> Command {
-        let holder = space.checked_sub(1).map(|place| self.0[place].id());
+        let holder = space.checked_sub(1).map(|index| self.0[index].id());
         let Some(holder) = holder else {
             let mut here = Command::new("sh");
             here.args(["-c", command]);

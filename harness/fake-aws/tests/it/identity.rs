@@ -24,11 +24,14 @@ async fn fetched() -> (tempfile::TempDir, IdentityCertificates) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["document", "signature", "pkcs7", "rsa2048"] {
         let path = format!("/latest/dynamic/instance-identity/{name}");
-        let answer = curl(&["--max-time", "120", &fakes.metadata(&path)]).await;
-        assert_eq!(answer.status, 200, "{name}");
+        let response = curl(&["--max-time", "120", &fakes.metadata(&path)]).await;
+        assert_eq!(response.status, 200, "{name}");
         let text = match name {
-            "pkcs7" | "rsa2048" => format!("-----BEGIN PKCS7-----\n{}\n-----END PKCS7-----\n", answer.text()),
-            _ => answer.text(),
+            "pkcs7" | "rsa2048" => format!(
+                "-----BEGIN PKCS7-----\n{}\n-----END PKCS7-----\n",
+                response.text()
+            ),
+            _ => response.text(),
         };
         fs::write(folder.path().join(name), text).unwrap();
     }

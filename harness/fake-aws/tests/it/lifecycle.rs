@@ -53,8 +53,8 @@ async fn an_attached_node_reads_the_id_of_the_run() {
     assert_eq!(curl(&[&url]).await.status, 503);
     assert!(events.try_recv().is_err());
     server.attach(HERE, &id);
-    let answer = curl(&[&url]).await;
-    assert_eq!((answer.status, answer.text().as_str()), (200, "testrun01"));
+    let response = curl(&[&url]).await;
+    assert_eq!((response.status, response.text().as_str()), (200, "testrun01"));
     assert_eq!(events.try_recv().unwrap().what, AwsEventKind::Isolated);
     server.shut_down().await;
 }
@@ -146,7 +146,7 @@ async fn a_body_of_ten_mebibytes_is_rejected() {
     let file = folder.path().join("body");
     std::fs::write(&file, vec![b'x'; 10 * 1024 * 1024]).unwrap();
     let data = format!("@{}", file.display());
-    let answer = curl_host(
+    let response = curl_host(
         &fakes,
         &[
             "-H",
@@ -157,7 +157,7 @@ async fn a_body_of_ten_mebibytes_is_rejected() {
         ],
     )
     .await;
-    assert_eq!(answer.status, 413, "curl ended with {}", answer.exit);
+    assert_eq!(response.status, 413, "curl ended with {}", response.exit);
     assert_eq!(fakes.calls()[0].error.as_deref(), Some("RequestEntityTooLarge"));
     let malformed = curl_host(
         &fakes,
@@ -178,8 +178,8 @@ async fn a_body_of_ten_mebibytes_is_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_to_an_unknown_host_is_recorded_as_unknown() {
     let mut fakes = Fakes::start(|_| {});
-    let answer = curl_host(&fakes, &["https://s3.eu-west-1.amazonaws.com/bucket"]).await;
-    assert_eq!(answer.status, 404);
+    let response = curl_host(&fakes, &["https://s3.eu-west-1.amazonaws.com/bucket"]).await;
+    assert_eq!(response.status, 404);
     let calls = fakes.calls();
     assert_eq!(
         (calls[0].known, calls[0].host.as_str()),

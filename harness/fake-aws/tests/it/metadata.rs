@@ -61,18 +61,18 @@ async fn tokens_follow_the_rules_of_imdsv2() {
         ),
     ];
     for (path, headers, status, source) in table {
-        let answer = put(&fakes, path, &headers).await;
-        assert_eq!(answer.status, status, "{path} {headers:?}: {source}");
+        let response = put(&fakes, path, &headers).await;
+        assert_eq!(response.status, status, "{path} {headers:?}: {source}");
         assert_eq!(
-            (answer.header("server"), answer.header("connection")),
+            (response.header("server"), response.header("connection")),
             (Some("EC2ws"), Some("close")),
             "capture"
         );
         if status == 200 {
-            assert_eq!(answer.body.len(), 56, "capture");
-            assert_eq!(answer.header("content-type"), Some("text/plain"), "capture");
+            assert_eq!(response.body.len(), 56, "capture");
+            assert_eq!(response.header("content-type"), Some("text/plain"), "capture");
             assert!(
-                answer.header("x-aws-ec2-metadata-token-ttl-seconds").is_some(),
+                response.header("x-aws-ec2-metadata-token-ttl-seconds").is_some(),
                 "capture; aws-sdk-go discards it without"
             );
         }
@@ -85,16 +85,16 @@ async fn tokens_follow_the_rules_of_imdsv2() {
 async fn other_methods_on_the_token_are_not_allowed() {
     let fakes = Fakes::start(|_| {});
     for method in ["GET", "POST", "DELETE"] {
-        let answer = curl(&["-X", method, &fakes.metadata("/latest/api/token")]).await;
+        let response = curl(&["-X", method, &fakes.metadata("/latest/api/token")]).await;
         assert_eq!(
-            (answer.status, answer.header("allow"), answer.body.len()),
+            (response.status, response.header("allow"), response.body.len()),
             (405, Some("OPTIONS, PUT"), 0),
             "{method}"
         );
-        assert_eq!(answer.header("content-type"), Some("text/plain"));
+        assert_eq!(response.header("content-type"), Some("text/plain"));
     }
-    let answer = curl(&["-X", "POST", &fakes.metadata("/latest/meta-data/")]).await;
-    assert_eq!(answer.status, 405);
+    let response = curl(&["-X", "POST", &fakes.metadata("/latest/meta-data/")]).await;
+    assert_eq!(response.status, 405);
     fakes.end().await;
 }
 
@@ -133,13 +133,13 @@ async fn token_requirements_follow_the_options() {
     for (change, header, status, source) in table {
         let fakes = Fakes::start(change);
         let url = fakes.metadata(path);
-        let answer = match header {
+        let response = match header {
             Some(header) => curl(&["-H", header, &url]).await,
             None => curl(&[&url]).await,
         };
-        assert_eq!(answer.status, status, "{source}");
+        assert_eq!(response.status, status, "{source}");
         assert_eq!(
-            answer.header("x-aws-ec2-metadata-token-ttl-seconds"),
+            response.header("x-aws-ec2-metadata-token-ttl-seconds"),
             None,
             "{source}"
         );
@@ -189,22 +189,22 @@ async fn responses_have_the_headers_of_ec2() {
         ("/latest/meta-data/", "text/plain"),
         ("/latest/dynamic/instance-identity/document", "text/plain"),
     ] {
-        let answer = metadata(&fakes, &token, path).await;
+        let response = metadata(&fakes, &token, path).await;
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             Some(content_type),
             "EC2UG: all metadata is text; AEMM#207"
         );
         assert_eq!(
-            (answer.header("accept-ranges"), answer.header("server")),
+            (response.header("accept-ranges"), response.header("server")),
             (Some("none"), Some("EC2ws")),
             "capture"
         );
         assert!(
-            answer.header("last-modified").unwrap().ends_with(" GMT"),
+            response.header("last-modified").unwrap().ends_with(" GMT"),
             "capture"
         );
-        let left: u32 = answer
+        let left: u32 = response
             .header("x-aws-ec2-metadata-token-ttl-seconds")
             .unwrap()
             .parse()
@@ -229,10 +229,10 @@ async fn responses_have_the_headers_of_ec2() {
 #[tokio::test(flavor = "multi_thread")]
 async fn doubled_slashes_inside_are_redirected() {
     let fakes = Fakes::start(optional);
-    let answer = curl(&[&fakes.metadata("/latest/meta-data/network/interfaces/macs//x")]).await;
+    let response = curl(&[&fakes.metadata("/latest/meta-data/network/interfaces/macs//x")]).await;
     let location = "http://169.254.169.254/latest/meta-data/network/interfaces/macs/x";
     assert_eq!(
-        (answer.status, answer.header("location")),
+        (response.status, response.header("location")),
         (301, Some(location)),
         "capture: amazon-eks-ami#213"
     );
@@ -254,7 +254,7 @@ async fn the_transcript_contains_every_request() {
     curl(&[&fakes.metadata("/2018-09-24/meta-data/services/domain?a=b")]).await;
     curl(&[&fakes.metadata("/latest/nothing/here")]).await;
     let calls = fakes.calls();
-    let seen: Vec<_> = calls
+    let events: Vec<_> = calls
         .iter()
         .map(|call| {
             (
@@ -271,7 +271,7 @@ async fn the_transcript_contains_every_request() {
         ("GET", "meta-data/services/domain", 200, "v1"),
         ("GET", "nothing/here", 404, "v1"),
     ];
-    assert_eq!(seen, expected);
+    assert_eq!(events, expected);
     assert!(
         calls
             .iter()

@@ -24,10 +24,10 @@ fn optional(world: &mut World) {
 /// Checks rows of path, status and body.
 async fn check(fakes: &Fakes, rows: &[(&str, u16, &str)]) {
     for (path, status, body) in rows {
-        let answer = curl(&[&fakes.metadata(path)]).await;
-        assert_eq!(answer.status, *status, "{path}");
+        let response = curl(&[&fakes.metadata(path)]).await;
+        assert_eq!(response.status, *status, "{path}");
         if *status == 200 {
-            assert_eq!(answer.text(), *body, "{path}");
+            assert_eq!(response.text(), *body, "{path}");
         }
     }
 }
@@ -165,9 +165,12 @@ async fn directories_redirect_with_the_legacy_option() {
         optional(world);
         world.instance.metadata.legacy_redirect = true;
     });
-    let answer = curl(&[&fakes.metadata("/latest/meta-data")]).await;
+    let response = curl(&[&fakes.metadata("/latest/meta-data")]).await;
     let location = "http://169.254.169.254/latest/meta-data/";
-    assert_eq!((answer.status, answer.header("location")), (301, Some(location)));
+    assert_eq!(
+        (response.status, response.header("location")),
+        (301, Some(location))
+    );
     check(&fakes, &[("/latest/meta-data/mac", 200, "0a:00:00:00:00:01")]).await;
     fakes.end().await;
 }
@@ -197,8 +200,8 @@ impl Timed {
     }
 
     async fn get(&self, path: &str) -> (u16, String) {
-        let answer = curl(&[&format!("http://{}{path}", self.server.metadata)]).await;
-        (answer.status, answer.text())
+        let response = curl(&[&format!("http://{}{path}", self.server.metadata)]).await;
+        (response.status, response.text())
     }
 }
 
@@ -283,10 +286,10 @@ async fn a_role_that_ec2_cannot_assume_has_another_code() {
     let aws = AwsClients::of(&fakes).await;
     let token = crate::support::clients::token(&fakes).await;
     let path = "/latest/meta-data/iam/security-credentials/demo-role";
-    let answer = crate::support::clients::metadata(&fakes, &token, path).await;
-    let document: Value = serde_json::from_str(&answer.text()).unwrap();
+    let response = crate::support::clients::metadata(&fakes, &token, path).await;
+    let document: Value = serde_json::from_str(&response.text()).unwrap();
     assert_eq!(
-        (answer.status, &document["Code"]),
+        (response.status, &document["Code"]),
         (200, &"AssumeRoleUnauthorizedAccess".into())
     );
     assert!(
@@ -335,7 +338,7 @@ async fn the_ipv6_endpoint_serves_instances_that_enable_it() {
     // The instance with its endpoint disabled.
     let (plan, _events) = world();
     fakes.server.admit(plan);
-    let answer = curl(&["-g", &format!("{endpoint}/latest/meta-data/")]).await;
-    assert_eq!(answer.status, 0, "no answer at all");
+    let response = curl(&["-g", &format!("{endpoint}/latest/meta-data/")]).await;
+    assert_eq!(response.status, 0, "no answer at all");
     fakes.end().await;
 }

@@ -73,8 +73,12 @@ async fn paths_have_their_values() {
     ])
     .collect();
     for (path, value) in table {
-        let answer = curl(&[&fakes.metadata(&path)]).await;
-        assert_eq!((answer.status, answer.text().as_str()), (200, value), "{path}");
+        let response = curl(&[&fakes.metadata(&path)]).await;
+        assert_eq!(
+            (response.status, response.text().as_str()),
+            (200, value),
+            "{path}"
+        );
     }
     fakes.end().await;
 }
@@ -168,14 +172,14 @@ async fn user_data_is_served_byte_for_byte() {
         optional(world);
         world.user_data = Some(given);
     });
-    let answer = curl(&[&fakes.metadata("/2021-03-23/user-data")]).await;
-    assert_eq!(answer.body, bytes);
+    let response = curl(&[&fakes.metadata("/2021-03-23/user-data")]).await;
+    assert_eq!(response.body, bytes);
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         Some("application/octet-stream"),
         "capture"
     );
-    assert_eq!(answer.header("accept-ranges"), Some("bytes"), "capture");
+    assert_eq!(response.header("accept-ranges"), Some("bytes"), "capture");
     let root = curl(&[&fakes.metadata("/latest")]).await;
     assert_eq!(root.text(), "dynamic\nmeta-data\nuser-data");
     fakes.end().await;
@@ -264,12 +268,12 @@ async fn every_listed_path_exists_under_every_version() {
             open.pop();
         }
         while let Some(path) = open.pop() {
-            let answer = curl(&[&fakes.metadata(&path)]).await;
-            assert_eq!(answer.status, 200, "{path}");
+            let response = curl(&[&fakes.metadata(&path)]).await;
+            assert_eq!(response.status, 200, "{path}");
             let is_folder = path.ends_with('/') || path.ends_with("instance-identity");
             let base = path.trim_end_matches('/');
             open.extend(
-                answer
+                response
                     .lines()
                     .iter()
                     .filter(|_| is_folder)

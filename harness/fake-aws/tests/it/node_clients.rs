@@ -258,8 +258,8 @@ async fn a_changed_identity_proof_is_rejected() {
     ];
     for (proof, status) in table {
         let header = format!("Authorization: CFN_V1 {proof}");
-        let answer = curl_host(&fakes, &["-H", &header, SIGNAL]).await;
-        assert_eq!(answer.status, status, "{proof}: {}", answer.text());
+        let response = curl_host(&fakes, &["-H", &header, SIGNAL]).await;
+        assert_eq!(response.status, status, "{proof}: {}", response.text());
     }
     fakes.end().await;
 }

@@ -68,9 +68,9 @@ async fn an_image_is_pulled_step_by_step() {
     let manifest: Value = serde_json::from_slice(&manifest.body).unwrap();
     for blob in [&manifest["config"], &manifest["layers"][0]] {
         let url = format!("{HOST}/v2/eks/pause/blobs/{}", blob["digest"].as_str().unwrap());
-        let answer = curl_host(&fakes, &["-u", &user, &url]).await;
+        let response = curl_host(&fakes, &["-u", &user, &url]).await;
         assert_eq!(
-            (answer.status, answer.body.len() as u64),
+            (response.status, response.body.len() as u64),
             (200, blob["size"].as_u64().unwrap())
         );
     }
@@ -133,9 +133,9 @@ async fn the_registry_rejects_invalid_requests() {
         ),
     ];
     for (path, arguments, status, text) in table {
-        let answer = curl_host(&fakes, &[arguments, &[&format!("{HOST}{path}")]].concat()).await;
-        assert_eq!(answer.status, status, "{path}");
-        assert!(answer.text().contains(text), "{path}: {}", answer.text());
+        let response = curl_host(&fakes, &[arguments, &[&format!("{HOST}{path}")]].concat()).await;
+        assert_eq!(response.status, status, "{path}");
+        assert!(response.text().contains(text), "{path}: {}", response.text());
     }
     let unknown: Vec<_> = fakes.calls().into_iter().filter(|call| !call.known).collect();
     assert_eq!((unknown.len(), unknown[0].method.as_str()), (1, "POST"));
@@ -249,11 +249,11 @@ async fn listed_images_are_only_in_the_own_registry() {
         (format!("{elsewhere}/v2/team/web/manifests/v1"), "NAME_UNKNOWN"),
     ];
     for (url, code) in table {
-        let answer = get(url.clone()).await;
+        let response = get(url.clone()).await;
         assert!(
-            answer.status == 404 && answer.text().contains(code),
+            response.status == 404 && response.text().contains(code),
             "{url}: {}",
-            answer.text()
+            response.text()
         );
     }
     fakes.end().await;

@@ -20,20 +20,20 @@ fn query(name: &str, record: RecordType) -> Vec<u8> {
 async fn udp(to: SocketAddr, query: &[u8]) -> Option<Message> {
     let socket = UdpSocket::bind((HERE, 0)).await.unwrap();
     socket.send_to(query, to).await.unwrap();
-    let mut answer = [0; 1500];
-    let received = tokio::time::timeout(Duration::from_millis(500), socket.recv(&mut answer))
+    let mut response = [0; 1500];
+    let received = tokio::time::timeout(Duration::from_millis(500), socket.recv(&mut response))
         .await
         .ok()?
         .unwrap();
-    Some(Message::from_vec(&answer[..received]).unwrap())
+    Some(Message::from_vec(&response[..received]).unwrap())
 }
 
 async fn tcp(stream: &mut TcpStream, query: &[u8]) -> Message {
     stream.write_u16(query.len().try_into().unwrap()).await.unwrap();
     stream.write_all(query).await.unwrap();
-    let mut answer = vec![0; stream.read_u16().await.unwrap().into()];
-    stream.read_exact(&mut answer).await.unwrap();
-    Message::from_vec(&answer).unwrap()
+    let mut response = vec![0; stream.read_u16().await.unwrap().into()];
+    stream.read_exact(&mut response).await.unwrap();
+    Message::from_vec(&response).unwrap()
 }
 
 fn addresses(message: &Message) -> Vec<String> {

@@ -80,9 +80,13 @@ async fn unreadable_bodies_cause_the_error_of_the_service() {
         std::fs::write(&file, body).unwrap();
         let data = format!("@{}", file.display());
         let url = format!("https://{host}.amazonaws.com/");
-        let answer = curl_host(&fakes, &[options, &["--data-binary", &data, &url]].concat()).await;
-        assert!((400..500).contains(&answer.status), "{host}: {}", answer.status);
-        assert!(answer.text().contains(output), "{host}: {}", answer.text());
+        let response = curl_host(&fakes, &[options, &["--data-binary", &data, &url]].concat()).await;
+        assert!(
+            (400..500).contains(&response.status),
+            "{host}: {}",
+            response.status
+        );
+        assert!(response.text().contains(output), "{host}: {}", response.text());
     }
     assert_eq!(fakes.calls().len(), 6);
     fakes.end().await;
@@ -172,12 +176,12 @@ async fn a_slow_client_does_not_delay_others() {
 async fn pipelined_requests_are_served_in_order() {
     let fakes = Fakes::start(|_| {});
     let mut stream = secure(&fakes).await;
-    let ask =
+    let request =
         |action: &str, more: &str| format!("GET /?Action={action} HTTP/1.1\r\nHost: {EC2}\r\n{more}\r\n");
     let all = [
-        ask("First", ""),
-        ask("Second", ""),
-        ask("Third", "Connection: close\r\n"),
+        request("First", ""),
+        request("Second", ""),
+        request("Third", "Connection: close\r\n"),
     ]
     .concat();
     stream.write_all(all.as_bytes()).await.unwrap();

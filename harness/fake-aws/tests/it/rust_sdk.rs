@@ -226,9 +226,9 @@ async fn throttling_is_retried_three_times() {
         };
         let mut fakes = Fakes::start(throttled);
         let eks = aws_sdk_eks::Client::new(&sdk(&fakes));
-        let answer = eks.describe_cluster().name("demo").send().await;
-        assert_eq!(answer.is_ok(), succeeds, "{times}");
-        if let Err(error) = answer {
+        let response = eks.describe_cluster().name("demo").send().await;
+        assert_eq!(response.is_ok(), succeeds, "{times}");
+        if let Err(error) = response {
             assert_eq!(error.code(), Some("TooManyRequestsException"));
         }
         let fired = fakes.calls().iter().filter(|call| call.fault == Some(0)).count();

@@ -1,4 +1,4 @@
-//! Real clients: curl, and the AWS CLI and boto3 in a virtual environment that the tests make once.
+//! Real clients: curl, and the AWS CLI and boto3 in a virtual environment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -128,7 +128,7 @@ impl AwsClients {
             .await
     }
 
-    /// A Python program that may import boto3; what it prints.
+    /// Runs a Python program that may import boto3; returns its output.
     pub async fn python(&self, program: &str) -> String {
         let output = self.run(self.python.clone(), &["-c", program], &[]).await;
         assert!(

@@ -1,5 +1,5 @@
-//! A proxy that takes `CONNECT` to any host and leads every one to the fakes' TLS port: what the redirection in a
-//! node's network does, for a client on the loopback. Host names and signatures stay as they are.
+//! A proxy that leads `CONNECT` to any host to the fakes' TLS port, as a node's network does. Host names and signatures
+//! stay unchanged.
 
 use std::net::SocketAddr;
 
@@ -7,14 +7,14 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// The proxy; it ends when it is dropped.
+/// The proxy. Dropping it stops it.
 pub struct Proxy {
     pub url: String,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    /// A proxy to this address.
+    /// Starts a proxy to this address.
     pub async fn start(to: SocketAddr) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -36,7 +36,7 @@ impl Drop for Proxy {
 async fn tunnel(client: TcpStream, to: SocketAddr) -> std::io::Result<()> {
     let mut client = BufReader::new(client);
     let mut line = String::new();
-    // The request line and its headers, up to the empty line; where it wants to go does not matter.
+    // Skips the request line and the headers: every tunnel leads to the fakes.
     while client.read_line(&mut line).await? > 2 {
         line.clear();
     }

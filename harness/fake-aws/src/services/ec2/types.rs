@@ -92,7 +92,7 @@ pub(crate) fn architecture(instance_type: &str) -> &'static str {
         .unwrap_or("x86_64")
 }
 
-/// Writes the answer.
+/// Writes the response.
 ///
 /// # Errors
 /// For types that do not exist.
@@ -173,7 +173,7 @@ mod tests {
         assert!(lines > 1_000);
     }
 
-    /// Pods that a node holds: interfaces * (addresses - 1) + 2, in every row of the list that the node image has.
+    /// Limit of pods: interfaces * (addresses - 1) + 2 for every type in the list of the node image.
     #[test]
     fn figures_give_the_pods_of_eni_max_pods() {
         const LIST: &str = include_str!(concat!(

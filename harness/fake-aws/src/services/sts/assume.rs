@@ -1,4 +1,4 @@
-//! AssumeRole, and what it shares with AssumeRoleWithWebIdentity.
+//! AssumeRole, and the sessions that AssumeRoleWithWebIdentity also opens.
 
 use nodejoin_core::plan::aws::Trust;
 use time::Duration;
