@@ -150,6 +150,15 @@ impl ServiceError {
             null_members: &[],
         }
     }
+
+    /// The error of a query protocol for a request without an action.
+    pub(crate) fn missing_action() -> Self {
+        Self::new(
+            400,
+            "MissingAction",
+            "The request must contain the parameter Action",
+        )
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use nodejoin_core::observation::CalledService;
 use nodejoin_core::plan::fault::Service;
 
+use crate::http::Request;
+
 /// The operations of one service, declared by [`operations`].
 pub(crate) trait ApiOperation: Copy + 'static {
     const ALL: &'static [Self];
@@ -62,6 +64,19 @@ impl RequestTarget {
             operation: operation.into(),
             subject,
             known: true,
+        }
+    }
+
+    /// The target of a request in a query protocol, by its action.
+    pub(crate) fn of_action<O: ApiOperation>(
+        service: Service,
+        request: &Request,
+        subject: impl FnOnce(O) -> Option<String>,
+    ) -> Self {
+        let action = request.action();
+        match O::named(&action) {
+            Some(operation) => Self::known(service, operation.name(), subject(operation)),
+            None => Self::unknown(service, action),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::operation::RequestTarget;
-use crate::services::{cloudformation, ec2, ecr, eks, imds, registry, sts};
+use crate::services::{ServiceRequest, cloudformation, ec2, ecr, eks, imds, registry, sts};
 use crate::sigv4::request_signature;
 use crate::wire::{self, WireFormat, errors};
 use crate::world::World;
@@ -70,7 +70,14 @@ impl Route {
     pub(crate) fn respond(&self, instance: &mut Instance, request: &Request, time: RequestTime) -> Response {
         let result = match self {
             Self::Metadata => return imds::respond(instance, request, time),
-            Self::Service(endpoint) => service_response(instance, request, endpoint, time),
+            Self::Service(endpoint) => {
+                let call = ServiceRequest {
+                    request,
+                    endpoint,
+                    time,
+                };
+                service_response(instance, call)
+            }
             Self::Unknown => Err(ServiceError::new(
                 404,
                 "UnknownHost",
@@ -126,20 +133,15 @@ pub(crate) fn operation_names(service: Service) -> &'static [&'static str] {
     }
 }
 
-fn service_response(
-    instance: &mut Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
-    match endpoint.service {
-        Service::Imds => Ok(imds::respond(instance, request, time)),
-        Service::Eks => eks::respond(instance, request, endpoint, time),
-        Service::Sts => sts::respond(instance, request, endpoint, time),
-        Service::Ec2 => ec2::respond(instance, request, endpoint, time),
-        Service::Ecr => ecr::respond(instance, request, endpoint, time),
-        Service::Registry => registry::respond(instance, request, endpoint, time),
-        Service::Cloudformation => cloudformation::respond(instance, request, endpoint, time),
+fn service_response(instance: &mut Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    match call.endpoint.service {
+        Service::Imds => Ok(imds::respond(instance, call.request, call.time)),
+        Service::Eks => eks::respond(instance, call),
+        Service::Sts => sts::respond(instance, call),
+        Service::Ec2 => ec2::respond(instance, call),
+        Service::Ecr => ecr::respond(instance, call),
+        Service::Registry => registry::respond(instance, call),
+        Service::Cloudformation => cloudformation::respond(instance, call),
     }
 }
 

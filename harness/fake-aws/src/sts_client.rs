@@ -13,6 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::faults::RequestSummary;
 use crate::http::{Request, ServiceError};
 use crate::operation::ApiOperation as _;
+use crate::services::ServiceRequest;
 use crate::services::ec2::inventory;
 use crate::services::sts::{self, CallerIdentity};
 use crate::sigv4::request_signature;
@@ -129,8 +130,12 @@ impl StsClient {
             return Err(ServiceError::new(400, "InvalidAction", message).into());
         }
         let instance = shared.lock();
-        let time = fault.seen(instance.request_time(self.0.now()));
-        Ok(sts::caller_identity(&instance, request, &endpoint, time)?)
+        let call = ServiceRequest {
+            request,
+            endpoint: &endpoint,
+            time: fault.seen(instance.request_time(self.0.now())),
+        };
+        Ok(sts::caller_identity(&instance, call)?)
     }
 }
 

@@ -3,10 +3,10 @@
 use nodejoin_core::plan::fault::Service;
 use time::Duration;
 
-use crate::clock::{RequestTime, StateView};
+use super::ServiceRequest;
+use crate::clock::StateView;
 use crate::credentials::Principal;
-use crate::endpoint::Endpoint;
-use crate::http::{Request, ServiceError};
+use crate::http::ServiceError;
 use crate::iam::Signer;
 use crate::instance::Instance;
 use crate::sigv4::error::SignatureError;
@@ -19,22 +19,19 @@ use crate::wire::WireFormat;
 /// The service's error for an invalid signature.
 pub(crate) fn signature<'a>(
     instance: &'a Instance,
-    request: &Request,
-    endpoint: &Endpoint,
+    call: ServiceRequest<'_>,
     wire_format: WireFormat,
-    time: RequestTime,
 ) -> Result<Signer<'a>, ServiceError> {
-    let principal =
-        principal(instance, request, endpoint, time).map_err(|error| error.service_error(wire_format))?;
+    let principal = principal(instance, call).map_err(|error| error.service_error(wire_format))?;
     Ok(Signer::new(&instance.world, principal))
 }
 
-fn principal<'a>(
-    instance: &'a Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<&'a Principal, SignatureError> {
+fn principal<'a>(instance: &'a Instance, call: ServiceRequest<'_>) -> Result<&'a Principal, SignatureError> {
+    let ServiceRequest {
+        request,
+        endpoint,
+        time,
+    } = call;
     match time.view {
         StateView::ExpiredCredentials => return Err(SignatureError::ExpiredCredentials),
         // EC2 and EKS have resources that may not be visible yet; for the other services it is the credentials.

@@ -12,7 +12,7 @@ use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use time::Duration;
 
-use super::{authorize, registry};
+use super::{ServiceRequest, authorize, registry};
 use crate::clock::RequestTime;
 use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
@@ -49,15 +49,15 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 ///
 /// # Errors
 /// The error that ECR returns.
-pub(crate) fn respond(
-    instance: &Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
+pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    let ServiceRequest {
+        request,
+        endpoint,
+        time,
+    } = call;
     let operation = Operation::named(operation_name(request))
         .ok_or_else(|| ServiceError::new(400, "UnknownOperationException", "The operation is not known."))?;
-    let signer = authorize::signature(instance, request, endpoint, WireFormat::Json11, time)?;
+    let signer = authorize::signature(instance, call, WireFormat::Json11)?;
     signer.permit(Service::Ecr, &format!("ecr:{}", operation.name()), "*")?;
     match operation {
         Operation::GetAuthorizationToken => Ok(authorization_token(instance, request, endpoint, time)),

@@ -8,3 +8,15 @@ pub(crate) mod eks;
 pub(crate) mod imds;
 pub(crate) mod registry;
 pub(crate) mod sts;
+
+use crate::clock::RequestTime;
+use crate::endpoint::Endpoint;
+use crate::http::Request;
+
+/// A request to a service, with its endpoint and its time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServiceRequest<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) time: RequestTime,
+}

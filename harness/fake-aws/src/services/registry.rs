@@ -24,7 +24,8 @@ use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use crate::clock::{RequestTime, StateView};
+use super::ServiceRequest;
+use crate::clock::StateView;
 use crate::credentials::{Principal, Purpose};
 use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
@@ -123,12 +124,12 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 ///
 /// # Errors
 /// The error that the registry returns.
-pub(crate) fn respond(
-    instance: &Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
+pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    let ServiceRequest {
+        request,
+        endpoint,
+        time,
+    } = call;
     let Some(expires) = expiry(instance, request) else {
         return Ok(challenge(request));
     };

@@ -15,9 +15,9 @@ use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::authorize;
 use super::imds::document;
-use crate::clock::{self, RequestTime};
+use super::{ServiceRequest, authorize};
+use crate::clock::{self};
 use crate::credentials::request_id;
 use crate::endpoint::Endpoint;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
@@ -62,27 +62,17 @@ impl Operation {
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
-    let action = request.action();
-    match Operation::named(&action) {
-        Some(operation) => RequestTarget::known(
-            Service::Cloudformation,
-            operation.name(),
-            operation.subject(request),
-        ),
-        None => RequestTarget::unknown(Service::Cloudformation, action),
-    }
+    RequestTarget::of_action(Service::Cloudformation, request, |operation: Operation| {
+        operation.subject(request)
+    })
 }
 
 /// Responds to a request.
 ///
 /// # Errors
 /// The error that CloudFormation returns.
-pub(crate) fn respond(
-    instance: &mut Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
+pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    let request = call.request;
     let action = request.action();
     let operation = Operation::named(&action).ok_or_else(|| {
         let message = format!("Could not find operation {action} for version 2010-05-15");
@@ -93,7 +83,7 @@ pub(crate) fn respond(
         Some(proof) if operation == Operation::SignalResource => {
             check_identity(instance, proof, &parameters)?
         }
-        _ => permit(instance, request, endpoint, operation, time)?,
+        _ => permit(instance, call, operation)?,
     }
     match operation {
         Operation::DescribeStacks => describe(instance, parameters.get("StackName"), accepts_json(request)),
@@ -114,14 +104,11 @@ fn instance_proof(request: &Request) -> Option<&str> {
     request.header("authorization")?.strip_prefix("CFN_V1 ")
 }
 
-fn permit(
-    instance: &Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    operation: Operation,
-    time: RequestTime,
-) -> Result<(), ServiceError> {
-    let signer = authorize::signature(instance, request, endpoint, WIRE_FORMAT, time)?;
+fn permit(instance: &Instance, call: ServiceRequest<'_>, operation: Operation) -> Result<(), ServiceError> {
+    let ServiceRequest {
+        request, endpoint, ..
+    } = call;
+    let signer = authorize::signature(instance, call, WIRE_FORMAT)?;
     let parameters = request.parameters();
     let resource = stack_resource(
         &instance.world,

@@ -1,7 +1,7 @@
 //! DescribeInstances: the account's instances, with the members that kubelets, nodeadm, scripts and the AWS CLI read.
 
 use super::inventory::Ec2Instance;
-use super::{filters, interfaces, page, types};
+use super::{Described, filters, interfaces, page, types};
 use crate::clock;
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
@@ -12,11 +12,7 @@ use crate::world::World;
 ///
 /// # Errors
 /// An id, a filter or a page is invalid.
-pub(super) fn describe(
-    body: Xml,
-    instances: &[Ec2Instance<'_>],
-    parameters: &QueryParameters,
-) -> Result<Xml, ServiceError> {
+pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let ids = parameters.list("InstanceId");
     check_ids(&ids, instances)?;
     if !ids.is_empty() && parameters.get("MaxResults").is_some() {

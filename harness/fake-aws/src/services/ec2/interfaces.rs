@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::instances::group;
 use super::inventory::Ec2Instance;
-use super::{filters, page};
+use super::{Described, filters, page};
 use crate::clock;
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
@@ -58,11 +58,7 @@ pub(super) fn of<'a>(instance: &'a Ec2Instance<'a>) -> Vec<NetworkInterface<'a>>
 ///
 /// # Errors
 /// An id, a filter or a page is invalid.
-pub(super) fn describe(
-    body: Xml,
-    instances: &[Ec2Instance<'_>],
-    parameters: &QueryParameters,
-) -> Result<Xml, ServiceError> {
+pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let all: Vec<NetworkInterface<'_>> = instances.iter().flat_map(of).collect();
     let ids = parameters.list("NetworkInterfaceId");
     if let Some(missing) = ids.iter().find(|id| !all.iter().any(|found| found.id == **id)) {

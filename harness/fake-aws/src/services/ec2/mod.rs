@@ -23,15 +23,16 @@ pub(crate) mod types;
 
 use nodejoin_core::plan::fault::Service;
 
-use super::authorize;
-use crate::clock::RequestTime;
+use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
-use crate::endpoint::Endpoint;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::operation::{ApiOperation as _, RequestTarget, operations};
 use crate::wire::WireFormat;
 use crate::wire::xml::Xml;
+
+/// A page of described resources.
+type Described = Result<Xml, ServiceError>;
 
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 /// The one API version, for requests without `Version`.
@@ -66,29 +67,24 @@ impl Operation {
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
-    let action = request.action();
-    match Operation::named(&action) {
-        Some(operation) => {
-            let subject = operation.subject(&request.parameters());
-            RequestTarget::known(Service::Ec2, operation.name(), subject)
-        }
-        None => RequestTarget::unknown(Service::Ec2, action),
-    }
+    RequestTarget::of_action(Service::Ec2, request, |operation: Operation| {
+        operation.subject(&request.parameters())
+    })
 }
 
 /// Responds to a request.
 ///
 /// # Errors
 /// The error that EC2 returns.
-pub(crate) fn respond(
-    instance: &Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
+pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    let ServiceRequest {
+        request,
+        endpoint,
+        time,
+    } = call;
     let (action, parameters) = (request.action(), request.parameters());
     let operation = Operation::named(&action).ok_or_else(|| unknown(&action, &parameters))?;
-    let signer = authorize::signature(instance, request, endpoint, WireFormat::Ec2, time)?;
+    let signer = authorize::signature(instance, call, WireFormat::Ec2)?;
     signer.permit(Service::Ec2, &format!("ec2:{}", operation.name()), "*")?;
     let all = inventory::of_region(instance, &endpoint.region, time);
     let body = Xml::new().text("requestId", request_id());
@@ -105,11 +101,7 @@ pub(crate) fn respond(
 
 fn unknown(action: &str, parameters: &QueryParameters) -> ServiceError {
     if action.is_empty() {
-        return ServiceError::new(
-            400,
-            "MissingAction",
-            "The request must contain the parameter Action",
-        );
+        return ServiceError::missing_action();
     }
     let version = parameters.get("Version").unwrap_or(VERSION);
     ServiceError::new(

@@ -1,19 +1,15 @@
 //! DescribeTags: the tags of the account's instances.
 
 use super::inventory::Ec2Instance;
-use super::{filters, page};
-use crate::http::{QueryParameters, ServiceError};
+use super::{Described, filters, page};
+use crate::http::QueryParameters;
 use crate::wire::xml::Xml;
 
 /// Writes the response.
 ///
 /// # Errors
 /// A filter or a page is invalid.
-pub(super) fn describe(
-    body: Xml,
-    instances: &[Ec2Instance<'_>],
-    parameters: &QueryParameters,
-) -> Result<Xml, ServiceError> {
+pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let filters = filters::read(parameters);
     let mut passed = Vec::new();
     for instance in instances {

@@ -1,19 +1,15 @@
 //! DescribeInstanceTopology: the position of instances in EC2's network. Types without a topology are left out.
 
 use super::inventory::Ec2Instance;
-use super::{instances, page};
-use crate::http::{QueryParameters, ServiceError};
+use super::{Described, instances, page};
+use crate::http::QueryParameters;
 use crate::wire::xml::Xml;
 
 /// Writes the response.
 ///
 /// # Errors
 /// An id or a page is invalid.
-pub(super) fn describe(
-    body: Xml,
-    instances: &[Ec2Instance<'_>],
-    parameters: &QueryParameters,
-) -> Result<Xml, ServiceError> {
+pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let ids = parameters.list("InstanceId");
     instances::check_ids(&ids, instances)?;
     let is_requested =

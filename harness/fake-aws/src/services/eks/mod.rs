@@ -24,9 +24,8 @@ use nodejoin_core::plan::fault::Service;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::authorize;
+use super::{ServiceRequest, authorize};
 use crate::clock::{RequestTime, StateView};
-use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::instance::Instance;
@@ -92,12 +91,12 @@ fn parse(request: &Request) -> Option<(Operation, Vec<String>)> {
 ///
 /// # Errors
 /// The error that EKS returns.
-pub(crate) fn respond(
-    instance: &Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
+pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    let ServiceRequest {
+        request,
+        endpoint,
+        time,
+    } = call;
     let Some((operation, parameters)) = parse(request) else {
         return Err(ServiceError::new(
             404,
@@ -105,7 +104,7 @@ pub(crate) fn respond(
             "The requested operation is not recognized by the service.",
         ));
     };
-    let signer = authorize::signature(instance, request, endpoint, WireFormat::RestJson, time)?;
+    let signer = authorize::signature(instance, call, WireFormat::RestJson)?;
     let eks = AuthorizedRequest {
         instance,
         signer,

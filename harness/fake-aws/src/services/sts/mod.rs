@@ -18,10 +18,8 @@ mod web_identity;
 use nodejoin_core::plan::fault::Service;
 use serde_json::{Map, Value, json};
 
-use super::authorize;
-use crate::clock::RequestTime;
+use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
-use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::operation::{ApiOperation as _, RequestTarget, operations};
@@ -59,28 +57,22 @@ impl Operation {
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
-    let action = request.action();
-    match Operation::named(&action) {
-        Some(operation) => RequestTarget::known(Service::Sts, operation.name(), operation.subject(request)),
-        None => RequestTarget::unknown(Service::Sts, action),
-    }
+    RequestTarget::of_action(Service::Sts, request, |operation: Operation| {
+        operation.subject(request)
+    })
 }
 
 /// Responds to a request.
 ///
 /// # Errors
 /// The error that STS returns.
-pub(crate) fn respond(
-    instance: &mut Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
-) -> Result<Response, ServiceError> {
+pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
+    let ServiceRequest { request, time, .. } = call;
     let action = request.action();
     let operation = Operation::named(&action).ok_or_else(|| unknown(&action))?;
     let mut caller = String::new();
     if let Some(action) = operation.action() {
-        let signer = authorize::signature(instance, request, endpoint, WIRE_FORMAT, time)?;
+        let signer = authorize::signature(instance, call, WIRE_FORMAT)?;
         let parameters = request.parameters();
         signer.permit(
             Service::Sts,
@@ -93,7 +85,7 @@ pub(crate) fn respond(
         Operation::AssumeRole => assume::role(instance, request, &caller, time)?,
         Operation::AssumeRoleWithWebIdentity => web_identity::assume(instance, request, time)?,
         Operation::GetCallerIdentity => {
-            let identity = caller_identity(instance, request, endpoint, time)?;
+            let identity = caller_identity(instance, call)?;
             ResultMembers(vec![
                 ("Arn", text(&identity.arn)),
                 ("UserId", text(&identity.user_id)),
@@ -120,11 +112,9 @@ pub struct CallerIdentity {
 /// The signature is invalid.
 pub(crate) fn caller_identity(
     instance: &Instance,
-    request: &Request,
-    endpoint: &Endpoint,
-    time: RequestTime,
+    call: ServiceRequest<'_>,
 ) -> Result<CallerIdentity, ServiceError> {
-    let signer = authorize::signature(instance, request, endpoint, WIRE_FORMAT, time)?;
+    let signer = authorize::signature(instance, call, WIRE_FORMAT)?;
     Ok(CallerIdentity {
         account: instance.world.account.to_string(),
         arn: signer.arn(),
@@ -134,11 +124,7 @@ pub(crate) fn caller_identity(
 
 fn unknown(action: &str) -> ServiceError {
     if action.is_empty() {
-        return ServiceError::new(
-            400,
-            "MissingAction",
-            "The request must contain the parameter Action",
-        );
+        return ServiceError::missing_action();
     }
     ServiceError::new(
         400,
