@@ -1,4 +1,5 @@
-//! The evidence of a failed join is a folder that people attach to tickets: it must hold what they need, and no credential.
+//! The evidence of a failed join is a folder that people attach to tickets: it must hold what they need, and no
+//! credential.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ const WANTED: &[&str] = &[
 /// User data that prints every credential that a node can get at.
 const TELLTALE: &str = include_str!("telltale.sh");
 
-/// A scenario that joins, prints its credentials, and fails all the same, so that every part of its evidence has something to tell.
+/// A scenario that joins, prints its credentials, and fails, so that every part of its evidence has content.
 pub(crate) fn failing(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let engine = plan
@@ -68,7 +69,8 @@ pub(crate) fn faults(folder: &Path, verdict: &Verdict) -> Vec<String> {
 /// What it is, how it starts, and what it goes on with.
 type Credential = (&'static str, &'static str, fn(char) -> bool);
 
-/// Starts of credentials and what a credential would go on with. Looked for independently of the code that takes them out.
+/// Starts of credentials and what a credential would go on with. Looked for independently of the code that takes them
+/// out.
 const CREDENTIALS: &[Credential] = &[
     ("a token of the authenticator", "k8s-aws-v1.", |c| {
         c.is_ascii_alphanumeric()

@@ -1,4 +1,4 @@
-//! Several machines that share these tests run each of them once: this program is asked for its list, share by share.
+//! All shards together run each test once: the list of this program, shard by shard.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! The tests of this folder, and the one harness that all of them share.
+//! The tests of this folder, and the runner that they share.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::broken::{self, Broken};
 use crate::{evidence, shards};
 
-/// The scenario whose evidence is looked at.
+/// The scenario whose evidence is checked.
 const FIRST: &str = "first-join";
 
 /// The scenarios in which everything has a part that a control plane does: tokens, a refusal, the Node's first state,
@@ -38,19 +38,19 @@ const CORE: [&str; 4] = [
     "al2/pod-answers",
 ];
 
-/// All tests, and what they share.
+/// All tests, and the run that they share.
 pub(crate) struct Suite {
     plans: Vec<Plan>,
     broken: Vec<Broken>,
     shard: Option<Shard>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedRun>,
 }
 
 /// Started by the first test that runs.
-struct Shared {
+struct SharedRun {
     runtime: Runtime,
     /// Or why there is none: every test says so, in full only the first.
-    harness: OnceCell<Result<Runner, String>>,
+    runner: OnceCell<Result<Runner, String>>,
     cancel: CancellationToken,
 }
 
@@ -65,9 +65,9 @@ impl Suite {
         let broken = broken::load(&folder.join("../fixtures/broken.yaml"), &plans, &disk)?;
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
         let cancel = CancellationToken::new();
-        let shared = Shared {
+        let shared = SharedRun {
             runtime,
-            harness: OnceCell::new(),
+            runner: OnceCell::new(),
             cancel,
         };
         Ok(Self {
@@ -119,7 +119,8 @@ impl Suite {
         let id = id.map_or(trial.name(), |plan| plan.id.as_str());
         self.shard.is_none_or(|shard| shard.holds(id))
     }
-    /// The core of the suite once more, on one cluster of kind's: unless a provider was chosen, which all tests run on then.
+    /// The core of the suite once more, on one cluster of kind's: unless a provider was chosen, which all tests run on
+    /// then.
     fn on_kind(&self) -> Vec<Trial> {
         let core = self.plans.iter().filter(|plan| {
             control_plane().is_none() && plan.control_plane.is_empty() && CORE.contains(&plan.id.as_str())
@@ -140,8 +141,8 @@ impl Suite {
         let Some(shared) = Arc::into_inner(self.shared) else {
             return vec!["everything: a test still runs".to_owned()];
         };
-        match shared.harness.into_inner() {
-            Some(Ok(harness)) => shared.runtime.block_on(harness.tear_down()).left,
+        match shared.runner.into_inner() {
+            Some(Ok(runner)) => shared.runtime.block_on(runner.tear_down()).left,
             _ => Vec::new(),
         }
     }
@@ -168,7 +169,7 @@ fn name(plan: &Plan) -> String {
     plan.id.as_str().replace('/', "::")
 }
 
-impl Shared {
+impl SharedRun {
     fn expect_pass(&self, plan: &Plan) -> Result<(), Failed> {
         let (verdict, seconds) = self.run(plan)?;
         match verdict.outcome {
@@ -198,10 +199,10 @@ impl Shared {
 
     fn expect_evidence(&self, plan: &Plan) -> Result<(), Failed> {
         let (verdict, seconds) = self.run(plan)?;
-        let Some(Ok(harness)) = self.harness.get() else {
+        let Some(Ok(runner)) = self.runner.get() else {
             return Err("the run was ended".into());
         };
-        let faults = evidence::faults(&harness.evidence_folder(plan), &verdict);
+        let faults = evidence::faults(&runner.evidence_folder(plan), &verdict);
         if faults.is_empty() {
             return Ok(());
         }
@@ -227,14 +228,14 @@ impl Shared {
 
     fn run(&self, plan: &Plan) -> Result<(Verdict, f64), Failed> {
         self.runtime.block_on(async {
-            let harness = self
-                .harness
+            let runner = self
+                .runner
                 .get_or_init(|| self.start())
                 .await
                 .as_ref()
                 .map_err(Failed::from)?;
             let begun = Instant::now();
-            let verdict = harness.run(plan, &self.cancel).await;
+            let verdict = runner.run(plan, &self.cancel).await;
             Ok((verdict, begun.elapsed().as_secs_f64()))
         })
     }
@@ -246,7 +247,7 @@ impl Shared {
                 "Error: {error}\n  do: {}",
                 error.hint().unwrap_or_else(|| "run `nodejoin doctor`".to_owned())
             );
-            format!("{error} (what to do about it is said once, above)")
+            format!("{error} (the hint is printed once, above)")
         })?;
         let (events, stream) = Events::stream();
         tokio::spawn(show_images(stream));
@@ -291,7 +292,7 @@ fn shard() -> Result<Option<Shard>, String> {
     shard.map_err(|error: InvalidShard| format!("NODEJOIN_SHARD: {error}"))
 }
 
-/// As the command reads it. A word that names no provider ends the tests: they would say nothing of what was asked.
+/// Parses the variable as the command does. An unknown provider ends the tests, which would prove nothing.
 fn control_plane() -> Option<ProviderName> {
     let word = std::env::var("NODEJOIN_CONTROL_PLANE").ok()?;
     Some(
@@ -315,7 +316,7 @@ fn artifacts() -> PathBuf {
     )
 }
 
-/// Making images takes minutes: whoever waits is told for what.
+/// Prints the progress of image builds, which take minutes.
 async fn show_images(mut stream: tokio::sync::mpsc::UnboundedReceiver<RunEvent>) {
     while let Some(event) = stream.recv().await {
         match event {

@@ -33,13 +33,14 @@ pub struct AwsArgs {
     /// Address of the metadata service; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1338")]
     pub metadata: SocketAddr,
-    /// Address of all other services, which share one TLS port and are told apart by host name
+    /// Address of all other services, which share one TLS port and are selected by host name
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8443")]
     pub services: SocketAddr,
     /// Address for TokenReviews, reviewed as by the authenticator of the account's cluster [default: none]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub webhook: Option<SocketAddr>,
-    /// Folder for the certificate authority (`ca.pem`), the variables (`env`) and the control socket of `nodejoin aws set`
+    /// Folder for the certificate authority (`ca.pem`), the variables (`env`) and the control socket of `nodejoin aws
+    /// set`
     #[arg(
         long,
         value_name = "FOLDER",

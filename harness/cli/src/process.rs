@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ImageArgs;
 
-/// Logs the harness's warnings to standard error; `RUST_LOG` replaces the filter. Other crates are silent by default: the Kubernetes
-/// client logs every failed attempt while a control plane starts.
+/// Logs the harness's warnings to standard error; `RUST_LOG` replaces the filter. Other crates are silent by default:
+/// the Kubernetes client logs every failed attempt while a control plane starts.
 pub(crate) fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("nodejoin=warn"));
@@ -80,7 +80,8 @@ pub(crate) fn host_error(what: &str, error: &dyn Error) -> std::process::ExitCod
 
 /// Cancels the token at the first interrupt, termination or hang-up, and exits the process at the second.
 ///
-/// After the first signal the run removes everything that it created. After a second, `nodejoin sweep` has to remove the rest.
+/// After the first signal the run removes everything that it created. After a second, `nodejoin sweep` has to remove
+/// the rest.
 pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();

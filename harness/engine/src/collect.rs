@@ -75,8 +75,8 @@ impl ScenarioSession<'_> {
     }
 }
 
-/// Collects until the kubelet serves an issued certificate. A kubelet checks for its certificate about once a second and serves it
-/// from then on. After the timeout, its absence is the fact.
+/// Collects until the kubelet serves an issued certificate. A kubelet checks for its certificate about once a second
+/// and serves it from then on. After the timeout, its absence is the fact.
 async fn until_served(
     seen: &Observation,
     timeout: Duration,

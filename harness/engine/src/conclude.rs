@@ -60,7 +60,7 @@ pub(crate) struct Conclusion {
     pub(crate) has_evidence: bool,
     /// Commands that lead into what was kept.
     pub(crate) kept: Vec<String>,
-    /// A line for everything that failed. None of it changes the verdict.
+    /// A line for everything that failed. It does not change the verdict.
     pub(crate) problems: Vec<String>,
 }
 
@@ -133,8 +133,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::scenario::verdict_without_observation;
     use crate::testing::plan;
+    use crate::verdict::verdict_without_observation;
 
     /// A container that records what happens to it.
     #[derive(Default)]

@@ -21,8 +21,8 @@ use crate::events::Events;
 use crate::registry;
 use crate::settings::Settings;
 
-/// An environment and how its start ended. A control plane that did not start is not started again: every scenario would wait
-/// for the same failure.
+/// An environment and how its start ended. A control plane that did not start is not started again: every scenario
+/// would wait for the same failure.
 type EnvironmentCell = OnceCell<Result<Arc<Environment>, Arc<EngineError>>>;
 
 /// The shared part of a run. Nothing in it knows scenarios: the runner does.

@@ -47,7 +47,8 @@ impl Environment {
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())
             .map_err(EngineError::Fakes)?;
-        // Every cloud-init requests signatures of the identity document. Their keys take a moment to generate, once per process.
+        // Every cloud-init requests signatures of the identity document. Their keys take a moment to generate, once per
+        // process.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
         let control_plane =
             ControlPlane::start(provider, run, &network, FakeSecurityTokens(fakes.sts())).await?;

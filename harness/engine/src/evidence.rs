@@ -1,6 +1,7 @@
 //! The evidence of one scenario: files that a person reads to find out why. Each text is redacted before it is written.
 //!
-//! Evidence is a list of named files. A file that cannot be written is a line of the report, never a reason to change the verdict.
+//! Evidence is a list of named files. A file that cannot be written is a line of the report, never a reason to change
+//! the verdict.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ impl EvidenceFolder {
 
     /// Removes the folder of a scenario that passed.
     pub(crate) fn remove(&self) {
-        // Evidence that cannot be removed is no reason to fail a passed scenario.
+        // Evidence that remains must not fail a passed scenario.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

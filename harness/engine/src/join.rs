@@ -348,7 +348,7 @@ mod tests {
         JudgedJoin {
             plan,
             observation: Observation::default(),
-            verdict: crate::scenario::verdict_without_observation(Outcome::Passed),
+            verdict: crate::verdict::verdict_without_observation(Outcome::Passed),
         }
     }
 

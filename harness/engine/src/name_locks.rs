@@ -1,5 +1,5 @@
-//! Locks on names that two scenarios on one control plane cannot both use: the second scenario waits for the first. A scenario that
-//! changes the control plane for all others has it alone.
+//! Locks on names that two scenarios on one control plane cannot both use: the second scenario waits for the first. A
+//! scenario that changes the control plane for all others has it alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 #[derive(Debug, Clone, Default)]
 pub struct NameLocks {
     names: Arc<LockedNames>,
-    /// Ordinary scenarios hold it for reading, exclusive ones for writing. Waiters get it in the order of their requests.
+    /// Ordinary scenarios hold it for reading, exclusive ones for writing. Waiters get it in the order of their
+    /// requests.
     control_plane: Arc<RwLock<()>>,
 }
 
@@ -39,7 +40,8 @@ enum ControlPlaneGuard {
 }
 
 impl NameLocks {
-    /// Waits until no scenario uses any name of the plan, then locks them all; an exclusive plan waits until no other scenario runs.
+    /// Waits until no scenario uses any name of the plan, then locks them all; an exclusive plan waits until no other
+    /// scenario runs.
     ///
     /// Either all names are locked or none, so two waiters cannot block each other.
     pub async fn acquire(&self, plan: &Plan) -> NameLock {
@@ -87,7 +89,8 @@ impl Drop for NameLock {
     }
 }
 
-/// Everything that must be unique on a control plane: instances, addresses, Node names, and every role of aws-auth or the profile.
+/// Everything that must be unique on a control plane: instances, addresses, Node names, and every role of aws-auth or
+/// the profile.
 fn names(plan: &Plan) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = plan
         .instances()

@@ -125,7 +125,8 @@ fn is_node_creation(audit: &Audit) -> bool {
     audit.verb == "create" && audit.resource == "nodes" && audit.code == 201
 }
 
-/// Keeps the newest state of each request. `decided_by` comes from the audit log and may arrive before or after the watch event.
+/// Keeps the newest state of each request. `decided_by` comes from the audit log and may arrive before or after the
+/// watch event.
 fn upsert(certificates: &mut Vec<Certificate>, new: &Certificate) {
     let Some(old) = certificates.iter_mut().find(|old| old.name == new.name) else {
         certificates.push(new.clone());

@@ -1,4 +1,5 @@
-//! Providers of control planes that need more than images of this repository, and the errors when that is not available.
+//! Providers of control planes that need more than images of this repository, and the errors when that is not
+//! available.
 
 use nodejoin_cluster::{External, K3s, Provider};
 use nodejoin_core::kubernetes::VersionRequest;
@@ -9,7 +10,8 @@ use crate::context::RunContext;
 use crate::error::EngineError;
 
 impl RunContext {
-    /// k3s of the requested version, else of the settings', else of the kubelet's: a newer control plane would test something else.
+    /// k3s of the requested version, else of the settings', else of the kubelet's: a newer control plane would test
+    /// something else.
     pub(crate) async fn k3s(
         &self,
         requested: Option<&VersionRequest>,
@@ -39,7 +41,8 @@ impl RunContext {
     }
 }
 
-/// A missing image of another publisher makes the control plane unavailable; it is not an error of the container engine.
+/// A missing image of another publisher makes the control plane unavailable; it is not an error of the container
+/// engine.
 fn unavailable(name: ProviderName, error: DockerError) -> EngineError {
     match error {
         DockerError::NotPulled { .. } => EngineError::Unavailable {

@@ -1,5 +1,5 @@
-//! Images of the fake registry: the pause image and a test image, both made of the node image's static busybox, and the images that
-//! the scenario lists.
+//! Images of the fake registry: the pause image and a test image, both made of the node image's static busybox, and the
+//! images that the scenario lists.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +17,8 @@ use crate::error::EngineError;
 /// Path in Debian's package busybox-static.
 const BUSYBOX: &str = "/bin/busybox";
 
-/// The images of every scenario. Copies busybox out of the node image once, into the cache folder under that image's name.
+/// The images of every scenario. Copies busybox out of the node image once, into the cache folder under that image's
+/// name.
 pub(crate) async fn images(
     run: &Run,
     node: &ImageRef,

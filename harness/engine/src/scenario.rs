@@ -27,6 +27,7 @@ use crate::node_driver::{ContainerNode, CurrentNode, NodeEvents};
 use crate::observer::Incoming;
 use crate::registry;
 use crate::session::ScenarioSession;
+use crate::verdict::verdict_without_observation;
 use crate::watch::PhaseProgress;
 
 /// The result of a scenario.
@@ -48,20 +49,6 @@ impl ScenarioResult {
             kept: Vec::new(),
             problems: Vec::new(),
         }
-    }
-}
-
-/// A verdict for which no node was observed.
-pub(crate) fn verdict_without_observation(outcome: Outcome) -> Verdict {
-    let (phases, checks, deviations) = Default::default();
-    Verdict {
-        outcome,
-        versions: None,
-        phases,
-        diagnosis: None,
-        checks,
-        deviations,
-        parts: Vec::new(),
     }
 }
 
@@ -282,7 +269,8 @@ impl<'a> ScenarioRun<'a> {
         })
     }
 
-    /// Ends all sessions. What remains on a shared control plane could break a later scenario, so a failure is an error now.
+    /// Ends all sessions. What remains on a shared control plane could break a later scenario, so a failure is an error
+    /// now.
     async fn end_sessions(&self, nodes: Vec<AdmittedNode<'a>>, result: &mut ScenarioResult) {
         let is_kept = !result.kept.is_empty();
         let mut ended = Ok(());

@@ -34,7 +34,8 @@ pub(crate) struct ScenarioSession<'a> {
 }
 
 impl<'a> ScenarioSession<'a> {
-    /// Admits the plan's world and tenant, both or none. Nodes of one scenario share `rates`, and their registry holds `images`.
+    /// Admits the plan's world and tenant, both or none. Nodes of one scenario share `rates`, and their registry holds
+    /// `images`.
     pub(crate) async fn begin(
         environment: &'a Environment,
         plan: &Plan,
@@ -119,8 +120,8 @@ impl<'a> ScenarioSession<'a> {
         Ok(node)
     }
 
-    /// Registers the address of a booting node with the fakes and the control plane. Its entry program then reads the run's id from
-    /// the metadata address, and systemd starts.
+    /// Registers the address of a booting node with the fakes and the control plane. Its entry program then reads the
+    /// run's id from the metadata address, and systemd starts.
     pub(crate) async fn register_address(&self, node: &Node) -> Result<(), EngineError> {
         let instance = &self.plan.instance.id;
         self.environment.fakes.attach(node.ip, instance);

@@ -1,4 +1,5 @@
-//! The sources of events about a node, each converted to [`Incoming`]: the fakes, the control plane, and the node's container.
+//! The sources of events about a node, each converted to [`Incoming`]: the fakes, the control plane, and the node's
+//! container.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,5 @@
-//! User data of a node: rendered for the metadata service, and split into files and scripts for nodes without cloud-init.
+//! User data of a node: rendered for the metadata service, and split into files and scripts for nodes without
+//! cloud-init.
 
 use nodejoin_core::plan::Plan;
 use nodejoin_core::user_data::{self, Values};
@@ -40,7 +41,8 @@ pub(crate) fn render(plan: &Plan, certificate_authority: &str) -> Result<Option<
     })
 }
 
-/// The values that user data can name. Generates the keys behind the identity document only when user data names their certificates.
+/// The values that user data can name. Generates the keys behind the identity document only when user data names their
+/// certificates.
 pub(crate) fn values(plan: &Plan, certificate_authority: &str) -> Values {
     let values = Values::of(plan, certificate_authority);
     if !plan.user_data.as_ref().is_some_and(user_data::names_identity) {

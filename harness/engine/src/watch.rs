@@ -72,7 +72,7 @@ pub(crate) struct PhaseProgress {
     events: Events,
     nodes: usize,
     counts: Mutex<BTreeMap<Phase, usize>>,
-    /// The number of registered nodes. Sent by [`PhaseProgress::update`]; whoever restarts the API server waits on it.
+    /// The number of registered nodes. Sent by [`PhaseProgress::update`]; the restart of the API server waits for it.
     pub(crate) registered: watch::Sender<usize>,
 }
 

@@ -1,10 +1,10 @@
-"""EC2's own data source for a container: cloud-init reads no DMI there and so cannot tell that it is on AWS."""
+"""EC2's data source for a container, where cloud-init reads no DMI and so does not detect AWS."""
 from cloudinit import sources
 from cloudinit.sources import DataSourceEc2 as ec2
 
 
 class DataSourceEc2(ec2.DataSourceEc2):
-    """Tells the platform; everything else, the name too, is the original."""
+    """Overrides the detected platform; everything else, including the name, is the original."""
 
     dsname = "Ec2"
 

@@ -50,14 +50,15 @@ pub struct Node {
 /// The end of a node's container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// Exit code: 97 when the metadata address was not this run's, 98 when the container could not be set up as a machine.
+    /// Exit code: 97 when the metadata address was not this run's, 98 when the container could not be set up as a
+    /// machine.
     pub code: i64,
     /// Its last lines on standard error, without the journal.
     pub lines: Vec<String>,
 }
 
-/// Starts a node. When this returns, its entry program waits until the metadata service knows the node's address: systemd starts
-/// once the caller has registered it.
+/// Starts a node. When this returns, its entry program waits until the metadata service knows the node's address:
+/// systemd starts once the caller has registered it.
 ///
 /// # Errors
 /// When the container does not start, or a file of the overlay is unreadable. Created objects are in the run's ledger.
@@ -103,7 +104,8 @@ pub async fn boot(run: &Run, request: &NodeRequest<'_>) -> Result<Node, NodeErro
     })
 }
 
-/// When the engine started the container: later than the request, by the creation of the container and the upload of its files.
+/// When the engine started the container: later than the request, by the creation of the container and the upload of
+/// its files.
 pub(crate) async fn start_time(run: &Run, id: &str) -> Option<SystemTime> {
     let found = run
         .engine()
@@ -201,7 +203,8 @@ impl Node {
         lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
     }
 
-    /// Reads facts that only the node has: argv, files, units, the result of user data, and the certificate on port 10250.
+    /// Reads facts that only the node has: argv, files, units, the result of user data, and the certificate on port
+    /// 10250.
     ///
     /// Call it after the first line of [`Node::journal`]: before, nothing in the container can run.
     ///
@@ -227,9 +230,9 @@ impl Node {
         Ok(collected)
     }
 
-    /// Writes evidence into a folder: journals, logs of cloud-init, the kubelet's argv, processes, mounts, the network, units,
-    /// configuration, and the containers' logs. Each text passes through `redact` first. An ended node leaves its journal and the
-    /// container's output alone.
+    /// Writes evidence into a folder: journals, logs of cloud-init, the kubelet's argv, processes, mounts, the network,
+    /// units, configuration, and the containers' logs. Each text passes through `redact` first. An ended node leaves
+    /// its journal and the container's output alone.
     ///
     /// Returns an error for each file that could not be written; the other files are written nevertheless.
     pub async fn evidence(&self, folder: &Path, redact: &(dyn Fn(&str) -> String + Sync)) -> Vec<NodeError> {

@@ -10,8 +10,8 @@ use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as
 
 use crate::layer;
 
-/// Folders that need volumes: containerd's and docker's layers are overlays, which cannot lie on the container's own overlay, and the
-/// kubelet needs the block device below its folder.
+/// Folders that need volumes: containerd's and docker's layers are overlays, which cannot lie on the container's own
+/// overlay, and the kubelet needs the block device below its folder.
 const VOLUMES: [&str; 3] = ["/var/lib/containerd", "/var/lib/docker", "/var/lib/kubelet"];
 
 /// The container that runs a node.
@@ -55,8 +55,8 @@ fn machine(host: &mut HostConfig) {
 
 /// Grants every capability that does not reach beyond the container, and removes confinement.
 ///
-/// Never `--privileged`, even when the engine allows it: it exposes all devices of the host, and user data that formats an instance
-/// store would format the host's second disk.
+/// Never `--privileged`, even when the engine allows it: it exposes all devices of the host, and user data that formats
+/// an instance store would format the host's second disk.
 fn allow(host: &mut HostConfig, privileges: &Privileges) {
     let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
     host.privileged = Some(false);

@@ -218,7 +218,8 @@ impl From<DeviationKind> for Deviation {
     }
 }
 
-/// The deviations of this node. [`DeviationKind::PodCidr`] depends on the version of the kubelet, which the caller knows.
+/// The deviations of this node. [`DeviationKind::PodCidr`] depends on the version of the kubelet, which the caller
+/// knows.
 pub(crate) fn of(request: &NodeRequest<'_>, host: HostWorkarounds) -> Vec<Deviation> {
     let has = |kind: DeviationKind| has(kind, request, host);
     DeviationKind::ALL

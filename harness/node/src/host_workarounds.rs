@@ -6,7 +6,8 @@ use nodejoin_docker::Privileges;
 /// The workarounds for a node on its host. The report names each one as a deviation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HostWorkarounds {
-    /// Removes raised limits and negative OOM scores from the specifications of containers, because the host cannot set them.
+    /// Removes raised limits and negative OOM scores from the specifications of containers, because the host cannot set
+    /// them.
     pub(crate) clamps_limits: bool,
     /// Starts the kubelet with a flag that permits control groups of version 1.
     pub(crate) permits_cgroup_v1: bool,

@@ -1,6 +1,7 @@
 //! The files that are added to the image before a node starts, as one archive: one upload that preserves modes.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use nodejoin_core::plan::aws::InterfacePlan;
 use nodejoin_core::plan::ids::RunId;
@@ -35,9 +36,11 @@ const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
 const USER_DATA: &str = include_str!("../guest/user-data");
 const USER_DATA_UNIT: &str = include_str!("../guest/user-data.service");
 
-/// How often the entry program reads the run's id from the metadata address, at most 20 times a second, until the node's address is
-/// registered.
+/// How often the entry program reads the run's id from the metadata address, at most 20 times a second, until the
+/// node's address is registered.
 const METADATA_TRIES: u32 = 400;
+/// Timeout of one of these reads.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Builds the archive of files for a node.
 ///
@@ -152,6 +155,10 @@ fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor:
         ("TLS_IP", link_local::AWS_SERVICES.to_string()),
         ("NOWHERE_IP", link_local::UNREACHABLE.to_owned()),
         ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
+        (
+            "METADATA_TIMEOUT",
+            factor.limit(METADATA_TIMEOUT).as_secs().to_string(),
+        ),
         ("METADATA_AT", request.metadata.to_string()),
         ("DNS_AT", request.dns.to_string()),
         ("TLS_AT", request.tls.to_string()),
@@ -341,5 +348,50 @@ mod tests {
             paths.contains(&"opt/nodejoin/user-data/scripts/001.runcmd".to_owned()),
             "{paths:?}"
         );
+    }
+
+    #[test]
+    fn tries_and_timeout_of_the_metadata_check_follow_the_time_factor() {
+        let plan =
+            nodejoin_core::scenario::default_account(&nodejoin_core::input::files::Disk::with_variables([]));
+        let address: std::net::SocketAddr = "172.30.0.1:1".parse().unwrap();
+        let request = NodeRequest {
+            image: nodejoin_docker::ImageRef {
+                name: "nodejoin/al2:1".to_owned(),
+                kubernetes: "v1.32.1".to_owned(),
+            },
+            plan: &plan,
+            network: nodejoin_docker::RunNetwork {
+                id: "1".to_owned(),
+                name: "isolated".to_owned(),
+                subnet: "172.30.0.0/24".to_owned(),
+                gateway: "172.30.0.1".parse().unwrap(),
+            },
+            metadata: address,
+            tls: address,
+            dns: address,
+            api_server: address,
+            labels: Default::default(),
+            aws_ca_pem: String::new(),
+            direct: None,
+        };
+        let run = "abcdefghij".parse().unwrap();
+        for (factor, lines) in [
+            ("1", ["METADATA_TRIES='400'", "METADATA_TIMEOUT='2'"]),
+            ("2.5", ["METADATA_TRIES='1000'", "METADATA_TIMEOUT='5'"]),
+        ] {
+            let values = values(
+                &run,
+                &request,
+                HostWorkarounds::default(),
+                factor.parse().unwrap(),
+            );
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| values.lines().any(|value| value == *line)),
+                "{values}"
+            );
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 /// Path of the CNI configuration in the node.
 pub const PATH: &str = "/etc/cni/net.d/10-nodejoin.conflist";
 
-/// The addresses of a node's pods: a /24 of 100.64.0.0/10, chosen by the low 14 bits of the node's own address, so that the nodes
-/// of one VPC (a /18 or smaller) do not share any.
+/// The addresses of a node's pods: a /24 of 100.64.0.0/10, chosen by the low 14 bits of the node's own address, so that
+/// the nodes of one VPC (a /18 or smaller) do not share any.
 #[must_use]
 pub fn cidr(private_ip: Ipv4Addr) -> String {
     let [.., third, fourth] = private_ip.octets();

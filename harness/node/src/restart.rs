@@ -11,8 +11,8 @@ const SCRIPT: &str = include_str!("../guest/again");
 const MARK: &str = "nodejoin-again ";
 
 impl Node {
-    /// Reboots the system and returns the node after it. As after the first boot, its entry program then waits until the metadata
-    /// service knows the node's address.
+    /// Reboots the system and returns the node after it. As after the first boot, its entry program then waits until
+    /// the metadata service knows the node's address.
     ///
     /// # Errors
     /// When the system does not stop, or does not start.

@@ -45,7 +45,7 @@ pub(crate) fn result(traces: &Traces) -> UserDataResult {
     .map(data_source);
     let exit_codes = exit_codes(&traces.log);
     UserDataResult {
-        // User data can have no script. Without a data source there is no user data.
+        // User data without scripts runs too; without a data source nothing runs.
         ran: !exit_codes.is_empty()
             || data_source
                 .as_deref()

@@ -69,7 +69,8 @@ pub(crate) fn settings_file() -> Result<SettingsFile, ScenarioError> {
     settings::find(Path::new("."), &process::disk())
 }
 
-/// Reads the scenarios at `paths`, and adds the overlays of the settings file, then those of the command line, to their images.
+/// Reads the scenarios at `paths`, and adds the overlays of the settings file, then those of the command line, to their
+/// images.
 pub(crate) fn load(
     paths: &[PathBuf],
     settings: &SettingsFile,

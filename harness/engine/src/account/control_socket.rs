@@ -1,7 +1,7 @@
 //! The control socket: a request is one line of JSON with a change, the response one line with the new state.
 //!
-//! It is a Unix socket with an abstract name: it ends with its process, however that ends, and its name cannot be too long for a
-//! path. Only the user who runs the account, or root, can change it: the kernel identifies the peer.
+//! It is a Unix socket with an abstract name: it ends with its process, however that ends, and its name cannot be too
+//! long for a path. Only the user who runs the account, or root, can change it: the kernel identifies the peer.
 
 use std::fmt;
 use std::fs;
@@ -152,4 +152,67 @@ fn is_allowed(stream: &UnixStream) -> io::Result<bool> {
     let this_user = fs::metadata("/proc/self")?.uid();
     let user = stream.peer_cred()?.uid();
     Ok(user == this_user || user == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+    use crate::context::new_run_id;
+
+    /// A client of a socket that returns each change as its debug text.
+    async fn client(factor: &str) -> (StdStream, CancellationToken) {
+        let name = SocketName::of(&new_run_id());
+        let socket = ControlSocket::bind(&name).unwrap();
+        let cancel = CancellationToken::new();
+        let change = |change: &Change| Ok(vec![format!("{change:?}")]);
+        tokio::spawn(socket.serve(change, factor.parse().unwrap(), cancel.clone()));
+        (name.connect().unwrap(), cancel)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_timeout_of_a_silent_client_follows_the_time_factor() {
+        for (factor, seconds) in [("1", 10), ("3", 30)] {
+            let (stream, _cancel) = client(factor).await;
+            stream.set_nonblocking(true).unwrap();
+            let mut stream = UnixStream::from_std(stream).unwrap();
+            let start = tokio::time::Instant::now();
+            assert_eq!(
+                stream.read(&mut [0]).await.unwrap(),
+                0,
+                "the server closes the connection"
+            );
+            assert_eq!(start.elapsed().as_secs(), seconds, "factor {factor}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_change_returns_the_lines_of_the_new_state() {
+        let (stream, cancel) = client("1").await;
+        let exchanged =
+            tokio::task::spawn_blocking(|| exchange(stream, &Change::Everything, Duration::from_secs(20)));
+        let result = exchanged.await.unwrap().unwrap();
+        assert!(
+            matches!(&result, ChangeResult::Changed(lines) if lines.len() == 1),
+            "{result:?}"
+        );
+        cancel.cancel();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_invalid_change_is_refused_with_a_hint() {
+        let (mut stream, _cancel) = client("1").await;
+        let read = tokio::task::spawn_blocking(move || {
+            stream.write_all(b"{}\n").unwrap();
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).unwrap();
+            line
+        });
+        let result: ChangeResult = serde_json::from_str(&read.await.unwrap()).unwrap();
+        assert!(
+            matches!(&result, ChangeResult::Refused(refused) if refused.what.starts_with("invalid change") && refused.hint.is_some()),
+            "{result:?}"
+        );
+    }
 }

@@ -1,7 +1,8 @@
-//! Workflow commands of GitHub Actions: an annotation for each scenario that did not pass, at the line that caused the verdict.
+//! Workflow commands of GitHub Actions: an annotation for each scenario that did not pass, at the line that caused the
+//! verdict.
 //!
-//! GitHub's page "Workflow commands" describes the format, and the runner's `ActionCommand.cs` parses it. GitHub shows at most ten
-//! annotations of a level for a step, so a scenario has one annotation, not one for each check.
+//! GitHub's page "Workflow commands" describes the format, and the runner's `ActionCommand.cs` parses it. GitHub shows
+//! at most ten annotations of a level for a step, so a scenario has one annotation, not one for each check.
 
 use std::path::{Component, Path, PathBuf};
 

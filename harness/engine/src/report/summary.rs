@@ -1,4 +1,5 @@
-//! The summary page of a job on GitHub, in Markdown: a row for each scenario, and an explanation for each that did not pass.
+//! The summary page of a job on GitHub, in Markdown: a row for each scenario, and an explanation for each that did not
+//! pass.
 
 use std::path::Path;
 

@@ -74,7 +74,7 @@ fn failed_step() -> RunEvent {
             check("kubelet.config", "a: 1\nb: 2", "a: 2"),
         ];
         let together =
-            ["a", "b", "c", "d"].map(|name| check(&format!("node.taints.{name}"), "x", "there is no Node"));
+            ["a", "b", "c", "d"].map(|name| check(&format!("node.taints.{name}"), "x", "missing Node"));
         verdict.checks.extend(together);
         verdict.deviations = vec![Deviation {
             name: "pod-cidr".to_owned(),

@@ -289,12 +289,12 @@ mod tests {
                 key: format!("node.labels.{number}"),
                 held: false,
                 expected: "x".to_owned(),
-                seen: "there is no Node".to_owned(),
+                seen: "missing Node".to_owned(),
             })
             .collect();
         let text = scenario("a node joins", &failed, 1.0, None);
         assert!(
-            text.contains("check     node.labels.0 and 8 more (see `verdict.json`): got there is no Node"),
+            text.contains("check     node.labels.0 and 8 more (see `verdict.json`): got missing Node"),
             "{text}"
         );
         assert!(!text.contains("node.labels.5"), "{text}");

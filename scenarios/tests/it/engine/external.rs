@@ -1,4 +1,4 @@
-//! A cluster of the user's: a control plane of another run, whose API server has the files of `nodejoin wiring`.
+//! An external cluster: a control plane of another run, whose API server uses the files of `nodejoin wiring`.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use crate::support::{Ran, plan, run, settings};
 
-/// The user's cluster and the files about it.
+/// The external cluster and its files.
 struct Cluster {
     run: Run,
     wiring: ApiServerWiring,
@@ -57,7 +57,7 @@ async fn on_a_cluster_of_the_users_a_node_joins_and_everything_is_as_it_was() {
     let Ran { verdicts, .. } = run(cluster.settings("kubeconfig", false), &plans[..1]).await;
     let Outcome::Skipped(reason) = &verdicts[0].outcome else {
         panic!(
-            "a cluster that asks nobody cannot pass: {:?}",
+            "a cluster without webhooks cannot pass: {:?}",
             verdicts[0].outcome
         );
     };
@@ -149,10 +149,10 @@ impl Cluster {
     }
 
     async fn a_user_without_rights_is_told_which(&self) {
-        let nobody = self.wiring.pki.cluster.client("nobody", &[]).unwrap();
-        let text = kubeconfig(&self.server, self.wiring.pki.cluster.pem(), Some(&nobody));
-        std::fs::write(self.file("nobody"), text).unwrap();
-        let reason = self.refused("nobody").await;
+        let stranger = self.wiring.pki.cluster.client("stranger", &[]).unwrap();
+        let text = kubeconfig(&self.server, self.wiring.pki.cluster.pem(), Some(&stranger));
+        std::fs::write(self.file("stranger"), text).unwrap();
+        let reason = self.refused("stranger").await;
         for right in [
             "impersonate users `eks:node-manager`",
             "create clusterroles.rbac.authorization.k8s.io",

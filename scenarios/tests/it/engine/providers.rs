@@ -1,8 +1,8 @@
-//! The scenarios' core on control planes that others make. `cargo test` runs every scenario on `local`; here is that they mean the
-//! same elsewhere.
+//! The core scenarios on control planes of other providers. `cargo test` runs every scenario on `local`; these tests show that the
+//! scenarios mean the same elsewhere.
 //!
-//! k3s itself cannot be had everywhere, so an image of ours answers its command line: what is tested is the harness' way with k3s,
-//! and reports say so. k3s itself is for `NODEJOIN_CONTROL_PLANE=k3s` where its image can be pulled.
+//! The image of k3s may not be available, so an image of this repository implements its command line: the tests cover the harness'
+//! use of k3s, and reports name the stand-in. `NODEJOIN_CONTROL_PLANE=k3s` tests k3s itself.
 
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::ProviderName;
@@ -23,14 +23,14 @@ async fn on_k3s_a_node_joins_a_pod_answers_and_a_stranger_is_refused() {
     for (plan, verdict) in plans.iter().zip(&verdicts) {
         assert_eq!(verdict.outcome, Outcome::Passed, "{}: {verdict:#?}", plan.id);
     }
-    let told = events.iter().find_map(|event| match event {
+    let title = events.iter().find_map(|event| match event {
         RunEvent::ControlPlaneReady { provider, .. } => Some(provider.as_str()),
         _ => None,
     });
-    let told = told.unwrap();
+    let title = title.unwrap();
     assert!(
-        told.starts_with("k3s (stand-in image nodejoin/k3s-stand-in:"),
-        "nobody may take this for k3s: {told}"
+        title.starts_with("k3s (stand-in image nodejoin/k3s-stand-in:"),
+        "the report must name the stand-in: {title}"
     );
     assert_eq!(left, Vec::<String>::new());
 }
@@ -38,7 +38,7 @@ async fn on_k3s_a_node_joins_a_pod_answers_and_a_stranger_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_its_image_k3s_is_skipped_with_the_engines_word_and_an_error_where_it_is_required() {
     let mut settings = settings(ProviderName::K3s);
-    // Nothing listens there, so no registry anywhere is asked.
+    // Nothing listens there, so that no real registry is contacted.
     settings.images.k3s_image = Some("localhost:1/rancher/k3s:v1.20.2-k3s1".to_owned());
     let mut required = settings.clone();
     required.require = "k3s".parse().unwrap();

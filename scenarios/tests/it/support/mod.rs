@@ -46,12 +46,12 @@ pub(crate) fn plan(id: &str) -> Plan {
     plans.pop().unwrap_or_else(|| panic!("no scenario `{id}`"))
 }
 
-/// Runs one plan, and kills the control plane's container as soon as the plan's node is asked for.
+/// Runs one plan, and kills the control plane's container as soon as the plan's node starts.
 pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -> Ran {
     let engine = Engine::connect().await.unwrap();
     let (events, mut stream) = Events::stream();
     let id = new_run_id();
-    let harness = Runner::new(engine.clone(), id.clone(), settings, events);
+    let runner = Runner::new(engine.clone(), id.clone(), settings, events);
     let cancel = CancellationToken::new();
     let kill = async {
         while let Some(event) = stream.recv().await {
@@ -60,7 +60,8 @@ pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -
                 let names = (1..5).map(|number| format!("nodejoin-{id}-control-plane-{number}"));
                 let mut killed = 0;
                 for name in names {
-                    // By the engine: a `kill` that runs inside may end with its container before it has said how it went.
+                    // By the engine: a `kill` that runs inside may end with its container before it has said how it
+                    // went.
                     let options = KillContainerOptionsBuilder::new().signal("TERM").build();
                     let ended = engine.docker().kill_container(&name, Some(options)).await;
                     killed += usize::from(ended.is_ok());
@@ -70,11 +71,11 @@ pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -
             }
         }
     };
-    let (verdict, ()) = tokio::join!(harness.run(plan, &cancel), kill);
+    let (verdict, ()) = tokio::join!(runner.run(plan, &cancel), kill);
     Ran {
         verdicts: vec![verdict],
         events: Vec::new(),
-        left: harness.tear_down().await.left,
+        left: runner.tear_down().await.left,
     }
 }
 
@@ -82,10 +83,10 @@ pub(crate) async fn run_without_control_plane(settings: Settings, plan: &Plan) -
 pub(crate) async fn run(settings: Settings, plans: &[Plan]) -> Ran {
     let engine = Engine::connect().await.unwrap();
     let (events, mut stream) = Events::stream();
-    let harness = Runner::new(engine, new_run_id(), settings, events);
+    let runner = Runner::new(engine, new_run_id(), settings, events);
     let cancel = CancellationToken::new();
-    let verdicts = join_all(plans.iter().map(|plan| harness.run(plan, &cancel))).await;
-    let left = harness.tear_down().await.left;
+    let verdicts = join_all(plans.iter().map(|plan| runner.run(plan, &cancel))).await;
+    let left = runner.tear_down().await.left;
     let mut events = Vec::new();
     while let Ok(event) = stream.try_recv() {
         events.push(event);

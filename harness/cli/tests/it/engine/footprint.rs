@@ -1,5 +1,5 @@
-//! What a run does to the machine that it runs on: nothing that others can reach, and nothing that stays. And what its nodes can
-//! reach of that machine: nothing but the fakes.
+//! The effects of a run on its host: no port that other hosts reach, and no remaining change. And what its nodes reach of the host:
+//! only the fakes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -12,7 +12,7 @@ use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{ObservedEvent, TimelineEntry};
 
 #[test]
-fn nothing_of_a_run_listens_where_others_can_reach_it() {
+fn a_run_listens_on_loopback_and_its_gateways_only() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::KubeletStarted);
@@ -38,7 +38,8 @@ fn nothing_of_a_run_listens_where_others_can_reach_it() {
     assert_eq!(published, Vec::<String>::new());
 }
 
-/// Protocol, address and port of every socket of a process that takes what comes: listening TCP, and UDP without a peer.
+/// Protocol, address and port of every socket of a process that takes what comes: listening TCP, and UDP without a
+/// peer.
 fn listeners(pid: u32) -> Vec<(&'static str, IpAddr, u16)> {
     let own: HashSet<String> = fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
@@ -71,7 +72,7 @@ fn listeners(pid: u32) -> Vec<(&'static str, IpAddr, u16)> {
     all
 }
 
-/// The kernel prints each 32 bits of an address as a number of the machine's own byte order.
+/// The kernel prints each 32 bits of an address in the byte order of the machine.
 fn address_of(hex: &str) -> IpAddr {
     let word = |at: usize| u32::from_str_radix(&hex[at..at + 8], 16).unwrap().to_ne_bytes();
     if hex.len() == 8 {
@@ -111,8 +112,8 @@ fn published(run: &str) -> Vec<String> {
         .collect()
 }
 
-/// A kubelet with `protectKernelDefaults`, as the fixture's configuration has it, ends where the kernel's settings are not those
-/// that it wants, and without it writes them.
+/// A kubelet with `protectKernelDefaults`, as the fixture's configuration has it, ends where the kernel's settings are
+/// not those that it wants, and without it writes them.
 const PROTECTS: &str = r#"name: a kubelet that protects the kernel's settings runs on any host
 user_data: |
   #!/bin/bash
@@ -123,7 +124,7 @@ expect:
   kubelet: { config: { protectKernelDefaults: true } }
 "#;
 
-/// The settings that a kubelet looks at, below /proc/sys, and what it wants.
+/// Settings below /proc/sys that a kubelet checks, and their expected values.
 const SETTINGS: [(&str, &str); 6] = [
     ("vm/overcommit_memory", "1"),
     ("vm/panic_on_oom", "0"),
@@ -135,7 +136,7 @@ const SETTINGS: [(&str, &str); 6] = [
 
 #[test]
 fn a_join_changes_no_setting_route_or_rule_of_the_host() {
-    let before = Host::look();
+    let before = Host::read();
     if SETTINGS
         .iter()
         .all(|(name, wanted)| before.settings[*name] == *wanted)
@@ -147,7 +148,7 @@ fn a_join_changes_no_setting_route_or_rule_of_the_host() {
     run.until_phase(Phase::KubeletStarted);
     let id = run.id.clone();
     let ended = run.finish();
-    let after = Host::look();
+    let after = Host::read();
     assert_eq!(ended.code, Some(0), "{}", ended.verdicts());
     assert_eq!(before.settings, after.settings);
     assert_eq!(before.routes, after.routes);
@@ -158,13 +159,13 @@ fn a_join_changes_no_setting_route_or_rule_of_the_host() {
     assert_eq!(of_run(&id), Vec::<String>::new());
 }
 
-/// Says what a host cannot show. In CI, that is a failure.
+/// Reports what this host cannot prove. In CI that is a failure.
 fn proves_less(reason: &str) {
     eprintln!("this host proves less: {reason}");
     assert!(std::env::var_os("NODEJOIN_NO_SKIPS").is_none(), "{reason}");
 }
 
-/// What is seen of the host, without what the engine itself changes as networks and containers come and go.
+/// State of the host, without what the engine changes when networks and containers start and end.
 struct Host {
     settings: BTreeMap<&'static str, String>,
     routes: BTreeSet<String>,
@@ -172,7 +173,7 @@ struct Host {
 }
 
 impl Host {
-    fn look() -> Self {
+    fn read() -> Self {
         let setting = |name| {
             fs::read_to_string(format!("/proc/sys/{name}"))
                 .unwrap()
@@ -228,7 +229,7 @@ fn rules() -> Result<BTreeSet<String>, String> {
     ] {
         let output = match Command::new(program).output() {
             Ok(output) => output,
-            // A host has the one, the other or both.
+            // A host has one of these programs, or both.
             Err(_) if program.contains("legacy") => continue,
             Err(error) => return Err(format!("`{program}` cannot be started: {error}")),
         };
@@ -253,7 +254,7 @@ fn is_the_engines_rule(line: &str) -> bool {
             .any(|word| line.contains(word))
 }
 
-/// Tries everything at once, and says how each went. A refusal is an answer: the packet arrived.
+/// Tries all targets at once and prints each result. A refused connection counts as reached: the packet arrived.
 const TRIES: &str = r#"name: a node gets nowhere
 limits: { settle_seconds: 0.5 }
 user_data: |
@@ -278,11 +279,11 @@ expect: { phase: registered }
 "#;
 
 #[test]
-fn a_node_reaches_neither_the_world_nor_the_host_and_its_tries_stand_in_the_evidence() {
+fn a_node_reaches_neither_the_internet_nor_the_host_and_its_attempts_are_in_the_evidence() {
     let scenario = TRIES.replace("HOST", &host_address().to_string());
     let folder = folder(&[("tries.yaml", &scenario)]);
     let ended = RunningCommand::start(folder.path(), &[]).finish();
-    // It expects a join, so that it fails and its evidence stays.
+    // It expects a join, so that it fails and has evidence.
     assert_eq!(ended.code, Some(1), "{}", ended.verdicts());
     let evidence = ended.evidence();
     let output = fs::read_to_string(evidence.join("node/cloud-init-output.log")).unwrap();
@@ -292,7 +293,7 @@ fn a_node_reaches_neither_the_world_nor_the_host_and_its_tries_stand_in_the_evid
             output.contains(&format!("port of {there}: out of reach")),
             "{output}"
         );
-        // 7: not connected; 28: not within the limit.
+        // 7: not connected; 28: timeout.
         let page = |code| output.contains(&format!("page of {there}: curl ended with {code}\n"));
         assert!(page(7) || page(28), "{output}");
     }
@@ -304,7 +305,7 @@ fn a_node_reaches_neither_the_world_nor_the_host_and_its_tries_stand_in_the_evid
     assert!(asked, "{timeline}");
 }
 
-/// The host's address towards the world; one of an engine's bridge where it has no way there. Nothing is sent.
+/// The host's address on its default route, or that of a bridge of the engine. No packet is sent.
 fn host_address() -> IpAddr {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     match socket.connect("203.0.113.1:9").and_then(|()| socket.local_addr()) {

@@ -1,4 +1,4 @@
-//! The control plane `kind` as a user meets it: what is missing is said, and whatever ends a run, nothing of it stays.
+//! The control plane `kind`: missing programs are reported, and a run leaves nothing behind, however it ends.
 
 use std::path::Path;
 use std::process::Output;
@@ -11,24 +11,24 @@ use bollard::query_parameters::KillContainerOptions;
 use nodejoin_core::observation::phase::Phase;
 use tempfile::TempDir;
 
-/// How long kind may take until its container is there: it asks the engine for many things before.
+/// Timeout of kind's container: kind sends many requests to the engine before.
 const CONTAINER: std::time::Duration = std::time::Duration::from_secs(120);
 
-/// Makes the image of kind's node, once and without a limit: what is timed here is kind.
+/// Builds the image of kind's node, once and without a timeout: the timeouts here are for kind.
 fn build_image_once() {
     static MADE: std::sync::OnceLock<()> = std::sync::OnceLock::new();
     MADE.get_or_init(|| crate::support::build_images("kind"));
 }
 
-/// Runs a scenario on kind with these variables, and gives what was said.
+/// Runs a scenario on kind with these variables.
 fn on_kind(variables: &[(&str, &str)]) -> Output {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut command = nodejoin(folder.path(), &["run", ".", "--control-plane", "kind"]);
     command.envs(variables.iter().copied()).output().unwrap()
 }
 
-/// A folder to stand first on PATH, with a `kind` that says this version.
-fn kind_that_says(version: &str) -> TempDir {
+/// A folder for the start of PATH, with a `kind` that prints this version.
+fn kind_with_version(version: &str) -> TempDir {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = TempDir::new().unwrap();
     let program = folder.path().join("kind");
@@ -38,9 +38,9 @@ fn kind_that_says(version: &str) -> TempDir {
 }
 
 #[test]
-fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
+fn without_kind_and_a_way_to_download_it_the_error_explains_the_installation() {
     crate::support::build_images_once();
-    // Nothing on PATH but docker: no kind, and no apt to fetch Debian's with; nor was it fetched before.
+    // PATH has only docker: no kind, and no apt to download it with; the cache is empty.
     let (path, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let docker = nodejoin_docker::on_path("docker").unwrap();
     std::os::unix::fs::symlink(docker, path.path().join("docker")).unwrap();
@@ -48,15 +48,15 @@ fn without_kind_and_a_way_to_download_it_a_user_is_told_how_to_install_it() {
         ("PATH", path.path().to_str().unwrap()),
         ("NODEJOIN_CACHE", cache.path().to_str().unwrap()),
     ]);
-    let said = both(&output);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("kind cannot be used: it is not on PATH"), "{said}");
-    assert!(said.contains("no apt-get to download it with"), "{said}");
-    assert!(said.contains("install kind (https://kind.sigs.k8s.io/"), "{said}");
+    let text = both(&output);
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    assert!(text.contains("kind cannot be used: it is not on PATH"), "{text}");
+    assert!(text.contains("no apt-get to download it with"), "{text}");
+    assert!(text.contains("install kind (https://kind.sigs.k8s.io/"), "{text}");
 }
 
 #[test]
-fn the_image_of_its_node_is_made_beforehand_where_the_settings_say_kind() {
+fn the_image_of_its_node_is_built_when_the_settings_name_kind() {
     build_image_once();
     let folder = folder(&[("nodejoin.yaml", "control_plane: kind\n")]);
     for (variable, image) in [("", "kind-node:"), ("local", "control-plane:")] {
@@ -65,30 +65,30 @@ fn the_image_of_its_node_is_made_beforehand_where_the_settings_say_kind() {
             command.env("NODEJOIN_CONTROL_PLANE", variable);
         }
         let output = command.output().unwrap();
-        let said = both(&output);
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        let images: Vec<_> = said
+        let text = both(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let images: Vec<_> = text
             .lines()
             .filter(|line| line.contains("(Kubernetes "))
             .collect();
-        assert!(images.len() == 2 && images[1].contains(image), "{said}");
+        assert!(images.len() == 2 && images[1].contains(image), "{text}");
     }
 }
 
 #[test]
 fn a_kind_that_is_too_old_is_refused_by_its_version() {
-    let old = kind_that_says("kind v0.9.0 go1.15.2 linux/amd64");
+    let old = kind_with_version("kind v0.9.0 go1.15.2 linux/amd64");
     let path = format!("{}:{}", old.path().display(), std::env::var("PATH").unwrap());
     let output = on_kind(&[("PATH", &path)]);
-    let said = both(&output);
-    assert_eq!(output.status.code(), Some(4), "{said}");
+    let text = both(&output);
+    assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(
-        said.contains("is version 0.9, and 0.20 is the oldest that will do"),
-        "{said}"
+        text.contains("is version 0.9, and 0.20 is the oldest that will do"),
+        "{text}"
     );
 }
 
-/// A run on kind whose node container is there: kind still makes a cluster of it.
+/// A run on kind whose node container has started: kind is still creating the cluster.
 fn while_kind_works(folder: &Path) -> RunningCommand {
     build_image_once();
     let run = RunningCommand::start(folder, &["--control-plane", "kind"]);
@@ -99,7 +99,7 @@ fn while_kind_works(folder: &Path) -> RunningCommand {
 }
 
 #[test]
-fn an_interrupt_while_kind_makes_its_cluster_leaves_nothing() {
+fn an_interrupt_while_kind_creates_its_cluster_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let run = while_kind_works(folder.path());
     let id = run.id.clone();
@@ -111,7 +111,7 @@ fn an_interrupt_while_kind_makes_its_cluster_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
+fn a_killed_run_is_swept_with_its_cluster_and_other_clusters_remain() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let theirs = Theirs::start();
     let run = while_kind_works(folder.path());
@@ -127,7 +127,7 @@ fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
     wait_for("the end of kind, which the killed run had started", END, || {
         !is_at_work(&id)
     });
-    // The engine may still be making what kind had asked it for.
+    // The engine may still be creating objects that kind requested.
     wait_for("a sweep that leaves nothing", END, || {
         sweep(&[]);
         of_run(&id).is_empty()
@@ -137,7 +137,7 @@ fn a_killed_run_is_swept_with_its_cluster_and_others_clusters_stay() {
 }
 
 #[test]
-fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
+fn a_cluster_that_dies_during_a_join_is_an_error_of_the_harness() {
     build_image_once();
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut run = RunningCommand::start(folder.path(), &["--control-plane", "kind"]);
@@ -165,7 +165,7 @@ fn a_cluster_that_dies_in_the_middle_is_no_fault_of_the_node() {
     assert_eq!(of_run(&id), Vec::<String>::new());
 }
 
-/// Whether a kind makes a cluster for this run.
+/// Whether kind is creating a cluster for this run.
 fn is_at_work(run: &str) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
@@ -186,7 +186,7 @@ fn files_of(run: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands for a cluster of the user's own: kind's labels, and none of ours.
+/// Stands for another cluster of this host: it has kind's labels and none of the harness.
 struct Theirs {
     container: String,
 }

@@ -1,5 +1,5 @@
-//! How runs end: by signals at several moments, killed, side by side, and kept on purpose. What is promised to stay stays, and
-//! everything else goes.
+//! The end of runs: by signals at several moments, by a kill, next to another run, and with kept objects. Kept objects remain, and
+//! everything else is removed.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -12,20 +12,20 @@ use crate::support::{
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::RunEvent;
 
-/// How long the engine may still be busy with what it was told before a process left at once.
+/// Timeout of the engine for requests of a process that exited at once.
 const ENGINE: Duration = Duration::from_secs(20);
-/// How long a process that was told twice may take to leave.
+/// Timeout of a process after its second signal.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
 #[test]
-fn an_interrupt_before_anything_is_made_leaves_nothing() {
+fn an_interrupt_before_the_first_object_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let run = RunningCommand::start(folder.path(), &[]);
     ends_clean(run, "INT");
 }
 
 #[test]
-fn an_interrupt_as_the_network_is_made_leaves_nothing() {
+fn an_interrupt_while_the_network_is_created_leaves_nothing() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut run = RunningCommand::start(folder.path(), &[]);
     until_control_plane_starts(&mut run);
@@ -89,7 +89,7 @@ fn ends_clean(run: RunningCommand, name: &str) {
 }
 
 #[test]
-fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
+fn an_interrupt_is_reported_with_the_result_of_the_run() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     crate::support::build_images_once();
     let mut child = nodejoin(folder.path(), &["run", "."])
@@ -100,17 +100,17 @@ fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
     let label = format!("nodejoin.pid={}", child.id());
     wait_for("the node's container", Duration::from_secs(600), || {
         let ended = child.try_wait().unwrap();
-        assert!(ended.is_none(), "ended before it was told to: {ended:?}");
+        assert!(ended.is_none(), "ended before its signal: {ended:?}");
         containers(&objects(&label)) >= 2
     });
     signal(child.id(), "INT");
     assert_eq!(exit(&mut child, END).code(), Some(130));
-    let (mut printed, mut said) = (String::new(), String::new());
+    let (mut printed, mut text) = (String::new(), String::new());
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     assert!(
-        said.contains("cancelling: removing everything that the run created"),
-        "{said}"
+        text.contains("cancelling: removing everything that the run created"),
+        "{text}"
     );
     let last = printed.lines().last().unwrap_or_default();
     assert!(last.starts_with("1 scenario: 0 passed"), "{printed}");
@@ -119,7 +119,7 @@ fn a_person_who_interrupts_is_told_that_it_ends_and_how_it_ended() {
 }
 
 #[test]
-fn a_second_interrupt_leaves_at_once_and_a_sweep_removes_the_rest() {
+fn a_second_interrupt_exits_at_once_and_a_sweep_removes_the_rest() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut run = RunningCommand::start(folder.path(), &[]);
     run.until_phase(Phase::Booted);
@@ -142,7 +142,7 @@ fn a_second_interrupt_leaves_at_once_and_a_sweep_removes_the_rest() {
         "{}",
         ended.stderr
     );
-    // The engine may still be at what the process told it last.
+    // The engine may still be handling the last requests of the process.
     wait_for("a sweep that leaves nothing", ENGINE, || {
         sweep(&[]);
         of_run(&id).is_empty()
@@ -150,7 +150,7 @@ fn a_second_interrupt_leaves_at_once_and_a_sweep_removes_the_rest() {
 }
 
 #[test]
-fn a_killed_run_is_swept_and_one_beside_it_passes_undisturbed() {
+fn a_killed_run_is_swept_and_another_run_is_not_disturbed() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
     let mut killed = RunningCommand::start(folder.path(), &[]);
     // The same scenario file, so the same instance, address, role and names.
@@ -188,7 +188,7 @@ fn a_killed_run_is_swept_and_one_beside_it_passes_undisturbed() {
 }
 
 #[test]
-fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
+fn kept_objects_can_be_entered_and_are_removed_on_request() {
     let lacks = "expect: { phase: registered, node: { labels: { not: there } } }";
     let misses = REGISTERS.replace("expect: { phase: registered }", lacks);
     let misses = format!("{misses}limits: {{ settle_seconds: 0.5 }}\n");
@@ -199,7 +199,7 @@ fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
     let ended = run.finish();
     let kept = ended.kept();
     // Removed first, so that a failure below leaves nothing.
-    let found = Kept::look(&ended, &id);
+    let found = Kept::read(&ended, &id);
     sweep(&["--kept"]);
     assert_eq!(of_run(&id), Vec::<String>::new());
 
@@ -225,7 +225,7 @@ fn what_is_kept_can_be_entered_and_goes_when_it_is_asked_for() {
     );
 }
 
-/// What is seen of a kept run.
+/// State of a kept run.
 struct Kept {
     objects: Vec<String>,
     node_name: String,
@@ -236,7 +236,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn look(ended: &FinishedCommand, run: &str) -> Self {
+    fn read(ended: &FinishedCommand, run: &str) -> Self {
         let kept = ended.kept();
         Self {
             objects: of_run(run),

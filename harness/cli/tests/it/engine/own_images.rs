@@ -1,4 +1,4 @@
-//! Images of the user's own in the account's registry: pulled by Docker's engine from `nodejoin aws`, and run by a node.
+//! Images that an account lists in its registry: Docker pulls them from `nodejoin aws`, and a node runs them.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,14 +7,14 @@ use crate::support::account::{RunningAccount, nodejoin};
 use crate::support::both;
 use tempfile::TempDir;
 
-/// An image of the engine's that ends with this.
+/// An image of the engine. Dropping it removes the image.
 struct Image {
     name: String,
     id: String,
 }
 
 impl Image {
-    /// An image that answers on port 8080 with this text.
+    /// Builds an image that serves this text on port 8080.
     fn build(name: &str, text: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let name = format!("nodejoin-test/{name}-{}:1", std::process::id());
@@ -41,7 +41,7 @@ impl Drop for Image {
     }
 }
 
-/// A container that never starts: a file is taken out of its image.
+/// A container that never starts; a file is copied from its image.
 struct Container(String);
 
 impl Container {
@@ -99,13 +99,13 @@ fn docker_s_engine_logs_in_and_pulls_what_the_account_lists() {
     let (saved, built) = (Image::build("saved", "saved"), Image::build("built", "built"));
     docker(&["save", "--output", "saved.tar", &saved.name], home.path());
     let served = RunningAccount::at(home.path(), &account(&built.name), &[]);
-    // What it pulls must come from the registry, and not from what it has.
+    // The pulled image must come from the registry, not from the engine.
     saved.remove();
     built.remove();
     let registry = format!("127.0.0.1:{}", served.port(1));
     let pull = |image: &str| format!("docker pull --quiet {registry}/{image}");
 
-    // The engine tries clear text after a refusal, and tells of that alone: who refused it stands in the log.
+    // The engine tries plain HTTP after a refusal and reports only that; the log of the account has the refusal.
     served.failing_cli(&pull("team/saved:v1"));
     served.wait_for_log("UNAUTHORIZED");
     let refused = served.failing_cli(&format!(
@@ -169,7 +169,7 @@ expect:
 }
 
 #[test]
-fn an_image_that_the_engine_has_not_is_told_with_its_place() {
+fn an_image_that_the_engine_lacks_is_an_error_with_its_position() {
     let home = TempDir::new().unwrap();
     let text = "aws:\n  repositories:\n    - name: team/web\n      images: [{ tags: [v1], engine: 'nodejoin-test/nowhere:1' }]\n";
     std::fs::write(home.path().join("account.yaml"), text).unwrap();

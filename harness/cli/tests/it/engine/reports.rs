@@ -1,4 +1,4 @@
-//! What a run reports: exit codes, JSON lines, JUnit; and which scenarios it means.
+//! Reports of a run: exit codes, JSON lines, JUnit; and the selection of scenarios.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -15,7 +15,7 @@ expect: { phase: metadata, diagnosis: kubelet-never-started }
 "##;
 
 #[test]
-fn a_filter_that_matches_nothing_is_a_mistake_on_the_command_line() {
+fn a_filter_without_matches_is_a_usage_error() {
     let folder = folder(&[("fails.yaml", FAILS)]);
     let output = nodejoin(folder.path(), &["run", ".", "--filter", "no such scenario"])
         .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
@@ -26,7 +26,7 @@ fn a_filter_that_matches_nothing_is_a_mistake_on_the_command_line() {
 }
 
 #[test]
-fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
+fn events_and_junit_have_every_selected_scenario() {
     let folder = folder(&[
         ("fails.yaml", FAILS),
         ("as-wanted.yaml", FAILS_AS_WANTED),
@@ -76,7 +76,7 @@ fn events_and_junit_tell_of_every_scenario_that_the_filter_means() {
 }
 
 #[test]
-fn a_reader_that_goes_away_changes_neither_the_end_nor_what_it_says() {
+fn a_closed_pipe_changes_neither_the_end_nor_the_exit_code() {
     let folder = folder(&[("fails.yaml", FAILS)]);
     let arguments = ["run", ".", "--format", "json", "--junit", "report.xml"];
     crate::support::build_images_once();

@@ -1,4 +1,4 @@
-//! GitHub Actions: what workflows call is there, their checkers find nothing, and the action's steps do what its inputs say.
+//! GitHub Actions: scripts of workflows exist, the checkers accept the workflows, and the steps of the action follow its inputs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn scripts_of_workflows_exist_and_are_executable() {
         let mode = std::fs::metadata(&path).map(|found| found.permissions().mode());
         assert!(
             mode.is_ok_and(|mode| mode & 0o111 != 0),
-            "{} calls {script}, which is no program",
+            "{} calls {script}, which is not executable",
             file.display()
         );
     }

@@ -1,4 +1,4 @@
-//! `nodejoin aws`: the real command, asked by curl, the AWS CLI and boto3, and changed while it runs.
+//! `nodejoin aws`: curl, the AWS CLI and boto3 as clients of the real command, and changes while it runs.
 
 use crate::support::account::{RunningAccount, file, nodejoin};
 use crate::support::both;
@@ -25,7 +25,7 @@ fn the_printed_variables_point_an_aws_cli_and_boto3_at_the_account() {
         served.cli(&format!("python -c \"{program}\"")),
         "i-0b22a22eec53b9321"
     );
-    // `. FOLDER/env` says the same, and so does the help, with the ports that are nobody's choice.
+    // `. FOLDER/env` says the same, and so does the help, with the default ports.
     assert_eq!(
         file(&served.folder().join("env")).trim_end(),
         served.lines.join("\n")
@@ -47,7 +47,7 @@ fn the_printed_variables_point_an_aws_cli_and_boto3_at_the_account() {
 
 #[test]
 fn the_variables_in_the_help_text_work_with_the_defaults() {
-    // Default ports may be somebody else's here: the lines are taken with the ports of this one.
+    // Another program may use the default ports here, so the lines get the ports of this account.
     let served = RunningAccount::of(ACCOUNT);
     let help = both(&nodejoin(&["aws", "--help"]).output().unwrap());
     let lines: Vec<&str> = help
@@ -89,7 +89,7 @@ fn host_names_select_services_and_no_request_is_forwarded() {
     );
 }
 
-/// A change, what is said of it, where it shows, and what was and is answered there.
+/// A change, its output, and the response before and after it.
 struct Row {
     set: &'static [&'static str],
     said: &'static str,
@@ -264,7 +264,8 @@ fn token_reviews_use_the_current_rows_and_are_logged_with_reasons() {
     served.wait_for_log("refused: token is missing expected \"k8s-aws-v1.\" prefix");
 }
 
-/// A TokenReview has a few KiB. Whoever sends more than 1 MiB hears so once all of it is sent, and the next one is answered.
+/// A TokenReview has a few KiB. A client that sends more than 1 MiB gets an error once it has sent everything, and the next
+/// request is served.
 #[test]
 fn an_endless_token_review_is_refused() {
     let served = RunningAccount::of(ACCOUNT);
@@ -384,7 +385,7 @@ fn a_refused_command_has_its_reason_and_leaves_nothing() {
         (
             &["set", "--folder", &folder, "throttle", "eck"],
             2,
-            &["unknown service `eck`", "did you mean"],
+            &["`eck`", "did you mean"],
         ),
         (
             &["set", "--folder", &folder, "user-data", "nowhere"],

@@ -1,4 +1,4 @@
-//! What is run on demand and by no test: its scenarios have plans, and `ci/vm/run` refuses what it must before it starts anything.
+//! Scenarios that run on demand only have valid plans, and `ci/vm/run` checks its arguments before it starts anything.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn every_scenario_on_demand_has_a_plan() {
     }
 }
 
-/// The script, with nothing on PATH but what any system has, where it is told so.
+/// Runs the script; `path` replaces PATH.
 fn machine(arguments: &[&str], path: Option<&Path>) -> Output {
     let mut command = Command::new("/bin/bash");
     command.arg(repository().join("ci/vm/run")).args(arguments);
@@ -55,7 +55,7 @@ fn machine(arguments: &[&str], path: Option<&Path>) -> Output {
 }
 
 #[test]
-fn a_command_line_of_the_machine_that_is_wrong_is_refused() {
+fn an_invalid_command_line_of_the_machine_is_refused() {
     for (arguments, wanted) in [
         (&["--nowhere"][..], "`--nowhere` is no option"),
         (&["--image-store", "disk"], "graph or containerd, not `disk`"),

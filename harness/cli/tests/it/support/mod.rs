@@ -71,8 +71,8 @@ pub fn folder(scenarios: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// The command in a closed environment: of this process' variables it has only those that locate programs, the container engine,
-/// caches, and sources of images.
+/// The command in a closed environment: of this process' variables it has only those that locate programs, the
+/// container engine, caches, and sources of images.
 pub fn closed_command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nodejoin"));
     command.env_clear();
@@ -94,8 +94,8 @@ pub fn nodejoin(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs `nodejoin sweep` and returns its output. A sweep covers the whole engine: a test that sweeps, or has objects that a sweep
-/// would remove, holds [`exclusive_sweep`].
+/// Runs `nodejoin sweep` and returns its output. A sweep covers the whole engine: a test that sweeps, or has objects
+/// that a sweep would remove, holds [`exclusive_sweep`].
 pub fn sweep(arguments: &[&str]) -> String {
     let output = nodejoin(Path::new("."), &[&["sweep"], arguments].concat())
         .output()

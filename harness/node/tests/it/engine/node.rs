@@ -1,4 +1,5 @@
-//! A node in a container engine, against the real fakes and without a control plane: everything up to a kubelet that runs.
+//! A node in a container engine, against the real fakes and without a control plane: everything up to a kubelet that
+//! runs.
 
 use std::time::{Duration, SystemTime};
 
@@ -242,7 +243,7 @@ async fn the_host_and_the_world_are_out_of_reach() {
         .await
         .unwrap();
     let output = collected.user_data.unwrap().output;
-    // Looked at, never tried: where one of these were wrong, trying it would change the machine of whoever runs the tests.
+    // Inspected, not tried: a wrong setting would change the host of the tests.
     for line in [
         "kernel settings: tmpfs tmpfs tmpfs",
         "set kernel.panic = 10",
@@ -417,7 +418,7 @@ async fn a_node_of_another_run_never_starts() {
     bench.end().await;
 }
 
-/// A kubelet that only says what it was told, in place of one that ends on version 1 of the control groups.
+/// A kubelet that only prints its arguments, in place of one that exits on control groups of version 1.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubelet_that_refuses_cgroup_v1_is_told_that_it_will_do() {
     let mut bench = Bench::new().await;
@@ -469,7 +470,8 @@ async fn the_credential_provider_has_a_password_for_ecr_and_for_nobody_else() {
     bench.end().await;
 }
 
-/// Asks the program of the node image's configuration as a kubelet does; of the password, only whether there is one is printed.
+/// Asks the program of the node image's configuration as a kubelet does; of the password, only whether there is one is
+/// printed.
 const PROVIDER: &str = r#"name: provider
 user_data: |
   #!/bin/bash

@@ -1,4 +1,5 @@
-//! The node image's `aws-iam-authenticator` is the released one where downloads are open: held against a server of the same layout.
+//! The node image's `aws-iam-authenticator` is the released one where downloads are open: held against a server of the
+//! same layout.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -130,7 +131,7 @@ fn a_release_whose_sum_is_wrong_ends_the_build() {
 fn ours_stays_where_nothing_can_be_downloaded() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("aws-iam-authenticator");
-    // A port that was free a moment ago, and on which nobody listens now.
+    // A port that was free a moment ago, so that connections to it fail.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output = run(&format!("http://{address}"), &to);
     assert!(
