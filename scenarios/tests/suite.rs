@@ -320,8 +320,8 @@ fn artifacts() -> PathBuf {
 async fn show_images(mut stream: tokio::sync::mpsc::UnboundedReceiver<RunEvent>) {
     while let Some(event) = stream.recv().await {
         match event {
-            RunEvent::ImageStarted { image, log } => eprintln!("making image {image} (output in {log})"),
-            RunEvent::ImageReady { image, seconds } => eprintln!("made image {image} in {seconds:.0} s"),
+            RunEvent::ImageStarted { image, log } => eprintln!("building image {image} (output in {log})"),
+            RunEvent::ImageReady { image, seconds } => eprintln!("built image {image} in {seconds:.0} s"),
             RunEvent::Warning { text } => eprintln!("warning: {text}"),
             _ => {}
         }
