@@ -11,7 +11,7 @@ use nodejoin_engine::report::console::Console;
 use nodejoin_engine::report::github::{self, Checkout};
 use nodejoin_engine::report::junit::Junit;
 use nodejoin_engine::report::outputs;
-use nodejoin_engine::report::summary::{LIMIT, Page};
+use nodejoin_engine::report::summary::{LIMIT, SummaryPage};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Format, RunArgs};
@@ -69,7 +69,7 @@ pub(crate) struct Reports {
     console: Console,
     checkout: Checkout,
     junit: Option<(PathBuf, Junit)>,
-    page: Option<(PageFile, Page)>,
+    page: Option<(PageFile, SummaryPage)>,
     outputs: Option<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ impl Reports {
             console: Console::new(),
             checkout: github.checkout.clone(),
             junit: args.junit.clone().map(|file| (file, Junit::new())),
-            page: page.map(|file| (file, Page::new(github.run_url.clone()))),
+            page: page.map(|file| (file, SummaryPage::new(github.run_url.clone()))),
             outputs: args.outputs.clone(),
         }
     }
@@ -159,7 +159,7 @@ fn overwrite(file: &Path, text: &str) -> io::Result<()> {
 }
 
 /// GitHub limits the size of a step's whole page.
-fn add_page(file: &Path, page: &Page) -> io::Result<()> {
+fn add_page(file: &Path, page: &SummaryPage) -> io::Result<()> {
     let used = fs::metadata(file).map_or(0, |found| found.len());
     let room = LIMIT.saturating_sub(usize::try_from(used).unwrap_or(LIMIT));
     add(file, &page.to_markdown(room))

@@ -19,7 +19,7 @@ const LONGEST: usize = 160;
 
 /// Collects a run for one page.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct SummaryPage {
     /// The page of the workflow's run, which links uploaded evidence.
     run_url: Option<String>,
     shard: Option<Shard>,
@@ -37,7 +37,7 @@ struct ScenarioRow {
     evidence: Option<String>,
 }
 
-impl Page {
+impl SummaryPage {
     /// An empty page; names of evidence folders link to `run_url`.
     #[must_use]
     pub fn new(run_url: Option<String>) -> Self {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     fn page(events: &[RunEvent], room: usize) -> String {
-        let mut page = Page::new(Some("https://github.com/a/b/actions/runs/7".to_owned()));
+        let mut page = SummaryPage::new(Some("https://github.com/a/b/actions/runs/7".to_owned()));
         events.iter().for_each(|event| page.take(event));
         page.to_markdown(room)
     }

@@ -13,7 +13,7 @@ use nodejoin_core::run::event::{RunEvent, Summary};
 use super::console::Console;
 use super::github::tests::{checkout, failed, finished};
 use super::junit::Junit;
-use super::summary::{LIMIT, Page};
+use super::summary::{LIMIT, SummaryPage};
 use super::{github, outputs};
 
 /// A stream whose bytes a test reads afterwards.
@@ -206,7 +206,7 @@ fn the_junit_report_matches_its_snapshot() {
 
 #[test]
 fn the_page_of_a_job_matches_its_snapshot() {
-    let mut page = Page::new(Some("https://github.com/a/b/actions/runs/7".to_owned()));
+    let mut page = SummaryPage::new(Some("https://github.com/a/b/actions/runs/7".to_owned()));
     events().iter().for_each(|event| page.take(event));
     insta::assert_snapshot!("summary", page.to_markdown(LIMIT));
 }
