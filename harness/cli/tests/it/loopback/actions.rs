@@ -241,7 +241,7 @@ fn an_invalid_shard_is_refused() {
     for (shard, why) in [
         ("0/4", "the first of 4 is 1/4"),
         ("5/4", "the last of 4 is 4/4"),
-        ("x", "it is written INDEX/COUNT"),
+        ("x", "expected INDEX/COUNT"),
     ] {
         let by_flag = nodejoin(folder.path(), &["run", "--shard", shard, "."])
             .output()

@@ -345,7 +345,7 @@ fn a_refused_command_has_its_reason_and_leaves_nothing() {
             &["--metadata", &metadata, "--folder", &a],
             4,
             &[
-                "metadata to 127.0.0.1",
+                "metadata port of the fake AWS to 127.0.0.1",
                 "Address already in use",
                 "another program uses port",
             ],

@@ -57,9 +57,9 @@ fn machine(arguments: &[&str], path: Option<&Path>) -> Output {
 #[test]
 fn an_invalid_command_line_of_the_machine_is_refused() {
     for (arguments, wanted) in [
-        (&["--nowhere"][..], "`--nowhere` is no option"),
-        (&["--image-store", "disk"], "graph or containerd, not `disk`"),
-        (&["--suite"], "--suite wants a value"),
+        (&["--nowhere"][..], "unknown option `--nowhere`"),
+        (&["--image-store", "disk"], "expected graph or containerd"),
+        (&["--suite"], "--suite requires a value"),
     ] {
         let output = machine(arguments, None);
         let text = said(&output);
