@@ -137,7 +137,7 @@ impl RunContext {
         node: &ImageRef,
     ) -> Result<Box<dyn Provider>, EngineError> {
         let images = self.images_of(version);
-        // Published images: the requested version, else the kubelet's, because a newer control plane would test something else.
+        // A published image of the kubelet's version by default: a newer control plane would test something else.
         let published = version.map(ToString::to_string);
         let published = published
             .as_deref()

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use nodejoin_core::run::secret::Secret;
 use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::ClusterError;
-use crate::pki::{CertificateAuthority, Identity};
-use nodejoin_core::run::secret::Secret;
+use crate::pki::{Ca, Identity};
 
 /// Pause between two readiness checks.
 const RETRY: Duration = Duration::from_millis(10);
@@ -33,7 +33,7 @@ enum Credential {
         server: String,
         /// The CA that the API server's certificate chains to.
         server_ca: String,
-        client_ca: Arc<CertificateAuthority>,
+        client_ca: Arc<Ca>,
         admin: Identity,
     },
     /// The user of a kubeconfig, who may impersonate the others.
@@ -45,7 +45,7 @@ impl Access {
     pub(crate) fn by_client_certificates(
         server: String,
         server_ca: String,
-        client_ca: Arc<CertificateAuthority>,
+        client_ca: Arc<Ca>,
     ) -> Result<Self, ClusterError> {
         let admin = client_ca.client(ADMIN, &["system:masters"])?;
         let credential = Credential::ClientCertificates {

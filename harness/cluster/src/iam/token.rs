@@ -47,7 +47,7 @@ impl PresignedUrl {
     pub fn parse(token: &str, region: &Region, now: OffsetDateTime) -> Result<Self, TokenRejection> {
         let url = decode(token)?;
         check_location(&url, region)?;
-        let parameters = QueryParameters::read(&url)?;
+        let parameters = PresignedQuery::read(&url)?;
         parameters.check(now)?;
         Ok(Self {
             access_key_id: parameters.access_key_id(),
@@ -144,9 +144,9 @@ fn check_host(host: &str, region: &Region) -> Result<(), TokenRejection> {
 }
 
 /// The query parameters, with unique lower-case names.
-struct QueryParameters(Vec<(String, String)>);
+struct PresignedQuery(Vec<(String, String)>);
 
-impl QueryParameters {
+impl PresignedQuery {
     fn read(url: &Url) -> Result<Self, TokenRejection> {
         check_escapes(url.query().unwrap_or_default())?;
         let mut read: Vec<(String, String)> = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use nodejoin_core::run::secret::Secret;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -9,7 +10,6 @@ use rcgen::{
 use time::{Duration, OffsetDateTime};
 
 use crate::ClusterError;
-use nodejoin_core::run::secret::Secret;
 
 /// A certificate and its private key, both as PEM.
 #[derive(Debug, Clone)]
@@ -20,12 +20,12 @@ pub struct Identity {
 
 /// A certificate authority.
 #[derive(Debug)]
-pub struct CertificateAuthority {
+pub struct Ca {
     identity: Identity,
     issuer: Issuer<'static, KeyPair>,
 }
 
-impl CertificateAuthority {
+impl Ca {
     /// Creates a self-signed CA with this common name.
     ///
     /// # Errors

@@ -12,18 +12,19 @@
 
 use std::sync::Arc;
 
-use super::authority::{CertificateAuthority, Identity, key_pair};
+use nodejoin_core::run::secret::Secret;
+
+use super::authority::{Ca, Identity, key_pair};
 use super::names::{CLUSTER_ENDPOINT, api_server_names};
 use crate::ClusterError;
-use nodejoin_core::run::secret::Secret;
 
 /// All certificates and keys of a control plane that the harness starts.
 #[derive(Debug)]
 pub struct Pki {
-    pub cluster: Arc<CertificateAuthority>,
+    pub cluster: Arc<Ca>,
     /// The CA of another cluster, for scenarios with a wrong CA.
-    pub other: CertificateAuthority,
-    pub webhooks: CertificateAuthority,
+    pub other: Ca,
+    pub webhooks: Ca,
     /// Serving certificate of the API server.
     pub api_server: Identity,
     /// Client certificate of the API server for kubelets.
@@ -42,14 +43,14 @@ impl Pki {
     /// # Errors
     /// When the crypto library fails, which it does not for these inputs.
     pub fn generate() -> Result<Self, ClusterError> {
-        let cluster = CertificateAuthority::new("kubernetes")?;
+        let cluster = Ca::new("kubernetes")?;
         let service_account = key_pair("service accounts")?;
         Ok(Self {
             api_server: cluster.serving("kube-apiserver", &serving_names())?,
             kubelet_client: cluster.client("kube-apiserver-kubelet-client", &["system:masters"])?,
             controller_manager: cluster.client("system:kube-controller-manager", &["system:masters"])?,
-            other: CertificateAuthority::new("kubernetes")?,
-            webhooks: CertificateAuthority::new("nodejoin webhooks")?,
+            other: Ca::new("kubernetes")?,
+            webhooks: Ca::new("nodejoin webhooks")?,
             service_account_public_key: service_account.public_key_pem(),
             service_account_key: Secret::new(service_account.serialize_pem()),
             cluster: Arc::new(cluster),

@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ClusterError;
 use crate::iam::authenticator::{Authenticator, Decision};
 use crate::observe::audit::{AuditLog, EventList};
-use crate::pki::{CertificateAuthority, Identity};
+use crate::pki::{Ca, Identity};
 use crate::webhooks::probe::WebhookProbe;
 
 /// A token has at most 4 KiB; the authenticator rejects longer ones itself.
@@ -72,10 +72,7 @@ struct TokenReviewSpec {
 
 impl BoundWebhooks {
     /// Binds this address with a certificate of this CA. Port 0 selects a free port.
-    pub(crate) async fn bind(
-        address: SocketAddr,
-        authority: &CertificateAuthority,
-    ) -> Result<Self, ClusterError> {
+    pub(crate) async fn bind(address: SocketAddr, authority: &Ca) -> Result<Self, ClusterError> {
         let identity = authority.serving("nodejoin-webhooks", &[address.ip().to_string()])?;
         Self::bind_with(address, acceptor(&identity)?).await
     }

@@ -9,10 +9,10 @@
 use std::net::SocketAddr;
 
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::run::secret::Secret;
 
 use super::flags::Program;
 use crate::pki::Pki;
-use nodejoin_core::run::secret::Secret;
 
 /// Placeholder for the folder of the files.
 const FOLDER: &str = "@FOLDER@";

@@ -11,10 +11,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::run::secret::Secret;
 
 use crate::ClusterError;
-use crate::pki::{CertificateAuthority, Pki};
-use nodejoin_core::run::secret::Secret;
+use crate::pki::{Ca, Pki};
 
 use super::files::{ApiServerFile, ApiServerWiring};
 
@@ -52,7 +52,7 @@ impl WiringFolder {
                 false => Err(invalid(format!("it already has files for {}", existing.listen))),
             };
         }
-        let authority = CertificateAuthority::new("nodejoin webhooks")?;
+        let authority = Ca::new("nodejoin webhooks")?;
         let created = Self {
             folder: folder.to_owned(),
             listen,
@@ -119,8 +119,8 @@ impl WiringFolder {
         })
     }
 
-    fn authority(&self) -> Result<CertificateAuthority, ClusterError> {
-        CertificateAuthority::from_pem(&self.authority.0, self.authority.1.clone())
+    fn authority(&self) -> Result<Ca, ClusterError> {
+        Ca::from_pem(&self.authority.0, self.authority.1.clone())
     }
 
     fn write(&self) -> std::io::Result<()> {

@@ -171,7 +171,7 @@ fn world(
     events: mpsc::UnboundedSender<AwsEvent>,
 ) -> Result<World, AccountError> {
     let plan = &request.plan;
-    let authority = pki::CertificateAuthority::new("kubernetes")?.pem().to_owned();
+    let authority = pki::Ca::new("kubernetes")?.pem().to_owned();
     let values = rendered::values(plan, &authority);
     let user_data = plan.user_data.as_ref();
     let user_data = user_data.map(|user_data| user_data::render(user_data, &values));

@@ -19,6 +19,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::env;
 use nodejoin_core::run::error_chain::chain;
+use nodejoin_core::run::secret::Secret;
 
 use super::registry::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
@@ -26,7 +27,6 @@ use crate::ClusterError;
 use crate::api_server::access::{Access, await_ready};
 use crate::install::{ExternalInstall, Install, Relay};
 use crate::wiring::WiringFolder;
-use nodejoin_core::run::secret::Secret;
 
 pub use permissions::{Permission, required_permissions};
 

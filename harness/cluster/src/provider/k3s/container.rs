@@ -13,13 +13,13 @@
 use std::collections::BTreeMap;
 
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::run::secret::Secret;
 use nodejoin_docker::Run;
 use serde::Serialize;
 use testcontainers::bollard::models::HostConfig;
 use testcontainers::{ContainerRequest, CopyDataSource, CopyTargetOptions, GenericImage, ImageExt as _};
 
 use crate::wiring::{ApiServerWiring, Program};
-use nodejoin_core::run::secret::Secret;
 
 /// Folder of the wiring's files.
 const FOLDER: &str = "/etc/nodejoin";

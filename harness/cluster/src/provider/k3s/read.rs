@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use kube::config::Kubeconfig;
+use nodejoin_core::run::secret::Secret;
 use nodejoin_docker::{Run, StartedContainer};
 use tokio::time::timeout;
 
 use crate::ClusterError;
-use crate::pki::CertificateAuthority;
-use nodejoin_core::run::secret::Secret;
+use crate::pki::Ca;
 
 use super::container::TLS;
 
@@ -24,7 +24,7 @@ pub(crate) struct K3sAuthorities {
     /// The CA that its kubeconfig trusts, PEM.
     pub(crate) server_ca: String,
     /// The CA whose client certificates it accepts.
-    pub(crate) client_ca: CertificateAuthority,
+    pub(crate) client_ca: Ca,
 }
 
 /// Waits for the kubeconfig, then reads the authorities. Fails if the container ends.
@@ -78,7 +78,7 @@ fn parse(text: &str) -> Option<K3sAuthorities> {
     let server_ca = base64::engine::general_purpose::STANDARD.decode(cluster.certificate_authority_data?);
     Some(K3sAuthorities {
         server_ca: String::from_utf8(server_ca.ok()?).ok()?,
-        client_ca: CertificateAuthority::from_pem(&certificate, Secret::new(key)).ok()?,
+        client_ca: Ca::from_pem(&certificate, Secret::new(key)).ok()?,
     })
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn authorities_are_parsed_from_the_files() {
-        let authority = CertificateAuthority::new("kubernetes").unwrap();
+        let authority = Ca::new("kubernetes").unwrap();
         let data = base64::engine::general_purpose::STANDARD.encode(authority.pem());
         let kubeconfig = format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: default\n  cluster: {{ server: \"https://127.0.0.1:6443\", \

@@ -57,7 +57,7 @@ impl ClusterDefinition {
             "kind: Cluster\n\
              apiVersion: kind.x-k8s.io/v1alpha4\n\
              networking:\n\
-             \x20 # On EKS a pod installs the CNI; here the harness does if a scenario enables it, so nodes register before they are ready.\n\
+             \x20 # On EKS a pod installs the CNI; here the harness does, if a scenario enables it. Nodes register before.\n\
              \x20 disableDefaultCNI: true\n\
              \x20 # No pod of the cluster runs on a node under test.\n\
              \x20 kubeProxyMode: none\n\

@@ -1,10 +1,10 @@
 //! Files and flags of a `local` control plane in addition to the wiring's.
 
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::run::secret::Secret;
 
 use crate::api_server::access::kubeconfig;
 use crate::wiring::{ApiServerFile, ApiServerWiring, Program};
-use nodejoin_core::run::secret::Secret;
 
 /// Path of the archive. The container's entry point unpacks it into `/etc/nodejoin`.
 pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";
