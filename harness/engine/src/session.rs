@@ -199,7 +199,6 @@ trait Admission {
     fn admit_world(&self, world: World);
     fn remove_world(&self, instance: &InstanceId);
     async fn admit_tenant(&self, tenant: Tenant) -> Result<(), ClusterError>;
-    async fn remove_tenant(&self, instance: &InstanceId) -> Result<(), ClusterError>;
 }
 
 impl Admission for Environment {
@@ -214,25 +213,18 @@ impl Admission for Environment {
     async fn admit_tenant(&self, tenant: Tenant) -> Result<(), ClusterError> {
         self.control_plane.admit(tenant).await
     }
-
-    async fn remove_tenant(&self, instance: &InstanceId) -> Result<(), ClusterError> {
-        self.control_plane.remove(instance).await
-    }
 }
 
-/// Admits the world, then the tenant. When the control plane refuses the tenant, nothing of either remains.
+/// Admits the world, then the tenant. When the control plane refuses the tenant, nothing of either remains: the control plane removes
+/// what it stored of the tenant itself.
 async fn admit(services: &impl Admission, world: World, tenant: Tenant) -> Result<(), EngineError> {
     let instance = tenant.instance.id.clone();
     services.admit_world(world);
-    let Err(refused) = services.admit_tenant(tenant).await else {
-        return Ok(());
-    };
-    services.remove_world(&instance);
-    // The control plane may have stored a part of the tenant. The first error is the one to report.
-    if let Err(error) = services.remove_tenant(&instance).await {
-        tracing::warn!(%error, %instance, "could not remove a tenant that was admitted in part");
+    let admitted = services.admit_tenant(tenant).await;
+    if admitted.is_err() {
+        services.remove_world(&instance);
     }
-    Err(refused.into())
+    Ok(admitted?)
 }
 
 #[cfg(test)]
@@ -273,11 +265,6 @@ mod tests {
                 }),
             }
         }
-
-        async fn remove_tenant(&self, instance: &InstanceId) -> Result<(), ClusterError> {
-            self.record("remove tenant", instance);
-            Ok(())
-        }
     }
 
     async fn admitted(accepts: bool) -> (bool, Vec<String>) {
@@ -301,10 +288,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_tenant_leaves_neither_a_world_nor_a_tenant() {
+    async fn a_refused_tenant_leaves_no_world() {
         let (is_admitted, calls) = admitted(false).await;
         assert!(!is_admitted);
-        let expected = ["admit world", "admit tenant", "remove world", "remove tenant"];
+        let expected = ["admit world", "admit tenant", "remove world"];
         assert_eq!(calls, expected.map(|call| format!("{call} i-0b22a22eec53b9321")));
     }
 

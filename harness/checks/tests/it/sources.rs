@@ -15,7 +15,6 @@ const WIDE: &[(&str, usize)] = &[
     ("fixtures", 47),
     ("harness/checks", 2),
     ("harness/cli", 17),
-    ("harness/cluster", 66),
     ("harness/core", 120),
     ("harness/docker", 60),
     ("harness/engine", 15),

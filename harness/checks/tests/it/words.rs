@@ -47,7 +47,6 @@ const AFTER_NO: &[&str] = &["longer", "more", "such"];
 const SHOWN: &[(&str, usize)] = &[
     ("ci", 1),
     ("harness/cli", 1),
-    ("harness/cluster", 7),
     ("harness/core", 16),
     ("harness/docker", 8),
     ("harness/engine", 3),
@@ -60,7 +59,6 @@ const COMMENTS: &[(&str, usize)] = &[
     ("ci", 16),
     ("fixtures", 25),
     ("harness/cli", 39),
-    ("harness/cluster", 118),
     ("harness/core", 189),
     ("harness/docker", 78),
     ("harness/engine", 52),

@@ -233,3 +233,80 @@ impl ControlPlane {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+    use std::sync::Arc;
+
+    use kube::{Client, Config};
+    use nodejoin_core::run::time_factor::TimeFactor;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::api_server::access::Access;
+    use crate::control_plane::eks_layer::{EksLayer, SharedState, Tasks};
+    use crate::controllers::aws_auth::AwsAuthStore;
+    use crate::iam::aws_auth::AwsAuth;
+    use crate::install::{ExternalInstall, Relay};
+    use crate::observe::signing_requests::SigningRequests;
+    use crate::tenants::Tenants;
+    use crate::testing;
+    use nodejoin_core::run::secret::Secret;
+
+    /// A control plane whose API server refuses connections.
+    async fn unreachable() -> ControlPlane {
+        let closed = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let config = Config::new(format!("https://{closed}").parse().unwrap());
+        let client = Client::try_from(config.clone()).unwrap();
+        let tenants = Arc::new(Tenants::default());
+        let (_, read) = watch::channel(AwsAuth::default());
+        let factor = TimeFactor::ONE;
+        let relay = Relay::start(Ipv4Addr::LOCALHOST, vec![closed]).await.unwrap();
+        let run = "0123456789ab".parse().unwrap();
+        ControlPlane {
+            version: "v1.36.2".to_owned(),
+            endpoint: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
+            ca_pem: String::new(),
+            other_ca_pem: String::new(),
+            node_labels: Default::default(),
+            client: client.clone(),
+            access: Access::by_impersonation(config, Secret::new(String::new())),
+            time_factor: factor,
+            install: Install::External(ExternalInstall::new(
+                run,
+                client.clone(),
+                String::new(),
+                factor,
+                relay,
+            )),
+            eks: EksLayer {
+                state: SharedState {
+                    signing_requests: Arc::new(SigningRequests::new(Arc::clone(&tenants))),
+                    tenants,
+                },
+                aws_auth: AwsAuthStore::new(client.clone(), client, read, factor),
+                tasks: Tasks::new(),
+            },
+            bootstrap: None,
+            lacks: Vec::new(),
+            kept_nodes: Default::default(),
+            start_times: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tenant_whose_admission_fails_is_removed() {
+        let plane = unreachable().await;
+        let (tenant, _events) = testing::tenant();
+        let id = tenant.instance.id.clone();
+        let error = plane.admit(tenant.clone()).await.unwrap_err();
+        assert!(matches!(error, ClusterError::Api { .. }), "{error}");
+        assert!(plane.tenant(&id).is_err());
+        let again = plane.admit(tenant).await.unwrap_err();
+        assert!(
+            matches!(again, ClusterError::Api { .. }),
+            "not taken by itself: {again}"
+        );
+    }
+}

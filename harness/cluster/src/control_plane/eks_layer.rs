@@ -46,7 +46,7 @@ pub(crate) struct Tasks {
 pub(crate) struct EksLayer {
     pub(crate) state: SharedState,
     pub(crate) aws_auth: AwsAuthStore,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
 }
 
 impl EksLayer {
