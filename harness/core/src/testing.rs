@@ -13,8 +13,8 @@ use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use crate::plan::expect::Expect;
 use crate::plan::sources::Sources;
 use crate::plan::{
-    CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, Limits, MetadataPlan,
-    Network, Plan, RoleMapping, RolePlan, StatusStep,
+    CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, MetadataPlan, Network,
+    Plan, RoleMapping, RolePlan, StatusStep, Timeouts,
 };
 
 /// A plan with one instance and no user data.
@@ -48,7 +48,7 @@ pub fn plan() -> Plan {
         cni: Cni::Bridge,
         pod: None,
         expect: Expect::default(),
-        limits: Limits::default(),
+        limits: Timeouts::default(),
         sources: Sources::default(),
     }
 }

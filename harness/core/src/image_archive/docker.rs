@@ -16,13 +16,13 @@ const GZIP_LAYER_TYPE: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip
 
 pub(super) fn read<R: Read + Seek>(
     pack: &mut Pack<R>,
-    wanted: Architecture,
+    required: Architecture,
 ) -> Result<ImageArchive, NotAnImage> {
     let image = only(&pack.json("manifest.json")?)?;
     let name = text(&image["Config"])?;
     let bytes = pack.bytes(name)?;
     let config = pack::json(name, &bytes)?;
-    ImageArchive::check(&[platform(&config)], wanted)?;
+    ImageArchive::check(&[platform(&config)], required)?;
     let config_blob = pack.extent(name, &digest(&bytes))?;
     let layers = layers(pack, &image, &config)?;
     let manifest = json!({

@@ -73,12 +73,12 @@ pub enum NotAnImage {
     #[error("the archive has {} images: {}", .0.len(), .0.join(", "))]
     Several(Vec<String>),
     /// Its image is for another platform.
-    #[error("the image is for {has}, but nodes run on linux/{}", .wanted.go())]
+    #[error("the image is for {has}, but nodes run on linux/{}", .required.go())]
     Architecture {
         /// Platforms of the image.
         has: String,
         /// Architecture of the host.
-        wanted: Architecture,
+        required: Architecture,
     },
 }
 
@@ -89,9 +89,9 @@ impl NotAnImage {
         match self {
             Self::Compressed(program) => format!("decompress it: `{program} --decompress`"),
             Self::Several(_) => "save each image to its own archive".to_owned(),
-            Self::Architecture { wanted, .. } => format!(
+            Self::Architecture { required, .. } => format!(
                 "build or pull the image with `--platform linux/{}` and save it again",
-                wanted.go()
+                required.go()
             ),
             Self::Unreadable(_) | Self::Neither | Self::Broken(_) => {
                 "create one with `docker save --output FILE IMAGE` or `skopeo copy ... oci-archive:FILE`"
@@ -106,20 +106,20 @@ impl ImageArchive {
     ///
     /// # Errors
     /// The archive contains no usable image.
-    pub fn read(archive: impl Read + Seek, wanted: Architecture) -> Result<Self, NotAnImage> {
+    pub fn read(archive: impl Read + Seek, required: Architecture) -> Result<Self, NotAnImage> {
         let mut pack = Pack::open(archive)?;
         if pack.has("index.json") {
-            oci::read(&mut pack, wanted)
+            oci::read(&mut pack, required)
         } else if pack.has("manifest.json") {
-            docker::read(&mut pack, wanted)
+            docker::read(&mut pack, required)
         } else {
             Err(NotAnImage::Neither)
         }
     }
 
     /// Checks the platforms of the configurations against the host.
-    fn check(platforms: &[String], wanted: Architecture) -> Result<(), NotAnImage> {
-        if platforms.contains(&format!("linux/{}", wanted.go())) {
+    fn check(platforms: &[String], required: Architecture) -> Result<(), NotAnImage> {
+        if platforms.contains(&format!("linux/{}", required.go())) {
             return Ok(());
         }
         // Attestations of a build are stored as images of the platform `unknown/unknown`.
@@ -127,7 +127,7 @@ impl ImageArchive {
             .iter()
             .filter(|platform| !platform.starts_with("unknown/"));
         let has = images.map(String::as_str).collect::<Vec<_>>().join(", ");
-        Err(NotAnImage::Architecture { has, wanted })
+        Err(NotAnImage::Architecture { has, required })
     }
 }
 

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 4;
 
 pub(super) fn read<R: Read + Seek>(
     pack: &mut Pack<R>,
-    wanted: Architecture,
+    required: Architecture,
 ) -> Result<ImageArchive, NotAnImage> {
     let index = pack.json("index.json")?;
     let mut found = LayoutContents::default();
@@ -25,7 +25,7 @@ pub(super) fn read<R: Read + Seek>(
     {
         return Err(NotAnImage::Broken(why));
     }
-    ImageArchive::check(&found.platforms, wanted)?;
+    ImageArchive::check(&found.platforms, required)?;
     Ok(found.image)
 }
 

@@ -242,7 +242,7 @@ fn every_refusal_has_a_text_and_a_hint() {
         NotAnImage::Several(vec!["web:1".to_owned(), "web:2".to_owned()]),
         NotAnImage::Architecture {
             has: "linux/arm64".to_owned(),
-            wanted: Architecture::X86_64,
+            required: Architecture::X86_64,
         },
     ];
     let reports = refusals.map(|refusal| ("", format!("{refusal}\n  hint: {}", refusal.hint())));

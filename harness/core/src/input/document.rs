@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::input::files::Files;
 use crate::input::problem::{Position, Problem, ScenarioError};
 use crate::input::schema::schema_of;
-use crate::input::yaml::{self, Tree};
+use crate::input::yaml::{self, YamlTree};
 
 /// A parsed file.
 pub(crate) struct Document<T> {
@@ -18,7 +18,7 @@ pub(crate) struct Document<T> {
     /// The parsed value.
     pub(crate) value: T,
     /// The positions of all values.
-    pub(crate) tree: Tree,
+    pub(crate) tree: YamlTree,
     /// The text of the file.
     pub(crate) text: String,
 }

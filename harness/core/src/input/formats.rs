@@ -12,14 +12,14 @@ use crate::plan::region::{Region, UnknownRegion};
 
 /// Why a text does not match its format.
 #[derive(Debug, Default)]
-pub(crate) struct Mismatch {
+pub(crate) struct FormatMismatch {
     pub(crate) what: String,
     pub(crate) why: String,
     pub(crate) hint: Option<String>,
 }
 
 /// Checks a text against a format. Other formats are annotations, as JSON schema defines them.
-pub(crate) fn check(format: &str, text: &str) -> Result<(), Mismatch> {
+pub(crate) fn check(format: &str, text: &str) -> Result<(), FormatMismatch> {
     match format {
         "aws-account-id" => parse::<AccountId>(text),
         "aws-region" => parse_with_hint::<Region>(text, UnknownRegion::hint),
@@ -34,36 +34,40 @@ pub(crate) fn check(format: &str, text: &str) -> Result<(), Mismatch> {
     }
 }
 
-fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<(), Mismatch> {
-    text.parse().map(|_: T| ()).map_err(|error: T::Err| Mismatch {
-        what: error.to_string(),
-        ..Mismatch::default()
-    })
+fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<(), FormatMismatch> {
+    text.parse()
+        .map(|_: T| ())
+        .map_err(|error: T::Err| FormatMismatch {
+            what: error.to_string(),
+            ..FormatMismatch::default()
+        })
 }
 
 fn parse_with_hint<T: FromStr<Err: Display>>(
     text: &str,
     hint: impl FnOnce(&T::Err) -> String,
-) -> Result<(), Mismatch> {
-    text.parse().map(|_: T| ()).map_err(|error: T::Err| Mismatch {
-        what: error.to_string(),
-        hint: Some(hint(&error)),
-        ..Mismatch::default()
-    })
+) -> Result<(), FormatMismatch> {
+    text.parse()
+        .map(|_: T| ())
+        .map_err(|error: T::Err| FormatMismatch {
+            what: error.to_string(),
+            hint: Some(hint(&error)),
+            ..FormatMismatch::default()
+        })
 }
 
-fn address<T: FromStr>(family: &str, example: &str, text: &str) -> Result<(), Mismatch> {
-    text.parse().map(|_: T| ()).map_err(|_| Mismatch {
+fn address<T: FromStr>(family: &str, example: &str, text: &str) -> Result<(), FormatMismatch> {
+    text.parse().map(|_: T| ()).map_err(|_| FormatMismatch {
         what: format!("invalid {family} address `{text}`"),
         hint: Some(format!("for example `{example}`")),
-        ..Mismatch::default()
+        ..FormatMismatch::default()
     })
 }
 
-fn version_range(text: &str) -> Result<(), Mismatch> {
+fn version_range(text: &str) -> Result<(), FormatMismatch> {
     text.parse()
         .map(|_: semver::VersionReq| ())
-        .map_err(|error| Mismatch {
+        .map_err(|error| FormatMismatch {
             what: format!("invalid version range `{text}`"),
             why: error.to_string(),
             hint: Some("for example `>=1.20`, `1.20.2`, `>=1.20, <1.27`".to_owned()),

@@ -1,19 +1,19 @@
 //! Collects the problems of a file, each with the position of its key.
 
 use crate::input::problem::{Position, Problem, ScenarioError};
-use crate::input::yaml::{Step, Tree};
+use crate::input::yaml::{PathStep, YamlTree};
 
 /// The problems of a file.
 pub(crate) struct Problems<'a> {
     file: &'a str,
-    tree: &'a Tree,
+    tree: &'a YamlTree,
     /// Prefix of the key paths.
-    base: Vec<Step<'static>>,
+    base: Vec<PathStep<'static>>,
     problems: Vec<Problem>,
 }
 
 impl<'a> Problems<'a> {
-    pub(crate) fn of(file: &'a str, tree: &'a Tree) -> Self {
+    pub(crate) fn of(file: &'a str, tree: &'a YamlTree) -> Self {
         Self {
             file,
             tree,
@@ -23,7 +23,7 @@ impl<'a> Problems<'a> {
     }
 
     /// Collects problems below a key, whose path is added to theirs.
-    pub(crate) fn below(&mut self, base: &[Step<'static>], check: impl FnOnce(&mut Self)) {
+    pub(crate) fn below(&mut self, base: &[PathStep<'static>], check: impl FnOnce(&mut Self)) {
         let before = self.base.len();
         self.base.extend_from_slice(base);
         check(self);
@@ -44,7 +44,7 @@ impl<'a> Problems<'a> {
     /// Adds a problem of a key path whose parts may contain dots.
     pub(crate) fn add_at(
         &mut self,
-        path: &[Step<'_>],
+        path: &[PathStep<'_>],
         what: impl Into<String>,
         why: impl Into<String>,
         hint: impl Into<String>,
@@ -90,7 +90,7 @@ impl<'a> Problems<'a> {
     }
 
     /// Position of a key, or of its nearest existing parent.
-    pub(crate) fn place_of(&self, path: &[Step<'_>]) -> Position {
+    pub(crate) fn place_of(&self, path: &[PathStep<'_>]) -> Position {
         self.tree.place_of(path)
     }
 
@@ -100,24 +100,24 @@ impl<'a> Problems<'a> {
 }
 
 /// Splits a key path.
-pub(crate) fn steps(key: &str) -> Vec<Step<'_>> {
+pub(crate) fn steps(key: &str) -> Vec<PathStep<'_>> {
     key.split('.')
         .flat_map(|part| {
             let (name, indexes) = part.split_once('[').unwrap_or((part, ""));
             let indexes = indexes
                 .split(['[', ']'])
                 .filter_map(|index| index.parse().ok())
-                .map(Step::Index);
-            std::iter::once(Step::Key(name)).chain(indexes)
+                .map(PathStep::Index);
+            std::iter::once(PathStep::Key(name)).chain(indexes)
         })
         .collect()
 }
 
-fn text(path: &[Step<'_>]) -> String {
+fn text(path: &[PathStep<'_>]) -> String {
     path.iter().fold(String::new(), |text, step| match step {
-        Step::Key(key) if text.is_empty() => (*key).to_owned(),
-        Step::Key(key) => format!("{text}.{key}"),
-        Step::Index(index) => format!("{text}[{index}]"),
+        PathStep::Key(key) if text.is_empty() => (*key).to_owned(),
+        PathStep::Key(key) => format!("{text}.{key}"),
+        PathStep::Index(index) => format!("{text}[{index}]"),
     })
 }
 
@@ -129,7 +129,12 @@ mod tests {
     fn key_paths_are_split() {
         assert_eq!(
             steps("a.b[1].c"),
-            [Step::Key("a"), Step::Key("b"), Step::Index(1), Step::Key("c")]
+            [
+                PathStep::Key("a"),
+                PathStep::Key("b"),
+                PathStep::Index(1),
+                PathStep::Key("c")
+            ]
         );
         assert_eq!(text(&steps("a.b[1].c")), "a.b[1].c");
     }
@@ -138,7 +143,7 @@ mod tests {
     fn problems_below_a_key_have_its_path() {
         let tree = crate::input::yaml::parse("then:\n  - expect:\n      phase: ready\n").unwrap();
         let mut problems = Problems::of("a.yaml", &tree);
-        problems.below(&[Step::Key("then"), Step::Index(0)], |problems| {
+        problems.below(&[PathStep::Key("then"), PathStep::Index(0)], |problems| {
             problems.add("expect.phase", "x", "", "");
         });
         problems.add("then", "y", "", "");

@@ -78,12 +78,13 @@ impl AccessEntryType {
 
     /// User name and groups that EKS assigns; `None` if the entry chooses them.
     ///
-    /// | type | source of the user name | source of the groups |
-    /// | --- | --- | --- |
-    /// | `EC2_LINUX` | user guide, "Create access entries" | the example of `aws eks create-access-entry` |
-    /// | `EC2_WINDOWS` | as for `EC2_LINUX` | `system:nodes` as above. The other group has no direct source: the EKS API reference requires it in `aws-auth` for Windows nodes (`amiType` of CreateNodegroup), and in containers-roadmap issue 2327 kube-proxy fails with a Linux entry |
-    /// | `EC2` | nodeadm's documentation | none; assumed equal to EC2 nodes |
-    /// | `FARGATE_LINUX` | user guide, "Create access entries" | none; assumed equal to EC2 nodes. Its row in `aws-auth` has more groups; their fate is undocumented |
+    /// Sources of the user names: for `EC2_LINUX`, `EC2_WINDOWS` and `FARGATE_LINUX` the user guide, "Create access
+    /// entries"; for `EC2` the documentation of nodeadm.
+    ///
+    /// Sources of the groups: for `EC2_LINUX` the example of `aws eks create-access-entry`; the other types are
+    /// assumed to be equal. `eks:kube-proxy-windows` has no direct source: the EKS API reference requires it in
+    /// `aws-auth` for Windows nodes (`amiType` of CreateNodegroup), and in containers-roadmap issue 2327 kube-proxy
+    /// fails with a Linux entry. The row of Fargate in `aws-auth` has more groups, whose fate is undocumented.
     fn fixed(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
             Self::Standard => None,

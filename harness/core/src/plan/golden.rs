@@ -66,9 +66,9 @@ impl GoldenPlan {
 /// Differing lines, `-` for the snapshot and `+` for the node, with two lines of context and the section of each
 /// group; empty without differences.
 #[must_use]
-pub fn difference(wanted: &str, seen: &str) -> String {
-    let (wanted, seen): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), seen.lines().collect());
-    let lines = edits(&wanted, &seen);
+pub fn difference(expected: &str, actual: &str) -> String {
+    let (expected, actual): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
+    let lines = edits(&expected, &actual);
     let is_near = |index: usize| {
         let around = index.saturating_sub(AROUND)..(index + AROUND + 1).min(lines.len());
         lines[around].iter().any(|(mark, _)| *mark != ' ')
@@ -93,11 +93,11 @@ pub fn difference(wanted: &str, seen: &str) -> String {
 const AROUND: usize = 2;
 
 /// All lines of both texts, by their longest common subsequence.
-fn edits<'t>(wanted: &[&'t str], seen: &[&'t str]) -> Vec<(char, &'t str)> {
-    let width = seen.len() + 1;
-    let mut common = vec![0_u32; (wanted.len() + 1) * width];
-    for (row, left) in wanted.iter().enumerate().rev() {
-        for (column, right) in seen.iter().enumerate().rev() {
+fn edits<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<(char, &'t str)> {
+    let width = actual.len() + 1;
+    let mut common = vec![0_u32; (expected.len() + 1) * width];
+    for (row, left) in expected.iter().enumerate().rev() {
+        for (column, right) in actual.iter().enumerate().rev() {
             common[row * width + column] = if left == right {
                 common[(row + 1) * width + column + 1] + 1
             } else {
@@ -106,18 +106,19 @@ fn edits<'t>(wanted: &[&'t str], seen: &[&'t str]) -> Vec<(char, &'t str)> {
         }
     }
     let (mut row, mut column, mut lines) = (0, 0, Vec::new());
-    while row < wanted.len() || column < seen.len() {
-        let is_same = row < wanted.len() && column < seen.len() && wanted[row] == seen[column];
-        let is_gone = column == seen.len()
-            || (row < wanted.len() && common[(row + 1) * width + column] >= common[row * width + column + 1]);
+    while row < expected.len() || column < actual.len() {
+        let is_same = row < expected.len() && column < actual.len() && expected[row] == actual[column];
+        let is_gone = column == actual.len()
+            || (row < expected.len()
+                && common[(row + 1) * width + column] >= common[row * width + column + 1]);
         if is_same {
-            lines.push((' ', wanted[row]));
+            lines.push((' ', expected[row]));
             (row, column) = (row + 1, column + 1);
         } else if is_gone {
-            lines.push(('-', wanted[row]));
+            lines.push(('-', expected[row]));
             row += 1;
         } else {
-            lines.push(('+', seen[column]));
+            lines.push(('+', actual[column]));
             column += 1;
         }
     }
@@ -161,12 +162,12 @@ mod tests {
 
     #[test]
     fn differences_have_two_lines_of_context() {
-        let wanted = "==> /a 0644\n1\n2\n3\n4\n5\n6\n7\n8\n9\n==> /b 0644\nx\n";
-        let seen = "==> /a 0644\n1\n2\n3\n4\n5b\n6\n7\n8\n9\n==> /b 0644\nx\ny\n";
+        let expected = "==> /a 0644\n1\n2\n3\n4\n5\n6\n7\n8\n9\n==> /b 0644\nx\n";
+        let actual = "==> /a 0644\n1\n2\n3\n4\n5b\n6\n7\n8\n9\n==> /b 0644\nx\ny\n";
         assert_eq!(
-            difference(wanted, seen),
+            difference(expected, actual),
             "in /a 0644\n  3\n  4\n- 5\n+ 5b\n  6\n  7\nin /b 0644\n  ==> /b 0644\n  x\n+ y\n"
         );
-        assert_eq!(difference(seen, seen), "");
+        assert_eq!(difference(actual, actual), "");
     }
 }

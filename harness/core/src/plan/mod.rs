@@ -93,7 +93,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<StepPlan>,
     /// Timeouts of the join and of each step.
-    pub limits: Limits,
+    pub limits: Timeouts,
     /// Positions in the user's files.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub sources: Sources,
@@ -466,14 +466,14 @@ pub struct PodPlan {
 /// Timeouts in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct Timeouts {
     /// Timeout of the join, from the start of the node to its expected outcome (default: 90).
     pub join_seconds: f64,
     /// Seconds that an expected failure must persist before the verdict passes (default: 3).
     pub settle_seconds: f64,
 }
 
-impl Default for Limits {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             join_seconds: 90.0,

@@ -88,14 +88,14 @@ static ISO_F: Partition = Partition {
 static PARTITIONS: [&Partition; 8] = [&AWS, &CHINA, &US_GOV, &EUSC, &ISO, &ISO_B, &ISO_E, &ISO_F];
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Row {
+struct RegionRow {
     name: &'static str,
     partition: &'static Partition,
     zone_id_prefix: &'static str,
 }
 
-const fn row(name: &'static str, partition: &'static Partition, zone_id_prefix: &'static str) -> Row {
-    Row {
+const fn row(name: &'static str, partition: &'static Partition, zone_id_prefix: &'static str) -> RegionRow {
+    RegionRow {
         name,
         partition,
         zone_id_prefix,
@@ -103,7 +103,7 @@ const fn row(name: &'static str, partition: &'static Partition, zone_id_prefix: 
 }
 
 #[rustfmt::skip]
-static REGIONS: &[Row] = &[
+static REGIONS: &[RegionRow] = &[
     row("af-south-1", &AWS, "afs1"),
     row("ap-east-1", &AWS, "ape1"),
     row("ap-east-2", &AWS, "ape2"),
@@ -172,7 +172,7 @@ impl Partition {
 /// An AWS region that has EKS.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Region(&'static Row);
+pub struct Region(&'static RegionRow);
 
 /// A region name that is not in the table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

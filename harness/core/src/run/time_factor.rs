@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::plan::{Limits, Plan};
+use crate::plan::{Plan, Timeouts};
 
 /// A number from 1 to [`TimeFactor::LARGEST`].
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -47,13 +47,13 @@ impl TimeFactor {
         }
     }
 
-    fn limits(self, limits: &Limits) -> Limits {
+    fn limits(self, limits: &Timeouts) -> Timeouts {
         // Destructured, so that a new timeout is not forgotten.
-        let Limits {
+        let Timeouts {
             join_seconds,
             settle_seconds,
         } = limits;
-        Limits {
+        Timeouts {
             join_seconds: join_seconds * self.0,
             settle_seconds: settle_seconds * self.0,
         }

@@ -20,7 +20,7 @@ use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::ids::AccountId;
 use crate::plan::region::Region;
-use crate::plan::{Cni, Limits, Network, Plan, RoleMapping};
+use crate::plan::{Cni, Network, Plan, RoleMapping, Timeouts};
 
 /// An AWS account: one instance, its role, a cluster and other resources. Missing keys have the defaults of a
 /// scenario.
@@ -101,7 +101,7 @@ pub fn aws_auth_rows(
         if row.role.is_some() == row.rolearn.is_some() {
             problems.push(Problem {
                 file: read.name.clone(),
-                place: read.tree.place_of(&[yaml::Step::Index(index)]),
+                place: read.tree.place_of(&[yaml::PathStep::Index(index)]),
                 key: format!("[{index}]"),
                 what: "set exactly one of `role` and `rolearn`".to_owned(),
                 why: String::new(),
@@ -149,7 +149,7 @@ fn scenario(file: AccountFile) -> Scenario {
         golden: None,
         then: Vec::new(),
         expect: Expect::default(),
-        limits: Limits::default(),
+        limits: Timeouts::default(),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::plan::ids::{AccountId, InstanceId, TokenText};
 use crate::plan::region::Region;
 use crate::plan::step::Action;
 use crate::plan::{
-    AwsAuthWriter, CaChoice, ClusterStatus, Cni, LifeCycle, Limits, Network, ProviderName, StatusStep,
+    AwsAuthWriter, CaChoice, ClusterStatus, Cni, LifeCycle, Network, ProviderName, StatusStep, Timeouts,
     UserDataEngine,
 };
 
@@ -106,7 +106,7 @@ pub struct Scenario {
     pub then: Vec<StepFile>,
     /// Timeouts of the join and of each step of `then`.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: Timeouts,
 }
 
 /// A step after the join.

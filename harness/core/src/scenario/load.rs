@@ -12,7 +12,7 @@ use crate::input::files::Files;
 use crate::input::problem::{Problem, ScenarioError};
 use crate::input::problems::{Problems, steps};
 use crate::input::schema::scenario_schema;
-use crate::input::yaml::Tree;
+use crate::input::yaml::YamlTree;
 use crate::plan::Plan;
 use crate::plan::ids::ScenarioId;
 
@@ -47,7 +47,7 @@ pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, 
 
 struct Loaded {
     plan: Plan,
-    tree: Tree,
+    tree: YamlTree,
 }
 
 fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioError> {
@@ -130,12 +130,12 @@ fn duplicate(key: &str, value: &str, first: &Loaded, second: &Loaded) -> Problem
     }
 }
 
-fn is_pinned(tree: &Tree, key: &str) -> bool {
+fn is_pinned(tree: &YamlTree, key: &str) -> bool {
     steps(key)
         .iter()
         .try_fold(tree, |tree, step| match step {
-            crate::input::yaml::Step::Key(key) => tree.get(key),
-            crate::input::yaml::Step::Index(_) => None,
+            crate::input::yaml::PathStep::Key(key) => tree.get(key),
+            crate::input::yaml::PathStep::Index(_) => None,
         })
         .is_some()
 }

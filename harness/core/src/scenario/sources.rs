@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::input::yaml::{Tree, Value};
+use crate::input::yaml::{YamlTree, YamlValue};
 use crate::plan::sources::{LineMap, ScriptSource};
 use crate::user_data::parse;
 
 /// The lines of all keys below `expect`, by path.
-pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
+pub(super) fn expectations(scenario: &YamlTree) -> BTreeMap<String, u64> {
     let mut lines = BTreeMap::new();
     if let Some(expect) = scenario.entry("expect") {
         lines.insert(String::new(), expect.place.line);
@@ -20,8 +20,10 @@ pub(super) fn expectations(scenario: &Tree) -> BTreeMap<String, u64> {
 }
 
 /// Keys of a step have its index as a prefix: `then[0].phase`.
-fn steps(then: &Tree, lines: &mut BTreeMap<String, u64>) {
-    let Value::List(items) = &then.value else { return };
+fn steps(then: &YamlTree, lines: &mut BTreeMap<String, u64>) {
+    let YamlValue::List(items) = &then.value else {
+        return;
+    };
     for (index, item) in items.iter().enumerate() {
         let key = format!("then[{index}]");
         lines.insert(key.clone(), item.place.line);
@@ -31,18 +33,18 @@ fn steps(then: &Tree, lines: &mut BTreeMap<String, u64>) {
     }
 }
 
-fn below(tree: &Tree, path: &str, lines: &mut BTreeMap<String, u64>) {
-    let mut add = |path: String, line: u64, tree: &Tree| {
+fn below(tree: &YamlTree, path: &str, lines: &mut BTreeMap<String, u64>) {
+    let mut add = |path: String, line: u64, tree: &YamlTree| {
         below(tree, &path, lines);
         lines.insert(path, line);
     };
     match &tree.value {
-        Value::Map(entries) => entries
+        YamlValue::Map(entries) => entries
             .iter()
             .for_each(|entry| add(joined(path, &entry.key), entry.place.line, &entry.tree)),
-        Value::List(items) => (0..).zip(items).for_each(|(index, item): (usize, _)| {
+        YamlValue::List(items) => (0..).zip(items).for_each(|(index, item): (usize, _)| {
             // Checks refer to list items by text or by index.
-            if let Value::Text(text) = &item.value {
+            if let YamlValue::Text(text) = &item.value {
                 add(joined(path, text), item.place.line, item);
             }
             add(format!("{path}[{index}]"), item.place.line, item);

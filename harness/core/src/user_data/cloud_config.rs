@@ -5,7 +5,7 @@ use std::io::Read as _;
 use super::mime::decode_base64;
 use crate::input::mode::octal;
 use crate::input::problem::Position;
-use crate::input::yaml::{self, Tree, Value};
+use crate::input::yaml::{self, YamlTree, YamlValue};
 
 /// The files and commands of a cloud-config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,17 +74,17 @@ impl CloudConfig {
     }
 }
 
-fn refuse(tree: &Tree, message: String) -> CloudConfigError {
+fn refuse(tree: &YamlTree, message: String) -> CloudConfigError {
     CloudConfigError {
         place: tree.place,
         message,
     }
 }
 
-fn items<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], CloudConfigError> {
+fn items<'a>(tree: &'a YamlTree, key: &str) -> Result<&'a [YamlTree], CloudConfigError> {
     match tree.get(key).map(|found| (&found.value, found)) {
-        None | Some((Value::Null, _)) => Ok(&[]),
-        Some((Value::List(items), _)) => Ok(items),
+        None | Some((YamlValue::Null, _)) => Ok(&[]),
+        Some((YamlValue::List(items), _)) => Ok(items),
         Some((_, found)) => Err(refuse(
             found,
             format!("invalid `{key}`: expected a list, found {}", found.kind()),
@@ -92,7 +92,7 @@ fn items<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], CloudConfigError> 
     }
 }
 
-fn write_file(tree: &Tree) -> Result<WriteFile, CloudConfigError> {
+fn write_file(tree: &YamlTree) -> Result<WriteFile, CloudConfigError> {
     let text = |key: &str| tree.get(key).and_then(scalar);
     let path =
         text("path").ok_or_else(|| refuse(tree, "missing `path` in an entry of `write_files`".to_owned()))?;
@@ -106,7 +106,7 @@ fn write_file(tree: &Tree) -> Result<WriteFile, CloudConfigError> {
     let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
     let append = matches!(
         tree.get("append").map(|append| &append.value),
-        Some(Value::Bool(true))
+        Some(YamlValue::Bool(true))
     );
     Ok(WriteFile {
         path,
@@ -140,17 +140,17 @@ pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// `shellify` of cloud-init: a text is a command line, a list is quoted word by word. Every word is quoted, so that a
 /// reserved word of the shell remains the name of a command.
-fn script(commands: &[Tree]) -> Result<Vec<u8>, CloudConfigError> {
+fn script(commands: &[YamlTree]) -> Result<Vec<u8>, CloudConfigError> {
     let mut script = b"#!/bin/sh\n".to_vec();
     for command in commands {
         let line = match &command.value {
-            Value::List(words) => words
+            YamlValue::List(words) => words
                 .iter()
                 .filter_map(scalar)
                 .map(|word| quoted(&word))
                 .collect::<Vec<_>>()
                 .join(" "),
-            Value::Null => continue,
+            YamlValue::Null => continue,
             _ => scalar(command).ok_or_else(|| {
                 refuse(
                     command,
@@ -168,11 +168,11 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn scalar(tree: &Tree) -> Option<String> {
+fn scalar(tree: &YamlTree) -> Option<String> {
     match &tree.value {
-        Value::Text(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string().trim_end_matches(".0").to_owned()),
-        Value::Bool(value) => Some(value.to_string()),
+        YamlValue::Text(text) => Some(text.clone()),
+        YamlValue::Number(number) => Some(number.to_string().trim_end_matches(".0").to_owned()),
+        YamlValue::Bool(value) => Some(value.to_string()),
         _ => None,
     }
 }

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn only_names_with_our_prefixes_are_filled_in() {
-        for (given, wanted) in [
+        for (given, expected) in [
             (
                 "bootstrap.sh {{ cluster.name }} {{instance.id}}\n",
                 "bootstrap.sh demo i-1\n",
@@ -236,7 +236,7 @@ mod tests {
         ] {
             assert_eq!(
                 String::from_utf8(fill(given.as_bytes(), &values()).unwrap()).unwrap(),
-                wanted
+                expected
             );
         }
     }

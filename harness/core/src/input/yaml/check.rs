@@ -6,13 +6,13 @@
 
 use serde_json::Value as Json;
 
-use super::tree::{Entry, Tree, Value};
+use super::tree::{YamlEntry, YamlTree, YamlValue};
 use crate::input::formats;
 use crate::input::problem::{Position, Problem, nearest};
 
 /// All problems of `tree`, in the order of the file.
 #[must_use]
-pub fn check(file: &str, schema: &Json, tree: &Tree) -> Vec<Problem> {
+pub fn check(file: &str, schema: &Json, tree: &YamlTree) -> Vec<Problem> {
     let mut checker = Checker {
         file,
         root: schema,
@@ -30,25 +30,25 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn value(&mut self, schema: &'a Json, tree: &Tree, key: &str) {
+    fn value(&mut self, schema: &'a Json, tree: &YamlTree, key: &str) {
         let schema = self.resolve(schema);
         if let Some(choices) = choices_of(schema) {
             return self.choice(choices, tree, key);
         }
-        if let Some(wanted) = schema.get("const") {
-            return self.constants(&[wanted], &[], tree, key);
+        if let Some(expected) = schema.get("const") {
+            return self.constants(&[expected], &[], tree, key);
         }
-        let Some(wanted) = schema.get("type").and_then(Json::as_str) else {
+        let Some(expected) = schema.get("type").and_then(Json::as_str) else {
             return;
         };
-        if !is_of_type(wanted, tree) {
+        if !is_of_type(expected, tree) {
             return self.wrong_type(&[schema], tree, key);
         }
         match &tree.value {
-            Value::Map(entries) => self.mapping(schema, entries, tree.place, key),
-            Value::List(items) => self.list(schema, items, key),
-            Value::Number(number) => self.number(schema, number, tree.place, key),
-            Value::Text(text) => self.text(schema, text, tree.place, key),
+            YamlValue::Map(entries) => self.mapping(schema, entries, tree.place, key),
+            YamlValue::List(items) => self.list(schema, items, key),
+            YamlValue::Number(number) => self.number(schema, number, tree.place, key),
+            YamlValue::Text(text) => self.text(schema, text, tree.place, key),
             _ => {}
         }
     }
@@ -63,7 +63,7 @@ impl<'a> Checker<'a> {
             .map_or(schema, |found| self.resolve(found))
     }
 
-    fn mapping(&mut self, schema: &'a Json, entries: &[Entry], place: Position, key: &str) {
+    fn mapping(&mut self, schema: &'a Json, entries: &[YamlEntry], place: Position, key: &str) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let known: Vec<&str> = properties
             .map(|map| map.keys().map(String::as_str).collect())
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn unknown_key(&mut self, entry: &Entry, known: &[&str], path: &str, parent: &str) {
+    fn unknown_key(&mut self, entry: &YamlEntry, known: &[&str], path: &str, parent: &str) {
         let owner = if parent.is_empty() {
             "the file".to_owned()
         } else {
@@ -111,10 +111,12 @@ impl<'a> Checker<'a> {
         self.add(entry.place, path, "unknown key".to_owned(), why, Some(hint));
     }
 
-    fn list(&mut self, schema: &'a Json, items: &[Tree], key: &str) {
-        let Some(wanted) = schema.get("items") else { return };
+    fn list(&mut self, schema: &'a Json, items: &[YamlTree], key: &str) {
+        let Some(expected) = schema.get("items") else {
+            return;
+        };
         for (index, item) in items.iter().enumerate() {
-            self.value(wanted, item, &format!("{key}[{index}]"));
+            self.value(expected, item, &format!("{key}[{index}]"));
         }
     }
 
@@ -142,7 +144,7 @@ impl<'a> Checker<'a> {
 
     /// Checks against the one alternative that fits the type of the value, so that its problems are reported instead
     /// of a general mismatch.
-    fn choice(&mut self, choices: &'a [Json], tree: &Tree, key: &str) {
+    fn choice(&mut self, choices: &'a [Json], tree: &YamlTree, key: &str) {
         let choices: Vec<&'a Json> = self.flattened(choices);
         let constants: Vec<&Json> = choices.iter().filter_map(|choice| choice.get("const")).collect();
         let shapes: Vec<&'a Json> = choices
@@ -150,12 +152,12 @@ impl<'a> Checker<'a> {
             .copied()
             .filter(|choice| choice.get("const").is_none() && fits(choice, tree))
             .collect();
-        if matches!(tree.value, Value::Null) && constants.contains(&&Json::Null) {
+        if matches!(tree.value, YamlValue::Null) && constants.contains(&&Json::Null) {
             return;
         }
         match shapes.as_slice() {
             [only] => self.value(only, tree, key),
-            [] if matches!(tree.value, Value::Text(_)) && constants.iter().any(|c| c.is_string()) => {
+            [] if matches!(tree.value, YamlValue::Text(_)) && constants.iter().any(|c| c.is_string()) => {
                 self.constants(&constants, &variant_keys(&choices), tree, key);
             }
             [] => self.wrong_type(&choices, tree, key),
@@ -175,7 +177,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks against one of several mappings, each with one key that names it.
-    fn variant(&mut self, shapes: &[&'a Json], tree: &Tree, key: &str) {
+    fn variant(&mut self, shapes: &[&'a Json], tree: &YamlTree, key: &str) {
         let chosen = shapes.iter().find(|shape| {
             shape
                 .get("required")
@@ -203,14 +205,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn constants(&mut self, constants: &[&Json], variants: &[&str], tree: &Tree, key: &str) {
+    fn constants(&mut self, constants: &[&Json], variants: &[&str], tree: &YamlTree, key: &str) {
         let words: Vec<&str> = constants
             .iter()
             .filter_map(|constant| constant.as_str())
             .collect();
         match &tree.value {
-            Value::Text(text) if words.contains(&text.as_str()) => {}
-            Value::Text(text) => {
+            YamlValue::Text(text) if words.contains(&text.as_str()) => {}
+            YamlValue::Text(text) => {
                 let hint = match variants.iter().find(|variant| *variant == text) {
                     Some(variant) => format!("`{variant}` requires a value: `{{ {variant}: ... }}`"),
                     None => meant(text, &words, "values"),
@@ -230,9 +232,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong_type(&mut self, wanted: &[&Json], tree: &Tree, key: &str) {
+    fn wrong_type(&mut self, expected: &[&Json], tree: &YamlTree, key: &str) {
         let mut kinds: Vec<&str> = Vec::new();
-        for schema in wanted {
+        for schema in expected {
             let kind = kind_of(schema);
             if !kinds.contains(&kind) {
                 kinds.push(kind);
@@ -240,8 +242,8 @@ impl<'a> Checker<'a> {
         }
         let why = format!("expected {}, found {}", kinds.join(" or "), tree.kind());
         let hint = match (&tree.value, kinds.contains(&"text")) {
-            (Value::Number(_) | Value::Bool(_), true) => Some("add quotes".to_owned()),
-            (Value::Null, _) => Some("add a value, or remove the key".to_owned()),
+            (YamlValue::Number(_) | YamlValue::Bool(_), true) => Some("add quotes".to_owned()),
+            (YamlValue::Null, _) => Some("add a value, or remove the key".to_owned()),
             _ => None,
         };
         self.add(tree.place, key, "wrong type".to_owned(), why, hint);
@@ -267,21 +269,21 @@ fn choices_of(schema: &Json) -> Option<&[Json]> {
         .map(Vec::as_slice)
 }
 
-fn fits(schema: &Json, tree: &Tree) -> bool {
+fn fits(schema: &Json, tree: &YamlTree) -> bool {
     schema
         .get("type")
         .and_then(Json::as_str)
-        .is_some_and(|wanted| is_of_type(wanted, tree))
+        .is_some_and(|expected| is_of_type(expected, tree))
 }
 
-fn is_of_type(wanted: &str, tree: &Tree) -> bool {
+fn is_of_type(expected: &str, tree: &YamlTree) -> bool {
     match &tree.value {
-        Value::Null => wanted == "null",
-        Value::Bool(_) => wanted == "boolean",
-        Value::Number(number) => wanted == "number" || (wanted == "integer" && !number.is_f64()),
-        Value::Text(_) => wanted == "string",
-        Value::List(_) => wanted == "array",
-        Value::Map(_) => wanted == "object",
+        YamlValue::Null => expected == "null",
+        YamlValue::Bool(_) => expected == "boolean",
+        YamlValue::Number(number) => expected == "number" || (expected == "integer" && !number.is_f64()),
+        YamlValue::Text(_) => expected == "string",
+        YamlValue::List(_) => expected == "array",
+        YamlValue::Map(_) => expected == "object",
     }
 }
 

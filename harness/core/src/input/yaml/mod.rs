@@ -6,4 +6,4 @@ mod tests;
 mod tree;
 
 pub use check::check;
-pub use tree::{Entry, Step, Tree, Value, YamlError, parse};
+pub use tree::{PathStep, YamlEntry, YamlError, YamlTree, YamlValue, parse};

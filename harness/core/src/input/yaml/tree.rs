@@ -10,14 +10,14 @@ use crate::input::problem::Position;
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tree {
+pub struct YamlTree {
     pub place: Position,
-    pub value: Value,
+    pub value: YamlValue,
 }
 
 /// A YAML value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum YamlValue {
     /// An empty value, `~` or `null`.
     Null,
     /// `true` or `false`.
@@ -27,18 +27,18 @@ pub enum Value {
     /// Text.
     Text(String),
     /// A list.
-    List(Vec<Tree>),
+    List(Vec<YamlTree>),
     /// A mapping, in the order of the file.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct YamlEntry {
     /// Position of the key.
     pub place: Position,
     pub key: String,
-    pub tree: Tree,
+    pub tree: YamlTree,
 }
 
 /// Invalid YAML.
@@ -54,7 +54,7 @@ pub struct YamlError {
 ///
 /// # Errors
 /// The text is not YAML, has several documents, or contains a duplicate key.
-pub fn parse(text: &str) -> Result<Tree, YamlError> {
+pub fn parse(text: &str) -> Result<YamlTree, YamlError> {
     let spanned: Spanned<Raw> = serde_yaml::from_str(text).map_err(|error| YamlError {
         place: error.location().map(place).unwrap_or_default(),
         message: message(&error),
@@ -62,38 +62,38 @@ pub fn parse(text: &str) -> Result<Tree, YamlError> {
     Ok(tree(spanned))
 }
 
-impl Tree {
+impl YamlTree {
     /// The value of a key of this mapping.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Tree> {
+    pub fn get(&self, key: &str) -> Option<&YamlTree> {
         self.entry(key).map(|entry| &entry.tree)
     }
 
     /// A key of this mapping with its value.
     #[must_use]
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&YamlEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// The entries of this mapping; empty for other values.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[YamlEntry] {
         match &self.value {
-            Value::Map(entries) => entries,
+            YamlValue::Map(entries) => entries,
             _ => &[],
         }
     }
 
     /// Position of a key path such as `faults[0].effect`, or of its nearest existing parent.
     #[must_use]
-    pub fn place_of(&self, path: &[Step<'_>]) -> Position {
+    pub fn place_of(&self, path: &[PathStep<'_>]) -> Position {
         let mut here = self;
         let mut place = self.place;
         for step in path {
             let next = match step {
-                Step::Key(key) => here.entry(key).map(|entry| (entry.tree.place, &entry.tree)),
-                Step::Index(index) => match &here.value {
-                    Value::List(items) => items.get(*index).map(|item| (item.place, item)),
+                PathStep::Key(key) => here.entry(key).map(|entry| (entry.tree.place, &entry.tree)),
+                PathStep::Index(index) => match &here.value {
+                    YamlValue::List(items) => items.get(*index).map(|item| (item.place, item)),
                     _ => None,
                 },
             };
@@ -108,12 +108,12 @@ impl Tree {
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Number(value) => value.clone().into(),
-            Value::Text(value) => value.clone().into(),
-            Value::List(items) => items.iter().map(Tree::to_json).collect(),
-            Value::Map(entries) => entries
+            YamlValue::Null => serde_json::Value::Null,
+            YamlValue::Bool(value) => (*value).into(),
+            YamlValue::Number(value) => value.clone().into(),
+            YamlValue::Text(value) => value.clone().into(),
+            YamlValue::List(items) => items.iter().map(YamlTree::to_json).collect(),
+            YamlValue::Map(entries) => entries
                 .iter()
                 .map(|entry| (entry.key.clone(), entry.tree.to_json()))
                 .collect(),
@@ -124,42 +124,42 @@ impl Tree {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.value {
-            Value::Null => "nothing",
-            Value::Bool(_) => "true or false",
-            Value::Number(_) => "a number",
-            Value::Text(_) => "text",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a mapping",
+            YamlValue::Null => "nothing",
+            YamlValue::Bool(_) => "true or false",
+            YamlValue::Number(_) => "a number",
+            YamlValue::Text(_) => "text",
+            YamlValue::List(_) => "a list",
+            YamlValue::Map(_) => "a mapping",
         }
     }
 }
 
 /// A step of a key path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum PathStep<'a> {
     /// A key of a mapping.
     Key(&'a str),
     /// An index of a list.
     Index(usize),
 }
 
-fn tree(spanned: Spanned<Raw>) -> Tree {
+fn tree(spanned: Spanned<Raw>) -> YamlTree {
     let value = match spanned.value {
-        Raw::Null => Value::Null,
-        Raw::Bool(value) => Value::Bool(value),
-        Raw::Number(value) => Value::Number(value),
-        Raw::Text(value) => Value::Text(value),
-        Raw::List(items) => Value::List(items.into_iter().map(tree).collect()),
-        Raw::Map(entries) => Value::Map(entries.into_iter().map(entry).collect()),
+        Raw::Null => YamlValue::Null,
+        Raw::Bool(value) => YamlValue::Bool(value),
+        Raw::Number(value) => YamlValue::Number(value),
+        Raw::Text(value) => YamlValue::Text(value),
+        Raw::List(items) => YamlValue::List(items.into_iter().map(tree).collect()),
+        Raw::Map(entries) => YamlValue::Map(entries.into_iter().map(entry).collect()),
     };
-    Tree {
+    YamlTree {
         place: place(spanned.referenced),
         value,
     }
 }
 
-fn entry((key, value): (Spanned<String>, Spanned<Raw>)) -> Entry {
-    Entry {
+fn entry((key, value): (Spanned<String>, Spanned<Raw>)) -> YamlEntry {
+    YamlEntry {
         place: place(key.referenced),
         key: key.value,
         tree: tree(value),
@@ -272,15 +272,18 @@ mod tests {
     fn every_value_has_its_position() {
         let tree =
             parse("a: 1\nb:\n  - x\n  - { c: true, \"1\": ~ }\nd: |\n  text\ne: 0644\nf: .5\n").unwrap();
-        let place = |path: &[Step<'_>]| {
+        let place = |path: &[PathStep<'_>]| {
             let place = tree.place_of(path);
             (place.line, place.column)
         };
-        assert_eq!(place(&[Step::Key("a")]), (1, 4));
-        assert_eq!(place(&[Step::Key("b"), Step::Index(0)]), (3, 5));
-        assert_eq!(place(&[Step::Key("b"), Step::Index(1), Step::Key("c")]), (4, 10));
+        assert_eq!(place(&[PathStep::Key("a")]), (1, 4));
+        assert_eq!(place(&[PathStep::Key("b"), PathStep::Index(0)]), (3, 5));
         assert_eq!(
-            place(&[Step::Key("b"), Step::Index(1), Step::Key("absent")]),
+            place(&[PathStep::Key("b"), PathStep::Index(1), PathStep::Key("c")]),
+            (4, 10)
+        );
+        assert_eq!(
+            place(&[PathStep::Key("b"), PathStep::Index(1), PathStep::Key("absent")]),
             (4, 5)
         );
         assert_eq!(tree.entry("b").unwrap().place, Position { line: 2, column: 1 });

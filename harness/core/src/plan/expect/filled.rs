@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::input::yaml::Step;
+use crate::input::yaml::PathStep;
 use crate::plan::expect::Expect;
 use crate::user_data::{UnknownTemplate, Values, fill};
 
@@ -17,7 +17,7 @@ impl Expect {
     /// Reports every unknown name between `{{` and `}}` that has one of our prefixes, with its keys.
     pub(crate) fn unknown_names(&self, values: &Values, report: &mut Report<'_>) {
         let value = serde_json::to_value(self).expect("expectations are data");
-        look(&value, &mut vec![Step::Key("expect")], values, report);
+        look(&value, &mut vec![PathStep::Key("expect")], values, report);
     }
 }
 
@@ -42,19 +42,19 @@ fn text_of(text: String, values: &Values) -> String {
 }
 
 /// Checks a value, its text and its keys.
-fn look<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, values: &Values, report: &mut Report<'_>) {
+fn look<'a>(value: &'a Value, path: &mut Vec<PathStep<'a>>, values: &Values, report: &mut Report<'_>) {
     match value {
         Value::String(text) => check(text, path, values, report),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                path.push(Step::Index(index));
+                path.push(PathStep::Index(index));
                 look(item, path, values, report);
                 path.pop();
             }
         }
         Value::Object(entries) => {
             for (key, value) in entries {
-                path.push(Step::Key(key));
+                path.push(PathStep::Key(key));
                 check(key, path, values, report);
                 look(value, path, values, report);
                 path.pop();
@@ -64,14 +64,14 @@ fn look<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, values: &Values, report:
     }
 }
 
-fn check(text: &str, path: &[Step<'_>], values: &Values, report: &mut Report<'_>) {
+fn check(text: &str, path: &[PathStep<'_>], values: &Values, report: &mut Report<'_>) {
     if let Err(unknown) = fill(text.as_bytes(), values) {
         report(path, &unknown);
     }
 }
 
 /// Receives the keys of a text and its unknown name.
-type Report<'t> = dyn FnMut(&[Step<'_>], &UnknownTemplate) + 't;
+type Report<'t> = dyn FnMut(&[PathStep<'_>], &UnknownTemplate) + 't;
 
 #[cfg(test)]
 mod tests {
@@ -92,13 +92,13 @@ mod tests {
                  "kubelet": { "argv": ["--x={{ instance.private_ip }}"], "config": { "a": [1, "{{ instance.type }}"] } } }"#,
         );
         let (id, name) = (&plan.instance.id, &plan.cluster.name);
-        let wanted = expect(&format!(
+        let expected = expect(&format!(
             r#"{{ "phase": "ready", "aws": {{ "eks.DescribeCluster": {{ "min": 1 }} }},
                   "node": {{ "provider_id": "aws:///z/{id}", "capacity": {{ "pods": 29 }}, "labels": {{ "x": "{{{{ v1.y }}}}" }},
                              "taints_set_by": {{ "a={name}:NoSchedule": "kubelet" }} }},
                   "kubelet": {{ "argv": ["--x={}"], "config": {{ "a": [1, "{}"] }} }} }}"#,
             plan.instance.private_ip, plan.instance.instance_type,
         ));
-        assert_eq!(given.filled(&Values::of(&plan, "")), wanted);
+        assert_eq!(given.filled(&Values::of(&plan, "")), expected);
     }
 }

@@ -3,7 +3,7 @@
 use crate::input::mode::octal;
 use crate::input::problem::nearest;
 use crate::input::problems::Problems;
-use crate::input::yaml::Step;
+use crate::input::yaml::PathStep;
 use crate::plan::Plan;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Service;
@@ -28,19 +28,27 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
     for name in expect.aws.keys() {
         call(
             name,
-            &[Step::Key("expect"), Step::Key("aws"), Step::Key(name)],
+            &[PathStep::Key("expect"), PathStep::Key("aws"), PathStep::Key(name)],
             problems,
         );
     }
     for (index, name) in expect.aws_order.iter().enumerate() {
         call(
             name,
-            &[Step::Key("expect"), Step::Key("aws_order"), Step::Index(index)],
+            &[
+                PathStep::Key("expect"),
+                PathStep::Key("aws_order"),
+                PathStep::Index(index),
+            ],
             problems,
         );
     }
     for (path, file) in &expect.files {
-        let at = [Step::Key("expect"), Step::Key("files"), Step::Key(path)];
+        let at = [
+            PathStep::Key("expect"),
+            PathStep::Key("files"),
+            PathStep::Key(path),
+        ];
         if !path.starts_with('/') {
             problems.add_at(
                 &at,
@@ -65,7 +73,11 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
     }
     for (unit, state) in &expect.units {
         if !STATES.contains(&state.as_str()) {
-            let at = [Step::Key("expect"), Step::Key("units"), Step::Key(unit)];
+            let at = [
+                PathStep::Key("expect"),
+                PathStep::Key("units"),
+                PathStep::Key(unit),
+            ];
             let hint = nearest(state, STATES).map_or_else(
                 || format!("expected one of {}", STATES.join(", ")),
                 |right| format!("did you mean `{right}`?"),
@@ -88,7 +100,7 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
 }
 
 /// Checks a `service.Operation` against the services of the fake AWS.
-fn call(name: &str, at: &[Step<'_>], problems: &mut Problems<'_>) {
+fn call(name: &str, at: &[PathStep<'_>], problems: &mut Problems<'_>) {
     let words: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
     let Some((service, _)) = name.split_once('.') else {
         return problems.add_at(

@@ -1,7 +1,7 @@
 //! Rules of AWS for network, instance and cluster.
 
 use crate::input::problems::Problems;
-use crate::input::yaml::Step;
+use crate::input::yaml::PathStep;
 use crate::plan::Plan;
 use crate::plan::cidr::Cidr;
 use crate::scenario::Scenario;
@@ -85,7 +85,11 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
     }
     let slashed = instance.tags.keys().find(|key| key.contains(['/', ' ']));
     if let (true, Some(tag)) = (instance.metadata.instance_tags, slashed) {
-        let path = [Step::Key("instance"), Step::Key("tags"), Step::Key(tag)];
+        let path = [
+            PathStep::Key("instance"),
+            PathStep::Key("tags"),
+            PathStep::Key(tag),
+        ];
         let why = "EC2 rejects tag keys with `/` or a blank if the metadata service returns tags";
         problems.add_at(
             &path,

@@ -2,7 +2,7 @@
 
 use super::{expectations, outcome};
 use crate::input::problems::Problems;
-use crate::input::yaml::Step;
+use crate::input::yaml::PathStep;
 use crate::observation::phase::Phase;
 use crate::plan::Plan;
 use crate::plan::step::{Action, StepPlan};
@@ -19,7 +19,7 @@ pub(super) fn steps(plan: &Plan, problems: &mut Problems<'_>) {
     }
     no_comparison(plan, problems);
     for (index, step) in plan.then.iter().enumerate() {
-        problems.below(&[Step::Key("then"), Step::Index(index)], |problems| {
+        problems.below(&[PathStep::Key("then"), PathStep::Index(index)], |problems| {
             possible(plan, step, problems);
             let after = plan.after(step);
             outcome::ending(&after, problems);
