@@ -1,6 +1,6 @@
 //! The causes of a stopped join: what each means and where it occurs, and the rules that find them.
 //!
-//! A new cause is a line of `causes!`, its arm in `facts` and its line in `RULES`; its rule stands in the file of its
+//! A new cause is a line of `causes!`, its arm in `facts` and its line in `RULES`; its rule is in the file of its
 //! subject, and a scenario expects it. A cause without an arm or without a rule does not compile.
 
 use schemars::JsonSchema;

@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn a_response_without_times_is_a_clock_skew_if_the_scenario_moves_the_clock() {
         let events = || {
-            let mut whats = started();
-            whats.push(call(Service::Ec2, "DescribeInstances", 400, "RequestExpired"));
-            whats
+            let mut events = started();
+            events.push(call(Service::Ec2, "DescribeInstances", 400, "RequestExpired"));
+            events
         };
         let mut plan = plan();
         assert_ne!(diagnosed(&plan, events()).cause, Cause::ClockSkew);
@@ -129,14 +129,14 @@ mod tests {
 
     #[test]
     fn a_signature_that_is_refused_for_another_reason_is_not_a_clock_skew() {
-        let mut whats = started();
-        whats.push(call(
+        let mut events = started();
+        events.push(call(
             Service::Eks,
             "DescribeCluster",
             403,
             "InvalidSignatureException",
         ));
-        assert_ne!(diagnosed(&plan(), whats).cause, Cause::ClockSkew);
+        assert_ne!(diagnosed(&plan(), events).cause, Cause::ClockSkew);
         assert_eq!(
             seconds("20260301T000000Z").unwrap() - seconds("20260228T235959Z").unwrap(),
             1

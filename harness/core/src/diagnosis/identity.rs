@@ -11,6 +11,8 @@ use crate::observation::{
 };
 use crate::plan::RoleMapping;
 
+const NODES: &str = "system:nodes";
+
 /// The first refusal of this kind, if the latest refusal is of the same kind and no token was accepted.
 fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
     let decisions = || {
@@ -168,8 +170,6 @@ fn names_or_none(groups: &[String]) -> String {
         groups.join(", ")
     }
 }
-
-const NODES: &str = "system:nodes";
 
 fn remedy_for_unmapped(role: &str, arn: &str, rows: &[RoleMapping]) -> String {
     let mut mapped: Vec<&str> = rows.iter().map(name_of).collect();

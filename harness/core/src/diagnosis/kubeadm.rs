@@ -8,6 +8,9 @@ use crate::observation::{Audit, Millis, ObservedEvent};
 use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
 use crate::run::redact::{CredentialKind, find_credentials};
 
+const NEW_TOKEN: &str =
+    "create a new token and pass it to kubeadm: kubeadm token create --print-join-command";
+
 /// kubeadm compares the public key of the CA with the hash in its arguments.
 pub(super) fn ca_cert_hash_mismatch(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
@@ -149,6 +152,3 @@ fn token_id(facts: &Facts<'_>) -> Option<String> {
     let own = || Some(facts.plan.cluster.bootstrap_tokens.first()?.token.id());
     written.or_else(own).map(str::to_owned)
 }
-
-const NEW_TOKEN: &str =
-    "create a new token and pass it to kubeadm: kubeadm token create --print-join-command";

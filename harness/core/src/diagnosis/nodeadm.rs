@@ -11,6 +11,35 @@ use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
 use crate::user_data;
 
+/// The message of nodeadm's last line when it fails.
+const FATAL: &str = "Command failed";
+
+const NO_CONFIG: &str = "no config in chain";
+
+/// Errors about the configuration. Other rules recognize errors of AWS services.
+const CONFIG: [&str; 5] = [
+    NO_CONFIG,
+    MISSING,
+    "cluster ID must be provided",
+    "node config",
+    "config provider at index",
+];
+
+const MISSING: &str = "is missing in cluster configuration";
+
+const SPEC: &[&str] = &["cluster", "containerd", "featureGates", "instance", "kubelet"];
+
+const CLUSTER: &[&str] = &[
+    "apiServerEndpoint",
+    "certificateAuthority",
+    "cidr",
+    "enableOutpost",
+    "id",
+    "name",
+];
+
+const KUBELET: &[&str] = &["config", "flags", "maxPodsExpression"];
+
 /// nodeadm exits with an error about its configuration. It only warns about a fault in one document of several.
 pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
@@ -126,28 +155,3 @@ fn texts(facts: &Facts<'_>) -> Vec<String> {
         .map(|part| String::from_utf8_lossy(&part.content).into_owned())
         .collect()
 }
-
-/// The message of nodeadm's last line when it fails.
-const FATAL: &str = "Command failed";
-const NO_CONFIG: &str = "no config in chain";
-
-/// Errors about the configuration. Other rules recognize errors of AWS services.
-const CONFIG: [&str; 5] = [
-    NO_CONFIG,
-    MISSING,
-    "cluster ID must be provided",
-    "node config",
-    "config provider at index",
-];
-const MISSING: &str = "is missing in cluster configuration";
-
-const SPEC: &[&str] = &["cluster", "containerd", "featureGates", "instance", "kubelet"];
-const CLUSTER: &[&str] = &[
-    "apiServerEndpoint",
-    "certificateAuthority",
-    "cidr",
-    "enableOutpost",
-    "id",
-    "name",
-];
-const KUBELET: &[&str] = &["config", "flags", "maxPodsExpression"];

@@ -233,10 +233,10 @@ mod tests {
 
     /// The location for user data that ended with an error after these lines.
     fn location(user_data: &str, lines: &[&str]) -> Option<(Option<String>, Option<u64>)> {
-        let mut whats: Vec<_> = join().into_iter().take(2).collect();
-        whats.extend(lines.iter().map(|line| cloud(line)));
-        whats.push(cloud("2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"));
-        let script = diagnosed(&plan_with(user_data), whats).script?;
+        let mut events: Vec<_> = join().into_iter().take(2).collect();
+        events.extend(lines.iter().map(|line| cloud(line)));
+        events.push(cloud("2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"));
+        let script = diagnosed(&plan_with(user_data), events).script?;
         Some((script.script, script.line))
     }
 

@@ -16,7 +16,7 @@ pub(super) enum JoinState {
 
 /// Each expected entry must match a different request; `[]` expects none.
 pub(super) fn certificates(
-    wanted: &[CertificateExpect],
+    required: &[CertificateExpect],
     observation: &Observation,
     state: JoinState,
 ) -> Vec<Check> {
@@ -25,46 +25,46 @@ pub(super) fn certificates(
         .as_ref()
         .and_then(|collected| collected.served.as_ref());
     let seen = &observation.certificates;
-    if wanted.is_empty() {
+    if required.is_empty() {
         let names = seen
             .iter()
             .map(|certificate| format!("{} ({})", certificate.name, certificate.signer));
         return vec![check("certificates", seen.is_empty(), "no request", list(names))];
     }
-    let compare = |wanted, certificate| mismatches(wanted, certificate, served, state);
-    let matching: Vec<Vec<usize>> = wanted
+    let compare = |required, certificate| mismatches(required, certificate, served, state);
+    let matching: Vec<Vec<usize>> = required
         .iter()
-        .map(|wanted| {
+        .map(|required| {
             (0..seen.len())
-                .filter(|index| compare(wanted, &seen[*index]).is_empty())
+                .filter(|index| compare(required, &seen[*index]).is_empty())
                 .collect()
         })
         .collect();
     let owners = assign(&matching, seen.len());
     let mut checks = Vec::new();
-    for (index, (wanted, owner)) in wanted.iter().zip(&owners).enumerate() {
+    for (index, (required, owner)) in required.iter().zip(&owners).enumerate() {
         let key = format!("certificates[{index}]");
         if let Some(owner) = owner {
-            checks.push(check(key, true, describe(wanted), seen[*owner].name.clone()));
+            checks.push(check(key, true, describe(required), seen[*owner].name.clone()));
             continue;
         }
         let free = (0..seen.len())
-            .filter(|index| !owners.contains(&Some(*index)) && seen[*index].signer == wanted.signer);
+            .filter(|index| !owners.contains(&Some(*index)) && seen[*index].signer == required.signer);
         let nearest = free
-            .map(|index| (compare(wanted, &seen[index]), index))
+            .map(|index| (compare(required, &seen[index]), index))
             .min_by_key(|(found, _)| found.len());
         match nearest {
             None => checks.push(check(
                 key,
                 false,
-                describe(wanted),
+                describe(required),
                 format!("no matching request ({} in total)", seen.len()),
             )),
             Some((found, _)) if found.is_empty() => {
                 checks.push(check(
                     key,
                     false,
-                    describe(wanted),
+                    describe(required),
                     "the matching request belongs to another entry",
                 ));
             }
@@ -109,8 +109,8 @@ fn augment(
     false
 }
 
-fn describe(wanted: &CertificateExpect) -> String {
-    format!("a request for {}", wanted.signer)
+fn describe(required: &CertificateExpect) -> String {
+    format!("a request for {}", required.signer)
 }
 
 struct Mismatch {
@@ -131,48 +131,48 @@ impl Mismatch {
 }
 
 fn mismatches(
-    wanted: &CertificateExpect,
+    required: &CertificateExpect,
     seen: &Certificate,
     served: Option<&ServingCertificate>,
     state: JoinState,
 ) -> Vec<Mismatch> {
-    let text = |field, wanted: &Option<String>, seen: Option<&str>| {
-        let wanted = wanted.as_deref()?;
-        (seen != Some(wanted)).then(|| Mismatch {
+    let text = |field, required: &Option<String>, seen: Option<&str>| {
+        let required = required.as_deref()?;
+        (seen != Some(required)).then(|| Mismatch {
             field,
-            expected: wanted.to_owned(),
+            expected: required.to_owned(),
             seen: seen.unwrap_or("nothing").to_owned(),
         })
     };
-    let texts = |field, wanted: &Option<Vec<String>>, seen: &[String]| {
-        let wanted = wanted.as_deref()?;
-        (!same(wanted, seen)).then(|| Mismatch {
+    let texts = |field, required: &Option<Vec<String>>, seen: &[String]| {
+        let required = required.as_deref()?;
+        (!same(required, seen)).then(|| Mismatch {
             field,
-            expected: list(wanted),
+            expected: list(required),
             seen: list(seen),
         })
     };
-    let flag = |field, wanted: Option<bool>, seen: bool| {
-        let wanted = wanted?;
-        (wanted != seen).then(|| Mismatch {
+    let flag = |field, required: Option<bool>, seen: bool| {
+        let required = required?;
+        (required != seen).then(|| Mismatch {
             field,
-            expected: wanted.to_string(),
+            expected: required.to_string(),
             seen: seen.to_string(),
         })
     };
-    let signer = Some(wanted.signer.clone());
+    let signer = Some(required.signer.clone());
     [
         text("signer", &signer, Some(&seen.signer)),
-        text("requestor", &wanted.requestor, Some(&seen.requestor)),
-        text("common_name", &wanted.common_name, seen.common_name.as_deref()),
-        texts("organizations", &wanted.organizations, &seen.organizations),
-        texts("dns_names", &wanted.dns_names, &seen.dns_names),
-        texts("ip_addresses", &wanted.ip_addresses, &seen.ip_addresses),
-        texts("usages", &wanted.usages, &seen.usages),
-        flag("approved", wanted.approved, seen.approved == Some(true)),
-        text("decided_by", &wanted.decided_by, seen.decided_by.as_deref()),
-        flag("issued", wanted.issued, seen.issued),
-        served_mismatch(wanted.served, seen, served, state),
+        text("requestor", &required.requestor, Some(&seen.requestor)),
+        text("common_name", &required.common_name, seen.common_name.as_deref()),
+        texts("organizations", &required.organizations, &seen.organizations),
+        texts("dns_names", &required.dns_names, &seen.dns_names),
+        texts("ip_addresses", &required.ip_addresses, &seen.ip_addresses),
+        texts("usages", &required.usages, &seen.usages),
+        flag("approved", required.approved, seen.approved == Some(true)),
+        text("decided_by", &required.decided_by, seen.decided_by.as_deref()),
+        flag("issued", required.issued, seen.issued),
+        served_mismatch(required.served, seen, served, state),
     ]
     .into_iter()
     .flatten()
@@ -180,15 +180,15 @@ fn mismatches(
 }
 
 fn served_mismatch(
-    wanted: Option<bool>,
+    required: Option<bool>,
     seen: &Certificate,
     served: Option<&ServingCertificate>,
     state: JoinState,
 ) -> Option<Mismatch> {
-    let wanted = wanted?;
+    let required = required?;
     if state == JoinState::Running {
         // A certificate that is not issued cannot be served yet; the rest is checked at the end.
-        return (wanted && !seen.issued).then(|| Mismatch {
+        return (required && !seen.issued).then(|| Mismatch {
             field: "served",
             expected: "true".to_owned(),
             seen: "not issued yet".to_owned(),
@@ -208,9 +208,9 @@ fn served_mismatch(
         Some(_) if is_this => "this certificate".to_owned(),
         Some(_) => "another certificate".to_owned(),
     };
-    (wanted != is_this).then(|| Mismatch {
+    (required != is_this).then(|| Mismatch {
         field: "served",
-        expected: wanted.to_string(),
+        expected: required.to_string(),
         seen: found,
     })
 }

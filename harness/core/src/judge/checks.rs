@@ -82,9 +82,9 @@ impl CheckKind {
             Self::Node => Self::node(join),
             Self::Authentication | Self::Audit | Self::AwsAuth | Self::AwsCalls => self.of_events(join),
             Self::Ownership => {
-                let wanted = plan.expect.node.iter();
-                wanted
-                    .flat_map(|wanted| ownership::set_by(wanted, observation))
+                let required = plan.expect.node.iter();
+                required
+                    .flat_map(|required| ownership::set_by(required, observation))
                     .collect()
             }
             Self::NodeState => node_state::node_state(&plan.expect, observation),
@@ -98,9 +98,9 @@ impl CheckKind {
         let expect = &plan.expect;
         match self {
             Self::Authentication => {
-                let wanted = expect.authentication.iter();
-                wanted
-                    .flat_map(|wanted| join::authentication(wanted, observation))
+                let required = expect.authentication.iter();
+                required
+                    .flat_map(|required| join::authentication(required, observation))
                     .collect()
             }
             Self::Audit => ownership::requests(&expect.audit, observation),
@@ -117,16 +117,16 @@ impl CheckKind {
     }
 
     fn certificates(join: Join<'_>, state: JoinState) -> Vec<Check> {
-        let wanted = join.plan.expect.certificates.iter();
-        wanted
-            .flat_map(|wanted| certificates(wanted, join.observation, state))
+        let required = join.plan.expect.certificates.iter();
+        required
+            .flat_map(|required| certificates(required, join.observation, state))
             .collect()
     }
 
     fn node(join: Join<'_>) -> Vec<Check> {
-        let wanted = join.plan.expect.node.iter();
-        wanted
-            .flat_map(|wanted| node::node(wanted, join.observation))
+        let required = join.plan.expect.node.iter();
+        required
+            .flat_map(|required| node::node(required, join.observation))
             .collect()
     }
 }

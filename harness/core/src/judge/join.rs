@@ -44,9 +44,9 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         .filter(|decision| decision.is_accepted())
         .collect();
     let mut checks = Vec::new();
-    if let Some(wanted) = expect.accepted {
-        let held = !decisions.is_empty() && wanted != accepted.is_empty();
-        let expected = if wanted {
+    if let Some(required) = expect.accepted {
+        let held = !decisions.is_empty() && required != accepted.is_empty();
+        let expected = if required {
             "at least one accepted token"
         } else {
             "tokens, but none accepted"
@@ -54,9 +54,9 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         let seen = format!("{} of {} tokens accepted", accepted.len(), decisions.len());
         checks.push(check("authentication.accepted", held, expected, seen));
     }
-    if let Some(wanted) = &expect.refused {
+    if let Some(required) = &expect.refused {
         let seen = decisions.len() - accepted.len();
-        let (matches, expected) = count_matches(wanted, seen, "refused token");
+        let (matches, expected) = count_matches(required, seen, "refused token");
         let held = matches && !decisions.is_empty();
         let seen = format!("{seen} of {}", counted(decisions.len(), "token"));
         checks.push(check("authentication.refused", held, expected, seen));
@@ -106,13 +106,13 @@ fn groups_check(groups: &[String], accepted: &[&Authentication], observation: &O
     let logged = audits(observation)
         .find(|audit| names.contains(&audit.username.as_str()))
         .map(|audit| groups_without_authenticated(&audit.groups));
-    let wanted = groups_without_authenticated(groups);
+    let required = groups_without_authenticated(groups);
     let held = [&given, &logged]
         .iter()
-        .all(|seen| seen.as_ref().is_some_and(|seen| same(seen, &wanted)));
+        .all(|seen| seen.as_ref().is_some_and(|seen| same(seen, &required)));
     let words = |seen: Option<Vec<String>>| seen.map_or("nothing".to_owned(), list);
     let seen = format!("authenticator: {}; audit log: {}", words(given), words(logged));
-    check("authentication.groups", held, list(wanted), seen)
+    check("authentication.groups", held, list(required), seen)
 }
 
 /// The API server adds `system:authenticated` to every user.
@@ -172,7 +172,7 @@ pub(super) fn aws(expect: &Expect, observation: &Observation) -> Vec<Check> {
     let mut checks: Vec<Check> = expect
         .aws
         .iter()
-        .map(|(name, wanted)| count(name, wanted, observation))
+        .map(|(name, required)| count(name, required, observation))
         .collect();
     if !expect.aws_order.is_empty() {
         checks.push(order(&expect.aws_order, &made));
@@ -185,8 +185,8 @@ pub(crate) fn name_of(call: &AwsCall) -> String {
     format!("{}.{}", call.service.word(), call.operation)
 }
 
-fn count(name: &str, wanted: &CountExpect, observation: &Observation) -> Check {
-    let (min, max, subject) = match wanted {
+fn count(name: &str, required: &CountExpect, observation: &Observation) -> Check {
+    let (min, max, subject) = match required {
         CountExpect::Count(count) => (*count, *count, None),
         CountExpect::Range(range) => (
             range.min.unwrap_or(0),
@@ -195,7 +195,11 @@ fn count(name: &str, wanted: &CountExpect, observation: &Observation) -> Check {
         ),
     };
     let is_about = |call: &AwsCall| {
-        subject.is_none_or(|wanted| call.subject.as_deref().is_some_and(|seen| seen.contains(wanted)))
+        subject.is_none_or(|required| {
+            call.subject
+                .as_deref()
+                .is_some_and(|seen| seen.contains(required))
+        })
     };
     let named: Vec<&AwsCall> = calls(observation)
         .filter(|call| is_called(name, &name_of(call)))
@@ -237,8 +241,8 @@ fn times(count: u32) -> String {
     }
 }
 
-fn order(wanted: &[String], made: &[String]) -> Check {
-    let mut left = wanted.iter().peekable();
+fn order(required: &[String], made: &[String]) -> Check {
+    let mut left = required.iter().peekable();
     for call in made {
         left.next_if(|name| is_called(name, call));
     }
@@ -246,12 +250,12 @@ fn order(wanted: &[String], made: &[String]) -> Check {
         None => "in this order".to_owned(),
         Some(name) => format!("{name} is missing or out of order in: {}", list(made)),
     };
-    check("aws_order", left.peek().is_none(), list(wanted), seen)
+    check("aws_order", left.peek().is_none(), list(required), seen)
 }
 
 /// Whether a count is in the expected range, and the range in words.
-pub(super) fn count_matches(wanted: &CountExpect, seen: usize, of: &str) -> (bool, String) {
-    let (min, max) = match wanted {
+pub(super) fn count_matches(required: &CountExpect, seen: usize, of: &str) -> (bool, String) {
+    let (min, max) = match required {
         CountExpect::Count(count) => (*count, *count),
         CountExpect::Range(range) => (range.min.unwrap_or(0), range.max.unwrap_or(u32::MAX)),
     };
@@ -279,24 +283,25 @@ pub(super) fn mappings(plan: &Plan, observation: &Observation) -> Vec<Check> {
         })
         .collect();
     let seen = list(writes.iter().map(|write| mapping_text(write)));
-    let wanted = (0..).zip(&plan.expect.aws_auth);
-    wanted
-        .map(|(index, wanted): (usize, _)| {
+    let required = (0..).zip(&plan.expect.aws_auth);
+    required
+        .map(|(index, required): (usize, _)| {
             let own = plan.role.as_ref().map(|role| role.name.as_str());
-            let role = wanted.role.as_deref().or(own).unwrap_or_default();
-            let held = writes.iter().any(|write| is_mapping(write, role, wanted));
-            let by = wanted.added_by.as_deref().unwrap_or("any user");
-            let verb = wanted.verb.as_deref().unwrap_or("any verb");
+            let role = required.role.as_deref().or(own).unwrap_or_default();
+            let held = writes.iter().any(|write| is_mapping(write, role, required));
+            let by = required.added_by.as_deref().unwrap_or("any user");
+            let verb = required.verb.as_deref().unwrap_or("any verb");
             let expected = format!("{verb} by {by}, adding {role}");
             check(format!("aws_auth[{index}]"), held, expected, &seen)
         })
         .collect()
 }
 
-fn is_mapping(write: &MappingWrite, role: &str, wanted: &MappingExpect) -> bool {
-    let is = |wanted: &Option<String>, seen: &str| wanted.as_deref().is_none_or(|wanted| wanted == seen);
+fn is_mapping(write: &MappingWrite, role: &str, required: &MappingExpect) -> bool {
+    let is =
+        |required: &Option<String>, seen: &str| required.as_deref().is_none_or(|required| required == seen);
     let adds = write.added.iter().any(|arn| arn.rsplit('/').next() == Some(role));
-    adds && is(&wanted.added_by, &write.username) && is(&wanted.verb, &write.verb)
+    adds && is(&required.added_by, &write.username) && is(&required.verb, &write.verb)
 }
 
 fn mapping_text(write: &MappingWrite) -> String {

@@ -9,8 +9,15 @@ use crate::judge::verdict::Check;
 use crate::observation::Observation;
 use crate::plan::expect::{NodeExpect, Quantity};
 
+/// Taints that the node controller adds when the kubelet reports that a resource runs out.
+const PRESSURE: [&str; 3] = [
+    "node.kubernetes.io/disk-pressure:",
+    "node.kubernetes.io/memory-pressure:",
+    "node.kubernetes.io/pid-pressure:",
+];
+
 /// Checks of the Node in its latest state and at its creation.
-pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+pub(super) fn node(required: &NodeExpect, observation: &Observation) -> Vec<Check> {
     let now = ObservedNode {
         node: observation.node.as_ref(),
         missing: "the Node does not exist",
@@ -21,92 +28,92 @@ pub(super) fn node(wanted: &NodeExpect, observation: &Observation) -> Vec<Check>
     };
     let mut checks = Vec::new();
     checks.extend(
-        wanted
+        required
             .name
             .as_deref()
             .map(|name| now.text("node.name", name, "/metadata/name")),
     );
     checks.extend(
-        wanted
+        required
             .provider_id
             .as_deref()
             .map(|id| now.text("node.provider_id", id, "/spec/providerID")),
     );
     checks.extend(
-        wanted
+        required
             .kubelet_version
             .as_deref()
             .map(|v| now.text("node.kubelet_version", v, "/status/nodeInfo/kubeletVersion")),
     );
     checks.extend(
-        wanted
+        required
             .addresses
             .iter()
             .map(|(kind, address)| now.address(kind, address)),
     );
     checks.extend(
-        wanted
+        required
             .capacity
             .iter()
             .map(|(name, quantity)| now.capacity(name, quantity)),
     );
     checks.extend(
-        wanted
+        required
             .labels
             .iter()
             .map(|(key, value)| now.label("node.labels", key, value)),
     );
     checks.extend(
-        wanted
+        required
             .labels_exactly
             .as_ref()
             .map(|labels| now.labels_exactly(labels)),
     );
-    checks.extend(wanted.labels_absent.iter().map(|key| now.label_absent(key)));
+    checks.extend(required.labels_absent.iter().map(|key| now.label_absent(key)));
     checks.extend(
-        wanted
+        required
             .labels_at_creation
             .iter()
             .map(|(key, value)| then.label("node.labels_at_creation", key, value)),
     );
-    checks.extend(wanted.taints.as_ref().map(|taints| now.taints_exactly(taints)));
+    checks.extend(required.taints.as_ref().map(|taints| now.taints_exactly(taints)));
     checks.extend(
-        wanted
+        required
             .taints_include
             .iter()
             .map(|taint| now.taint("node.taints_include", taint, true)),
     );
     checks.extend(
-        wanted
+        required
             .taints_absent
             .iter()
             .map(|taint| now.taint("node.taints_absent", taint, false)),
     );
     checks.extend(
-        wanted
+        required
             .taints_at_creation
             .iter()
             .map(|taint| then.taint("node.taints_at_creation", taint, true)),
     );
-    checks.extend(wanted.ready.map(|ready| now.ready(ready)));
-    checks.extend(compared_with_before(wanted, observation));
+    checks.extend(required.ready.map(|ready| now.ready(ready)));
+    checks.extend(compared_with_before(required, observation));
     checks
 }
 
 /// Compares the Node with the Node before a step.
-fn compared_with_before(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
+fn compared_with_before(required: &NodeExpect, observation: &Observation) -> Vec<Check> {
     let (before, now) = (observation.node_before.as_ref(), observation.node.as_ref());
-    let compare = |pointer: &str, wanted: bool, key: &str, of: &str| {
+    let compare = |pointer: &str, required: bool, key: &str, of: &str| {
         let text = |node: Option<&Value>| Some(node?.pointer(pointer)?.as_str()?.to_owned());
         let (before, now) = (text(before), text(now));
         let is_kept = before.is_some() && before == now;
-        let expected = if wanted {
+        let expected = if required {
             format!("the same {of}")
         } else {
             format!("a different {of}")
         };
         let word = |seen: Option<String>| seen.unwrap_or_else(|| "none".to_owned());
-        let held = now.is_some() && before.is_some() && is_kept == wanted;
+        let held = now.is_some() && before.is_some() && is_kept == required;
         check(
             key,
             held,
@@ -114,10 +121,10 @@ fn compared_with_before(wanted: &NodeExpect, observation: &Observation) -> Vec<C
             format!("{} before, {} now", word(before), word(now)),
         )
     };
-    let same = wanted
+    let same = required
         .same
         .map(|same| compare("/metadata/uid", same, "node.same", "UID"));
-    let again = wanted.booted_again;
+    let again = required.booted_again;
     let again = again.map(|again| compare("/status/nodeInfo/bootID", !again, "node.booted_again", "boot id"));
     same.into_iter().chain(again).collect()
 }
@@ -142,17 +149,17 @@ impl ObservedNode<'_> {
         }
     }
 
-    fn text(&self, key: &str, wanted: &str, pointer: &str) -> Check {
+    fn text(&self, key: &str, required: &str, pointer: &str) -> Check {
         let seen = self.at(pointer).and_then(Value::as_str);
         check(
             key,
-            seen == Some(wanted),
-            wanted,
+            seen == Some(required),
+            required,
             seen.map_or_else(|| self.nothing(), str::to_owned),
         )
     }
 
-    fn address(&self, kind: &str, wanted: &str) -> Check {
+    fn address(&self, kind: &str, required: &str) -> Check {
         let addresses = self
             .at("/status/addresses")
             .and_then(Value::as_array)
@@ -169,26 +176,26 @@ impl ObservedNode<'_> {
         };
         check(
             format!("node.addresses.{kind}"),
-            seen.contains(&wanted),
-            wanted,
+            seen.contains(&required),
+            required,
             text,
         )
     }
 
-    fn capacity(&self, name: &str, wanted: &Quantity) -> Check {
+    fn capacity(&self, name: &str, required: &Quantity) -> Check {
         let seen = self
             .at("/status/capacity")
             .and_then(|capacity| capacity.get(name))
             .and_then(Value::as_str);
-        let wanted = match wanted {
+        let required = match required {
             Quantity::Number(number) => number.to_string(),
             Quantity::Text(text) => text.clone(),
         };
-        let held = seen.is_some_and(|seen| is_same_quantity(seen, &wanted));
+        let held = seen.is_some_and(|seen| is_same_quantity(seen, &required));
         check(
             format!("node.capacity.{name}"),
             held,
-            wanted,
+            required,
             seen.map_or_else(|| self.nothing(), str::to_owned),
         )
     }
@@ -202,21 +209,21 @@ impl ObservedNode<'_> {
         texts.collect()
     }
 
-    fn label(&self, key: &str, label: &str, wanted: &str) -> Check {
+    fn label(&self, key: &str, label: &str, required: &str) -> Check {
         let seen = self.labels().get(label).copied();
         let text = seen.map_or_else(|| self.nothing(), str::to_owned);
-        check(format!("{key}.{label}"), seen == Some(wanted), wanted, text)
+        check(format!("{key}.{label}"), seen == Some(required), required, text)
     }
 
-    fn labels_exactly(&self, wanted: &BTreeMap<String, String>) -> Check {
+    fn labels_exactly(&self, required: &BTreeMap<String, String>) -> Check {
         let seen = self.labels();
-        let missing = wanted
+        let missing = required
             .iter()
             .filter(|(key, value)| seen.get(key.as_str()) != Some(&value.as_str()));
         let missing: Vec<String> = missing
             .map(|(key, value)| format!("{key}={value} is missing"))
             .collect();
-        let extra = seen.iter().filter(|(key, _)| !wanted.contains_key(**key));
+        let extra = seen.iter().filter(|(key, _)| !required.contains_key(**key));
         let extra: Vec<String> = extra
             .map(|(key, value)| format!("{key}={value} is not expected"))
             .collect();
@@ -232,7 +239,7 @@ impl ObservedNode<'_> {
             held,
             format!(
                 "exactly these labels: {}",
-                list(wanted.iter().map(|(key, value)| format!("{key}={value}")))
+                list(required.iter().map(|(key, value)| format!("{key}={value}")))
             ),
             text,
         )
@@ -257,14 +264,14 @@ impl ObservedNode<'_> {
             .any(|c| c["type"] == "Ready" && c["status"] == "True")
     }
 
-    fn ready(&self, wanted: bool) -> Check {
-        let held = self.node.is_some() && self.is_ready() == wanted;
+    fn ready(&self, required: bool) -> Check {
+        let held = self.node.is_some() && self.is_ready() == required;
         let seen = if self.node.is_some() {
             self.is_ready().to_string()
         } else {
             self.nothing()
         };
-        check("node.ready", held, wanted.to_string(), seen)
+        check("node.ready", held, required.to_string(), seen)
     }
 
     fn taints(&self) -> Vec<String> {
@@ -285,36 +292,29 @@ impl ObservedNode<'_> {
     }
 
     /// The node controller removes the not-ready taints shortly after the node is ready.
-    fn taints_exactly(&self, wanted: &[String]) -> Check {
+    fn taints_exactly(&self, required: &[String]) -> Check {
         let mut seen = self.taints();
         if self.is_ready() {
             seen.retain(|taint| !taint.starts_with("node.kubernetes.io/not-ready:"));
         }
-        let wanted: Vec<String> = wanted.iter().map(|taint| canonical(taint)).collect();
+        let required: Vec<String> = required.iter().map(|taint| canonical(taint)).collect();
         let text = self.taints_text(&seen);
         check(
             "node.taints",
-            self.node.is_some() && same(&seen, &wanted),
-            list(&wanted),
+            self.node.is_some() && same(&seen, &required),
+            list(&required),
             text,
         )
     }
 
-    fn taint(&self, key: &str, taint: &str, wanted: bool) -> Check {
+    fn taint(&self, key: &str, taint: &str, required: bool) -> Check {
         let seen = self.taints();
-        let held = self.node.is_some() && seen.contains(&canonical(taint)) == wanted;
-        let expected = if wanted { "this taint" } else { "no such taint" };
+        let held = self.node.is_some() && seen.contains(&canonical(taint)) == required;
+        let expected = if required { "this taint" } else { "no such taint" };
         let text = self.taints_text(&seen);
         check(format!("{key}.{taint}"), held, expected, text)
     }
 }
-
-/// Taints that the node controller adds when the kubelet reports that a resource runs out.
-const PRESSURE: [&str; 3] = [
-    "node.kubernetes.io/disk-pressure:",
-    "node.kubernetes.io/memory-pressure:",
-    "node.kubernetes.io/pid-pressure:",
-];
 
 /// The taints of a Node, `key=value:Effect`.
 pub(super) fn taint_texts(node: &Value) -> Vec<String> {

@@ -16,26 +16,26 @@ pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Chec
     let nothing = Collected::default();
     let collected = observation.collected.as_ref().unwrap_or(&nothing);
     let mut checks = Vec::new();
-    for (path, wanted) in &expect.files {
-        checks.extend(file(path, wanted, collected.files.get(path)));
+    for (path, required) in &expect.files {
+        checks.extend(file(path, required, collected.files.get(path)));
     }
-    for (unit, wanted) in &expect.units {
+    for (unit, required) in &expect.units {
         let seen = collected.units.get(unit).map_or("unknown", String::as_str);
-        checks.push(check(format!("units.{unit}"), seen == wanted, wanted, seen));
+        checks.push(check(format!("units.{unit}"), seen == required, required, seen));
     }
     checks.extend(
         expect
             .kubelet
             .iter()
-            .flat_map(|wanted| kubelet(wanted, collected, observation)),
+            .flat_map(|required| kubelet(required, collected, observation)),
     );
     checks.extend(
         expect
             .user_data
             .iter()
-            .flat_map(|wanted| user_data(wanted, collected)),
+            .flat_map(|required| user_data(required, collected)),
     );
-    checks.extend(expect.pod.iter().flat_map(|wanted| pod(wanted, collected)));
+    checks.extend(expect.pod.iter().flat_map(|required| pod(required, collected)));
     checks.extend(access(&expect.access, collected));
     checks
 }
@@ -54,37 +54,37 @@ pub(super) fn golden(plan: &Plan, observation: &Observation) -> Option<Check> {
             false,
             "the snapshot does not exist: create it with `nodejoin run --bless`".to_owned(),
         ),
-        (Some(wanted), Some(seen)) if wanted == seen => (true, "equal".to_owned()),
-        (Some(wanted), Some(seen)) => (false, difference(wanted, seen)),
+        (Some(required), Some(seen)) if required == seen => (true, "equal".to_owned()),
+        (Some(required), Some(seen)) => (false, difference(required, seen)),
     };
     Some(check("golden", held, expected, found))
 }
 
 /// What the API server's authorizers allow the node.
-fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
+fn access(required: &[AccessExpect], collected: &Collected) -> Vec<Check> {
     let word = |allowed: bool| if allowed { "allowed" } else { "not allowed" };
     let answers = collected.access.as_deref();
     let answers = (0..).map(|index| answers.and_then(|answers| answers.get(index)));
-    wanted
+    required
         .iter()
         .zip(answers)
-        .map(|(wanted, seen)| {
-            let key = format!("access.{}", wanted.question());
+        .map(|(required, seen)| {
+            let key = format!("access.{}", required.question());
             match seen {
                 Some(seen) => {
                     let reason = Some(&seen.reason).filter(|reason| !reason.is_empty());
                     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
                     check(
                         key,
-                        seen.allowed == wanted.allowed,
-                        word(wanted.allowed),
+                        seen.allowed == required.allowed,
+                        word(required.allowed),
                         format!("{}{reason}", word(seen.allowed)),
                     )
                 }
                 None => check(
                     key,
                     false,
-                    word(wanted.allowed),
+                    word(required.allowed),
                     "not checked: the node never had an identity",
                 ),
             }
@@ -92,12 +92,12 @@ fn access(wanted: &[AccessExpect], collected: &Collected) -> Vec<Check> {
         .collect()
 }
 
-fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Check> {
+fn file(path: &str, required: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Check> {
     let key = |field: &str| format!("files.{path}.{field}");
     let Some(seen) = seen else {
         return vec![check(key("exists"), false, "collected", "not collected")];
     };
-    let exists = wanted.exists.unwrap_or(true);
+    let exists = required.exists.unwrap_or(true);
     let word = |exists: bool| if exists { "exists" } else { "does not exist" };
     let mut checks = vec![check(
         key("exists"),
@@ -108,7 +108,7 @@ fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Ch
     if !seen.exists {
         return checks;
     }
-    for text in &wanted.contains {
+    for text in &required.contains {
         checks.push(check(
             key("contains"),
             seen.text.contains(text),
@@ -116,7 +116,7 @@ fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Ch
             excerpt(&seen.text),
         ));
     }
-    for text in &wanted.lacks {
+    for text in &required.lacks {
         checks.push(check(
             key("lacks"),
             !seen.text.contains(text),
@@ -124,7 +124,7 @@ fn file(path: &str, wanted: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Ch
             line_with(&seen.text, text),
         ));
     }
-    if let Some(mode) = &wanted.mode {
+    if let Some(mode) = &required.mode {
         checks.push(check(
             key("mode"),
             octal(mode) == Some(seen.mode),
@@ -151,11 +151,11 @@ fn line_with(text: &str, part: &str) -> String {
         .map_or_else(|| excerpt(text), str::to_owned)
 }
 
-fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observation) -> Vec<Check> {
+fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observation) -> Vec<Check> {
     let argv = collected.kubelet_argv.as_deref();
     let text = argv.map_or("the kubelet does not run".to_owned(), |argv| argv.join(" "));
     let mut checks = Vec::new();
-    for argument in &wanted.argv {
+    for argument in &required.argv {
         let held = argv.is_some_and(|argv| has_argument(argv, argument));
         checks.push(check(
             format!("kubelet.argv.{argument}"),
@@ -164,7 +164,7 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
             text.clone(),
         ));
     }
-    for start in &wanted.argv_absent {
+    for start in &required.argv_absent {
         let seen = argv.map(|argv| argv.iter().find(|argument| argument.starts_with(start)));
         let found = seen.flatten().cloned().unwrap_or_else(|| text.clone());
         checks.push(check(
@@ -174,7 +174,7 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
             found,
         ));
     }
-    for (path, wanted) in &wanted.config {
+    for (path, required) in &required.config {
         let seen = collected
             .configz
             .as_ref()
@@ -182,17 +182,17 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
         let found = seen.map_or("nothing".to_owned(), Value::to_string);
         checks.push(check(
             format!("kubelet.config.{path}"),
-            seen == Some(wanted),
-            wanted.to_string(),
+            seen == Some(required),
+            required.to_string(),
             found,
         ));
     }
-    if let Some(wanted) = wanted.starts {
+    if let Some(required) = required.starts {
         let starts = starts(observation);
         checks.push(check(
             "kubelet.starts",
-            starts == wanted as usize,
-            wanted.to_string(),
+            starts == required as usize,
+            required.to_string(),
             starts.to_string(),
         ));
     }
@@ -200,10 +200,10 @@ fn kubelet(wanted: &KubeletExpect, collected: &Collected, observation: &Observat
 }
 
 /// `--flag value` and `--flag=value` are equal for the kubelet.
-fn has_argument(argv: &[String], wanted: &str) -> bool {
-    let joined = wanted.replacen(' ', "=", 1);
+fn has_argument(argv: &[String], required: &str) -> bool {
+    let joined = required.replacen(' ', "=", 1);
     argv.iter()
-        .any(|argument| *argument == wanted || *argument == joined)
+        .any(|argument| *argument == required || *argument == joined)
         || argv
             .windows(2)
             .any(|pair| format!("{}={}", pair[0], pair[1]) == joined)
@@ -232,12 +232,12 @@ fn starts(observation: &Observation) -> usize {
         .count()
 }
 
-fn user_data(wanted: &UserDataExpect, collected: &Collected) -> Vec<Check> {
+fn user_data(required: &UserDataExpect, collected: &Collected) -> Vec<Check> {
     let Some(seen) = &collected.user_data else {
         return vec![check("user_data", false, "collected", "not collected")];
     };
     let mut checks = Vec::new();
-    if let Some(succeeded) = wanted.succeeded {
+    if let Some(succeeded) = required.succeeded {
         let failed = seen.exit_codes.iter().filter(|(_, code)| **code != 0);
         let failures: Vec<String> = failed
             .map(|(part, code)| format!("{part} exited with {code}"))
@@ -250,7 +250,7 @@ fn user_data(wanted: &UserDataExpect, collected: &Collected) -> Vec<Check> {
         };
         checks.push(check("user_data.succeeded", held, succeeded.to_string(), found));
     }
-    for (part, code) in &wanted.exit_codes {
+    for (part, code) in &required.exit_codes {
         let seen_code = seen.exit_codes.get(part);
         let found = seen_code.map_or_else(
             || format!("no part {part}; parts: {}", list(seen.exit_codes.keys())),
@@ -263,7 +263,7 @@ fn user_data(wanted: &UserDataExpect, collected: &Collected) -> Vec<Check> {
             found,
         ));
     }
-    for text in &wanted.output_contains {
+    for text in &required.output_contains {
         let held = seen.output.contains(text);
         checks.push(check(
             "user_data.output_contains",
@@ -284,8 +284,8 @@ fn last_lines(text: &str) -> String {
     }
 }
 
-fn pod(wanted: &PodExpect, collected: &Collected) -> Option<Check> {
-    let answers = wanted.answers?;
+fn pod(required: &PodExpect, collected: &Collected) -> Option<Check> {
+    let answers = required.answers?;
     let seen = collected.pod.as_ref();
     let found = seen.map_or("the pod did not run".to_owned(), |pod| pod.detail.clone());
     Some(check(

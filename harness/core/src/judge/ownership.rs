@@ -10,24 +10,24 @@ use crate::observation::{Audit, Observation, ObservedEvent};
 use crate::plan::expect::{AuditExpect, NodeExpect};
 
 /// Who set which label or taint. Needs the kubelet's arguments, which are collected at the end.
-pub(super) fn set_by(wanted: &NodeExpect, observation: &Observation) -> Vec<Check> {
-    let labels = wanted.labels_set_by.iter().map(|(key, by)| {
+pub(super) fn set_by(required: &NodeExpect, observation: &Observation) -> Vec<Check> {
+    let labels = required.labels_set_by.iter().map(|(key, by)| {
         let seen = label_set_by(key, observation);
         set_by_check(format!("node.labels_set_by.{key}"), by, seen)
     });
-    let taints = wanted.taints_set_by.iter().map(|(taint, by)| {
+    let taints = required.taints_set_by.iter().map(|(taint, by)| {
         let seen = taint_set_by(taint, observation);
         set_by_check(format!("node.taints_set_by.{taint}"), by, seen)
     });
     labels.chain(taints).collect()
 }
 
-fn set_by_check(key: String, wanted: &str, seen: Option<String>) -> Check {
-    let held = seen.as_deref() == Some(wanted);
+fn set_by_check(key: String, required: &str, seen: Option<String>) -> Check {
+    let held = seen.as_deref() == Some(required);
     check(
         key,
         held,
-        wanted,
+        required,
         seen.unwrap_or_else(|| "no request in the audit log".to_owned()),
     )
 }
@@ -86,15 +86,15 @@ fn label_set_by(key: &str, observation: &Observation) -> Option<String> {
 }
 
 fn taint_set_by(taint: &str, observation: &Observation) -> Option<String> {
-    let wanted = taint.replacen("=:", ":", 1);
-    let setter = last_setter(observation, |node| taint_texts(node).contains(&wanted))?;
+    let required = taint.replacen("=:", ":", 1);
+    let setter = last_setter(observation, |node| taint_texts(node).contains(&required))?;
     let is_in_flag = |argument: &str| {
         let taints = argument
             .strip_prefix("--register-with-taints=")
             .unwrap_or_default();
         taints
             .split(',')
-            .any(|given| given.replacen("=:", ":", 1) == wanted)
+            .any(|given| given.replacen("=:", ":", 1) == required)
     };
     Some(name(setter, observation, "register-with-taints", is_in_flag))
 }
@@ -117,12 +117,14 @@ fn name(setter: &Audit, observation: &Observation, flag: &str, is_in_flag: impl 
 }
 
 /// Requests that the audit log must contain.
-pub(super) fn requests(wanted: &[AuditExpect], observation: &Observation) -> Vec<Check> {
-    let checks = (0..).zip(wanted).map(|(index, wanted): (usize, _)| {
-        let found = audits(observation).filter(|audit| is_like(audit, wanted)).count();
-        if let Some(times) = &wanted.times {
+pub(super) fn requests(required: &[AuditExpect], observation: &Observation) -> Vec<Check> {
+    let checks = (0..).zip(required).map(|(index, required): (usize, _)| {
+        let found = audits(observation)
+            .filter(|audit| is_like(audit, required))
+            .count();
+        if let Some(times) = &required.times {
             let (held, times) = count_matches(times, found, "request");
-            let expected = format!("{}, {times}", expected_text(wanted));
+            let expected = format!("{}, {times}", expected_text(required));
             return check(
                 format!("audit[{index}]"),
                 held,
@@ -132,36 +134,37 @@ pub(super) fn requests(wanted: &[AuditExpect], observation: &Observation) -> Vec
         }
         let held = found > 0;
         let close = audits(observation)
-            .filter(|audit| is_close(audit, wanted))
+            .filter(|audit| is_close(audit, required))
             .map(audit_text);
         let mut close: Vec<String> = close.collect();
         close.dedup();
         check(
             format!("audit[{index}]"),
             held,
-            expected_text(wanted),
+            expected_text(required),
             list(close),
         )
     });
     checks.collect()
 }
 
-fn is_close(audit: &Audit, wanted: &AuditExpect) -> bool {
-    let is = |wanted: &Option<String>, seen: &str| wanted.as_deref().is_none_or(|wanted| wanted == seen);
-    is(&wanted.verb, &audit.verb) && is(&wanted.resource, &audit.resource)
+fn is_close(audit: &Audit, required: &AuditExpect) -> bool {
+    let is =
+        |required: &Option<String>, seen: &str| required.as_deref().is_none_or(|required| required == seen);
+    is(&required.verb, &audit.verb) && is(&required.resource, &audit.resource)
 }
 
-fn is_like(audit: &Audit, wanted: &AuditExpect) -> bool {
-    let is_by = match wanted.username.as_deref() {
+fn is_like(audit: &Audit, required: &AuditExpect) -> bool {
+    let is_by = match required.username.as_deref() {
         None => true,
         Some("node") => audit.username.starts_with("system:node:"),
         Some(name) => audit.username == name,
     };
     let message = audit.message.as_deref().unwrap_or_default();
-    is_close(audit, wanted)
+    is_close(audit, required)
         && is_by
-        && wanted.code.is_none_or(|code| code == audit.code)
-        && wanted
+        && required.code.is_none_or(|code| code == audit.code)
+        && required
             .message
             .as_deref()
             .is_none_or(|text| message.contains(text))
@@ -176,19 +179,21 @@ fn audit_text(audit: &Audit) -> String {
     text.trim_end().to_owned()
 }
 
-fn expected_text(wanted: &AuditExpect) -> String {
+fn expected_text(required: &AuditExpect) -> String {
     let any = |text: &Option<String>| text.clone().unwrap_or_else(|| "any".to_owned());
-    let code = wanted.code.map_or("any code".to_owned(), |code| code.to_string());
-    let message = wanted
+    let code = required
+        .code
+        .map_or("any code".to_owned(), |code| code.to_string());
+    let message = required
         .message
         .as_deref()
         .map(|text| format!(" `{text}`"))
         .unwrap_or_default();
     format!(
         "{} {} by {}: {code}{message}",
-        any(&wanted.verb),
-        any(&wanted.resource),
-        any(&wanted.username)
+        any(&required.verb),
+        any(&required.resource),
+        any(&required.username)
     )
 }
 
@@ -316,13 +321,13 @@ mod tests {
             message: Some(text.into()),
             ..AuditExpect::default()
         };
-        let mut whats: Vec<ObservedEvent> = seen().timeline.into_iter().map(|seen| seen.what).collect();
-        let ObservedEvent::Audit(last) = &mut whats[3] else {
+        let mut events: Vec<ObservedEvent> = seen().timeline.into_iter().map(|seen| seen.what).collect();
+        let ObservedEvent::Audit(last) = &mut events[3] else {
             unreachable!("the last is a request")
         };
         last.code = 403;
         last.message = Some("is not allowed to modify labels".into());
-        let seen = observed(whats);
+        let seen = observed(events);
         let created = |times| AuditExpect {
             verb: Some("create".into()),
             times: Some(CountExpect::Count(times)),

@@ -7,6 +7,9 @@ use crate::observation::phases::{KUBELET_SERVING, phases, reached, user_data_don
 use crate::observation::{Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
 
+/// A join that should succeed ends before its timeout once a known cause has lasted for this many settle times.
+const SETTLE_TIMES_BEFORE_GIVING_UP: f64 = 10.0;
+
 /// Whether to wait for more events of a join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
@@ -24,9 +27,6 @@ impl Progress {
         *self == Self::Settled
     }
 }
-
-/// A join that should succeed ends before its timeout once a known cause has lasted for this many settle times.
-const SETTLE_TIMES_BEFORE_GIVING_UP: f64 = 10.0;
 
 /// Evaluates a running join, `now` milliseconds after the start of its node.
 #[must_use]
@@ -97,11 +97,13 @@ impl<'a> RunningJoin<'a> {
 
     /// For a scenario that must fail: what is missing until it failed as expected, or joined.
     fn until_it_failed(&self) -> Option<String> {
-        let wanted = self.plan.expect.phase;
+        let required = self.plan.expect.phase;
         let cause = self.finding.as_ref().map(|finding| finding.diagnosis.cause);
-        if cause != self.plan.expect.diagnosis || wanted.is_some_and(|wanted| self.reached != Some(wanted)) {
+        if cause != self.plan.expect.diagnosis
+            || required.is_some_and(|required| self.reached != Some(required))
+        {
             let is_past = self.reached == Some(Phase::Ready)
-                || wanted.is_some_and(|wanted| self.reached > Some(wanted));
+                || required.is_some_and(|required| self.reached > Some(required));
             return match is_past {
                 true => (!self.has_settled(self.since)).then(|| "the node to stay ready".to_owned()),
                 false => Some(self.missing_failure(cause)),
@@ -121,10 +123,10 @@ impl<'a> RunningJoin<'a> {
     }
 
     fn missing_failure(&self, cause: Option<Cause>) -> String {
-        let wanted = self.plan.expect.diagnosis.map_or("", Cause::word);
+        let required = self.plan.expect.diagnosis.map_or("", Cause::word);
         let cause = cause.map_or("nothing", Cause::word);
         format!(
-            "{wanted}: at {}, {cause} so far",
+            "{required}: at {}, {cause} so far",
             self.reached.map_or("nothing", Phase::word)
         )
     }
@@ -132,9 +134,9 @@ impl<'a> RunningJoin<'a> {
     /// For a scenario that must join: what is missing until every check that does not need the node holds.
     fn until_it_succeeded(&self) -> Option<String> {
         let expect = &self.plan.expect;
-        if let Some(wanted) = expect.phase.filter(|wanted| self.reached < Some(*wanted)) {
+        if let Some(required) = expect.phase.filter(|required| self.reached < Some(*required)) {
             return Some(format!(
-                "{wanted}: at {}",
+                "{required}: at {}",
                 self.reached.map_or("nothing", Phase::word)
             ));
         }
@@ -172,7 +174,7 @@ impl<'a> RunningJoin<'a> {
             .plan
             .expect
             .phase
-            .is_some_and(|wanted| self.reached >= Some(wanted));
+            .is_some_and(|required| self.reached >= Some(required));
         let began = self
             .finding
             .as_ref()

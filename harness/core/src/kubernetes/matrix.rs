@@ -6,6 +6,9 @@ use super::skew::{SkewError, check_skew};
 use super::version::{InvalidVersion, Version, VersionRequest};
 use crate::plan::{Plan, version_in_range};
 
+/// Greater than the patch number of any release.
+const LAST_PATCH: u32 = 999;
+
 /// The versions of a run. [`Matrix::new`] refuses unsupported combinations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matrix {
@@ -183,9 +186,6 @@ fn not_for_ask(
 fn release(minor: super::Minor, patch: u32) -> Option<Version> {
     format!("v{minor}.{patch}").parse().ok()
 }
-
-/// Greater than the patch number of any release.
-const LAST_PATCH: u32 = 999;
 
 fn reason(what: &str, wanted: &semver::VersionReq, version: &str) -> String {
     format!("the scenario requires {what} {wanted}, and this is {version}")

@@ -2,6 +2,9 @@
 
 use super::version::Minor;
 
+/// The first kubelet that can be three minor versions older than the API server; older kubelets can be two.
+const THREE_SINCE: Minor = Minor::new(25);
+
 /// Upstream does not support this kubelet with this API server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kubelet {kubelet} is not supported with kube-apiserver {control_plane}: {why}")]
@@ -23,9 +26,6 @@ impl SkewError {
         )
     }
 }
-
-/// The first kubelet that can be three minor versions older than the API server; older kubelets can be two.
-const THREE_SINCE: Minor = Minor::new(25);
 
 /// The oldest kubelet that an API server supports.
 #[must_use]

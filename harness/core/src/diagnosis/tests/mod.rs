@@ -110,6 +110,6 @@ pub(super) fn started() -> Vec<ObservedEvent> {
     join().into_iter().take(5).collect()
 }
 
-pub(super) fn diagnosed(plan: &Plan, whats: Vec<ObservedEvent>) -> Diagnosis {
-    diagnose(plan, &observed(whats)).expect("a diagnosis")
+pub(super) fn diagnosed(plan: &Plan, events: Vec<ObservedEvent>) -> Diagnosis {
+    diagnose(plan, &observed(events)).expect("a diagnosis")
 }

@@ -271,20 +271,20 @@ fn two_expected_requests_need_two_requests() {
     };
     observation.certificates.push(client);
     // The first entry matches both requests, the second only the first request.
-    let wanted = plan(
+    let required = plan(
         "certificates: [{ signer: kubernetes.io/kubelet-serving }, { signer: kubernetes.io/kubelet-serving, issued: true }]",
     );
-    assert_eq!(broken(&wanted, &observation), []);
+    assert_eq!(broken(&required, &observation), []);
 }
 
 #[test]
 fn a_pressure_taint_is_reported_as_caused_by_the_host() {
     let mut observation = complete();
-    let wanted = plan("node: { taints: ['gpu:NoExecute', 'dedicated=batch:NoSchedule'] }");
+    let required = plan("node: { taints: ['gpu:NoExecute', 'dedicated=batch:NoSchedule'] }");
     let node = observation.node.as_mut().unwrap();
     let taints = node["spec"]["taints"].as_array_mut().unwrap();
     taints.push(json!({"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}));
-    let failed = broken(&wanted, &observation);
+    let failed = broken(&required, &observation);
     assert!(failed[0].seen.contains("`nodejoin doctor`"), "{failed:#?}");
     let other = broken(&plan("node: { taints: [] }"), &complete());
     assert!(!other[0].seen.contains("doctor"), "{other:#?}");

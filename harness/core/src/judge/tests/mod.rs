@@ -43,8 +43,8 @@ pub(super) fn complete() -> Observation {
         message: None,
         object: None,
     });
-    let mut whats = join();
-    whats.extend([
+    let mut events = join();
+    events.extend([
         ObservedEvent::Isolated,
         audit,
         journal("kubelet.service", "systemd", "Started Kubernetes Kubelet."),
@@ -127,7 +127,7 @@ pub(super) fn complete() -> Observation {
                 reason: String::new(),
             }]),
         }),
-        ..observed(whats)
+        ..observed(events)
     }
 }
 

@@ -36,28 +36,28 @@ fn a_join_without_proof_of_isolation_is_errored() {
 
 #[test]
 fn a_node_that_differs_from_its_snapshot_fails_with_the_difference() {
-    let mut wanted = plan("phase: ready");
+    let mut required = plan("phase: ready");
     let mut seen = complete();
     seen.collected.as_mut().unwrap().golden = Some("==> kubelet\n--v=2\n".into());
     for (text, expected) in [
         (None, "create it with `nodejoin run --bless`"),
         (Some("==> kubelet\n--v=3\n"), "- --v=3\n+ --v=2"),
     ] {
-        wanted.golden = Some(crate::plan::golden::GoldenPlan {
+        required.golden = Some(crate::plan::golden::GoldenPlan {
             path: "a.snapshot".into(),
             files: vec![],
             argv: true,
             text: text.map(str::to_owned),
         });
-        let broken = broken(&wanted, &seen);
+        let broken = broken(&required, &seen);
         assert_eq!(broken.len(), 1);
         assert!(
             broken[0].key == "golden" && broken[0].seen.contains(expected),
             "{broken:?}"
         );
     }
-    wanted.golden.as_mut().unwrap().text = Some("==> kubelet\n--v=2\n".into());
-    assert!(broken(&wanted, &seen).is_empty());
+    required.golden.as_mut().unwrap().text = Some("==> kubelet\n--v=2\n".into());
+    assert!(broken(&required, &seen).is_empty());
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_join_that_must_succeed_settles_when_all_live_checks_hold() {
 
 #[test]
 fn a_delayed_row_of_aws_auth_is_awaited() {
-    let mut wanted = plan("phase: ready");
+    let mut required = plan("phase: ready");
     let mut unmapped = stopped();
     unmapped.timeline.extend(
         observed([journal("cloud-final.service", "systemd", "Finished cloud-final.")])
@@ -42,11 +42,11 @@ fn a_delayed_row_of_aws_auth_is_awaited() {
             .into_iter()
             .map(|seen| crate::observation::TimelineEntry { at: 6000, ..seen }),
     );
-    assert!(is_settled(&wanted, &unmapped, 60_000));
-    wanted.cluster.aws_auth[0].after_seconds = Some(50.0);
-    assert!(!is_settled(&wanted, &unmapped, 60_000));
+    assert!(is_settled(&required, &unmapped, 60_000));
+    required.cluster.aws_auth[0].after_seconds = Some(50.0);
+    assert!(!is_settled(&required, &unmapped, 60_000));
     assert!(
-        is_settled(&wanted, &unmapped, 80_000),
+        is_settled(&required, &unmapped, 80_000),
         "30 s after the row was added"
     );
 }
@@ -54,33 +54,36 @@ fn a_delayed_row_of_aws_auth_is_awaited() {
 #[test]
 fn a_ready_node_has_time_to_request_its_certificate() {
     let ready = plan("phase: ready");
-    let mut whats = join();
-    whats.remove(7);
-    let observation = observed(whats);
-    for wanted in [&ready, &plan("phase: certified")] {
-        assert!(!is_settled(wanted, &observation, 8000));
-        assert!(is_settled(wanted, &observation, 10_000), "it did not request one");
+    let mut events = join();
+    events.remove(7);
+    let observation = observed(events);
+    for required in [&ready, &plan("phase: certified")] {
+        assert!(!is_settled(required, &observation, 8000));
+        assert!(
+            is_settled(required, &observation, 10_000),
+            "it did not request one"
+        );
     }
-    let mut whats = join();
-    whats[7] = ObservedEvent::Certificate(serving(None, false));
+    let mut events = join();
+    events[7] = ObservedEvent::Certificate(serving(None, false));
     assert!(
-        !is_settled(&ready, &observed(whats), 20_000),
+        !is_settled(&ready, &observed(events), 20_000),
         "its request is pending"
     );
 }
 
 #[test]
 fn a_join_that_must_fail_settles_when_its_cause_has_lasted() {
-    let wanted = plan("{ phase: kubelet-started, diagnosis: role-not-mapped }");
-    assert!(!is_settled(&wanted, &stopped(), 7999));
+    let required = plan("{ phase: kubelet-started, diagnosis: role-not-mapped }");
+    assert!(!is_settled(&required, &stopped(), 7999));
     assert!(
-        is_settled(&wanted, &stopped(), 8000),
+        is_settled(&required, &stopped(), 8000),
         "3 s after the refusal at 5 s"
     );
     let joined = observed(join());
-    assert!(!is_settled(&wanted, &joined, 8000));
+    assert!(!is_settled(&required, &joined, 8000));
     assert!(
-        is_settled(&wanted, &joined, 11_000),
+        is_settled(&required, &joined, 11_000),
         "it joined, so it will not fail"
     );
     let mut checked =
@@ -120,19 +123,19 @@ fn a_final_cause_ends_a_join_before_its_timeout() {
 
 #[test]
 fn without_a_phase_the_join_lasts_until_the_end_of_user_data() {
-    let mut wanted = plan("aws: { eks.DescribeCluster: 1 }");
-    wanted.user_data = Some(UserDataPlan {
+    let mut required = plan("aws: { eks.DescribeCluster: 1 }");
+    required.user_data = Some(UserDataPlan {
         engine: UserDataEngine::CloudInit,
         base64: String::new(),
         gzip: false,
     });
-    let mut whats: Vec<ObservedEvent> = join().into_iter().take(3).collect();
-    assert!(!is_settled(&wanted, &observed(whats.clone()), 60_000));
-    whats.push(journal(
+    let mut events: Vec<ObservedEvent> = join().into_iter().take(3).collect();
+    assert!(!is_settled(&required, &observed(events.clone()), 60_000));
+    events.push(journal(
         "cloud-final.service",
         "systemd",
         "Finished Execute cloud user/final scripts.",
     ));
-    assert!(!is_settled(&wanted, &observed(whats.clone()), 4000));
-    assert!(is_settled(&wanted, &observed(whats), 6000));
+    assert!(!is_settled(&required, &observed(events.clone()), 4000));
+    assert!(is_settled(&required, &observed(events), 6000));
 }

@@ -1,4 +1,4 @@
-//! What the kubelet says: flags it refuses, an API server it does not trust or reach, and its own end.
+//! The log of the kubelet: flags that it refuses, an API server that it does not trust or reach, and its exit.
 
 use super::*;
 use crate::plan::CaChoice;

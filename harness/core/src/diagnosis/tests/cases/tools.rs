@@ -1,4 +1,4 @@
-//! What `kubeadm join` and nodeadm are given.
+//! Arguments of `kubeadm join`, and the NodeConfig.
 
 use super::*;
 use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};

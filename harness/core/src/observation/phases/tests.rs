@@ -1,0 +1,247 @@
+//! Events of a usual join for the tests of other modules, and the phases that they reach.
+
+use super::*;
+use crate::observation::{Authentication, AuthenticationOutcome, Certificate, NodeChange, TimelineEntry};
+
+pub(crate) fn journal(unit: &str, command: &str, message: &str) -> ObservedEvent {
+    ObservedEvent::Journal(JournalLine {
+        unit: Some(unit.to_owned()),
+        command: Some(command.to_owned()),
+        by_systemd: command == "systemd",
+        message: message.to_owned(),
+    })
+}
+
+pub(crate) fn aws(service: Service, operation: &str, status: u16) -> AwsCall {
+    AwsCall {
+        service: service.into(),
+        operation: operation.to_owned(),
+        method: "GET".into(),
+        host: String::new(),
+        path: String::new(),
+        status,
+        error: None,
+        message: None,
+        subject: (service == Service::Eks).then(|| "demo".to_owned()),
+        known: true,
+        fault: None,
+        authorization: None,
+        took_ms: 1,
+    }
+}
+
+pub(crate) fn accepted() -> ObservedEvent {
+    ObservedEvent::Authentication(Authentication {
+        arn: Some("arn:aws:sts::111122223333:assumed-role/demo-role/i-0b22a22eec53b9321".into()),
+        canonical_arn: Some("arn:aws:iam::111122223333:role/demo-role".into()),
+        outcome: AuthenticationOutcome::Accepted {
+            username: "system:node:ip-192-168-40-16.eu-west-1.compute.internal".into(),
+            groups: vec!["system:bootstrappers".into(), "system:nodes".into()],
+        },
+    })
+}
+
+pub(crate) fn node(ready: bool) -> ObservedEvent {
+    ObservedEvent::Node(NodeChange {
+        name: "ip-192-168-40-16.eu-west-1.compute.internal".into(),
+        exists: true,
+        ready,
+    })
+}
+
+pub(crate) fn serving(approved: Option<bool>, issued: bool) -> Certificate {
+    Certificate {
+        name: "csr-1".into(),
+        signer: KUBELET_SERVING.into(),
+        approved,
+        issued,
+        fingerprint: issued.then(|| "f".into()),
+        ..Certificate::default()
+    }
+}
+
+/// An observation of these events, one each second.
+pub(crate) fn observed(events: impl IntoIterator<Item = ObservedEvent>) -> Observation {
+    let mut observation = Observation::default();
+    for (index, what) in events.into_iter().enumerate() {
+        if let ObservedEvent::Certificate(certificate) = &what {
+            observation
+                .certificates
+                .retain(|old| old.name != certificate.name);
+            observation.certificates.push(certificate.clone());
+        }
+        observation.timeline.push(TimelineEntry {
+            at: index as Millis * 1000,
+            what,
+        });
+    }
+    observation
+}
+
+/// A complete join in its usual order: ready at 8 s.
+pub(crate) fn join() -> Vec<ObservedEvent> {
+    vec![
+        journal("init.scope", "systemd", "systemd 252 running in system mode"),
+        ObservedEvent::Aws(aws(Service::Imds, "meta-data/instance-id", 200)),
+        ObservedEvent::Aws(aws(Service::Eks, "DescribeCluster", 200)),
+        journal("kubelet.service", "systemd", "Starting Kubernetes Kubelet..."),
+        journal(
+            "kubelet.service",
+            "kubelet",
+            "I1121 server.go:416] Version: v1.20.2",
+        ),
+        accepted(),
+        node(false),
+        ObservedEvent::Certificate(serving(Some(true), true)),
+        node(true),
+    ]
+}
+
+#[test]
+fn a_complete_join_reaches_every_phase() {
+    let phases = phases(&observed(join()));
+    assert_eq!(phases.keys().copied().collect::<Vec<_>>(), Phase::ALL);
+    assert_eq!(
+        phases.values().copied().collect::<Vec<_>>(),
+        (0..9).map(|s| s * 1000).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn similar_events_do_not_reach_a_phase() {
+    for (what, phase) in [
+        (
+            ObservedEvent::Aws(aws(Service::Imds, "meta-data/x", 404)),
+            Phase::Metadata,
+        ),
+        (
+            ObservedEvent::Aws(aws(Service::Imds, "meta-data/x", 0)),
+            Phase::Metadata,
+        ),
+        (
+            ObservedEvent::Aws(aws(Service::Eks, "DescribeCluster", 403)),
+            Phase::Described,
+        ),
+        (
+            ObservedEvent::Aws(aws(Service::Eks, "ListClusters", 200)),
+            Phase::Described,
+        ),
+        (
+            journal(
+                "kubelet.service",
+                "systemd",
+                "Dependency failed for Kubernetes Kubelet.",
+            ),
+            Phase::Configured,
+        ),
+        (
+            journal("kubelet.service", "iptables", "another app is holding the lock"),
+            Phase::KubeletStarted,
+        ),
+        (
+            journal("containerd.service", "kubelet", "x"),
+            Phase::KubeletStarted,
+        ),
+        (
+            ObservedEvent::Certificate(serving(Some(true), false)),
+            Phase::Certified,
+        ),
+        (node(false), Phase::Ready),
+    ] {
+        assert_eq!(phases(&observed([what.clone()])).get(&phase), None, "{what:?}");
+    }
+}
+
+#[test]
+fn ready_counts_only_with_the_requested_certificate() {
+    for (certificate, wanted) in [
+        (None, Phase::Ready),
+        (Some(serving(None, false)), Phase::Registered),
+        (Some(serving(Some(false), false)), Phase::Registered),
+        (Some(serving(Some(true), true)), Phase::Ready),
+    ] {
+        let events = certificate
+            .clone()
+            .map(ObservedEvent::Certificate)
+            .into_iter()
+            .chain([node(false), node(true)]);
+        let observation = observed(events);
+        let phases = phases(&observation);
+        assert_eq!(reached(&phases, &observation), Some(wanted), "{certificate:?}");
+    }
+}
+
+#[test]
+fn cloud_init_or_systemd_report_the_end_of_user_data() {
+    for (unit, command, message, done) in [
+        (
+            "cloud-final.service",
+            "cloud-init",
+            "Cloud-init v. 22.4.2 finished at Sat, 21 Nov 2026. Datasource DataSourceEc2.",
+            true,
+        ),
+        (
+            "cloud-init.service",
+            "cloud-init",
+            "Cloud-init v. 22.4.2 running 'init' at",
+            false,
+        ),
+        (
+            "nodejoin-user-data.service",
+            "systemd",
+            "nodejoin-user-data.service: Failed with result 'exit-code'.",
+            true,
+        ),
+        (
+            "cloud-final.service",
+            "systemd",
+            "Starting Execute cloud user/final scripts...",
+            false,
+        ),
+        ("kubelet.service", "systemd", "Finished something", false),
+    ] {
+        let observation = observed([journal(unit, command, message)]);
+        assert_eq!(user_data_done(&observation).is_some(), done, "{message}");
+    }
+}
+
+#[test]
+fn nodeadm_ends_user_data_with_its_last_unit() {
+    let done = journal(
+        "cloud-final.service",
+        "cloud-init",
+        "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
+    );
+    let run = |message: &str| journal("nodeadm-run.service", "systemd", message);
+    let started = run("Starting EKS Nodeadm Run...");
+    assert_eq!(user_data_done(&observed([done.clone()])), Some(0));
+    assert_eq!(user_data_done(&observed([done.clone(), started.clone()])), None);
+    for word in ["Finished", "Failed to start", "Dependency failed for"] {
+        let ended = run(&format!("{word} EKS Nodeadm Run."));
+        let observation = observed([done.clone(), started.clone(), ended]);
+        assert_eq!(user_data_done(&observation), Some(2000), "{word}");
+    }
+}
+
+#[test]
+fn only_the_kubelet_authenticates_a_node_with_a_bootstrap_token() {
+    for (resource, authenticated) in [("configmaps", false), ("certificatesigningrequests", true)] {
+        let request = ObservedEvent::Audit(Audit {
+            verb: "create".into(),
+            resource: resource.into(),
+            namespace: None,
+            name: None,
+            username: "system:bootstrap:abcdef".into(),
+            groups: vec!["system:nodes".into()],
+            code: 201,
+            message: None,
+            object: None,
+        });
+        let phases = phases(&observed([request]));
+        assert_eq!(
+            phases.contains_key(&Phase::Authenticated),
+            authenticated,
+            "{resource}"
+        );
+    }
+}
