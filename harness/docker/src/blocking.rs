@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use bollard::Docker;
 
-/// Runs `work` on its own thread with its own runtime and blocks until it is done; `None` when the engine does not respond.
+/// Runs `work` on its own thread with its own runtime and blocks until it is done; `None` when the engine does not
+/// respond.
 ///
-/// The connection is new as well: the runtime that drives a shared one may be the runtime whose thread this call blocks.
+/// The connection is new as well: the runtime that drives a shared one may be the runtime whose thread this call
+/// blocks.
 pub(crate) fn block_on<T, F>(
     request_timeout: Duration,
     work: impl FnOnce(Docker) -> F + Send + 'static,

@@ -1,6 +1,5 @@
 //! The connection to a container engine, and the facts about it.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +37,8 @@ struct Connection {
     facts: EngineFacts,
     cache: PathBuf,
     time_factor: TimeFactor,
-    /// By the id of the engine: privileges do not change while an engine runs.
-    privileges: Mutex<HashMap<String, Privileges>>,
+    /// Probed once: privileges do not change while an engine runs.
+    privileges: Mutex<Option<Privileges>>,
 }
 
 /// What an engine reports about itself and its host.
@@ -118,8 +117,8 @@ impl Engine {
             host: host.clone(),
             source,
         };
-        // The client of testcontainers decides where the engine listens: with a second rule, containers and networks could end up
-        // on two engines.
+        // The client of testcontainers decides where the engine listens: with a second rule, containers and networks
+        // could end up on two engines.
         let docker = docker_client_instance()
             .await
             .map_err(|error| unreachable(error.into()))?
@@ -200,7 +199,7 @@ impl Engine {
         &self.inner.cache
     }
 
-    pub(crate) fn known_privileges(&self) -> &Mutex<HashMap<String, Privileges>> {
+    pub(crate) fn known_privileges(&self) -> &Mutex<Option<Privileges>> {
         &self.inner.privileges
     }
 }

@@ -63,8 +63,8 @@ impl Engine {
         Ok(done)
     }
 
-    /// Starts a command in a container and streams the lines of its standard output. The stream ends with the command. Dropping
-    /// the stream does not end the command: only the end of its container does.
+    /// Starts a command in a container and streams the lines of its standard output. The stream ends with the command.
+    /// Dropping the stream does not end the command: only the end of its container does.
     ///
     /// # Errors
     /// When the container is not running. If the connection breaks later, the error is the last item of the stream.

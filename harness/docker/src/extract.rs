@@ -32,8 +32,8 @@ impl Engine {
         })
     }
 
-    /// Saves an image in the format of `docker save` to an unnamed file in the cache folder, which is deleted when it is closed;
-    /// `None` if the engine has no image of this name.
+    /// Saves an image in the format of `docker save` to an unnamed file in the cache folder, which is deleted when it
+    /// is closed; `None` if the engine has no image of this name.
     ///
     /// # Errors
     /// When the engine does not export the image, or the file cannot be written.

@@ -24,8 +24,8 @@ pub(crate) const RECIPE: &str = "nodejoin.recipe";
 /// Version of the Kubernetes programs in the image.
 pub(crate) const KUBERNETES: &str = "nodejoin.kubernetes";
 
-/// Maximum age of an object, whoever owns it: no test takes longer. Not multiplied by the time factor, because a sweep on another
-/// machine must compute the same age.
+/// Maximum age of an object, for any owner: no test takes longer. Not multiplied by the time factor, because a sweep
+/// on another machine must compute the same age.
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// Labels for an object of a run.

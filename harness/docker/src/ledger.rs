@@ -66,8 +66,8 @@ impl Ledger {
         Some(self.entries.remove(at))
     }
 
-    /// Closes the ledger and takes every entry that is not kept, newest first, containers before networks. A network with a kept
-    /// container is kept.
+    /// Closes the ledger and takes every entry that is not kept, newest first, containers before networks. A network
+    /// with a kept container is kept.
     pub(crate) fn end(&mut self) -> Vec<LedgerEntry> {
         self.ended = true;
         let entries = std::mem::take(&mut self.entries);

@@ -2,28 +2,29 @@
 //!
 //! ```text
 //! Engine ── connects, reports facts, runs commands in containers
-//!   ├── Run ─────── creates networks and containers of one run, records each before it exists, removes them in reverse order
+//!   ├── Run ─────── creates networks and containers, records each before it exists, removes them in reverse order
 //!   ├── sweep ───── removes objects of runs whose process is dead
-//!   ├── Images ──── builds images from the recipes in fixtures/images, named by the hash of their content
+//!   ├── Images ──── builds images from the recipes in fixtures/images, named by hash
 //!   └── doctor ──── checks what a run needs and changes nothing
 //! ```
 //!
 //! | file | question it answers |
 //! | --- | --- |
-//! | `engine.rs`, `exec.rs`, `privileges.rs` | What is this engine, and what does it allow? |
+//! | `engine.rs`, `exec.rs`, `privileges.rs`, `privilege_probe.rs` | What is this engine, and what does it allow? |
 //! | `labels.rs`, `object.rs`, `owner.rs` | Who owns an object, and is the owner alive? |
-//! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs`, `removal.rs` | How are the objects of a run created and removed? |
+//! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs`, `removal.rs` | How are objects created and removed? |
 //! | `sweep.rs` | What did dead runs leave? |
 //! | `doctor/` | Does this machine have what a run needs? |
+//! | `file_lock.rs` | Which process builds or unpacks in a shared cache folder? |
 //! | `images/` | How is an image named, built, found and removed? |
 //! | `images/control_plane.rs` | Which image does each control plane start from? |
 //! | `packages.rs` | Which programs come from Debian packages if the host lacks them? |
-//! | `env.rs`, `settings.rs` | What can the environment configure? |
+//! | `settings.rs` | What can the environment configure? |
 //! | `private_file.rs` | How are files with secrets written? |
 //!
-//! Timeouts are multiplied by the engine's time factor ([`Engine::time_factor`]). Not multiplied are poll intervals (the file lock of
-//! a build, a removal by another client), the 24 hours after which an object expires, because it must be the same for every
-//! process, and the times of apt and mmdebstrap, which have their own.
+//! Timeouts are multiplied by the engine's time factor ([`Engine::time_factor`]). Not multiplied are poll intervals
+//! (the file lock of a build, a removal by another client), the 24 hours after which an object expires, because it must
+//! be the same for every process, and the times of apt and mmdebstrap, which have their own.
 
 mod blocking;
 pub mod doctor;
@@ -31,6 +32,7 @@ mod engine;
 mod error;
 mod exec;
 mod extract;
+mod file_lock;
 mod images;
 mod labels;
 mod ledger;
@@ -38,6 +40,7 @@ mod object;
 mod owner;
 mod packages;
 mod private_file;
+mod privilege_probe;
 mod privileges;
 mod probe;
 mod pull;

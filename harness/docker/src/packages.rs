@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use crate::error::DockerError;
-use crate::images::FileLock;
+use crate::file_lock::FileLock;
 use crate::settings::ImageSettings;
 
 /// Path of Debian's keyring on a Debian system, relative to the root.

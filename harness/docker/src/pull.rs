@@ -13,8 +13,8 @@ use crate::engine::Engine;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Engine {
-    /// Pulls an image and passes the engine's progress messages to `on_output`. Fails if the registry sends no message for
-    /// `first_timeout`.
+    /// Pulls an image and passes the engine's progress messages to `on_output`. Fails if the registry sends no message
+    /// for `first_timeout`.
     pub(crate) async fn pull(
         &self,
         image: &str,

@@ -30,8 +30,8 @@ pub(crate) const KEPT: &str = "-kept";
 
 /// One run of the harness. Clones refer to the same run.
 ///
-/// Call [`Run::tear_down`] at the end. A run that is dropped without tear-down logs a warning and removes its objects, which blocks
-/// the thread.
+/// Call [`Run::tear_down`] at the end. A run that is dropped without tear-down logs a warning and removes its objects,
+/// which blocks the thread.
 #[derive(Clone)]
 pub struct Run {
     pub(crate) inner: Arc<RunState>,
@@ -42,7 +42,8 @@ pub(crate) struct RunState {
     pub(crate) id: RunId,
     owner: Owner,
     ledger: Mutex<Ledger>,
-    /// Starts run in their own tasks, so that dropping the caller leaves no half-created container. The tear-down waits for them.
+    /// Starts run in their own tasks, so that dropping the caller leaves no half-created container. The tear-down waits
+    /// for them.
     pub(crate) starts: TaskTracker,
     /// Cancels starts that wait; triggered by the tear-down.
     pub(crate) ending: CancellationToken,
@@ -106,8 +107,8 @@ impl Run {
         labels::of(self.inner.id.as_str(), role, &self.inner.owner, SystemTime::now())
     }
 
-    /// The label of an object with files in a folder on this machine: a sweep removes the folder with the object. A sweep removes
-    /// only folders below the cache folder.
+    /// The label of an object with files in a folder on this machine: a sweep removes the folder with the object. A
+    /// sweep removes only folders below the cache folder.
     #[must_use]
     pub fn folder_label(&self, folder: &Path) -> (String, String) {
         (labels::FOLDER.to_owned(), folder.display().to_string())
@@ -128,8 +129,8 @@ impl Run {
         }
     }
 
-    /// Creates a network with a free subnet. Containers on an internal network reach only each other and the host's address on
-    /// that network.
+    /// Creates a network with a free subnet. Containers on an internal network reach only each other and the host's
+    /// address on that network.
     ///
     /// # Errors
     /// When the engine refuses, for example because no subnet is free.
@@ -167,12 +168,12 @@ impl Run {
         if let Some(entry) = self.ledger().entry(&name) {
             entry.id = Some(created.id.clone());
         }
-        let seen = docker
+        let inspected = docker
             .inspect_network(&created.id, None::<InspectNetworkOptions>)
             .await;
         read_network(
             name.clone(),
-            &seen.map_err(DockerError::engine("inspect network", &name))?,
+            &inspected.map_err(DockerError::engine("inspect network", &name))?,
         )
     }
 
@@ -230,8 +231,8 @@ impl Run {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Keeps a container and its network after the end of the run, and returns the container's new name, which ends with `-kept`.
-    /// `nodejoin sweep` removes it when it expires, or on request.
+    /// Keeps a container and its network after the end of the run, and returns the container's new name, which ends
+    /// with `-kept`. `nodejoin sweep` removes it when it expires, or on request.
     ///
     /// # Errors
     /// When the container does not exist.
@@ -244,7 +245,8 @@ impl Run {
             if std::mem::replace(&mut entry.kept, true) {
                 return Ok(entry.name.clone());
             }
-            // The guard of testcontainers removes its container when it is dropped, at the latest at the end of this process.
+            // The guard of testcontainers removes its container when it is dropped, at the latest at the end of this
+            // process.
             if let Some(guard) = entry.guard.take() {
                 std::mem::forget(guard);
             }
@@ -257,8 +259,8 @@ impl Run {
         Ok(name)
     }
 
-    /// Records a container that another program is about to create on this network, with the run's labels and its own name. The
-    /// tear-down removes it if it exists.
+    /// Records a container that another program is about to create on this network, with the run's labels and its own
+    /// name. The tear-down removes it if it exists.
     ///
     /// # Errors
     /// When the run is being torn down.
@@ -275,10 +277,11 @@ impl Run {
         Ok(())
     }
 
-    /// Runs `work`, which creates an external container, in its own task so that dropping the caller does not cancel it: Docker would
-    /// finish creating the container after teardown had looked for it.
+    /// Runs `work`, which creates an external container, in its own task so that dropping the caller does not cancel
+    /// it: Docker would finish creating the container after teardown had looked for it.
     ///
-    /// The tear-down waits for the work, and triggers the token after a grace period; the work then ends as soon as possible.
+    /// The tear-down waits for the work, and triggers the token after a grace period; the work then ends as soon as
+    /// possible.
     pub async fn run_uncancelled<T, W>(&self, work: impl FnOnce(CancellationToken) -> W) -> T
     where
         T: Send + 'static,
@@ -321,8 +324,8 @@ fn to_name(hint: &str) -> String {
     hint.chars().map(allowed).take(64).collect()
 }
 
-fn read_network(name: String, seen: &NetworkInspect) -> Result<RunNetwork, DockerError> {
-    let config = seen
+fn read_network(name: String, inspected: &NetworkInspect) -> Result<RunNetwork, DockerError> {
+    let config = inspected
         .ipam
         .as_ref()
         .and_then(|ipam| ipam.config.as_ref())
@@ -341,7 +344,7 @@ fn read_network(name: String, seen: &NetworkInspect) -> Result<RunNetwork, Docke
         .map(|base: Ipv4Addr| Ipv4Addr::from(u32::from(base) + 1));
     match (subnet, stated.or(first)) {
         (Some(subnet), Some(gateway)) => Ok(RunNetwork {
-            id: seen.id.clone().unwrap_or_default(),
+            id: inspected.id.clone().unwrap_or_default(),
             name,
             subnet,
             gateway,
@@ -373,12 +376,12 @@ mod tests {
             config: Some(vec![config]),
             ..Ipam::default()
         };
-        let seen = NetworkInspect {
+        let inspected = NetworkInspect {
             ipam: Some(ipam),
             ..NetworkInspect::default()
         };
         assert_eq!(
-            read_network("n".to_owned(), &seen).unwrap().gateway,
+            read_network("n".to_owned(), &inspected).unwrap().gateway,
             Ipv4Addr::new(172, 20, 0, 1)
         );
         assert!(read_network("n".to_owned(), &NetworkInspect::default()).is_err());

@@ -42,8 +42,8 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// The folders with programs: this folder if it contains a kubelet, else its subfolders that do. The version of a folder is
-    /// reported by its kubelet, not by its name.
+    /// The folders with programs: this folder if it contains a kubelet, else its subfolders that do. The version of a
+    /// folder is reported by its kubelet, not by its name.
     pub(crate) fn versions(&self) -> Vec<Self> {
         let has_kubelet = |folder: &PathBuf| folder.join("kubelet").is_file();
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();

@@ -26,15 +26,16 @@ const END_TIMEOUT: Duration = Duration::from_secs(60);
 const NEGOTIATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Run {
-    /// Starts a container on a network of the run. Its name is recorded before the container is created, so that a start that fails
-    /// or is cancelled leaves nothing. The container and its anonymous volumes get the run's labels. No port is published.
+    /// Starts a container on a network of the run. Its name is recorded before the container is created, so that a
+    /// start that fails or is cancelled leaves nothing. The container and its anonymous volumes get the run's labels.
+    /// No port is published.
     ///
-    /// The host-config modifier of the request runs first. The request must set no network and no name. Its startup timeout
-    /// (default: 60 s) is multiplied by the engine's time factor.
+    /// The host-config modifier of the request runs first. The request must set no network and no name. Its startup
+    /// timeout (default: 60 s) is multiplied by the engine's time factor.
     ///
     /// # Errors
-    /// When the image is missing (it is not pulled), or the container does not start; the error then contains its last lines of
-    /// output, and the container is removed.
+    /// When the image is missing (it is not pulled), or the container does not start; the error then contains its last
+    /// lines of output, and the container is removed.
     pub async fn start(
         &self,
         role: &str,
@@ -69,18 +70,19 @@ impl Run {
         network: &RunNetwork,
     ) -> Result<StartedContainer, DockerError> {
         let docker = self.engine().docker();
-        let seen = docker
+        let inspected = docker
             .inspect_container(name, None::<InspectContainerOptions>)
             .await;
-        let seen = seen.map_err(DockerError::engine("inspect container", name))?;
-        let id = seen.id.unwrap_or_default();
+        let inspected = inspected.map_err(DockerError::engine("inspect container", name))?;
+        let id = inspected.id.unwrap_or_default();
         if let Some(entry) = self.ledger().entry(name) {
             entry.id = Some(id.clone());
         }
         self.inspect_started(id, name, &network.name).await
     }
 
-    /// Waits for the end of a container and starts it again with its files, except for those in memory. Its address may change.
+    /// Waits for the end of a container and starts it again with its files, except for those in memory. Its address may
+    /// change.
     ///
     /// # Errors
     /// When the container does not end in time, or does not start.
@@ -154,13 +156,13 @@ impl Run {
         name: &str,
         network: &str,
     ) -> Result<StartedContainer, DockerError> {
-        let seen = self
+        let inspected = self
             .engine()
             .docker()
             .inspect_container(&id, None::<InspectContainerOptions>)
             .await;
-        let seen = seen.map_err(DockerError::engine("inspect container", name))?;
-        let networks = seen
+        let inspected = inspected.map_err(DockerError::engine("inspect container", name))?;
+        let networks = inspected
             .network_settings
             .and_then(|settings| settings.networks)
             .unwrap_or_default();
@@ -174,7 +176,10 @@ impl Run {
                 ip,
             }),
             None => {
-                let code = seen.state.and_then(|state| state.exit_code).unwrap_or_default();
+                let code = inspected
+                    .state
+                    .and_then(|state| state.exit_code)
+                    .unwrap_or_default();
                 let lines = self.last_lines(name, LAST_LINES).await.unwrap_or_default();
                 let problem = format!("ended immediately with exit code {code}; last lines:\n{lines}");
                 Err(DockerError::Unexpected {
@@ -243,11 +248,11 @@ fn label_volumes(host: &mut HostConfig, labels: &std::collections::HashMap<Strin
 
 /// Makes the client of testcontainers use the engine's API version.
 ///
-/// testcontainers 0.28 uses the newest version it knows and does not negotiate, which engines with API 1.41 refuse with status 400. All
-/// its containers share one client per process, which is dropped with the last container. This function runs after testcontainers
-/// has created the client and before its first request, in a callback that cannot await: hence the thread. A client with the right
-/// version is not used here, because its connections are driven by the thread that waits for this function; a client with another
-/// version has sent no request yet and has no connection.
+/// testcontainers 0.28 uses the newest version it knows and does not negotiate, which engines with API 1.41 refuse with
+/// status 400. All its containers share one client per process, which is dropped with the last container. This function
+/// runs after testcontainers has created the client and before its first request, in a callback that cannot await:
+/// hence the thread. A client with the right version is not used here, because its connections are driven by the thread
+/// that waits for this function; a client with another version has sent no request yet and has no connection.
 fn pin_api_version(version: (usize, usize), limit: Duration) {
     let negotiate = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()

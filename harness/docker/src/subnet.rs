@@ -7,8 +7,9 @@ use bollard::errors::Error;
 /// Number of subnets to try before the engine chooses one.
 pub(crate) const TRIES: usize = 24;
 
-/// A /24 of 198.18.0.0/15, which RFC 2544 reserves for test networks: it overlaps with no host network, no VPC of a scenario and
-/// no address pool of the engine. The engine may choose from 192.168.0.0/16, where scenarios put their instances.
+/// A /24 of 198.18.0.0/15, which RFC 2544 reserves for test networks: it overlaps with no host network, no VPC of a
+/// scenario and no address pool of the engine. The engine may choose from 192.168.0.0/16, where scenarios put their
+/// instances.
 pub(crate) fn candidate(seed: usize) -> String {
     let [high, low] = u16::try_from(seed % 512).unwrap_or_default().to_be_bytes();
     format!("{}/24", Ipv4Addr::new(198, 18 + high, low, 0))

@@ -44,8 +44,9 @@ pub struct SweepOptions {
     pub kept: bool,
 }
 
-/// Removes the containers, networks and volumes of runs whose process is dead or which have expired, and leftovers of builds that
-/// no process works on. Objects of live runs, of processes that are not visible from here, and without the labels of a run stay.
+/// Removes the containers, networks and volumes of runs whose process is dead or which have expired, and leftovers of
+/// builds that no process works on. Objects of live runs, of processes that are not visible from here, and without the
+/// labels of a run stay.
 ///
 /// # Errors
 /// When the engine does not list its objects. An object that cannot be removed is listed in the result instead.
@@ -65,8 +66,8 @@ impl SweepOptions {
             now: SystemTime::now(),
         };
         let mut swept = self.round(engine, &rules).await?;
-        // The engine may still be creating objects that a run requested before it died: they appear after the first round, and until
-        // then block the removal of their network and volumes.
+        // The engine may still be creating objects that a run requested before it died: they appear after the first
+        // round, and until then block the removal of their network and volumes.
         for _ in 0..MORE_ROUNDS {
             if swept.left.is_empty() {
                 break;
@@ -122,14 +123,15 @@ impl LabelledObject {
     }
 
     async fn remove(&self, engine: &Engine) -> Result<(), DockerError> {
-        // Before the container, because the next sweep finds the folder only by the container's labels, and again after it: an
-        // engine that is about to start the container creates the mounted folders again.
+        // Before the container, because the next sweep finds the folder only by the container's labels, and again after
+        // it: an engine that is about to start the container creates the mounted folders again.
         self.remove_folder(engine)?;
         engine.remove(self.kind, &self.id).await?;
         self.remove_folder(engine)
     }
 
-    /// Removes the folder of the label, if it is on this machine and below the cache folder: a label may contain any path.
+    /// Removes the folder of the label, if it is on this machine and below the cache folder: a label may contain any
+    /// path.
     fn remove_folder(&self, engine: &Engine) -> Result<(), DockerError> {
         let Some(folder) = self.labels.get(labels::FOLDER).map(PathBuf::from) else {
             return Ok(());
@@ -169,7 +171,8 @@ struct FateRules {
 }
 
 impl FateRules {
-    /// The fate of each object. A kept container needs its network and volumes, even if it has ended: those of its run stay with it.
+    /// The fate of each object. A kept container needs its network and volumes, even if it has ended: those of its run
+    /// stay with it.
     fn fates(&self, objects: &[LabelledObject], with_kept: bool) -> Vec<Fate> {
         let mut fates: Vec<_> = objects
             .iter()

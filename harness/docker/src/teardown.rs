@@ -53,9 +53,9 @@ impl TearDown {
 }
 
 impl Run {
-    /// Removes everything that the run created, newest first: containers (with SIGKILL), then networks, then volumes; kept
-    /// containers stay. Continues after errors, and searches by label for objects that the ledger does not list. A second call
-    /// finds nothing.
+    /// Removes everything that the run created, newest first: containers (with SIGKILL), then networks, then volumes;
+    /// kept containers stay. Continues after errors, and searches by label for objects that the ledger does not list. A
+    /// second call finds nothing.
     pub async fn tear_down(&self) -> TearDown {
         self.ledger().close();
         self.inner.starts.close();

@@ -1,4 +1,5 @@
-//! Checks that a container on an internal network reaches the harness at the network's gateway address, through the firewall.
+//! Checks that a container on an internal network reaches the harness at the network's gateway address, through the
+//! firewall.
 
 use std::time::Duration;
 

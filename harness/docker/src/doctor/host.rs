@@ -10,8 +10,8 @@ use crate::doctor::{CheckResult, not_checked};
 use crate::engine::Engine;
 use crate::probe::Probe;
 
-/// Prints `name value` lines. None of these values is namespaced: a container reads those of its machine, and the disk of `/` in a
-/// container is the engine's.
+/// Prints `name value` lines. None of these values is namespaced: a container reads those of its machine, and the disk
+/// of `/` in a container is the engine's.
 const LOOK: &str = r#"
 for name in max_user_instances max_user_watches; do echo "$name $(cat /proc/sys/fs/inotify/$name)"; done
 echo "disk $(df -Pk "${0:-/}" | awk 'NR == 2 { print $2 " " $4 }')"

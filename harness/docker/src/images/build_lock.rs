@@ -1,7 +1,7 @@
 //! A lock for builds that every client of an engine can see: a volume with the labels of the building process.
 //!
-//! A file lock is visible only to processes with the same cache folder. The removal of leftovers must know about every build in
-//! progress, because its stages look like leftovers.
+//! A file lock is visible only to processes with the same cache folder. The removal of leftovers must know about every
+//! build in progress, because its stages look like leftovers.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};

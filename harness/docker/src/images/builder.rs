@@ -1,10 +1,10 @@
 //! Builds images through the engine's builder: one build per name at a time, with all output in a log file.
 
 use std::collections::HashMap;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bollard::body_try_stream;
 use bollard::models::ImageInspect;
@@ -13,6 +13,7 @@ use futures::StreamExt as _;
 
 use crate::engine::Engine;
 use crate::error::{DockerError, status};
+use crate::file_lock::FileLock;
 use crate::images::build_lock::BuildLock;
 use crate::images::context::{ContextFile, archive};
 use crate::images::{ImageEvent, ImageProgress};
@@ -21,8 +22,6 @@ use crate::settings::ImageSettings;
 
 /// Number of output lines in the error of a failed build.
 const LAST_LINES: usize = 20;
-/// Interval at which a waiting process tries to take a file lock; not multiplied by the time factor.
-const LOCK_POLL: Duration = Duration::from_millis(200);
 
 /// Builds images on an engine.
 #[derive(Clone)]
@@ -213,50 +212,9 @@ impl BuildSession {
     }
 }
 
-/// An exclusive lock on a file. The kernel releases it when the process ends.
-pub(crate) struct FileLock {
-    _file: File,
-}
-
-impl FileLock {
-    /// Waits for the lock.
-    pub(crate) async fn take(folder: &Path, name: &str) -> Result<Self, DockerError> {
-        loop {
-            if let Some(lock) = Self::try_take(folder, name)? {
-                return Ok(lock);
-            }
-            // The kernel sends no event for a released lock, and a blocking wait could not be cancelled.
-            tokio::time::sleep(LOCK_POLL).await;
-        }
-    }
-
-    /// Takes the lock; `None` if it is held.
-    pub(crate) fn try_take(folder: &Path, name: &str) -> Result<Option<Self>, DockerError> {
-        std::fs::create_dir_all(folder).map_err(DockerError::io("create folder", folder))?;
-        let path = folder.join(format!("{name}.lock"));
-        let file = File::create(&path).map_err(DockerError::io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(DockerError::io("lock", &path)(error)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_lock_is_exclusive() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = FileLock::try_take(folder.path(), "al2").unwrap();
-        assert!(first.is_some());
-        assert!(FileLock::try_take(folder.path(), "al2").unwrap().is_none());
-        assert!(FileLock::try_take(folder.path(), "other").unwrap().is_some());
-        drop(first);
-        assert!(FileLock::try_take(folder.path(), "al2").unwrap().is_some());
-    }
 
     #[test]
     fn labels_describe_the_image() {

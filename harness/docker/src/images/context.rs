@@ -38,7 +38,8 @@ impl From<RecipeFile> for ContextFile {
 
 /// The files as a tar archive. A file that cannot be read ends the stream with an error, which fails the build.
 pub(crate) fn archive(files: Vec<ContextFile>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    // The builder reads slower than the disk: the channel limits the pieces in memory. The thread ends when the reader is dropped.
+    // The builder reads slower than the disk: the channel limits the pieces in memory. The thread ends when the reader
+    // is dropped.
     let (sender, receiver) = mpsc::channel(8);
     std::thread::spawn(move || {
         let failed = sender.clone();

@@ -1,4 +1,5 @@
-//! The image that each control plane starts from. A new control plane is one row of [`IMAGES`] and the function that gets its image.
+//! The image that each control plane starts from. A new control plane is one row of [`IMAGES`] and the function that
+//! gets its image.
 
 use futures::future::BoxFuture;
 use nodejoin_core::plan::ProviderName;
@@ -42,8 +43,8 @@ struct ControlPlaneImage {
 }
 
 impl Images {
-    /// The image that a control plane starts from, built or pulled if it is missing; `None` if it needs none. `kubernetes` selects a
-    /// published image where the settings request no version.
+    /// The image that a control plane starts from, built or pulled if it is missing; `None` if it needs none.
+    /// `kubernetes` selects a published image where the settings request no version.
     ///
     /// # Errors
     /// When the image can be neither built nor pulled.

@@ -80,8 +80,8 @@ async fn untagged_stages(engine: &Engine, name: &str) -> Result<Vec<ImageSummary
         .map_err(DockerError::engine("list the build stages of", name))
 }
 
-/// Containers of build steps that a crash of the engine left behind: they have the labels of their stage and no run's. The engine
-/// itself ends the step of a builder that is gone, so a running container belongs to a build in progress.
+/// Containers of build steps that a crash of the engine left behind: they have the labels of their stage and no run's.
+/// The engine itself ends the step of a builder that is gone, so a running container belongs to a build in progress.
 async fn interrupted_steps(engine: &Engine, name: &str) -> Result<Vec<String>, DockerError> {
     let ended = ["created", "exited", "dead"].map(str::to_owned).to_vec();
     let filters = HashMap::from([("label", build_labels(name)), ("status", ended)]);

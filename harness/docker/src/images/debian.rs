@@ -1,4 +1,5 @@
-//! mmdebstrap, Debian's tool that builds a system from packages: from PATH, or unpacked from its package into the cache folder.
+//! mmdebstrap, Debian's tool that builds a system from packages: from PATH, or unpacked from its package into the cache
+//! folder.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,9 @@ use crate::images::builder::BuildSession;
 use crate::packages::{AptArchive, KEYRING, on_path};
 use crate::settings::ImageSettings;
 
-/// Removes what Debian's slim images omit, and excludes it from later installations, so that a built base image equals a pulled one.
-/// The option `--dpkgopt` is not used: mmdebstrap then filters archives with a Python program, which the host may lack.
+/// Removes what Debian's slim images omit, and excludes it from later installations, so that a built base image equals
+/// a pulled one. The option `--dpkgopt` is not used: mmdebstrap then filters archives with a Python program, which the
+/// host may lack.
 const SLIM: &str = r#"
 cd "$1"
 {
@@ -66,7 +68,8 @@ impl Mmdebstrap {
         })
     }
 
-    /// Starts mmdebstrap and returns the system as an archive, and a future for the tool's end. Dropping that future stops the tool.
+    /// Starts mmdebstrap and returns the system as an archive, and a future for the tool's end. Dropping that future
+    /// stops the tool.
     pub(crate) async fn run(
         &self,
         settings: &ImageSettings,

@@ -1,4 +1,5 @@
-//! Downloads over HTTP: through the proxies of the settings, with timeouts, and with ring as the crypto provider of TLS.
+//! Downloads over HTTP: through the proxies of the settings, with timeouts, and with ring as the crypto provider of
+//! TLS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -146,8 +147,8 @@ fn redirects() -> Policy {
     })
 }
 
-/// The proxies of `http_proxy`, `https_proxy` and `all_proxy`, except for the hosts of `no_proxy`. A name in lower case takes
-/// precedence over the same name in upper case.
+/// The proxies of `http_proxy`, `https_proxy` and `all_proxy`, except for the hosts of `no_proxy`. A name in lower case
+/// takes precedence over the same name in upper case.
 fn proxies(variables: &[(String, String)]) -> Result<Vec<Proxy>, DockerError> {
     type Build = fn(&str) -> reqwest::Result<Proxy>;
     let find = |name: &str| {

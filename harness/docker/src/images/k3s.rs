@@ -37,7 +37,8 @@ const NEWEST: &[(&str, u32)] = &[
 ];
 
 impl Images {
-    /// The image of k3s for a version such as `v1.32.1` or `1.32`, pulled if it is missing. An image in the settings takes precedence.
+    /// The image of k3s for a version such as `v1.32.1` or `1.32`, pulled if it is missing. An image in the settings
+    /// takes precedence.
     ///
     /// # Errors
     /// When the image is missing and cannot be pulled.
@@ -63,7 +64,8 @@ impl Images {
         })
     }
 
-    /// An image that implements k3s' command line with the programs of Kubernetes, built if it is missing. It is not k3s.
+    /// An image that implements k3s' command line with the programs of Kubernetes, built if it is missing. It is not
+    /// k3s.
     ///
     /// # Errors
     /// When the build fails; the error contains the path of the build log.

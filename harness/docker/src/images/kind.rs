@@ -15,8 +15,8 @@ pub(crate) const FOLDER: &str = "kind-node";
 const OFFICIAL: &str = "kindest/node";
 
 impl Images {
-    /// A node image for kind with the requested version of Kubernetes: from the settings, else published by the kind project, else
-    /// built here. An existing image is preferred to pulling or building one.
+    /// A node image for kind with the requested version of Kubernetes: from the settings, else published by the kind
+    /// project, else built here. An existing image is preferred to pulling or building one.
     ///
     /// # Errors
     /// When the image has another version than the requested one, or can be neither pulled nor built.

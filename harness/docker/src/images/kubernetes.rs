@@ -16,8 +16,8 @@ use crate::labels;
 use crate::probe::Probe;
 use crate::settings::Assets;
 
-/// The version of Debian bookworm's source package, and of the release that is downloaded if no version is requested: both yield
-/// the same programs.
+/// The version of Debian bookworm's source package, and of the release that is downloaded if no version is requested:
+/// both yield the same programs.
 pub(crate) const SOURCE_VERSION: &str = "v1.20.2";
 /// Recipe folder, name and role of the image with the programs.
 pub(crate) const FOLDER: &str = "kubernetes";

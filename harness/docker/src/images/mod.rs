@@ -26,7 +26,6 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::settings::ImageSettings;
-pub(crate) use builder::FileLock;
 use builder::{BuildSession, BuildTarget, Builder};
 use control_plane::LOCAL;
 pub(crate) use dangling::DanglingBuilds;

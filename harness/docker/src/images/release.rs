@@ -48,8 +48,8 @@ impl KubernetesRelease {
         })
     }
 
-    /// Downloads the programs that the cache folder lacks, reports each download to `step`, and returns the name and path of
-    /// every program.
+    /// Downloads the programs that the cache folder lacks, reports each download to `step`, and returns the name and
+    /// path of every program.
     ///
     /// # Errors
     /// When a download fails, or a program does not match its published checksum.

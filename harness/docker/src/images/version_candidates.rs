@@ -1,9 +1,10 @@
-//! The candidates for a requested version of Kubernetes: images of a folder, of a release, and of Debian's source package.
+//! The candidates for a requested version of Kubernetes: images of a folder, of a release, and of Debian's source
+//! package.
 //!
 //! | requested | candidates, best first |
 //! | --- | --- |
-//! | no version | the newest version in the assets folder; else Debian's source package, and the release of the same version |
-//! | `1.32` | the assets folder; versions of existing images; downloaded releases; Debian's source package if it matches |
+//! | no version | the newest version in the assets folder; else Debian's source package, and its release |
+//! | `1.32` | the assets folder; existing images; downloaded releases; Debian's source package |
 //! | `1.32.1` | those of `1.32`, and the release of that version |
 
 use std::collections::HashMap;

@@ -113,7 +113,8 @@ async fn a_cancelled_build_ends() {
     let (images, events) = images(&engine, cache.path(), &base);
     let base_image = images.base().await.unwrap();
 
-    // With another base image the programs are built from source, which takes minutes: this test sees the first seconds.
+    // With another base image the programs are built from source, which takes minutes: this test sees the first
+    // seconds.
     let build = tokio::spawn({
         let images = images.clone();
         async move { images.kubernetes().await }

@@ -30,8 +30,8 @@ pub fn run_id() -> RunId {
     format!("t{bits:015x}")[..16].parse().unwrap()
 }
 
-/// The base image, which has a shell and apt, as name and tag. It is built if it is missing, so that the choice does not depend on
-/// the images of the engine.
+/// The base image, which has a shell and apt, as name and tag. It is built if it is missing, so that the choice does
+/// not depend on the images of the engine.
 pub async fn shell_image(engine: &Engine) -> (String, String) {
     let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
     let base = Images::new(engine.clone(), settings, Arc::new(|_| ()))
@@ -42,8 +42,8 @@ pub async fn shell_image(engine: &Engine) -> (String, String) {
     (name.to_owned(), tag.to_owned())
 }
 
-/// Runs a test in its own process, and checks that the process leaves no objects: other tests of this binary create objects with the
-/// pid of this process. `test` is the full name of the calling test.
+/// Runs a test in its own process, and checks that the process leaves no objects: other tests of this binary create
+/// objects with the pid of this process. `test` is the full name of the calling test.
 pub async fn in_own_process(test: &str, body: impl Future<Output = ()>) {
     if std::env::var(CHILD).is_ok_and(|child| child == test) {
         return body.await;

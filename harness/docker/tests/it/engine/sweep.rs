@@ -13,8 +13,8 @@ use super::support::{CHILD, engine, objects, run_id, shell_image, sweep_lock};
 /// Full name of the test that runs in the killed process.
 const KILLED: &str = "engine::sweep::the_process_that_is_killed";
 
-/// Number of sweeps that race with starts: a start must fall into the few milliseconds between the removal of the folder and that of
-/// the container.
+/// Number of sweeps that race with starts: a start must fall into the few milliseconds between the removal of the
+/// folder and that of the container.
 const SWEPT_WHILE_STARTED: usize = 5;
 
 /// A run with a container, a network and a volume.

@@ -23,7 +23,8 @@ pub struct ReleaseServer {
 }
 
 impl ReleaseServer {
-    /// Serves files by path. Every path redirects to `/cdn` plus the path, as the official address does; unknown paths return 404.
+    /// Serves files by path. Every path redirects to `/cdn` plus the path, as the official address does; unknown paths
+    /// return 404.
     pub async fn start(files: HashMap<String, Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
