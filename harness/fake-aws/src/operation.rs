@@ -24,7 +24,8 @@ pub(crate) trait ApiOperation: Copy + 'static {
 /// Declares a service's enum `Operation`. Each service matches on it exhaustively, so that an operation without a
 /// response does not compile.
 macro_rules! operations {
-    (enum Operation { $($Variant:ident = $name:literal),+ $(,)? }) => {
+    ($(#[$attribute:meta])* enum Operation { $($Variant:ident = $name:literal),+ $(,)? }) => {
+        $(#[$attribute])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Operation { $($Variant),+ }
 

@@ -56,13 +56,12 @@ fn errors_and_hints() {
         let hint = error.hint().unwrap_or_else(|| "-".to_owned());
         writeln!(text, "{error}\n    hint: {hint}").unwrap();
     }
-    for sts in [crate::sts_client::StsError {
+    let sts = crate::sts_client::StsError {
         status: 403,
         code: "AccessDenied".to_owned(),
         message: "no".to_owned(),
-    }] {
-        writeln!(text, "{sts}").unwrap();
-    }
+    };
+    writeln!(text, "{sts}").unwrap();
     insta::assert_snapshot!(text);
 }
 

@@ -39,6 +39,7 @@ const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 const VERSION: &str = "2016-11-15";
 
 operations! {
+    #[expect(clippy::enum_variant_names, reason = "the names are those of AWS")]
     enum Operation {
         DescribeInstanceTopology = "DescribeInstanceTopology",
         DescribeInstanceTypes = "DescribeInstanceTypes",

@@ -173,7 +173,7 @@ mod tests {
         assert!(lines > 1_000);
     }
 
-    /// Limit of pods: interfaces * (addresses - 1) + 2 for every type in the list of the node image.
+    /// Limit of pods: interfaces * (addresses - 1) + 2 of each type in the list of the node image.
     #[test]
     fn figures_give_the_pods_of_eni_max_pods() {
         const LIST: &str = include_str!(concat!(
