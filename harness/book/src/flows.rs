@@ -62,7 +62,7 @@ fn flow(plan: &Plan) -> &str {
 
 /// How the scenario expects the join to end.
 fn end(plan: &Plan) -> String {
-    let cause = plan.expect.diagnosis.as_ref().map(crate::diagnoses::word);
+    let cause = plan.expect.diagnosis.map(|cause| cause.word());
     match (cause, plan.expect.phase) {
         (Some(cause), _) => format!("[`{cause}`](diagnoses.md#{cause})"),
         (None, Some(phase)) => format!("`{phase}`"),
