@@ -3,8 +3,16 @@
 use std::collections::BTreeMap;
 
 /// Fails with every finding of an area that has more than its maximum; an area without one may have none.
+///
+/// With `--nocapture` it prints the maxima that can be lowered.
 #[track_caller]
 pub(crate) fn assert_at_most(what: &str, found: &BTreeMap<String, Vec<String>>, maximum: &[(&str, usize)]) {
+    for (area, allowed) in maximum {
+        let count = found.get(*area).map_or(0, Vec::len);
+        if count < *allowed {
+            println!("{area}: {count} {what}, the maximum is {allowed}: lower it");
+        }
+    }
     let mut report = String::new();
     for (area, findings) in found {
         let allowed = maximum
@@ -19,11 +27,4 @@ pub(crate) fn assert_at_most(what: &str, found: &BTreeMap<String, Vec<String>>, 
         }
     }
     assert!(report.is_empty(), "{report}");
-    // Seen with `--nocapture`: what the table can be lowered to.
-    for (area, allowed) in maximum {
-        let count = found.get(*area).map_or(0, Vec::len);
-        if count < *allowed {
-            println!("{area}: {count} {what}, the maximum is {allowed}: lower it");
-        }
-    }
 }
