@@ -2,8 +2,8 @@
 //!
 //! | measured | against | what both do |
 //! | --- | --- | --- |
-//! | a metadata path with a token, 200 clients | a bare hyper handler | return the same response and close the connection |
-//! | DescribeInstances of one instance, 16 clients | the moto server | EC2's query protocol; the fake with TLS and signatures |
+//! | a metadata path with a token, 200 clients | bare hyper | return the same response, close the connection |
+//! | DescribeInstances of one instance, 16 clients | moto | serve EC2's query protocol; the fake also TLS and signatures |
 //!
 //! The servers of a pair take turns, so that other load on the machine affects both. Client and servers share the
 //! processors: the ratio is closer to 1 than a ratio of the servers alone.

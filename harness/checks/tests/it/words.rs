@@ -33,7 +33,7 @@ const PHRASES: &[&str] = &[
     "|is heard|",
     "counts for nothing",
     "as it comes",
-    "for ever",
+    "|for ever|",
     "|goes before|",
     "come around",
     "|patience|",
