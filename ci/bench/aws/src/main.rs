@@ -3,7 +3,7 @@
 //! | measured | against | what both do |
 //! | --- | --- | --- |
 //! | a metadata path with a token, 200 clients | bare hyper | return the same response, close the connection |
-//! | DescribeInstances of one instance, 16 clients | moto | serve EC2's query protocol; the fake also TLS and signatures |
+//! | DescribeInstances of one instance, 16 clients | moto | serve EC2 queries; the fake also checks signatures |
 //!
 //! The servers of a pair take turns, so that other load on the machine affects both. Client and servers share the
 //! processors: the ratio is closer to 1 than a ratio of the servers alone.

@@ -69,8 +69,10 @@ fn is_exempt(file: &File) -> bool {
         .any(|folder| file.path.starts_with(folder))
 }
 
-/// The phrases that a text contains.
+/// The phrases that a text contains outside of code spans.
 fn phrases(text: &str) -> Vec<String> {
+    let text: Vec<&str> = text.split('`').step_by(2).collect();
+    let text = text.join("`");
     let text = format!(
         " {} ",
         text.to_lowercase()
@@ -158,8 +160,13 @@ fn lines(text: &str) -> Vec<(usize, String)> {
 fn what_users_read_is_in_plain_words() {
     let found = collect(|file| {
         let is_scenario = file.path.starts_with("scenarios/") && file.path.ends_with(".yaml");
-        if is_page(file) || is_scenario || file.path.ends_with(".schema.json") {
+        if is_page(file) || is_scenario {
             return lines(&file.text);
+        }
+        if file.path.ends_with(".schema.json") {
+            let mut lines = lines(&file.text);
+            lines.retain(|(_, line)| line.contains("\"description\": "));
+            return lines;
         }
         if !file.is_rust() || !file.path.contains("/src/") {
             return Vec::new();
@@ -194,6 +201,7 @@ fn phrases_are_found_as_words() {
         ("It is no\n number.", &["is no"]),
         ("there is no file `x`, and it is no longer needed", &[]),
         ("a thing of ours", &["of ours"]),
+        ("for every instance, `nobody` is a value", &[]),
     ] {
         assert_eq!(phrases(text), expected, "{text}");
     }
