@@ -1,5 +1,10 @@
 //! Tests of the repository itself. None of them needs Docker.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed precondition ends the test with a panic"
+)]
+
 mod dependencies;
 mod duplicates;
 mod fixtures;
