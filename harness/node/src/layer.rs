@@ -377,8 +377,8 @@ mod tests {
         };
         let run = "abcdefghij".parse().unwrap();
         for (factor, lines) in [
-            ("1", ["METADATA_TRIES='400'", "METADATA_TIMEOUT='2'"]),
-            ("2.5", ["METADATA_TRIES='1000'", "METADATA_TIMEOUT='5'"]),
+            ("1", ["METADATA_TRIES=400", "METADATA_TIMEOUT=2"]),
+            ("2.5", ["METADATA_TRIES=1000", "METADATA_TIMEOUT=5"]),
         ] {
             let values = values(
                 &run,

@@ -358,7 +358,7 @@ fn a_refused_command_has_its_reason_and_leaves_nothing() {
         (
             &[&free[..], &["--webhook", &metadata, "--folder", &b]].concat(),
             4,
-            &["cannot listen on 127.0.0.1", "--webhook"],
+            &["could not listen on 127.0.0.1", "--webhook"],
         ),
         (&[&bad], 2, &["bad.yaml:2:1", "expcet"]),
         (&["nowhere.yaml"], 2, &["nowhere.yaml", "cannot be read"]),
