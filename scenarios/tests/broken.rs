@@ -5,8 +5,8 @@ use std::path::Path;
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::input::files::{Disk, Files};
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
-use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::plan::Plan;
+use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::scenario::overlay;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! The reference of scenario files, from their JSON schema.
 
-use nodejoin_core::input::schema::scenario_schema;
+use nodejoin_core::scenario::scenario_schema;
 use serde_json::Value;
 
 use crate::markdown::{anchor, code, outside_code, table};

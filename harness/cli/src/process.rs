@@ -5,9 +5,9 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use nodejoin_core::input::files::Disk;
-use nodejoin_core::kubernetes::Matrix;
 use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{Engine, ImageSettings};
 use tokio_util::sync::CancellationToken;

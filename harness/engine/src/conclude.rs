@@ -5,8 +5,8 @@ use std::path::Path;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::observation::Observation;
 use nodejoin_core::plan::Plan;
+use nodejoin_core::redact::redact;
 use nodejoin_core::run::error_chain::chain;
-use nodejoin_core::run::redact::redact;
 use nodejoin_core::run::settings::KeepWhen;
 use nodejoin_node::Node;
 

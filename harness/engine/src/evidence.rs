@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::observation::{Observation, ObservedEvent};
 use nodejoin_core::plan::Plan;
-use nodejoin_core::run::redact::redact;
+use nodejoin_core::redact::redact;
 use serde::Serialize;
 
 use crate::error::EngineError;

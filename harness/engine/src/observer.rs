@@ -115,7 +115,7 @@ impl Observer {
             return;
         };
         // A full disk must not fail a join that is observed otherwise.
-        if writeln!(file, "{}", nodejoin_core::run::redact::redact(&line)).is_err() {
+        if writeln!(file, "{}", nodejoin_core::redact::redact(&line)).is_err() {
             self.transcript = None;
         }
     }

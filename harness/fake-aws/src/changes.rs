@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use nodejoin_core::input::problem::nearest;
 use nodejoin_core::plan::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
 use nodejoin_core::plan::change::{Change, CredentialsCode, Refused, Setting, Throttle};
 use nodejoin_core::plan::cluster_status::UnknownClusterStatus;
 use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{ClusterStatus, LifeCycle, RoleMapping, StatusStep};
 use nodejoin_core::user_data::LIMIT;
+use nodejoin_core::vocabulary::nearest::nearest;
 
 use crate::router::operation_names;
 use crate::world::World;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use nodejoin_core::kubernetes::{Matrix, VersionRequest};
+use nodejoin_core::kubernetes::VersionRequest;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, ImageEvent, ImageRef, Images};
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::input::problem::ScenarioError;
-use nodejoin_core::kubernetes::not_for_asked;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::sources::Sources;
 use nodejoin_core::run::coverage;
 use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::matrix::not_for_asked;
 use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::scenario;
 use nodejoin_core::scenario::overlay;
@@ -61,7 +61,7 @@ fn print_listed(plan: &Plan) {
 
 /// `nodejoin schema`
 pub(crate) fn schema() -> ExitCode {
-    print_json(&nodejoin_core::input::schema::scenario_schema())
+    print_json(&nodejoin_core::scenario::scenario_schema())
 }
 
 /// The settings file of the current folder.

@@ -104,7 +104,7 @@ fn create(cluster: &ClusterPlan, arn: &str) -> String {
 
 fn near(cluster: &ClusterPlan, role: &str) -> String {
     let names = cluster.access_entries.iter().map(AccessEntry::name);
-    crate::input::problem::nearest(role, names)
+    crate::vocabulary::nearest::nearest(role, names)
         .map(|name| format!("; {name} has one"))
         .unwrap_or_default()
 }

@@ -1,12 +1,12 @@
 //! The certificates that a kubelet requests: the client certificate to register with, and the serving certificate of
 //! port 10250.
 
-use super::Finding;
 use super::facts::{Evidence, Facts};
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::phases::{KUBELET_CLIENT, KUBELET_SERVING};
 use crate::observation::{Certificate, Millis, ObservedEvent};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 fn serving<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
     facts

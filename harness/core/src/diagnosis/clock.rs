@@ -1,10 +1,10 @@
 //! A clock that differs from AWS' time: signatures are valid for some minutes before and after their time.
 
-use super::Finding;
 use super::facts::{Evidence, Facts};
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::{Millis, ObservedEvent};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// AWS or the authenticator refuses a signature because of its time.
 pub(super) fn clock_skew(facts: &Facts<'_>) -> Option<Finding> {
@@ -107,7 +107,7 @@ fn distance(seconds: i64) -> String {
 mod tests {
     use super::super::tests::{call, diagnosed, plan, started};
     use super::*;
-    use crate::plan::fault::Service;
+    use crate::vocabulary::service::Service;
 
     #[test]
     fn a_response_without_times_is_a_clock_skew_if_the_scenario_moves_the_clock() {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Finding;
 use super::facts::{Evidence, Facts, between, sentence};
-use crate::diagnosis::Cause;
+use super::types::Finding;
 use crate::observation::ObservedEvent;
-use crate::observation::phase::Phase;
 use crate::plan::Cni;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// The API server rejects the Node object as invalid.
 pub(super) fn node_invalid(facts: &Facts<'_>) -> Option<Finding> {

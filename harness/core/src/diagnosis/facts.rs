@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::Finding;
-use crate::diagnosis::{Cause, Diagnosis};
-use crate::observation::phase::Phase;
+use super::types::Diagnosis;
+use super::types::Finding;
 use crate::observation::phases::{is_by_kubelet, is_of_kubelet, phases, reached, user_data_done};
 use crate::observation::{AwsCall, JournalLine, Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// A join with the values that several rules need.
 pub(super) struct Facts<'a> {

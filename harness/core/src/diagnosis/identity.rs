@@ -1,20 +1,20 @@
 //! The identity of the node: whether the authenticator accepts its token, and whether it may register under its name.
 
+use super::access;
 use super::facts::{Evidence, Facts, between, names, sentence};
-use super::{Finding, access};
-use crate::diagnosis::Cause;
-use crate::input::problem::nearest;
-use crate::judge::role_of;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::{
     Audit, Authentication, JournalLine, MappingProblem, Millis, ObservedEvent, RejectionKind, TokenRejection,
 };
 use crate::plan::RoleMapping;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::nearest::nearest;
+use crate::vocabulary::phase::Phase;
 
 const NODES: &str = "system:nodes";
 
 /// The first refusal of this kind, if the latest refusal is of the same kind and no token was accepted.
-fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
+fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<RefusedToken<'a>> {
     let decisions = || {
         facts
             .observation
@@ -35,7 +35,7 @@ fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
     }
     decisions().find_map(|(at, decision)| {
         let rejection = decision.rejection().filter(|rejection| rejection.kind == kind)?;
-        Some(Refused {
+        Some(RefusedToken {
             at,
             decision,
             rejection,
@@ -44,13 +44,13 @@ fn refused<'a>(facts: &Facts<'a>, kind: RejectionKind) -> Option<Refused<'a>> {
 }
 
 /// A token that the authenticator refused.
-struct Refused<'a> {
+struct RefusedToken<'a> {
     at: Millis,
     decision: &'a Authentication,
     rejection: &'a TokenRejection,
 }
 
-impl Refused<'_> {
+impl RefusedToken<'_> {
     fn evidence(&self) -> Evidence {
         Evidence::new("authenticator", self.at, self.rejection.to_string())
     }
@@ -59,11 +59,12 @@ impl Refused<'_> {
 /// STS accepts the token, and the role is not mapped.
 pub(super) fn role_not_mapped(facts: &Facts<'_>) -> Option<Finding> {
     let refused = refused(facts, RejectionKind::NotMapped)?;
-    let Refused {
+    let RefusedToken {
         decision, rejection, ..
     } = &refused;
     let arn = decision.canonical_arn.clone().unwrap_or_default();
-    let role = role_of(decision)
+    let role = decision
+        .role()
         .or_else(|| arn.rsplit('/').next())
         .unwrap_or("of the instance")
         .to_owned();

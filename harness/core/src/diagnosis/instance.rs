@@ -1,13 +1,13 @@
 //! Before the script runs: the metadata service, cloud-init and the user data, limits of the host.
 
-use super::Finding;
 use super::facts::{Evidence, Facts, between};
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::{AwsCall, JournalLine, Millis};
-use crate::plan::fault::Service;
-use crate::run::concurrency;
 use crate::user_data::{self, FaultKind};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::inotify;
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 /// The kernel counts inotify instances per user, and all nodes run as root of the same host.
 pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
@@ -23,7 +23,7 @@ pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
     let nodes = 1 + facts.plan.others.len() as u64;
     let remedy = format!(
         "run on the host: {}, or run fewer nodes at once",
-        concurrency::remedy(nodes)
+        inotify::remedy(nodes)
     );
     facts.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }

@@ -1,12 +1,12 @@
 //! Arguments of `kubeadm join`: the hash of the cluster's CA, and a bootstrap token.
 
-use super::Finding;
 use super::facts::{Evidence, Facts, between};
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::{Audit, Millis, ObservedEvent};
 use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
-use crate::run::redact::{CredentialKind, find_credentials};
+use crate::redact::{CredentialKind, find_credentials};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 const NEW_TOKEN: &str =
     "create a new token and pass it to kubeadm: kubeadm token create --print-join-command";

@@ -1,12 +1,12 @@
 //! The log of the kubelet: flags that it refuses, an API server that it does not trust or reach, and its exit.
 
-use super::Finding;
 use super::facts::{Evidence, Facts, between, names, sentence};
+use super::types::Finding;
 use super::versions;
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
 use crate::observation::{JournalLine, Millis};
 use crate::plan::CaChoice;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 fn line_with<'a>(facts: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
     facts

@@ -3,7 +3,7 @@
 //!
 //! | file | causes |
 //! | --- | --- |
-//! | `cause.rs` | the list of causes, and the order of the rules |
+//! | `rules.rs` | the order of the rules, and the causes of each |
 //! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
@@ -12,12 +12,12 @@
 //! | `nodeadm.rs` | the NodeConfig |
 //! | `identity.rs`, `access.rs` | the node's identity for the authenticator and the API server |
 //! | `cluster.rs`, `certificates.rs` | everything after registration |
+//! | `unknown.rs` | what remains |
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
 //! `script_location.rs` finds the line of the script that a cause blames.
 
 mod access;
-mod cause;
 mod certificates;
 mod clock;
 mod cluster;
@@ -27,37 +27,26 @@ mod instance;
 mod kubeadm;
 mod kubelet;
 mod nodeadm;
+mod rules;
 mod script;
 mod script_location;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unknown;
 mod user_data_end;
 mod versions;
 
-use crate::observation::phase::Phase;
-use crate::observation::{Millis, Observation};
+use crate::observation::Observation;
 use crate::plan::Plan;
-pub use cause::Cause;
-pub(crate) use types::BlamedLine;
+pub use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
+pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 
-use cause::RULES;
-use types::RuleScope;
+use rules::{RULES, RuleScope};
 
 use facts::Facts;
-
-/// A cause that a rule found.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Finding {
-    pub(crate) diagnosis: Diagnosis,
-    /// The time of the first evidence.
-    pub(crate) at: Millis,
-    /// Whether the join cannot recover by itself once the user data is done.
-    pub(crate) is_final: bool,
-}
-
-type Rule = fn(&Facts<'_>) -> Option<Finding>;
 
 /// The cause that the rules find while the join runs.
 pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
@@ -87,23 +76,4 @@ fn find_in(facts: &Facts<'_>) -> Option<Finding> {
 fn apply(scope: RuleScope, facts: &Facts<'_>) -> Option<Finding> {
     let mut rules = RULES.iter().filter(|rule| rule.scope == scope);
     rules.find_map(|rule| (rule.apply)(facts))
-}
-
-/// No rule found a cause.
-fn unknown(facts: &Facts<'_>) -> Option<Finding> {
-    let at = facts
-        .reached
-        .map_or("before systemd started".to_owned(), |phase| format!("at {phase}"));
-    let (because, evidence) = match facts.exit() {
-        Some((code, evidence)) => (
-            format!("the node's container exited by itself {at}, with code {code}"),
-            evidence,
-        ),
-        None => (
-            format!("the join stopped {at}, and no rule recognizes why"),
-            facts.last_failure_line(),
-        ),
-    };
-    let remedy = "read the evidence folder: journals, AWS calls, timeline".to_owned();
-    facts.found(Cause::Unknown, because, &evidence, remedy)
 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::Finding;
 use super::facts::{Evidence, Facts};
-use crate::diagnosis::Cause;
-use crate::input::problem::nearest;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
 use crate::user_data;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::nearest::nearest;
+use crate::vocabulary::phase::Phase;
 
 /// The message of nodeadm's last line when it fails.
 const FATAL: &str = "Command failed";

@@ -1,11 +1,11 @@
 //! While the script runs: its AWS calls, its exit, and a kubelet that it never started.
 
-use super::Finding;
 use super::facts::{Evidence, Facts, between, names, reports_failure};
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
-use crate::plan::fault::Service;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 /// AWS denied a call and did not allow it later.
 pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {

@@ -1,9 +1,11 @@
 //! Where a script ended, from its output: messages of bash, dash and Python, traps, and traces of `set -x`.
 
 use super::facts::Facts;
-use crate::diagnosis::{BlamedLine, Cause, ScriptLocation};
-use crate::observation::phase::Phase;
+use super::types::ScriptLocation;
 use crate::user_data::{Parsed, parse};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::cause_facts::BlamedLine;
+use crate::vocabulary::phase::Phase;
 
 /// Number of last lines that are searched: the script continued after earlier messages.
 const SEARCHED_LINES: usize = 6;

@@ -1,10 +1,10 @@
-//! What a diagnosis says, and what holds for each cause.
+//! What a diagnosis says, and what a rule finds.
 
 use serde::{Deserialize, Serialize};
 
-use super::Rule;
-use super::cause::{Cause, RULES};
-use crate::observation::phase::Phase;
+use crate::observation::Millis;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// Why a join stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,124 +32,12 @@ pub struct ScriptLocation {
     pub line: Option<u64>,
 }
 
-/// What holds for every diagnosis of one cause.
-pub(super) struct CauseFacts {
-    first: Phase,
-    last: Phase,
-    permanence: Permanence,
-    blames: BlamedLine,
-    remedy: &'static str,
+/// A cause that a rule found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) diagnosis: Diagnosis,
+    /// The time of the first evidence.
+    pub(crate) at: Millis,
+    /// Whether the join cannot recover by itself once the user data is done.
+    pub(crate) is_final: bool,
 }
-
-/// Whether joins that succeed can also show a cause for a while.
-pub(super) enum Permanence {
-    Lasts,
-    MayPass,
-}
-
-/// The line of the user's files that a cause blames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BlamedLine {
-    /// No script is to blame.
-    NoLine,
-    /// The last line that the script's output names, as long as the kubelet is not configured.
-    LastOfScript,
-    /// The line of the user data that contains this flag of the kubelet.
-    KubeletFlag(&'static str),
-    /// The first line of the part that does not begin with `#!`.
-    PartWithoutInterpreter,
-}
-
-impl CauseFacts {
-    pub(super) const fn new(
-        first: Phase,
-        last: Phase,
-        permanence: Permanence,
-        blames: BlamedLine,
-        remedy: &'static str,
-    ) -> Self {
-        Self {
-            first,
-            last,
-            permanence,
-            blames,
-            remedy,
-        }
-    }
-}
-
-impl Cause {
-    /// The first and the last phase at which a join can stop for this cause.
-    #[must_use]
-    pub const fn phases(self) -> (Phase, Phase) {
-        let facts = self.facts();
-        (facts.first, facts.last)
-    }
-
-    /// Whether joins that succeed can also show this cause for a while.
-    #[must_use]
-    pub const fn may_pass(self) -> bool {
-        matches!(self.facts().permanence, Permanence::MayPass)
-    }
-
-    /// What to change in general; a diagnosis has the remedy for its join.
-    #[must_use]
-    pub const fn remedy(self) -> &'static str {
-        self.facts().remedy
-    }
-
-    pub(crate) const fn blames_script(self) -> BlamedLine {
-        self.facts().blames
-    }
-}
-
-/// A rule with the causes that it can find.
-pub(super) struct RuleEntry {
-    pub(super) apply: Rule,
-    pub(super) gives: &'static [Cause],
-    pub(super) scope: RuleScope,
-}
-
-/// Which joins a rule looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RuleScope {
-    /// Joins that have not reached `ready`, at any time.
-    Stopped,
-    /// Joins that have reached `ready`.
-    Ready,
-    /// Joins that have not reached `ready` when they end, after all other rules.
-    AtTheEnd,
-}
-
-impl RuleEntry {
-    pub(super) const fn scope(self, scope: RuleScope) -> Self {
-        Self { scope, ..self }
-    }
-
-    const fn gives(&self, cause: Cause) -> bool {
-        let mut index = 0;
-        while index < self.gives.len() {
-            if self.gives[index] as usize == cause as usize {
-                return true;
-            }
-            index += 1;
-        }
-        false
-    }
-}
-
-/// A cause without a rule does not compile: the error ends with its word.
-const _: () = {
-    let mut index = 0;
-    while index < Cause::ALL.len() {
-        let cause = Cause::ALL[index];
-        let mut rule = 0;
-        while rule < RULES.len() && !RULES[rule].gives(cause) {
-            rule += 1;
-        }
-        if rule == RULES.len() {
-            panic!("{}", cause.word());
-        }
-        index += 1;
-    }
-};

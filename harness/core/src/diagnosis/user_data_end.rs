@@ -1,10 +1,10 @@
 //! The end of user data: an error that a later command hides, a unit that systemd refuses, or a timeout.
 
-use super::Finding;
 use super::facts::{Evidence, Facts};
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use super::types::Finding;
 use crate::observation::{AwsCall, JournalLine, Millis};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// A script in the user data ended with an error, and a later command succeeded, so cloud-init reports success.
 pub(super) fn error_is_hidden(facts: &Facts<'_>) -> Option<Finding> {

@@ -5,10 +5,10 @@ use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::plan::cidr::Cidr;
-use crate::plan::cluster_status::{ClusterStatus, UnknownClusterStatus};
-use crate::plan::ids::{AccountId, InstanceId, TokenText};
-use crate::plan::region::{Region, UnknownRegion};
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::cluster_status::{ClusterStatus, UnknownClusterStatus};
+use crate::vocabulary::ids::{AccountId, InstanceId, TokenText};
+use crate::vocabulary::region::{Region, UnknownRegion};
 
 /// Why a text does not match its format.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 //! | `formats.rs` | the values of `format` in JSON schemas |
 //! | `files.rs` | access to files through a trait, so that tests need none |
 //! | `yaml` | a YAML tree that knows line and column of each value |
-//! | `schema.rs` | the JSON schema of a type, and of the scenario file |
+//! | `schema.rs` | the JSON schema of a type |
 //! | `document.rs` | reads a file into a type |
 //! | `mode.rs` | permission bits |
 //! | `problem.rs`, `problems.rs` | one problem with its position; the collector |

@@ -8,9 +8,9 @@ use super::check;
 use super::join::counted;
 use crate::diagnosis::Diagnosis;
 use crate::judge::verdict::{Check, Outcome, Verdict, VerdictPart};
-use crate::observation::phase::Phase;
 use crate::observation::{Millis, Observation};
 use crate::plan::Plan;
+use crate::vocabulary::phase::Phase;
 
 /// A node of a scenario with its verdict.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@ use super::{join, node, node_state, ownership};
 use crate::diagnosis::Diagnosis;
 use crate::judge::verdict::Check;
 use crate::observation::Observation;
-use crate::observation::phase::Phase;
 use crate::plan::Plan;
+use crate::vocabulary::phase::Phase;
 
 /// What the checks compare.
 #[derive(Clone, Copy)]

@@ -3,10 +3,10 @@
 use super::checks::{End, Join, final_checks};
 use crate::diagnosis::{Cause, Diagnosis, diagnose};
 use crate::judge::verdict::{Check, Outcome, Verdict, Versions};
-use crate::observation::phase::Phase;
 use crate::observation::phases::{phases, reached};
 use crate::observation::{Observation, ObservedEvent};
 use crate::plan::Plan;
+use crate::vocabulary::phase::Phase;
 
 /// The verdict on a join that has ended.
 #[must_use]

@@ -3,10 +3,10 @@
 use super::{check, list, same};
 use crate::diagnosis::{Cause, Diagnosis};
 use crate::judge::verdict::Check;
-use crate::observation::phase::Phase;
 use crate::observation::{Audit, Authentication, AwsCall, MappingWrite, Observation, ObservedEvent};
 use crate::plan::Plan;
 use crate::plan::expect::{AuthenticationExpect, CountExpect, Expect, MappingExpect};
+use crate::vocabulary::phase::Phase;
 
 /// The phase and, for a scenario that expects a failure, its cause.
 pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option<&Diagnosis>) -> Vec<Check> {
@@ -62,7 +62,7 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         checks.push(check("authentication.refused", held, expected, seen));
     }
     if let Some(role) = &expect.role {
-        let roles = unique(decisions.iter().filter_map(|decision| role_of(decision)));
+        let roles = unique(decisions.iter().filter_map(|decision| decision.role()));
         checks.push(check(
             "authentication.role",
             roles == [role.as_str()],
@@ -122,17 +122,6 @@ fn groups_without_authenticated(groups: &[String]) -> Vec<String> {
         .filter(|group| *group != "system:authenticated")
         .cloned()
         .collect()
-}
-
-/// The role in `arn:aws:sts::111122223333:assumed-role/ROLE/SESSION`.
-pub(crate) fn role_of(decision: &Authentication) -> Option<&str> {
-    decision
-        .arn
-        .as_deref()?
-        .split(":assumed-role/")
-        .nth(1)?
-        .split('/')
-        .next()
 }
 
 pub(crate) fn decisions(observation: &Observation) -> impl Iterator<Item = &Authentication> {

@@ -10,6 +10,7 @@
 //! | `node.rs` | checks of the Node object |
 //! | `ownership.rs` | checks of who set its labels and taints, and of the audit log |
 //! | `node_state.rs` | checks of files, units, kubelet, user data, pod |
+//! | `golden.rs` | the difference between a node and its snapshot |
 //! | `verdict.rs` | the verdict as data |
 //! | `blame.rs` | the line of the caller's files that a verdict belongs to |
 //! | `aggregate.rs` | one verdict for all nodes of a scenario, and for a join with its steps |
@@ -19,7 +20,8 @@ pub mod blame;
 mod certificates;
 mod checks;
 mod decide;
-pub(crate) mod join;
+mod golden;
+mod join;
 mod node;
 mod node_state;
 mod ownership;
@@ -30,7 +32,6 @@ pub mod verdict;
 
 pub use aggregate::{Joined, of_nodes, of_steps};
 pub use decide::{judge, judge_step};
-pub(crate) use join::role_of;
 pub use progress::{Progress, progress};
 
 use crate::judge::verdict::Check;

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::{check, list};
 use crate::input::mode::octal;
+use crate::judge::golden::difference;
 use crate::judge::verdict::Check;
 use crate::observation::phases::is_of_kubelet;
 use crate::observation::{Collected, CollectedFile, Observation, ObservedEvent};
 use crate::plan::Plan;
 use crate::plan::expect::{AccessExpect, Expect, FileExpect, KubeletExpect, PodExpect, UserDataExpect};
-use crate::plan::golden::difference;
 
 /// Checks of the collected state.
 pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Check> {

@@ -2,10 +2,10 @@
 
 use super::checks::{Join, live_checks};
 use crate::diagnosis::{Cause, Finding, find};
-use crate::observation::phase::Phase;
 use crate::observation::phases::{KUBELET_SERVING, phases, reached, user_data_done};
 use crate::observation::{Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
+use crate::vocabulary::phase::Phase;
 
 /// A join that should succeed ends before its timeout once a known cause has lasted for this many settle times.
 const SETTLE_TIMES_BEFORE_GIVING_UP: f64 = 10.0;

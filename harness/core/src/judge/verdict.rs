@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::Diagnosis;
-use crate::observation::phase::Phase;
 use crate::observation::{Deviation, Millis};
+use crate::vocabulary::phase::Phase;
 
 /// The result of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

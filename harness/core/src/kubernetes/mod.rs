@@ -7,10 +7,10 @@
 //! | `version` | parsing and comparing versions |
 //! | `differences` | first and last version of flags, API versions, behaviours |
 //! | `skew` | which kubelets an API server supports |
-//! | `matrix` | running scenarios on several versions, and skipping those that do not apply |
+//! | `requested` | the versions that a run requests |
 
 mod differences;
-mod matrix;
+mod requested;
 mod skew;
 #[cfg(test)]
 mod tests;
@@ -22,6 +22,6 @@ pub use differences::{
     kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, refuses_cgroup_v1,
     takes_config_dir, token_review_api,
 };
-pub use matrix::{Matrix, MatrixError, RequestedVersions, not_for, not_for_asked};
+pub use requested::RequestedVersions;
 pub use skew::{SkewError, check_skew, oldest_kubelet};
-pub use version::{InvalidVersion, Minor, Version, VersionRequest};
+pub use version::{InvalidVersion, Minor, Version, VersionRequest, version_in_range};

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
+use crate::run::matrix::{Matrix, not_for, not_for_asked};
 use crate::testing::plan;
 
 #[test]

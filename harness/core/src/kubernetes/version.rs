@@ -224,6 +224,18 @@ impl FromStr for VersionRequest {
     }
 }
 
+/// Whether a version such as `v1.22.12-eks-ba74326` is in a range. Ignores the suffix of vendors: semver sorts it
+/// before `1.22.12`, outside of most ranges.
+#[must_use]
+pub fn version_in_range(range: &semver::VersionReq, version: &str) -> bool {
+    let numbers = version
+        .trim_start_matches('v')
+        .split(['-', '+'])
+        .next()
+        .unwrap_or_default();
+    numbers.parse().is_ok_and(|version| range.matches(&version))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,5 +287,20 @@ mod tests {
         assert!(ask("1.32.0-rc.1").admits(&version("v1.32.0-rc.1")));
         let wrong = "1.32.x".parse::<VersionRequest>().unwrap_err();
         assert_eq!(wrong.to_string(), "invalid Kubernetes version `1.32.x`");
+    }
+
+    #[test]
+    fn version_ranges_ignore_the_suffix_of_a_vendor() {
+        let range: semver::VersionReq = ">=1.20, <1.27".parse().unwrap();
+        for (version, within) in [
+            ("v1.20.2", true),
+            ("v1.22.12-eks-ba74326", true),
+            ("1.26.0+k3s1", true),
+            ("v1.27.0", false),
+            ("v0.0.0-master+$Format:%H$", false),
+            ("", false),
+        ] {
+            assert_eq!(version_in_range(&range, version), within, "{version}");
+        }
     }
 }

@@ -63,6 +63,13 @@ pub enum MappingProblem {
 }
 
 impl Authentication {
+    /// The role in `arn:aws:sts::111122223333:assumed-role/ROLE/SESSION`.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        let arn = self.arn.as_deref()?;
+        arn.split(":assumed-role/").nth(1)?.split('/').next()
+    }
+
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         matches!(self.outcome, AuthenticationOutcome::Accepted { .. })

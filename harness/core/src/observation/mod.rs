@@ -6,19 +6,19 @@
 //! | `authentication.rs` | decisions of the IAM authenticator |
 //! | `api_server.rs` | audit log, `aws-auth`, Node, certificate signing requests |
 //! | `node.rs` | journal, and what is collected from the node at the end |
-//! | `phase.rs`, `phases.rs` | how far the join got |
+//! | `phases.rs` | how far the join got |
 
 mod api_server;
 mod authentication;
 mod aws;
 mod node;
-pub mod phase;
 pub mod phases;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::vocabulary::phase;
 pub use api_server::{AccessResult, Audit, Certificate, MappingWrite, NodeChange};
 pub use authentication::{
     Authentication, AuthenticationOutcome, MappingProblem, RejectionKind, TokenRejection,

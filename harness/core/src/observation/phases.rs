@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::observation::phase::Phase;
 use crate::observation::{Audit, AwsCall, JournalLine, Millis, Observation, ObservedEvent};
-use crate::plan::fault::Service;
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 /// Signer of the serving certificates of kubelets.
 pub const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::aws::AuthenticationMode;
-use crate::plan::ids::AccountId;
-use crate::plan::region::Region;
+use crate::vocabulary::ids::AccountId;
+use crate::vocabulary::region::Region;
 
 /// An access entry in a scenario. Set exactly one of `role` and `principal_arn`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::ids::TokenText;
+use crate::vocabulary::ids::TokenText;
 
 /// Group of the tokens of kubeadm, to which it binds the permissions of a joining node.
 pub const DEFAULT_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::input::problem::nearest;
 use crate::plan::aws::{AuthenticationMode, SpotAction, Tokens};
-use crate::plan::fault::Service;
+use crate::vocabulary::nearest::nearest;
+use crate::vocabulary::service::Service;
 
 /// The new value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,14 +1,12 @@
 //! The expected outcome of a scenario.
 
-mod filled;
-
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// The expected outcome. Missing keys are not checked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,16 +5,12 @@ pub mod architecture;
 pub mod aws;
 pub mod bootstrap_token;
 pub mod change;
-pub mod cidr;
-pub mod cluster_status;
 pub mod expect;
 pub mod fault;
 pub mod golden;
-pub mod ids;
 pub mod instance_type;
 pub mod link_local;
 pub mod provider;
-pub mod region;
 pub mod sources;
 pub mod step;
 
@@ -25,20 +21,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::RequestedVersions;
-use crate::observation::phase::Phase;
 use crate::plan::access_entry::AccessEntry;
 use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 pub use crate::plan::aws::{MetadataPlan, Tokens};
 use crate::plan::bootstrap_token::BootstrapToken;
-pub use crate::plan::cluster_status::ClusterStatus;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenPlan;
-use crate::plan::ids::{AccountId, InstanceId, ScenarioId};
 pub use crate::plan::provider::ProviderName;
-use crate::plan::region::Region;
 use crate::plan::sources::{LineMap, Sources};
 use crate::plan::step::StepPlan;
+pub use crate::vocabulary::cluster_status::ClusterStatus;
+use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioId};
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::region::Region;
+pub use crate::vocabulary::{cidr, cluster_status, ids, region};
 
 /// The complete input of the engine for one scenario. Plain data that can cross a process boundary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,18 +139,6 @@ impl Plan {
             ..self.clone()
         }
     }
-}
-
-/// Whether a version such as `v1.22.12-eks-ba74326` is in a range. Ignores the suffix of vendors: semver sorts it
-/// before `1.22.12`, outside of most ranges.
-#[must_use]
-pub fn version_in_range(range: &semver::VersionReq, version: &str) -> bool {
-    let numbers = version
-        .trim_start_matches('v')
-        .split(['-', '+'])
-        .next()
-        .unwrap_or_default();
-    numbers.parse().is_ok_and(|version| range.matches(&version))
 }
 
 /// Networks that a node reaches in addition to the control plane and the harness.
@@ -478,26 +463,6 @@ impl Default for Timeouts {
         Self {
             join_seconds: 90.0,
             settle_seconds: 3.0,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn version_ranges_ignore_the_suffix_of_a_vendor() {
-        let range: semver::VersionReq = ">=1.20, <1.27".parse().unwrap();
-        for (version, within) in [
-            ("v1.20.2", true),
-            ("v1.22.12-eks-ba74326", true),
-            ("1.26.0+k3s1", true),
-            ("v1.27.0", false),
-            ("v0.0.0-master+$Format:%H$", false),
-            ("", false),
-        ] {
-            assert_eq!(version_in_range(&range, version), within, "{version}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::input::problem::nearest;
+use crate::vocabulary::nearest::nearest;
 
 /// Provider of the control plane.
 #[derive(

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::diagnosis::Cause;
-use crate::observation::phase::Phase;
 use crate::plan::InstancePlan;
 use crate::plan::expect::{Expect, NodeExpect, UserDataExpect};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// An action on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,14 +1,7 @@
 //! Number of nodes that run at the same time, and the host limits that they share.
 
 use crate::plan::Plan;
-
-/// Inotify instances per node: three for systemd, one each for dbus, the journal reader, containerd and docker, the
-/// rest for the kubelet.
-const INSTANCES_OF_NODE: u64 = 9;
-/// Inotify instances of the container engine and of host services that run as root.
-const INSTANCES_OF_HOST: u64 = 16;
-/// Minimum value of the suggestion: unused instances cost nothing.
-const MIN_SUGGESTION: u64 = 1024;
+pub use crate::vocabulary::inotify::{instances_for, nodes_allowed, remedy};
 
 /// Maximum number of nodes that run at the same time with this number of jobs. An exclusive scenario runs alone.
 #[must_use]
@@ -19,28 +12,6 @@ pub fn max_concurrent_nodes(plans: &[Plan], jobs: usize) -> usize {
     beside.sort_unstable_by(|one, other| other.cmp(one));
     let together = beside.iter().take(jobs.max(1)).sum();
     alone.into_iter().map(count).max().unwrap_or(0).max(together)
-}
-
-/// Number of nodes that `fs.inotify.max_user_instances` allows.
-#[must_use]
-pub fn nodes_allowed(instances: u64) -> u64 {
-    instances.saturating_sub(INSTANCES_OF_HOST) / INSTANCES_OF_NODE
-}
-
-/// Suggested value of `fs.inotify.max_user_instances` for this number of nodes.
-#[must_use]
-pub fn instances_for(nodes: u64) -> u64 {
-    let needed = INSTANCES_OF_HOST + nodes * INSTANCES_OF_NODE;
-    needed.next_power_of_two().max(MIN_SUGGESTION)
-}
-
-/// The command that sets it.
-#[must_use]
-pub fn remedy(nodes: u64) -> String {
-    format!(
-        "sudo sysctl -w fs.inotify.max_user_instances={}",
-        instances_for(nodes)
-    )
 }
 
 /// What to say before scenarios start that need more than the host has, by its `fs.inotify.max_user_instances`.

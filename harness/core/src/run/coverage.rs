@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::observation::phase::Phase;
 use crate::plan::Plan;
 use crate::plan::expect::{Expect, NodeExpect};
+use crate::vocabulary::phase::Phase;
 
 /// A facet of a join, and whether a scenario proves it.
 type Facet = (&'static str, fn(&Plan) -> bool);

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::verdict::Verdict;
 use crate::observation::Millis;
-use crate::observation::phase::Phase;
-use crate::plan::ids::{RunId, ScenarioId};
 use crate::plan::sources::SourceLine;
 use crate::run::shard::Shard;
+use crate::vocabulary::ids::{RunId, ScenarioId};
+use crate::vocabulary::phase::Phase;
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

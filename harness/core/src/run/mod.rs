@@ -5,13 +5,14 @@
 //! | `env.rs` | every environment variable, with its meaning |
 //! | `settings.rs` | the settings file `nodejoin.yaml` |
 //! | `require.rs` | control planes that must be available |
+//! | `matrix.rs` | runs scenarios on several versions, and skips those that do not apply |
 //! | `shard.rs` | which scenarios belong to one machine's share |
 //! | `concurrency.rs` | how many nodes run at once, and whether the host can carry them |
 //! | `time_factor.rs` | the factor that multiplies all timeouts |
 //! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
 //! | `error_chain.rs` | an error with its causes as one line |
 //! | `event.rs`, `exit_code.rs` | what a run reports while it works and at its end |
-//! | `redact.rs`, `secret.rs` | removes credentials from every report; a text that is never printed |
+//! | `secret.rs` | a text that is never printed |
 //! | `shell.rs` | quoting for POSIX shells |
 
 pub mod concurrency;
@@ -20,7 +21,7 @@ pub mod env;
 pub mod error_chain;
 pub mod event;
 pub mod exit_code;
-pub mod redact;
+pub mod matrix;
 pub mod require;
 pub mod secret;
 pub mod settings;

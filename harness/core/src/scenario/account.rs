@@ -18,9 +18,9 @@ use crate::plan::aws::AwsPlan;
 use crate::plan::change::AwsAuthText;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
-use crate::plan::ids::AccountId;
-use crate::plan::region::Region;
 use crate::plan::{Cni, Network, Plan, RoleMapping, Timeouts};
+use crate::vocabulary::ids::AccountId;
+use crate::vocabulary::region::Region;
 
 /// An AWS account: one instance, its role, a cluster and other resources. Missing keys have the defaults of a
 /// scenario.

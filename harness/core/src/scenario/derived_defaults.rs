@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use sha2::{Digest, Sha256};
 
-use crate::plan::cidr::Cidr;
-use crate::plan::ids::ScenarioId;
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::ids::ScenarioId;
 
 /// Derives the defaults of one scenario.
 pub(super) struct DerivedDefaults<'a> {
@@ -103,7 +103,7 @@ const BASE32: [char; 32] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::ids::InstanceId;
+    use crate::vocabulary::ids::InstanceId;
 
     #[test]
     fn values_are_stable_and_differ_between_scenarios() {

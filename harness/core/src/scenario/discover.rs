@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::input::files::Files;
-use crate::input::problem::{Position, Problem, ScenarioError, nearest};
-use crate::input::schema::scenario_schema;
+use crate::input::problem::{Position, Problem, ScenarioError};
 use crate::input::yaml;
+use crate::scenario::scenario_schema;
+use crate::vocabulary::nearest::nearest;
 
 /// A scenario file, and the folder that its id is relative to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,21 +7,21 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use semver::VersionReq;
 use serde::{Deserialize, Deserializer};
 
-use crate::observation::phase::Phase;
 use crate::plan::access_entry::AccessEntryFile;
 use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
 use crate::plan::bootstrap_token::TokenUsage;
-use crate::plan::cidr::Cidr;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
-use crate::plan::ids::{AccountId, InstanceId, TokenText};
-use crate::plan::region::Region;
 use crate::plan::step::Action;
 use crate::plan::{
     AwsAuthWriter, CaChoice, ClusterStatus, Cni, LifeCycle, Network, ProviderName, StatusStep, Timeouts,
     UserDataEngine,
 };
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::ids::{AccountId, InstanceId, TokenText};
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::region::Region;
 
 /// A scenario: a node that boots, the AWS account around it, and the expected outcome of its join.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

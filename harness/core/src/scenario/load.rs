@@ -11,10 +11,10 @@ use crate::input::document;
 use crate::input::files::Files;
 use crate::input::problem::{Problem, ScenarioError};
 use crate::input::problems::{Problems, steps};
-use crate::input::schema::scenario_schema;
 use crate::input::yaml::YamlTree;
 use crate::plan::Plan;
-use crate::plan::ids::ScenarioId;
+use crate::scenario::scenario_schema;
+use crate::vocabulary::ids::ScenarioId;
 
 /// Reads one scenario. Its id is its path below `root`.
 ///
@@ -145,9 +145,9 @@ mod tests {
     use super::*;
     use crate::image_archive::tests::saved;
     use crate::input::files::Memory;
-    use crate::observation::phase::Phase;
     use crate::plan::RoleMapping;
     use crate::plan::architecture::Architecture;
+    use crate::vocabulary::phase::Phase;
 
     fn other_processor() -> Architecture {
         match std::env::consts::ARCH {
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_derived_address_is_in_the_given_subnet() {
         let plan = plan("user_data: '#!'\ninstance: { subnet_cidr: 10.1.2.0/28 }\n");
-        let subnet: crate::plan::cidr::Cidr = "10.1.2.0/28".parse().unwrap();
+        let subnet: crate::vocabulary::cidr::Cidr = "10.1.2.0/28".parse().unwrap();
         assert!(subnet.contains(plan.instance.private_ip) && !subnet.is_reserved(plan.instance.private_ip));
         assert_eq!(plan.instance.vpc_cidrs, ["10.1.0.0/16"]);
     }

@@ -11,6 +11,7 @@ mod replicas;
 mod repositories;
 mod resolve;
 mod rules;
+mod schema;
 mod sources;
 mod user_data;
 
@@ -18,3 +19,4 @@ pub use account::{AccountFile, aws_auth_rows, default_account, load_account};
 pub use discover::{ScenarioPath, discover};
 pub use file::*;
 pub use load::{load, load_all};
+pub use schema::scenario_schema;

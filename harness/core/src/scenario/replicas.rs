@@ -7,11 +7,11 @@ use super::derived_defaults::DerivedDefaults;
 use super::file::StepFile;
 use super::resolve::dns_name;
 use crate::plan::InstancePlan;
-use crate::plan::cidr::Cidr;
 use crate::plan::expect::Expect;
-use crate::plan::ids::ScenarioId;
-use crate::plan::region::Region;
 use crate::plan::step::{Action, StepPlan};
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::ids::ScenarioId;
+use crate::vocabulary::region::Region;
 
 /// All instances except the first. They share its subnet and all values that do not identify an instance.
 pub(super) fn of(first: &InstancePlan, count: u32, id: &ScenarioId, region: &Region) -> Vec<InstancePlan> {

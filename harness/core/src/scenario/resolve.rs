@@ -13,21 +13,21 @@ use super::{replicas, repositories, user_data};
 use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::kubernetes::RequestedVersions;
-use crate::observation::phase::Phase;
 use crate::plan::access_entry::AccessEntry;
 use crate::plan::aws::AuthenticationMode;
 use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
-use crate::plan::cidr::Cidr;
 use crate::plan::expect::{Expect, PodExpect};
 use crate::plan::golden::{GoldenFile, GoldenPlan};
-use crate::plan::ids::{AccountId, ScenarioId};
-use crate::plan::region::Region;
 use crate::plan::sources::Sources;
 use crate::plan::{
     ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName,
     RoleMapping, RolePlan, StatusStep,
 };
 use crate::scenario::overlay;
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::ids::{AccountId, ScenarioId};
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::region::Region;
 
 const DEFAULT_ACCOUNT: &str = "111122223333";
 const DEFAULT_REGION: &str = "eu-west-1";

@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ca_cert_hash::ca_cert_hash;
-use crate::input::problem::nearest;
 use crate::plan::Plan;
-use crate::plan::cidr::Cidr;
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::nearest::nearest;
 
 /// The values that user data can name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `fill.rs` | fills in `{{ cluster.endpoint }}` and the other names |
+//! | `fill_expect.rs` | fills in those names in expectations |
 //! | `ca_cert_hash.rs` | the value of `{{ cluster.ca_cert_hash }}` |
 //! | `compose.rs` | the bytes that the metadata service returns |
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
@@ -13,6 +14,7 @@ mod ca_cert_hash;
 mod cloud_config;
 mod compose;
 mod fill;
+mod fill_expect;
 mod mime;
 mod parse;
 

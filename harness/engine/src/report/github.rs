@@ -9,8 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use nodejoin_core::input::problem::{Problem, ScenarioError};
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::sources::SourceLine;
+use nodejoin_core::redact::redact;
 use nodejoin_core::run::event::RunEvent;
-use nodejoin_core::run::redact::redact;
 
 use crate::report::text;
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::redact::redact;
 use nodejoin_core::run::event::{RunEvent, Summary};
-use nodejoin_core::run::redact::redact;
 use nodejoin_core::run::shard::Shard;
 
 use crate::report::text;

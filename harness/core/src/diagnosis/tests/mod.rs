@@ -12,14 +12,14 @@ use serde_json::json;
 
 use super::{diagnose, find};
 use crate::diagnosis::{Cause, Diagnosis};
-use crate::observation::phase::Phase;
 use crate::observation::phases::tests::{accepted, aws, join, journal, node, observed, serving};
 use crate::observation::{
     Audit, Authentication, AuthenticationOutcome, AwsCall, Collected, Observation, ObservedEvent,
     RejectionKind, TokenRejection, UserDataResult,
 };
-use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine, UserDataPlan};
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 pub(super) const NAME: &str = "ip-192-168-40-16.eu-west-1.compute.internal";
 pub(super) const ID: &str = "i-0b22a22eec53b9321";

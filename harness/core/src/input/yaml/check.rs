@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 
 use super::tree::{YamlEntry, YamlTree, YamlValue};
 use crate::input::formats;
-use crate::input::problem::{Position, Problem, nearest};
+use crate::input::problem::{Position, Problem};
+use crate::vocabulary::nearest::nearest;
 
 /// All problems of `tree`, in the order of the file.
 #[must_use]

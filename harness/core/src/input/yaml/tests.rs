@@ -2,7 +2,7 @@
 
 use super::{check, parse};
 use crate::input::problem::{Problem, ScenarioError};
-use crate::input::schema::scenario_schema;
+use crate::scenario::scenario_schema;
 
 fn problems(text: &str) -> Vec<Problem> {
     check("f", &scenario_schema(), &parse(text).unwrap())

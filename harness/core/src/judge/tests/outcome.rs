@@ -6,10 +6,10 @@ use super::{broken, complete, plan, stopped};
 use crate::diagnosis::Cause;
 use crate::judge::verdict::Outcome;
 use crate::judge::{judge, judge_step};
-use crate::observation::phase::Phase;
 use crate::observation::phases::tests::{aws, join, observed};
 use crate::observation::{AwsCall, Observation, ObservedEvent, TimelineEntry};
-use crate::plan::fault::Service;
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 #[test]
 fn a_join_without_proof_of_isolation_is_errored() {

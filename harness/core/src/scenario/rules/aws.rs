@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::input::problems::Problems;
-use crate::observation::phase::Phase;
 use crate::plan::aws::IpFamily;
-use crate::plan::cidr::Cidr;
 use crate::plan::fault::{Effect, Fault};
-use crate::plan::ids::InstanceId;
 use crate::plan::{LifeCycle, Plan};
+use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::ids::InstanceId;
+use crate::vocabulary::phase::Phase;
 
 pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
     for (index, fault) in plan.faults.iter().enumerate() {

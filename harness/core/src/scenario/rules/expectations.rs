@@ -1,13 +1,13 @@
 //! Rules for the format of expectations.
 
 use crate::input::mode::octal;
-use crate::input::problem::nearest;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::Plan;
 use crate::plan::expect::Expect;
-use crate::plan::fault::Service;
 use crate::user_data::Values;
+use crate::vocabulary::nearest::nearest;
+use crate::vocabulary::service::Service;
 
 const STATES: [&str; 6] = [
     "active",

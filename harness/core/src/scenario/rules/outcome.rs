@@ -1,10 +1,10 @@
 //! Rules for the expected outcome: phase, diagnosis and pod must be possible.
 
-use crate::diagnosis::Cause;
 use crate::input::problems::Problems;
-use crate::observation::phase::Phase;
-use crate::plan::fault::Service;
 use crate::plan::{Cni, Plan, UserDataEngine};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 /// Rules for the expected outcome: phase, diagnosis and pod must be possible.
 pub(super) fn outcome(plan: &Plan, problems: &mut Problems<'_>) {

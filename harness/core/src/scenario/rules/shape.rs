@@ -3,9 +3,9 @@
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::Plan;
-use crate::plan::cidr::Cidr;
 use crate::scenario::Scenario;
 use crate::scenario::file::{AwsAuthFile, RoleMappingFile};
+use crate::vocabulary::cidr::Cidr;
 
 pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
     let instance = &plan.instance;

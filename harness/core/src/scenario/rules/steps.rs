@@ -3,9 +3,9 @@
 use super::{expectations, outcome};
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
-use crate::observation::phase::Phase;
 use crate::plan::Plan;
 use crate::plan::step::{Action, StepPlan};
+use crate::vocabulary::phase::Phase;
 
 /// Checks each step, and expectations of the join that only a step supports.
 pub(super) fn steps(plan: &Plan, problems: &mut Problems<'_>) {

@@ -1,10 +1,10 @@
 //! Runs scenarios on several versions of Kubernetes, each run with its own id.
 
-use serde::{Deserialize, Serialize};
-
-use super::skew::{SkewError, check_skew};
-use super::version::{InvalidVersion, Version, VersionRequest};
-use crate::plan::{Plan, version_in_range};
+use crate::kubernetes::{
+    InvalidVersion, Minor, RequestedVersions, SkewError, Version, VersionRequest, check_skew,
+    version_in_range,
+};
+use crate::plan::Plan;
 
 /// Greater than the patch number of any release.
 const LAST_PATCH: u32 = 999;
@@ -32,31 +32,6 @@ impl MatrixError {
             Self::Version(error) => error.hint().to_owned(),
             Self::Skew(error) => error.hint(),
         }
-    }
-}
-
-/// The requested versions of one plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestedVersions {
-    /// Version of the control plane; default: the newest that is available offline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kubernetes: Option<VersionRequest>,
-    /// Version of the kubelet; default: that of the control plane.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kubelet: Option<VersionRequest>,
-}
-
-impl RequestedVersions {
-    /// Whether no version is requested.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The requested version of the kubelet, or else of the control plane.
-    #[must_use]
-    pub fn of_kubelet(&self) -> Option<&VersionRequest> {
-        self.kubelet.as_ref().or(self.kubernetes.as_ref())
     }
 }
 
@@ -183,7 +158,7 @@ fn not_for_ask(
     is_out.then(|| reason(what, wanted, &asked.to_string()))
 }
 
-fn release(minor: super::Minor, patch: u32) -> Option<Version> {
+fn release(minor: Minor, patch: u32) -> Option<Version> {
     format!("v{minor}.{patch}").parse().ok()
 }
 

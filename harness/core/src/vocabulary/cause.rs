@@ -1,17 +1,13 @@
-//! The causes of a stopped join: what each means and where it occurs, and the rules that find them.
+//! The causes of a stopped join: what each means, where it occurs, and how to remove it.
 //!
-//! A new cause is a line of `causes!`, its arm in `facts` and its line in `RULES`; its rule is in the file of its
-//! subject, and a scenario expects it. A cause without an arm or without a rule does not compile.
+//! A new cause is a line of `causes!` and its arm in `facts`; a rule in `diagnosis` finds it, and a scenario expects
+//! it. A cause without an arm or without a rule does not compile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::types::{BlamedLine, CauseFacts, RuleEntry, RuleScope};
-use super::{
-    certificates, clock, cluster, identity, instance, kubeadm, kubelet, nodeadm, script, unknown,
-    user_data_end,
-};
-use crate::observation::phase::Phase;
+use super::cause_facts::{BlamedLine, CauseFacts, Permanence};
+use super::phase::Phase;
 
 /// Declares the enum and what lists its variants: meaning, variant, word in scenarios, source of the evidence.
 macro_rules! causes {
@@ -118,86 +114,35 @@ causes! {
     Unknown = "unknown", "the last line of the journal that reports a failure";
 }
 
-/// In this order: a rule may rely on the rules before it having found nothing. Each rule checks the phases it applies
-/// to.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(instance::host_limit, &[Cause::HostLimit]),
-    rule(cluster::node_deleted, &[Cause::NodeDeleted]),
-    rule(
-        certificates::serving_certificate_denied,
-        &[Cause::ServingCertificateDenied],
-    ),
-    rule(
-        certificates::serving_certificate_not_approved,
-        &[Cause::ServingCertificateNotApproved],
-    ),
-    rule(cluster::cni_not_ready, &[Cause::CniNotReady]),
-    rule(instance::metadata_unreachable, &[Cause::MetadataUnreachable]),
-    rule(
-        certificates::client_certificate_not_approved,
-        &[Cause::ClientCertificateNotApproved],
-    ),
-    rule(kubeadm::ca_cert_hash_mismatch, &[Cause::CaCertHashMismatch]),
-    rule(
-        kubeadm::token_refused,
-        &[Cause::BootstrapTokenRefused, Cause::BootstrapTokenExpired],
-    ),
-    rule(
-        kubeadm::token_unknown,
-        &[Cause::BootstrapTokenUnknown, Cause::BootstrapTokenExpired],
-    ),
-    rule(clock::clock_skew, &[Cause::ClockSkew]),
-    rule(kubelet::label_refused, &[Cause::LabelRefused]),
-    rule(kubelet::taint_invalid, &[Cause::TaintInvalid]),
-    rule(identity::groups_missing, &[Cause::GroupsMissing]),
-    rule(identity::node_name_refused, &[Cause::NodeNameRefused]),
-    rule(cluster::node_invalid, &[Cause::NodeInvalid]),
-    rule(identity::role_not_mapped, &[Cause::RoleNotMapped]),
-    rule(
-        identity::token_for_another_cluster,
-        &[Cause::TokenForAnotherCluster],
-    ),
-    rule(
-        kubelet::wrong_certificate_authority,
-        &[Cause::WrongCertificateAuthority],
-    ),
-    rule(identity::unauthorized, &[Cause::Unauthorized]),
-    rule(script::access_denied, &[Cause::AccessDenied]),
-    rule(script::describe_failed, &[Cause::DescribeFailed]),
-    rule(nodeadm::node_config_invalid, &[Cause::NodeConfigInvalid]),
-    rule(instance::user_data_is_base64, &[Cause::UserDataNeverRan]),
-    rule(instance::missing_shebang, &[Cause::MissingShebang]),
-    rule(instance::user_data_never_ran, &[Cause::UserDataNeverRan]),
-    rule(instance::metadata_token_missing, &[Cause::MetadataTokenMissing]),
-    rule(kubelet::exits, &[Cause::KubeletExits]),
-    rule(kubelet::endpoint_unreachable, &[Cause::EndpointUnreachable]),
-    rule(kubelet::api_server_times_out, &[Cause::HostLimit]),
-    rule(user_data_end::unit_is_refused, &[Cause::KubeletNeverStarted]),
-    rule(nodeadm::failed, &[Cause::ScriptFailed]),
-    rule(script::failed, &[Cause::ScriptFailed]),
-    rule(user_data_end::error_is_hidden, &[Cause::ScriptFailed]),
-    rule(script::kubelet_never_started, &[Cause::KubeletNeverStarted]),
-    rule(
-        cluster::of_another_instance,
-        &[Cause::ProviderIdOfAnotherInstance],
-    )
-    .scope(RuleScope::Ready),
-    rule(user_data_end::is_not_done, &[Cause::UserDataNotDone]).scope(RuleScope::AtTheEnd),
-    rule(unknown, &[Cause::Unknown]).scope(RuleScope::AtTheEnd),
-];
+impl Cause {
+    /// The first and the last phase at which a join can stop for this cause.
+    #[must_use]
+    pub const fn phases(self) -> (Phase, Phase) {
+        let facts = self.facts();
+        (facts.first, facts.last)
+    }
 
-const fn rule(apply: super::Rule, gives: &'static [Cause]) -> RuleEntry {
-    RuleEntry {
-        apply,
-        gives,
-        scope: RuleScope::Stopped,
+    /// Whether joins that succeed can also show this cause for a while.
+    #[must_use]
+    pub const fn may_pass(self) -> bool {
+        matches!(self.facts().permanence, Permanence::MayPass)
+    }
+
+    /// What to change in general; a diagnosis has the remedy for its join.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        self.facts().remedy
+    }
+
+    pub(crate) const fn blames_script(self) -> BlamedLine {
+        self.facts().blames
     }
 }
 
 impl Cause {
     #[rustfmt::skip]
-    pub(super) const fn facts(self) -> CauseFacts {
-        use super::types::Permanence::{Lasts, MayPass};
+    const fn facts(self) -> CauseFacts {
+        use Permanence::{Lasts, MayPass};
         use BlamedLine::{KubeletFlag, LastOfScript, NoLine, PartWithoutInterpreter};
         use Phase::{Authenticated, Booted, Certified, Configured, Described, KubeletStarted, Metadata, Ready, Registered};
         match self {

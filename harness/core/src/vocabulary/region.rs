@@ -11,7 +11,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::input::problem::nearest;
+use crate::vocabulary::nearest::nearest;
 
 /// A group of regions with its own accounts, ARNs and host names.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -25,7 +25,7 @@ pub enum CredentialKind {
 
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Credential {
+pub struct FoundCredential {
     pub kind: CredentialKind,
     /// Byte range.
     pub range: Range<usize>,
@@ -36,7 +36,7 @@ pub struct Credential {
 pub fn redact(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut end = 0;
-    for Credential { range, .. } in find_credentials(text) {
+    for FoundCredential { range, .. } in find_credentials(text) {
         if range.start >= end {
             clean.push_str(&text[end..range.start]);
             clean.push_str("<redacted>");
@@ -49,7 +49,7 @@ pub fn redact(text: &str) -> String {
 
 /// The credentials in a text, in order. A text from [`redact`] has none.
 #[must_use]
-pub fn find_credentials(text: &str) -> Vec<Credential> {
+pub fn find_credentials(text: &str) -> Vec<FoundCredential> {
     let mut found = Vec::new();
     // Lower case in ASCII only, which keeps byte positions.
     let lower = text.to_ascii_lowercase();
@@ -210,7 +210,7 @@ const RULES: &[RedactionRule] = &[
 ];
 
 impl RedactionRule {
-    fn find(&self, text: &str, lower: &str, found: &mut Vec<Credential>) {
+    fn find(&self, text: &str, lower: &str, found: &mut Vec<FoundCredential>) {
         let searched = if matches!(self.format, CredentialFormat::Included) {
             text
         } else {
@@ -227,7 +227,7 @@ impl RedactionRule {
             let range = begin..begin + run(&text[begin..]);
             if range.len() >= self.shortest() && self.is_credential(&text[range.clone()]) {
                 from = range.end;
-                found.push(Credential {
+                found.push(FoundCredential {
                     kind: self.kind,
                     range,
                 });
@@ -290,7 +290,7 @@ fn run(text: &str) -> usize {
         .count()
 }
 
-fn private_keys(text: &str, found: &mut Vec<Credential>) {
+fn private_keys(text: &str, found: &mut Vec<FoundCredential>) {
     const LABEL: &str = "PRIVATE KEY-----";
     let mut from = 0;
     while let Some(at) = text[from..].find(LABEL) {
@@ -304,7 +304,7 @@ fn private_keys(text: &str, found: &mut Vec<Credential>) {
             .map_or(text.len(), |end| start + end);
         let is_hidden = text[start..end].trim_matches(['\n', '\r', '\\', 'n', ' ']) == "<redacted>";
         if is_begin && !is_hidden && end > start {
-            found.push(Credential {
+            found.push(FoundCredential {
                 kind: CredentialKind::PrivateKey,
                 range: start..end,
             });
@@ -314,7 +314,7 @@ fn private_keys(text: &str, found: &mut Vec<Credential>) {
 }
 
 /// `abcdef.0123456789abcdef`: the second half is the secret.
-fn bootstrap_tokens(text: &str, found: &mut Vec<Credential>) {
+fn bootstrap_tokens(text: &str, found: &mut Vec<FoundCredential>) {
     let bytes = text.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -329,7 +329,7 @@ fn bootstrap_tokens(text: &str, found: &mut Vec<Credential>) {
             .chain(&bytes[dot + 1..dot + 17])
             .all(|byte| is_word(*byte));
         if is_alone && is_shaped {
-            found.push(Credential {
+            found.push(FoundCredential {
                 kind: CredentialKind::BootstrapToken,
                 range: dot + 1..dot + 17,
             });
@@ -338,7 +338,7 @@ fn bootstrap_tokens(text: &str, found: &mut Vec<Credential>) {
 }
 
 /// A secret access key has 40 letters, digits, `/` and `+`, in a mixture that hashes and paths do not have.
-fn bare_secret_keys(text: &str, found: &mut Vec<Credential>) {
+fn bare_secret_keys(text: &str, found: &mut Vec<FoundCredential>) {
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -357,7 +357,7 @@ fn bare_secret_keys(text: &str, found: &mut Vec<Credential>) {
             && has(u8::is_ascii_lowercase)
             && has(u8::is_ascii_digit)
         {
-            found.push(Credential {
+            found.push(FoundCredential {
                 kind: CredentialKind::SecretAccessKey,
                 range: start..start + length,
             });

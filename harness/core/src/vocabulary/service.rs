@@ -1,0 +1,50 @@
+//! The services of the fake AWS.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The services of the fake AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Service {
+    /// Instance metadata service.
+    Imds,
+    /// Elastic Kubernetes Service.
+    Eks,
+    /// Security Token Service.
+    Sts,
+    /// Elastic Compute Cloud.
+    Ec2,
+    /// Elastic Container Registry's API.
+    Ecr,
+    /// Image registry of the account.
+    Registry,
+    /// CloudFormation.
+    Cloudformation,
+}
+
+impl Service {
+    pub const ALL: [Self; 7] = [
+        Self::Imds,
+        Self::Eks,
+        Self::Sts,
+        Self::Ec2,
+        Self::Ecr,
+        Self::Registry,
+        Self::Cloudformation,
+    ];
+
+    /// The name in scenarios and reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Imds => "imds",
+            Self::Eks => "eks",
+            Self::Sts => "sts",
+            Self::Ec2 => "ec2",
+            Self::Ecr => "ecr",
+            Self::Registry => "registry",
+            Self::Cloudformation => "cloudformation",
+        }
+    }
+}
