@@ -1,3 +1,5 @@
+//! Archives of both formats, broken ones, and the texts of their errors.
+
 use std::io::{Cursor, Write as _};
 
 use serde_json::json;

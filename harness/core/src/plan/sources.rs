@@ -1,4 +1,4 @@
-//! Maps the contents of a plan to lines of the user's files.
+//! Maps the contents of a plan to lines of the files that they come from.
 
 use std::collections::BTreeMap;
 

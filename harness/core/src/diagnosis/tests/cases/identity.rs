@@ -22,7 +22,8 @@ fn with_rows(name: &'static str, arns: &[&str]) -> Case {
     unmapped(name).plan(|plan| plan.cluster.aws_auth = rows)
 }
 
-/// Sets the mode, and gives the role an access entry of this type; a mode with entries alone keeps the row of `aws-auth`.
+/// Sets the mode, and gives the role an access entry of this type; a mode with entries alone keeps the row of
+/// `aws-auth`.
 fn with_entry(case: Case, mode: Mode, entry: Option<AccessEntryType>) -> Case {
     case.plan(|plan| {
         let entry = entry.map(|entry_type| AccessEntryFile {

@@ -88,7 +88,7 @@ fn of_kubeadm() -> Vec<Case> {
             [read("cluster-info", 403)],
         ),
         kubeadm(
-            "token that authenticates nobody",
+            "token without the authentication usage",
             |token| token.usages = vec![TokenUsage::Signing],
             unauthorized(),
         ),
