@@ -1,7 +1,7 @@
 //! Runs one plan: admits its nodes, lets them join, judges them, and returns everything that it acquired.
 
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -30,6 +30,9 @@ use crate::registry;
 use crate::session::ScenarioSession;
 use crate::verdict::verdict_without_observation;
 use crate::watch::PhaseProgress;
+
+/// Time for the container of a control plane to end after its API server stopped responding.
+const CONTROL_PLANE_END: Duration = Duration::from_secs(5);
 
 /// The result of a scenario.
 pub(crate) struct ScenarioResult {
@@ -126,9 +129,21 @@ impl<'a> ScenarioRun<'a> {
                 }
             },
         };
+        let judged = match judged {
+            Err(error) => Err(self.root_error(error).await),
+            judged => judged,
+        };
         let mut result = self.conclude(judged, &nodes).await;
         self.end_sessions(nodes, &mut result).await;
         result
+    }
+
+    /// The end of the control plane takes precedence over an error: a request to an API server that stops fails before
+    /// its container has ended.
+    async fn root_error(&self, error: EngineError) -> EngineError {
+        let timeout = self.context.run.engine().time_factor().limit(CONTROL_PLANE_END);
+        let ended = tokio::time::timeout(timeout, self.environment.control_plane.ended()).await;
+        ended.map_or(error, EngineError::from)
     }
 
     /// Admits all nodes. The caller ends the sessions in `nodes`, whatever the result.
