@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::InstancePlan;
 use crate::plan::expect::{Expect, NodeExpect, UserDataExpect};
+use crate::plan::instance::InstancePlan;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 

@@ -5,8 +5,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::file::{ClusterFile, IamFile, InstanceFile, RoleMappingFile, Scenario, UserDataFile};
+use super::cluster_file::{ClusterFile, RoleMappingFile};
+use super::file::{IamFile, InstanceFile, Scenario};
 use super::load::{self, load};
+use super::user_data_file::UserDataFile;
 use super::{resolve, rules};
 use crate::input::document;
 use crate::input::files::Files;

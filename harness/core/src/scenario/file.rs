@@ -5,22 +5,19 @@ use std::net::Ipv4Addr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use semver::VersionReq;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use crate::plan::access_entry::AccessEntryFile;
-use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, MetadataPlan, NetworkPlan};
-use crate::plan::bootstrap_token::TokenUsage;
+use super::cluster_file::ClusterFile;
+use super::nullable::{given, text_or_null};
+use super::user_data_file::UserDataFile;
+use crate::plan::aws::{AwsPlan, MetadataPlan, NetworkPlan};
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
 use crate::plan::step::Action;
-use crate::plan::{
-    AwsAuthWriter, CaChoice, ClusterStatus, Cni, LifeCycle, Network, ProviderName, StatusStep, Timeouts,
-    UserDataEngine,
-};
+use crate::plan::{Cni, LifeCycle, Network, ProviderName, Timeouts};
 use crate::vocabulary::cidr::Cidr;
-use crate::vocabulary::ids::{AccountId, InstanceId, TokenText};
-use crate::vocabulary::phase::Phase;
+use crate::vocabulary::ids::{AccountId, InstanceId};
 use crate::vocabulary::region::Region;
 
 /// A scenario: a node that boots, the AWS account around it, and the expected outcome of its join.
@@ -192,215 +189,6 @@ pub struct IamFile {
     pub deny: Vec<String>,
 }
 
-/// The EKS cluster.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ClusterFile {
-    /// Name of the cluster (default: derived from the scenario's id).
-    pub name: Option<String>,
-    /// Status in DescribeCluster: one status, or a list of statuses over time (default: `ACTIVE`).
-    pub status: Option<StatusFile>,
-    /// CIDR of service addresses (default: `10.100.0.0/16`). `null`: DescribeCluster returns null.
-    #[serde(deserialize_with = "given")]
-    #[schemars(schema_with = "network_or_null")]
-    pub service_ipv4_cidr: Option<Option<Cidr>>,
-    /// CA that DescribeCluster and `{{ cluster.certificate_authority }}` return: the CA of the cluster, or the CA of
-    /// another cluster.
-    pub certificate_authority: CaChoice,
-    /// `mapRoles` in `kube-system/aws-auth`: rows, or a text as it is. Default: the instance's role is mapped in the
-    /// same way as EKS does; `[]` maps no role.
-    pub aws_auth: Option<AwsAuthFile>,
-    /// Where EKS reads access rights from (default: `API_AND_CONFIG_MAP` if there are access entries, else
-    /// `CONFIG_MAP`).
-    pub authentication_mode: Option<AuthenticationMode>,
-    /// Access entries. They take precedence over rows of `aws-auth` if the authentication mode allows access entries.
-    pub access_entries: Vec<AccessEntryFile>,
-    /// Whether the EKS approver of kubelet-serving certificates runs.
-    pub approve_serving: bool,
-    /// Whether the cloud node controller runs.
-    pub cloud_node_controller: bool,
-    /// Whether kube-controller-manager may approve the client certificates that nodes of a local cluster on an
-    /// Outpost request.
-    pub approve_clients: bool,
-    /// Stops the IAM authenticator permanently when the node reaches this phase, `registered` or `ready`.
-    pub authenticator_until: Option<Phase>,
-    /// Bootstrap tokens, along with the objects that `kubeadm init` creates for `kubeadm join`. `[{}]` creates a
-    /// token with a derived value, available in user data as `{{ cluster.bootstrap_token }}`. Supported by `local`
-    /// and `kind`.
-    pub bootstrap_tokens: Vec<BootstrapTokenFile>,
-    /// Restarts the API server when this number of nodes is registered. Supported by the control plane `local`; no
-    /// other scenario runs at the same time.
-    pub restart_api_server_after: Option<u32>,
-    /// Values that only the EKS API returns: IPv6, an Outpost, node groups.
-    pub eks: EksPlan,
-}
-
-impl Default for ClusterFile {
-    fn default() -> Self {
-        Self {
-            name: None,
-            status: None,
-            service_ipv4_cidr: None,
-            certificate_authority: CaChoice::default(),
-            aws_auth: None,
-            authentication_mode: None,
-            access_entries: Vec::new(),
-            approve_serving: true,
-            cloud_node_controller: true,
-            approve_clients: true,
-            authenticator_until: None,
-            bootstrap_tokens: Vec::new(),
-            restart_api_server_after: None,
-            eks: EksPlan::default(),
-        }
-    }
-}
-
-/// A bootstrap token.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BootstrapTokenFile {
-    /// Id and secret, such as `abcdef.0123456789abcdef` (default: derived from the scenario's id).
-    pub token: Option<TokenText>,
-    /// Seconds from the start of the scenario until the token expires; negative: the token has already expired
-    /// (default: it never expires).
-    pub expires_seconds: Option<f64>,
-    /// Whether the token is deleted before the node boots, as users do after its first use.
-    pub deleted: bool,
-    /// Allowed uses: `signing`, `authentication` (default: both).
-    pub usages: Option<Vec<TokenUsage>>,
-    /// Groups of the token (default: `system:bootstrappers:kubeadm:default-node-token`).
-    pub groups: Option<Vec<String>>,
-}
-
-/// A status, or several statuses over time.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum StatusFile {
-    /// A constant status: `CREATING`, `ACTIVE`, `UPDATING`, `FAILED`, `DELETING` or `PENDING`.
-    Always(ClusterStatus),
-    /// Statuses over time.
-    Steps(Vec<StatusStep>),
-}
-
-/// `mapRoles` of `aws-auth`.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum AwsAuthFile {
-    /// A list of rows.
-    Rows(Vec<RoleMappingFile>),
-    /// The raw text, which may be invalid YAML. No other scenario runs at the same time.
-    Text(String),
-}
-
-impl AwsAuthFile {
-    /// Its rows; empty for a raw text.
-    #[must_use]
-    pub fn rows(&self) -> &[RoleMappingFile] {
-        match self {
-            Self::Rows(rows) => rows,
-            Self::Text(_) => &[],
-        }
-    }
-}
-
-/// A row of `mapRoles`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RoleMappingFile {
-    /// Name of the role in the scenario's account. Set either this or `rolearn`.
-    pub role: Option<String>,
-    /// ARN of the role. Set either this or `role`.
-    pub rolearn: Option<String>,
-    /// User name (default: `system:node:{{EC2PrivateDNSName}}`).
-    pub username: Option<String>,
-    /// Groups (default: `system:bootstrappers` and `system:nodes`).
-    pub groups: Option<Vec<String>>,
-    /// Who adds the row (default: `eks`).
-    pub added_by: AwsAuthWriter,
-    /// Seconds after the node's start until the row is added (default: before the node starts).
-    pub after_seconds: Option<f64>,
-}
-
-/// User data: the text itself, or its source.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum UserDataFile {
-    /// The user data itself.
-    Text(String),
-    /// Its source, and which program runs it.
-    Source(UserDataSource),
-}
-
-/// Source of the user data, and which program runs it. Set exactly one of `inline`, `file` and `parts`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UserDataSource {
-    /// The user data itself.
-    pub inline: Option<String>,
-    /// A file with the user data, relative to this file.
-    pub file: Option<String>,
-    /// A unified diff to apply to `file`, relative to this file.
-    pub patch: Option<String>,
-    /// Parts of a MIME multi-part message, in order.
-    pub parts: Option<Vec<UserDataPart>>,
-    /// Program that runs the user data.
-    pub engine: UserDataEngine,
-    /// Whether to compress the user data with gzip, after filling in `{{ }}`.
-    pub gzip: bool,
-}
-
-/// A part of MIME multi-part user data. Set exactly one of `inline` and `file`.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UserDataPart {
-    /// Type of the part.
-    #[serde(rename = "type")]
-    pub part_type: PartType,
-    /// Content of the part.
-    #[serde(default)]
-    pub inline: Option<String>,
-    /// A file with the content, relative to this file.
-    #[serde(default)]
-    pub file: Option<String>,
-    /// A unified diff to apply to `file`, relative to this file.
-    #[serde(default)]
-    pub patch: Option<String>,
-    /// File name in the MIME header.
-    #[serde(default)]
-    pub filename: Option<String>,
-}
-
-/// Type of a MIME part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartType {
-    /// A script, `text/x-shellscript`.
-    Shell,
-    /// cloud-config, `text/cloud-config`.
-    CloudConfig,
-    /// A script that runs early at every boot, `text/cloud-boothook`.
-    CloudBoothook,
-    /// Configuration of nodeadm, `application/node.eks.aws`.
-    NodeConfig,
-    /// Text that cloud-init ignores, `text/plain`.
-    Plain,
-}
-
-impl PartType {
-    /// The MIME type.
-    #[must_use]
-    pub fn mime(self) -> &'static str {
-        match self {
-            Self::Shell => "text/x-shellscript",
-            Self::CloudConfig => "text/cloud-config",
-            Self::CloudBoothook => "text/cloud-boothook",
-            Self::NodeConfig => "application/node.eks.aws",
-            Self::Plain => "text/plain",
-        }
-    }
-}
-
 /// A pod that must answer over HTTP.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -433,21 +221,6 @@ impl OneOrMany {
 
 fn echo() -> String {
     "nodejoin/echo".to_owned()
-}
-
-/// Distinguishes a missing key (`None`) from `null` (`Some(None)`).
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
-fn text_or_null(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "oneOf": [{ "type": "string" }, { "const": null }] })
-}
-
-fn network_or_null(generator: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "oneOf": [Cidr::json_schema(generator), { "const": null }] })
 }
 
 fn version_range(_: &mut SchemaGenerator) -> Schema {

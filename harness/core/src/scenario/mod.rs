@@ -1,10 +1,13 @@
 //! Scenario files: their types, and how they become plans.
 
 mod account;
+mod cluster_file;
 mod derived_defaults;
 mod discover;
 mod file;
+mod instance;
 mod load;
+mod nullable;
 pub mod overlay;
 mod patch;
 mod replicas;
@@ -14,9 +17,13 @@ mod rules;
 mod schema;
 mod sources;
 mod user_data;
+mod user_data_file;
+mod variables;
 
 pub use account::{AccountFile, aws_auth_rows, default_account, load_account};
+pub use cluster_file::*;
 pub use discover::{ScenarioPath, discover};
 pub use file::*;
 pub use load::{load, load_all};
 pub use schema::scenario_schema;
+pub use user_data_file::*;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::variables::expand;
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::mode::octal;
@@ -235,47 +236,6 @@ fn overlay_file(from: &Path, to: String, mode: Option<u32>, files: &dyn Files) -
         mode,
         patched: None,
     }
-}
-
-/// An unset variable in `root`; empty for an unclosed `${`.
-struct Unset(String);
-
-impl Unset {
-    fn what(&self) -> String {
-        if self.0.is_empty() {
-            "unclosed `${`".to_owned()
-        } else {
-            format!("the environment variable `{}` is not set", self.0)
-        }
-    }
-
-    fn why(&self) -> &'static str {
-        if self.0.is_empty() {
-            ""
-        } else {
-            "the overlay reads its files from the folder that it names"
-        }
-    }
-
-    fn hint(&self) -> String {
-        if self.0.is_empty() {
-            String::new()
-        } else {
-            format!("set it to your checkout: export {}=/path/to/it", self.0)
-        }
-    }
-}
-
-fn expand(text: &str, files: &dyn Files) -> Result<String, Unset> {
-    let Some((before, rest)) = text.split_once("${") else {
-        return Ok(text.to_owned());
-    };
-    let (name, after) = rest.split_once('}').ok_or(Unset(String::new()))?;
-    let value = files
-        .variable(name)
-        .filter(|value| !value.is_empty())
-        .ok_or_else(|| Unset(name.to_owned()))?;
-    Ok(format!("{before}{value}{}", expand(after, files)?))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 
 use super::derived_defaults::DerivedDefaults;
 use super::file::StepFile;
-use super::resolve::dns_name;
 use crate::plan::InstancePlan;
 use crate::plan::expect::Expect;
 use crate::plan::step::{Action, StepPlan};
@@ -37,7 +36,7 @@ fn replica(
     let unique = DerivedDefaults::of(id);
     let subnet: Cidr = first.subnet_cidr.parse().ok()?;
     let private_ip = free(&subnet, unique.address(&subnet), taken)?;
-    let name = dns_name(private_ip, region);
+    let name = region.private_dns_name(private_ip);
     Some(InstancePlan {
         id: unique.aws_id("i").parse().ok()?,
         private_ip,

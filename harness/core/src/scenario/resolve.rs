@@ -1,15 +1,12 @@
 //! Resolves a scenario into a plan: fills in defaults and reads referenced files.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use super::cluster_file::{AwsAuthFile, BootstrapTokenFile, ClusterFile, RoleMappingFile, StatusFile};
 use super::derived_defaults::DerivedDefaults;
-use super::file::{
-    AwsAuthFile, BootstrapTokenFile, ClusterFile, InstanceFile, ProvidersFile, RoleMappingFile, Scenario,
-    StatusFile,
-};
-use super::{replicas, repositories, user_data};
+use super::file::{ProvidersFile, Scenario};
+use super::{instance, replicas, repositories, user_data};
 use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::kubernetes::RequestedVersions;
@@ -20,8 +17,8 @@ use crate::plan::expect::{Expect, PodExpect};
 use crate::plan::golden::{GoldenFile, GoldenPlan};
 use crate::plan::sources::Sources;
 use crate::plan::{
-    ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, OverlayFile, Plan, PodPlan, ProviderName,
-    RoleMapping, RolePlan, StatusStep,
+    ClusterPlan, ClusterStatus, Cni, ImagePlan, OverlayFile, Plan, PodPlan, ProviderName, RoleMapping,
+    RolePlan, StatusStep,
 };
 use crate::scenario::overlay;
 use crate::vocabulary::cidr::Cidr;
@@ -32,7 +29,6 @@ use crate::vocabulary::region::Region;
 const DEFAULT_ACCOUNT: &str = "111122223333";
 const DEFAULT_REGION: &str = "eu-west-1";
 const DEFAULT_SERVICE_NETWORK: Ipv4Addr = Ipv4Addr::new(10, 100, 0, 0);
-const DEFAULT_VPC_NETWORK: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 0);
 
 /// Resolves a scenario. Reports each problem and continues with a default, so that later checks run too.
 pub(super) fn resolve(
@@ -48,7 +44,7 @@ pub(super) fn resolve(
     let region = region(scenario);
     let role = role(scenario, &unique);
     let cluster = cluster(&scenario.cluster, role.as_ref(), &account, &region, &unique);
-    let instance = instance(&scenario.instance, &region, &cluster.name, &unique);
+    let instance = instance::instance(&scenario.instance, &region, &cluster.name, &unique);
     let others = replicas::of(&instance, scenario.count.unwrap_or(1), &id, &region);
     let then = replicas::steps(&scenario.then, &instance, &id);
     let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());
@@ -306,99 +302,5 @@ pub(super) fn mapping(row: RoleMappingFile, account: &AccountId, region: &Region
             .unwrap_or_else(|| vec!["system:bootstrappers".to_owned(), "system:nodes".to_owned()]),
         added_by: row.added_by,
         after_seconds: row.after_seconds,
-    }
-}
-
-fn instance(
-    file: &InstanceFile,
-    region: &Region,
-    cluster: &str,
-    unique: &DerivedDefaults<'_>,
-) -> InstancePlan {
-    let addresses = addresses(file, unique);
-    let private_dns_name = file
-        .private_dns_name
-        .clone()
-        .unwrap_or_else(|| dns_name(addresses.private_ip, region));
-    InstancePlan {
-        id: file.id.clone().unwrap_or_else(|| {
-            unique
-                .aws_id("i")
-                .parse()
-                .expect("a derived id has the format of EC2")
-        }),
-        instance_type: file
-            .instance_type
-            .clone()
-            .unwrap_or_else(|| "m5.large".to_owned()),
-        ami: file.ami.clone().unwrap_or_else(|| unique.aws_id("ami")),
-        private_ip: addresses.private_ip,
-        host_name: file.host_name.clone().unwrap_or_else(|| private_dns_name.clone()),
-        private_dns_name,
-        mac: file
-            .mac
-            .as_ref()
-            .map_or_else(|| unique.mac(), |mac| mac.to_lowercase()),
-        availability_zone: file
-            .availability_zone
-            .clone()
-            .unwrap_or_else(|| format!("{region}a")),
-        subnet_cidr: addresses.subnet.to_string(),
-        vpc_cidrs: addresses.vpc.iter().map(Cidr::to_string).collect(),
-        vpc_id: unique.aws_id("vpc"),
-        subnet_id: unique.aws_id("subnet"),
-        network_interface_id: unique.aws_id("eni"),
-        security_group_id: unique.aws_id("sg"),
-        tags: tags(file, cluster),
-        life_cycle: file.life_cycle,
-        metadata: file.metadata.clone(),
-        network: file.network.clone(),
-        clock_ahead_seconds: file.clock_ahead_seconds,
-    }
-}
-
-pub(super) fn dns_name(address: Ipv4Addr, region: &Region) -> String {
-    format!(
-        "ip-{}.{}",
-        address.to_string().replace('.', "-"),
-        region.private_domain()
-    )
-}
-
-/// Adds the tag that names the cluster. Kubelets with the in-tree AWS provider require exactly one. EC2 rejects keys
-/// with a slash if the metadata service returns tags.
-fn tags(file: &InstanceFile, cluster: &str) -> BTreeMap<String, String> {
-    let mut tags = file.tags.clone();
-    let names_a_cluster = tags.keys().any(|key| key.starts_with("kubernetes.io/cluster/"));
-    if !names_a_cluster && !file.metadata.instance_tags {
-        tags.insert(format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned());
-    }
-    tags
-}
-
-struct Addresses {
-    private_ip: Ipv4Addr,
-    subnet: Cidr,
-    vpc: Vec<Cidr>,
-}
-
-/// Address, subnet and VPC. Missing ones are derived from the others.
-fn addresses(file: &InstanceFile, unique: &DerivedDefaults<'_>) -> Addresses {
-    let vpc = file.vpc_cidrs.clone().unwrap_or_default();
-    let around = file
-        .subnet_cidr
-        .or(vpc.first().copied())
-        .unwrap_or_else(|| Cidr::around(DEFAULT_VPC_NETWORK, 16));
-    let private_ip = file.private_ip.unwrap_or_else(|| unique.address(&around));
-    let subnet = file.subnet_cidr.unwrap_or_else(|| Cidr::around(private_ip, 19));
-    let vpc = if vpc.is_empty() {
-        vec![Cidr::around(subnet.address(0), 16)]
-    } else {
-        vpc
-    };
-    Addresses {
-        private_ip,
-        subnet,
-        vpc,
     }
 }

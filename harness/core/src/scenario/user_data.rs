@@ -5,9 +5,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::file::{UserDataFile, UserDataPart, UserDataSource};
 use super::patch::{self, Patched};
 use super::sources::{self, Text};
+use super::user_data_file::{UserDataFile, UserDataPart, UserDataSource};
 use crate::input::files::Files;
 use crate::input::problem::Position;
 use crate::input::problems::{Problems, steps};

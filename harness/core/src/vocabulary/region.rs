@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -223,6 +224,13 @@ impl Region {
             "us-east-1" => "ec2.internal".to_owned(),
             name => format!("{name}.compute.internal"),
         }
+    }
+
+    /// The private DNS name of an instance by its address, such as `ip-192-168-40-16.eu-west-1.compute.internal`.
+    #[must_use]
+    pub fn private_dns_name(&self, address: Ipv4Addr) -> String {
+        let address = address.to_string().replace('.', "-");
+        format!("ip-{address}.{}", self.private_domain())
     }
 
     /// The id of an availability zone, such as `euw1-az1` for `eu-west-1a`. Real accounts map letters to ids in their

@@ -4,7 +4,7 @@ use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::Plan;
 use crate::scenario::Scenario;
-use crate::scenario::file::{AwsAuthFile, RoleMappingFile};
+use crate::scenario::cluster_file::{AwsAuthFile, RoleMappingFile};
 use crate::vocabulary::cidr::Cidr;
 
 pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {

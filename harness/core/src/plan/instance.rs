@@ -1,0 +1,100 @@
+//! One EC2 instance, and the role of its profile.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::aws::{MetadataPlan, NetworkPlan};
+use crate::vocabulary::ids::InstanceId;
+
+/// One EC2 instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstancePlan {
+    /// Instance id.
+    pub id: InstanceId,
+    /// Instance type, such as `m5.large`.
+    pub instance_type: String,
+    /// Image id, such as `ami-0...`.
+    pub ami: String,
+    /// The primary private address.
+    pub private_ip: Ipv4Addr,
+    /// `PrivateDnsName` in EC2 and in the metadata service.
+    pub private_dns_name: String,
+    /// Host name of the operating system at boot; DHCP on EC2 assigns the private DNS name.
+    pub host_name: String,
+    /// MAC address of the primary interface, lower case with colons.
+    pub mac: String,
+    /// Availability zone.
+    pub availability_zone: String,
+    /// CIDR of the subnet.
+    pub subnet_cidr: String,
+    /// CIDRs of the VPC, the primary one first.
+    pub vpc_cidrs: Vec<String>,
+    /// VPC id.
+    pub vpc_id: String,
+    /// Subnet id.
+    pub subnet_id: String,
+    /// Network interface id.
+    pub network_interface_id: String,
+    /// Security group id.
+    pub security_group_id: String,
+    /// Tags. Kubelets with the in-tree AWS provider need one that names the cluster.
+    pub tags: BTreeMap<String, String>,
+    /// Purchasing option.
+    pub life_cycle: LifeCycle,
+    /// Metadata options.
+    pub metadata: MetadataPlan,
+    /// Network settings beyond the defaults.
+    #[serde(default)]
+    pub network: NetworkPlan,
+    /// Seconds by which the clock of the instance is ahead of the clocks of AWS and of the authenticator; negative:
+    /// behind.
+    #[serde(default)]
+    pub clock_ahead_seconds: i64,
+}
+
+/// Purchasing option of an instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LifeCycle {
+    /// On-Demand Instance.
+    #[default]
+    OnDemand,
+    /// Spot Instance.
+    Spot,
+}
+
+impl LifeCycle {
+    /// The value of `instance-life-cycle` in the metadata service.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OnDemand => "on-demand",
+            Self::Spot => "spot",
+        }
+    }
+}
+
+/// An IAM role of an instance profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RolePlan {
+    /// Name of the role, without its path.
+    pub name: String,
+    /// Path of the role; starts and ends with `/`.
+    pub path: String,
+    /// Allowed actions; `None`: every action.
+    #[serde(default)]
+    pub allow: Option<Vec<String>>,
+    /// Denied actions, such as `eks:DescribeCluster`. A denial takes precedence over `allow`.
+    pub deny: Vec<String>,
+}
+
+impl InstancePlan {
+    /// The addresses of the primary interface: the private IPv4 address, and all IPv6 addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let ipv6 = self.network.ipv6.iter().copied().map(IpAddr::from);
+        std::iter::once(IpAddr::from(self.private_ip)).chain(ipv6)
+    }
+}

@@ -1,0 +1,122 @@
+//! The complete input of the engine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kubernetes::RequestedVersions;
+use crate::plan::aws::AwsPlan;
+use crate::plan::cluster::ClusterPlan;
+use crate::plan::expect::Expect;
+use crate::plan::fault::Fault;
+use crate::plan::golden::GoldenPlan;
+use crate::plan::image::ImagePlan;
+use crate::plan::instance::{InstancePlan, RolePlan};
+use crate::plan::provider::ProviderName;
+use crate::plan::sources::Sources;
+use crate::plan::step::StepPlan;
+use crate::plan::values::{Cni, Network, PodPlan, Timeouts, UserDataPlan};
+use crate::vocabulary::ids::{AccountId, ScenarioId};
+use crate::vocabulary::region::Region;
+
+/// The complete input of the engine for one scenario. Plain data that can cross a process boundary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub id: ScenarioId,
+    /// One sentence that says what the scenario shows.
+    pub name: String,
+    /// Path of the scenario file, as the user gave it.
+    pub file: String,
+    /// Control planes that support the scenario; on others it is skipped. Empty: all.
+    pub control_plane: Vec<ProviderName>,
+    /// Supported Kubernetes versions of the control plane; on others the scenario is skipped.
+    pub kubernetes: Option<semver::VersionReq>,
+    /// Supported kubelet versions; on others the scenario is skipped.
+    pub kubelet: Option<semver::VersionReq>,
+    /// Unset environment variables that the scenario requires. If there are any, it is skipped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
+    /// The requested Kubernetes versions.
+    #[serde(default, skip_serializing_if = "RequestedVersions::is_nothing")]
+    pub asked: RequestedVersions,
+    /// Networks that the node reaches.
+    pub network: Network,
+    /// The node image and its overlay files.
+    pub image: ImagePlan,
+    pub account: AccountId,
+    /// Region of all resources.
+    pub region: Region,
+    /// The first instance.
+    pub instance: InstancePlan,
+    /// More instances that boot at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<InstancePlan>,
+    /// Role in the instance profile; `None`: an instance without a profile.
+    pub role: Option<RolePlan>,
+    pub cluster: ClusterPlan,
+    pub user_data: Option<UserDataPlan>,
+    /// Other resources of the account.
+    #[serde(default)]
+    pub aws: AwsPlan,
+    pub faults: Vec<Fault>,
+    /// Container networking of the node.
+    pub cni: Cni,
+    /// A pod that must answer once the node is ready.
+    pub pod: Option<PodPlan>,
+    /// The expected outcome of the join.
+    pub expect: Expect,
+    /// A snapshot to compare the node with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden: Option<GoldenPlan>,
+    /// Steps after the join, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<StepPlan>,
+    /// Timeouts of the join and of each step.
+    pub limits: Timeouts,
+    /// Positions in the user's files.
+    #[serde(default, skip_serializing_if = "Sources::is_empty")]
+    pub sources: Sources,
+}
+
+impl Plan {
+    /// Whether the scenario changes the shared control plane, so that no other scenario may run at the same time.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.cluster.aws_auth_text.is_some() || self.cluster.restart_api_server_after.is_some()
+    }
+
+    /// All instances of the scenario, including replacements.
+    pub fn instances(&self) -> impl Iterator<Item = &InstancePlan> {
+        let replaced = self.then.iter().map(|step| &step.instance);
+        std::iter::once(&self.instance)
+            .chain(&self.others)
+            .chain(replaced.filter(|instance| instance.id != self.instance.id))
+    }
+
+    /// One plan per node. The plans differ in their instance only.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<Self> {
+        let instances = std::iter::once(&self.instance).chain(&self.others);
+        let node = |instance: &InstancePlan| Self {
+            instance: instance.clone(),
+            others: Vec::new(),
+            ..self.clone()
+        };
+        instances.map(node).collect()
+    }
+
+    /// The plan of the node after a step, whose outcome is judged like that of a join.
+    #[must_use]
+    pub fn after(&self, step: &StepPlan) -> Self {
+        let user_data = self.user_data.clone();
+        Self {
+            instance: step.instance.clone(),
+            expect: step.expect.clone(),
+            user_data: user_data.filter(|_| step.action.minds_user_data()),
+            // Faults apply to the first join only.
+            faults: Vec::new(),
+            pod: None,
+            golden: None,
+            then: Vec::new(),
+            ..self.clone()
+        }
+    }
+}
