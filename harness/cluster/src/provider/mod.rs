@@ -9,9 +9,10 @@
 //! | `external` | a user's cluster, by its kubeconfig |
 //!
 //! To add a provider: a variant of `ProviderName` (core), a module here with its `KIND`, and its arm in
-//! [`ProviderKind::of`]. If it needs an image: its row in `images/control_plane.rs` and the function that gets the image
-//! (docker). The compiler and the tests of these tables name what is missing.
+//! [`ProviderKind::of`]. If it needs an image: its row in `images/control_plane.rs` and the function that gets the
+//! image (docker). The compiler and the tests of these tables name what is missing.
 
+mod definition;
 mod external;
 mod k3s;
 mod kind;
@@ -31,8 +32,8 @@ use crate::install::Install;
 use crate::stopwatch::Stopwatch;
 use crate::wiring::{ApiServerWiring, WiringFolder};
 
+pub use definition::{Capabilities, ProviderInputs, ProviderKind};
 pub use external::{ExternalSettings, Permission, required_permissions};
-pub use registry::{Capabilities, ProviderInputs, ProviderKind};
 
 /// Starts API servers.
 pub trait Provider: std::fmt::Debug + Send + Sync {

@@ -8,20 +8,19 @@
 
 mod address;
 mod permissions;
+mod settings;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodejoin_core::plan::ProviderName;
-use nodejoin_core::run::env;
 use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::secret::Secret;
 
-use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::definition::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
 use crate::api_server::access::{Access, await_ready};
@@ -29,6 +28,7 @@ use crate::install::{ExternalInstall, Install, Relay};
 use crate::wiring::WiringFolder;
 
 pub use permissions::{Permission, required_permissions};
+pub use settings::ExternalSettings;
 
 pub(super) const KIND: ProviderKind = ProviderKind {
     name: ProviderName::External,
@@ -52,36 +52,6 @@ fn build(inputs: ProviderInputs<'_>) -> Result<Box<dyn Provider>, ClusterError> 
         });
     }
     Ok(Box::new(ExternalProvider::new(inputs.external.clone())?))
-}
-
-/// Settings of a user's cluster.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ExternalSettings {
-    /// Files that are merged like kubectl does. Empty: no cluster.
-    pub kubeconfig: Vec<PathBuf>,
-    /// Default: the current context.
-    pub context: Option<String>,
-    /// Allows an API server beyond loopback and private networks.
-    pub allow_remote: bool,
-    /// The folder of `nodejoin wiring` with the API server's files.
-    pub wiring: Option<PathBuf>,
-}
-
-impl ExternalSettings {
-    /// Reads the settings from an environment, given as a function from a variable's name to its value.
-    #[must_use]
-    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
-        let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let files = set(env::KUBECONFIG.name).unwrap_or_default();
-        Self {
-            kubeconfig: std::env::split_paths(&files)
-                .filter(|file| !file.as_os_str().is_empty())
-                .collect(),
-            context: set(env::CONTEXT.name),
-            allow_remote: set(env::ALLOW_REMOTE.name).is_some_and(|word| word == "true"),
-            wiring: set(env::WIRING.name).map(PathBuf::from),
-        }
-    }
 }
 
 /// A user's cluster.
@@ -216,21 +186,6 @@ mod tests {
         assert!(
             error.starts_with("invalid kubeconfig: ") && error.contains('c'),
             "{error}"
-        );
-    }
-
-    #[test]
-    fn the_environment_is_read_like_kubectl_does() {
-        let settings = ExternalSettings::from_lookup(|name| match name {
-            "KUBECONFIG" => Some("/a::/b".to_owned()),
-            "NODEJOIN_ALLOW_REMOTE" => Some("true".to_owned()),
-            _ => None,
-        });
-        assert_eq!(settings.kubeconfig, [PathBuf::from("/a"), PathBuf::from("/b")]);
-        assert!(settings.allow_remote);
-        assert_eq!(
-            ExternalSettings::from_lookup(|_| None),
-            ExternalSettings::default()
         );
     }
 

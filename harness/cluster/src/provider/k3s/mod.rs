@@ -12,7 +12,7 @@ use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{DockerError, ImageRef};
 
-use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::definition::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
 use crate::api_server::access::Access;
@@ -57,21 +57,22 @@ struct K3sProvider {
 
 impl K3sProvider {
     async fn run(&self, context: StartContext<'_>) -> Result<StartedApiServer, ClusterError> {
-        let StartContext {
-            run,
-            network,
-            wiring,
-            times,
-        } = context;
-        let request = K3sContainer::new(&self.image.name, wiring, Minor::of(&self.image.kubernetes));
-        let request = request.into_request(run);
-        let started = run.start("control-plane", "k3s", network, request).await;
+        let request = K3sContainer::new(
+            &self.image.name,
+            context.wiring,
+            Minor::of(&self.image.kubernetes),
+        );
+        let request = request.into_request(context.run);
+        let started = context
+            .run
+            .start("control-plane", "k3s", context.network, request)
+            .await;
         let started = started.map_err(ClusterError::container("start the container of k3s"))?;
-        times.lap("container", false);
-        let authorities = read::authorities(run, &started).await?;
-        times.lap("certificates of k3s", true);
+        context.times.lap("container", false);
+        let authorities = read::authorities(context.run, &started).await?;
+        context.times.lap("certificates of k3s", true);
         // Like on EKS, kubelets get one CA for all purposes.
-        if authorities.server_ca.trim() != wiring.pki.cluster.pem().trim() {
+        if authorities.server_ca.trim() != context.wiring.pki.cluster.pem().trim() {
             return Err(ClusterError::OtherAuthority {
                 image: self.image.name.clone(),
             });
@@ -86,7 +87,7 @@ impl K3sProvider {
             ca_pem: authorities.server_ca,
             node_labels: HashMap::new(),
             install: Install::Own(OwnInstall {
-                container: ApiServerContainer::new(run.clone(), started.id),
+                container: ApiServerContainer::new(context.run.clone(), started.id),
                 kubeadm: None,
                 files: None,
             }),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use nodejoin_core::run::env::PROXIES;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::ClusterError;
 
 const LAST_LINES: usize = 20;
-const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 /// Timeouts on this machine.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl KindCommand {
         let mut command = dying_with_parent(program);
         // Proxies are for the engine that pulls images. Nodes would use them to reach each other.
         for name in PROXIES {
-            command.env_remove(name).env_remove(name.to_lowercase());
+            command.env_remove(name);
         }
         command
             .env_remove("KIND_CLUSTER_NAME")

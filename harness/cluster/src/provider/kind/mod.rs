@@ -34,7 +34,7 @@ use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_docker::{ImageRef, Run, StartedContainer};
 
-use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::definition::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
 use crate::api_server::access::Access;

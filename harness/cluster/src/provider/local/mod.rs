@@ -13,7 +13,7 @@ use nodejoin_docker::ImageRef;
 use testcontainers::core::Mount;
 use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
 
-use super::registry::{Capabilities, ProviderInputs, ProviderKind};
+use super::definition::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
 use crate::api_server::access::Access;
@@ -61,19 +61,14 @@ impl LocalProvider {
     }
 
     async fn run(&self, context: StartContext<'_>) -> Result<StartedApiServer, ClusterError> {
-        let StartContext {
-            run,
-            network,
-            wiring,
-            times,
-        } = context;
-        let request = self.container(wiring)?;
-        let started = run
-            .start("control-plane", "control-plane", network, request)
+        let request = self.container(context.wiring)?;
+        let started = context
+            .run
+            .start("control-plane", "control-plane", context.network, request)
             .await;
         let started = started.map_err(ClusterError::container("start the control plane's container"))?;
-        times.lap("container", false);
-        let cluster_ca = &wiring.pki.cluster;
+        context.times.lap("container", false);
+        let cluster_ca = &context.wiring.pki.cluster;
         Ok(StartedApiServer {
             access: Access::by_client_certificates(
                 format!("https://{}:{}", started.ip, settings::SECURE_PORT),
@@ -84,7 +79,7 @@ impl LocalProvider {
             ca_pem: cluster_ca.pem().to_owned(),
             node_labels: HashMap::new(),
             install: Install::Own(OwnInstall {
-                container: ApiServerContainer::new(run.clone(), started.id),
+                container: ApiServerContainer::new(context.run.clone(), started.id),
                 kubeadm: Some(Kubeadm {
                     host: CLUSTER_ENDPOINT.to_owned(),
                     port: settings::SECURE_PORT,
