@@ -10,7 +10,8 @@ use bollard::query_parameters::{
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::images::build_lock::BuildLock;
-use crate::images::inventory::folders;
+use crate::images::recipe::Recipe;
+use crate::images::{control_plane, programs};
 use crate::labels;
 use crate::object::ObjectKind;
 
@@ -65,6 +66,16 @@ impl DanglingBuilds {
         }
         Ok(())
     }
+}
+
+/// The folders of all recipes.
+pub(crate) fn folders() -> Vec<String> {
+    let nodes = Recipe::nodes().into_iter().map(|name| format!("nodes/{name}"));
+    std::iter::once(programs::FOLDER)
+        .chain(control_plane::recipes())
+        .map(str::to_owned)
+        .chain(nodes)
+        .collect()
 }
 
 async fn untagged_stages(engine: &Engine, name: &str) -> Result<Vec<ImageSummary>, DockerError> {

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::error::{DockerError, status};
 use crate::images::builder::Builder;
-use crate::images::dangling::DanglingBuilds;
+use crate::images::dangling::{DanglingBuilds, folders};
 use crate::images::recipe::Recipe;
-use crate::images::{ImageRef, control_plane, derived_target, kubernetes};
+use crate::images::{ImageRef, derived_target};
 use crate::labels;
 
 /// An image that the harness has built.
@@ -118,16 +118,6 @@ impl Builder {
         let images = self.engine.docker().list_images(Some(options)).await;
         images.map_err(DockerError::engine("list images of", "nodejoin"))
     }
-}
-
-/// The folders of all recipes.
-pub(crate) fn folders() -> Vec<String> {
-    let nodes = Recipe::nodes().into_iter().map(|name| format!("nodes/{name}"));
-    std::iter::once(kubernetes::FOLDER)
-        .chain(control_plane::recipes())
-        .map(str::to_owned)
-        .chain(nodes)
-        .collect()
 }
 
 fn describe(image: &ImageSummary, current: &HashSet<String>) -> Vec<ListedImage> {

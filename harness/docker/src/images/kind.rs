@@ -4,8 +4,7 @@ use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::Builder;
-use crate::images::kubernetes::SOURCE_VERSION;
-use crate::images::version_candidates::is_of_source;
+use crate::images::version_candidates::{SOURCE_VERSION, is_of_source};
 use crate::images::{ImageRef, Images};
 use crate::probe::Probe;
 
@@ -39,7 +38,7 @@ impl Builder {
         if let Some(named) = &self.settings.kind_image {
             return self.checked(named, requested.as_ref()).await;
         }
-        // No published image contains the programs of the user's folder.
+        // No published image contains the programs of the folder `NODEJOIN_ASSETS`.
         if self.settings.assets.is_some() {
             return self.derived(FOLDER, FOLDER).await;
         }

@@ -8,19 +8,13 @@ use nodejoin_core::plan::architecture::Architecture;
 use crate::error::DockerError;
 use crate::images::ImageRef;
 use crate::images::builder::{BuildTarget, Builder};
-use crate::images::programs::{files_of, read_version, target};
+use crate::images::programs::{FOLDER, files_of, read_version, target};
 use crate::images::recipe::{ContentHash, ParentImage, Recipe};
 use crate::images::release::{KubernetesRelease, downloaded};
-use crate::images::version_candidates::{is_of_source, newest_first};
+use crate::images::version_candidates::{SOURCE_VERSION, is_of_source, newest_first};
 use crate::labels;
 use crate::probe::Probe;
 use crate::settings::Assets;
-
-/// The version of Debian bookworm's source package, and of the release that is downloaded if no version is requested:
-/// both yield the same programs.
-pub(crate) const SOURCE_VERSION: &str = "v1.20.2";
-/// Recipe folder, name and role of the image with the programs.
-pub(crate) const FOLDER: &str = "kubernetes";
 
 impl Builder {
     /// An image with the programs: an existing candidate, else a new one.

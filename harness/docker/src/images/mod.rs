@@ -151,9 +151,9 @@ impl Images {
     /// When the engine refuses a request, or a folder of programs is incomplete.
     pub async fn missing_images(&self) -> Result<Vec<String>, DockerError> {
         let mut missing = Vec::new();
-        for folder in inventory::folders()
+        for folder in dangling::folders()
             .iter()
-            .filter(|folder| *folder != kubernetes::FOLDER && !control_plane::is_on_demand(folder))
+            .filter(|folder| *folder != programs::FOLDER && !control_plane::is_on_demand(folder))
         {
             if self.builder.current_image(folder).await?.is_none() {
                 missing.push(folder.clone());
@@ -171,7 +171,7 @@ impl Images {
         let listed = self.list().await.ok()?;
         listed
             .into_iter()
-            .find(|image| image.role != kubernetes::FOLDER)
+            .find(|image| image.role != programs::FOLDER)
             .map(|image| image.name)
     }
 

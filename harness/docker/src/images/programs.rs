@@ -12,9 +12,11 @@ use tokio::time::timeout;
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
 use crate::images::context::{ContextFile, FileContent};
-use crate::images::kubernetes::FOLDER;
 use crate::images::recipe::ContentHash;
 use crate::settings::Assets;
+
+/// Recipe folder, name and role of the image with the programs.
+pub(crate) const FOLDER: &str = "kubernetes";
 
 /// Programs that a control plane and a node need.
 pub(crate) const PROGRAMS: [&str; 5] = [

@@ -14,9 +14,12 @@ use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
-use crate::images::kubernetes::SOURCE_VERSION;
 use crate::labels;
 use crate::settings::Assets;
+
+/// The version of Debian bookworm's source package, and of the release that is downloaded if no version is requested:
+/// both yield the same programs.
+pub(crate) const SOURCE_VERSION: &str = "v1.20.2";
 
 impl Builder {
     /// The version that the settings request.
