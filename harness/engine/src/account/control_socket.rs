@@ -21,8 +21,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
 use super::error::AccountError;
-use super::folder::CONTROL_FILE;
 
+/// The file with the name of the control socket, in the folder of its account.
+pub(super) const CONTROL_FILE: &str = "control";
 /// Maximum size of a change. The largest is user data, of at most 16 KiB.
 const MAX_CHANGE_BYTES: u64 = 1024 * 1024;
 /// Timeout of either side for the other.

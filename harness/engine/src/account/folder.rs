@@ -12,14 +12,12 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::control_socket::{self, SocketName};
+use super::control_socket::{self, CONTROL_FILE, SocketName};
 use super::error::AccountError;
 
 const AUTHORITY: &str = "ca.pem";
 const ENVIRONMENT: &str = "env";
 const WEBHOOK: &str = "webhook.kubeconfig";
-/// The file with the name of the control socket.
-pub(super) const CONTROL_FILE: &str = "control";
 
 /// Where a running account is reached.
 #[derive(Debug, Clone)]
@@ -118,7 +116,7 @@ impl AccountFolder {
         Ok(folder)
     }
 
-    /// Writes what is endpoints.
+    /// Writes the files for clients and scripts.
     pub(super) fn write_files(
         &mut self,
         endpoints: &AccountEndpoints,
