@@ -162,28 +162,16 @@ impl Default for Console {
 
 /// The last line of the report.
 fn total(summary: &Summary) -> String {
-    let Summary {
-        passed,
-        failed,
-        errored,
-        skipped,
-        cancelled,
-        seconds,
-        ..
-    } = summary;
-    let all = passed + failed + errored + skipped + cancelled;
+    let all = summary.passed + summary.failed + summary.errored + summary.skipped + summary.cancelled;
     let scenarios = if all == 1 {
         "1 scenario".to_owned()
     } else {
         format!("{all} scenarios")
     };
-    let ended = if *cancelled > 0 {
-        format!(", {cancelled} cancelled")
-    } else {
-        String::new()
-    };
     format!(
-        "{scenarios}: {passed} passed, {failed} failed, {errored} errored, {skipped} skipped{ended} in {seconds:.1} s"
+        "{scenarios}: {} in {:.1} s",
+        text::counts(summary),
+        summary.seconds
     )
 }
 

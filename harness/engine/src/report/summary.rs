@@ -96,23 +96,14 @@ impl SummaryPage {
 
     fn heading(&self) -> String {
         let summary = self.summary.clone().unwrap_or_default();
-        let Summary {
-            passed,
-            failed,
-            errored,
-            skipped,
-            cancelled,
-            seconds,
-            ..
-        } = summary;
-        let mut counts = format!("{passed} passed, {failed} failed, {errored} errored, {skipped} skipped");
-        if cancelled > 0 {
-            counts.push_str(&format!(", {cancelled} cancelled"));
-        }
         let mut about = self.control_planes.clone();
         about.extend(self.shard.map(|shard| format!("shard {shard}")));
-        about.push(format!("{seconds:.1} s"));
-        format!("## nodejoin: {counts}\n\n{}\n", escaped(&about.join(" · ")))
+        about.push(format!("{:.1} s", summary.seconds));
+        format!(
+            "## nodejoin: {}\n\n{}\n",
+            text::counts(&summary),
+            escaped(&about.join(" · "))
+        )
     }
 }
 

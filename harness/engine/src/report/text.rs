@@ -7,6 +7,7 @@ use nodejoin_core::diagnosis::{Cause, Diagnosis};
 use nodejoin_core::judge::verdict::{Check, Outcome, Verdict, Versions};
 use nodejoin_core::observation::Millis;
 use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::run::event::Summary;
 
 /// A longer line of a check is split into three.
 const WIDTH: usize = 110;
@@ -29,6 +30,22 @@ pub fn scenario(name: &str, verdict: &Verdict, seconds: f64, evidence: Option<&s
         line(&mut text, "evidence", folder);
     }
     text
+}
+
+/// How many scenarios had each outcome; cancelled ones only if there are any.
+pub(super) fn counts(summary: &Summary) -> String {
+    let Summary {
+        passed,
+        failed,
+        errored,
+        skipped,
+        ..
+    } = summary;
+    let mut counts = format!("{passed} passed, {failed} failed, {errored} errored, {skipped} skipped");
+    if summary.cancelled > 0 {
+        let _ = write!(counts, ", {} cancelled", summary.cancelled);
+    }
+    counts
 }
 
 /// A short word for an outcome, in upper case when it needs action.

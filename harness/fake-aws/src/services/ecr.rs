@@ -50,17 +50,17 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 /// # Errors
 /// The error that ECR returns.
 pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
-    let ServiceRequest {
-        request,
-        endpoint,
-        time,
-    } = call;
-    let operation = Operation::named(operation_name(request))
+    let operation = Operation::named(operation_name(call.request))
         .ok_or_else(|| ServiceError::new(400, "UnknownOperationException", "The operation is not known."))?;
     let signer = authorize::signature(instance, call, WireFormat::Json11)?;
     signer.permit(Service::Ecr, &format!("ecr:{}", operation.name()), "*")?;
     match operation {
-        Operation::GetAuthorizationToken => Ok(authorization_token(instance, request, endpoint, time)),
+        Operation::GetAuthorizationToken => Ok(authorization_token(
+            instance,
+            call.request,
+            call.endpoint,
+            call.time,
+        )),
     }
 }
 

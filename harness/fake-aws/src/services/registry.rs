@@ -125,26 +125,21 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 /// # Errors
 /// The error that the registry returns.
 pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
-    let ServiceRequest {
-        request,
-        endpoint,
-        time,
-    } = call;
-    let Some(expires) = expiry(instance, request) else {
-        return Ok(challenge(request));
+    let Some(expires) = expiry(instance, call.request) else {
+        return Ok(challenge(call.request));
     };
-    if time.now >= expires || time.view == StateView::ExpiredCredentials {
+    if call.time.now >= expires || call.time.view == StateView::ExpiredCredentials {
         let message = "Your authorization token has expired. Reauthenticate and try again.";
         return Err(ServiceError::new(403, "DENIED", message));
     }
-    if time.view == StateView::Stale {
+    if call.time.view == StateView::Stale {
         return Err(ServiceError::new(
             404,
             "NAME_UNKNOWN",
             "The repository does not exist",
         ));
     }
-    let Some(parsed) = RegistryRequest::parse(request) else {
+    let Some(parsed) = RegistryRequest::parse(call.request) else {
         let message = "The operation is unsupported.";
         return Err(ServiceError::new(405, "UNSUPPORTED", message));
     };
@@ -154,13 +149,13 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
         reference,
     } = parsed;
     if let Some(action) = operation.action() {
-        permit(instance, endpoint, action, name)?;
+        permit(instance, call.endpoint, action, name)?;
     }
     let response = match operation {
         Operation::Version => Response::new(200, "text/plain; charset=utf-8", Bytes::new()),
-        Operation::Manifest => manifest(instance, endpoint, name, reference)?,
-        Operation::Blob => blob(instance, endpoint, name, reference)?,
-        Operation::Tags => tag_list(&repository(instance, endpoint, name)?, name),
+        Operation::Manifest => manifest(instance, call.endpoint, name, reference)?,
+        Operation::Blob => blob(instance, call.endpoint, name, reference)?,
+        Operation::Tags => tag_list(&repository(instance, call.endpoint, name)?, name),
     };
     Ok(response.with_header("docker-distribution-api-version", "registry/2.0"))
 }

@@ -78,16 +78,11 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 /// # Errors
 /// The error that EC2 returns.
 pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
-    let ServiceRequest {
-        request,
-        endpoint,
-        time,
-    } = call;
-    let (action, parameters) = (request.action(), request.parameters());
+    let (action, parameters) = (call.request.action(), call.request.parameters());
     let operation = Operation::named(&action).ok_or_else(|| unknown(&action, &parameters))?;
     let signer = authorize::signature(instance, call, WireFormat::Ec2)?;
     signer.permit(Service::Ec2, &format!("ec2:{}", operation.name()), "*")?;
-    let all = inventory::of_region(instance, &endpoint.region, time);
+    let all = inventory::of_region(instance, &call.endpoint.region, call.time);
     let body = Xml::new().text("requestId", request_id());
     let body = match operation {
         Operation::DescribeInstances => instances::describe(body, &all, &parameters)?,
