@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use crate::Failed;
-use crate::sign::{Credentials, HOST};
+use crate::sign::{HOST, RoleCredentials};
 
 /// The request and the server that receives it.
 #[derive(Clone)]
@@ -181,7 +181,7 @@ pub(crate) fn get(metadata: SocketAddr, path: &str, token: &str) -> Result<Reque
 }
 
 /// The credentials of the instance's role.
-pub(crate) async fn credentials(metadata: SocketAddr) -> Result<Credentials, Failed> {
+pub(crate) async fn credentials(metadata: SocketAddr) -> Result<RoleCredentials, Failed> {
     let token = token(metadata).await?;
     let folder = "/latest/meta-data/iam/security-credentials/";
     let role = Line::plain(metadata, get(metadata, folder, &token)?)
@@ -191,5 +191,5 @@ pub(crate) async fn credentials(metadata: SocketAddr) -> Result<Credentials, Fai
     let document = Line::plain(metadata, get(metadata, &path, &token)?)
         .once()
         .await?;
-    Credentials::read(document.body())
+    RoleCredentials::read(document.body())
 }

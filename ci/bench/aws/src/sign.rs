@@ -18,13 +18,13 @@ const SIGNED: &str = "content-type;host;x-amz-date;x-amz-security-token";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Credentials of the role.
-pub(crate) struct Credentials {
+pub(crate) struct RoleCredentials {
     key: String,
     secret: String,
     token: String,
 }
 
-impl Credentials {
+impl RoleCredentials {
     pub(crate) fn read(document: &[u8]) -> Result<Self, Failed> {
         let document: Value = serde_json::from_slice(document)?;
         let member = |name: &str| {
@@ -40,17 +40,17 @@ impl Credentials {
     }
 }
 
-pub(crate) fn describe_instances(credentials: &Credentials) -> Result<Request<Full<Bytes>>, Failed> {
+pub(crate) fn describe_instances(credentials: &RoleCredentials) -> Result<Request<Full<Bytes>>, Failed> {
     signed(credentials, "Action=DescribeInstances&Version=2016-11-15")
 }
 
 /// moto accepts an image that does not exist.
-pub(crate) fn run_instance(credentials: &Credentials) -> Result<Request<Full<Bytes>>, Failed> {
+pub(crate) fn run_instance(credentials: &RoleCredentials) -> Result<Request<Full<Bytes>>, Failed> {
     let ask = "Action=RunInstances&Version=2016-11-15&ImageId=ami-12c6146b&MinCount=1&MaxCount=1&InstanceType=m5.large";
     signed(credentials, ask)
 }
 
-fn signed(credentials: &Credentials, body: &'static str) -> Result<Request<Full<Bytes>>, Failed> {
+fn signed(credentials: &RoleCredentials, body: &'static str) -> Result<Request<Full<Bytes>>, Failed> {
     let format = format_description!("[year][month][day]T[hour][minute][second]Z");
     let date = OffsetDateTime::now_utc().format(format)?;
     let (day, token) = (&date[..8], &credentials.token);

@@ -21,13 +21,14 @@ const SERVER_NAME: &str = "kubernetes";
 /// User with every right. The audit policy has a rule for it.
 const ADMIN: &str = "nodejoin:admin";
 
-/// An API server and the credential for it.
+/// An API server and the way to act as its users.
 pub(crate) struct Access {
-    credential: Credential,
+    method: AccessMethod,
     time_factor: TimeFactor,
 }
 
-enum Credential {
+/// How the harness becomes a user of the API server.
+enum AccessMethod {
     /// Each user presents a client certificate of its own, signed by this CA.
     ClientCertificates {
         server: String,
@@ -48,14 +49,14 @@ impl Access {
         client_ca: Arc<Ca>,
     ) -> Result<Self, ClusterError> {
         let admin = client_ca.client(ADMIN, &["system:masters"])?;
-        let credential = Credential::ClientCertificates {
+        let method = AccessMethod::ClientCertificates {
             server,
             server_ca,
             client_ca,
             admin,
         };
         Ok(Self {
-            credential,
+            method,
             time_factor: TimeFactor::ONE,
         })
     }
@@ -64,7 +65,7 @@ impl Access {
     pub(crate) fn by_impersonation(config: Config, kubeconfig: Secret) -> Self {
         let config = Box::new(config);
         Self {
-            credential: Credential::Impersonation { config, kubeconfig },
+            method: AccessMethod::Impersonation { config, kubeconfig },
             time_factor: TimeFactor::ONE,
         }
     }
@@ -78,28 +79,28 @@ impl Access {
 
     /// A client with every right.
     pub(crate) async fn admin(&self) -> Result<Client, ClusterError> {
-        let config = match &self.credential {
-            Credential::ClientCertificates {
+        let config = match &self.method {
+            AccessMethod::ClientCertificates {
                 server,
                 server_ca,
                 admin,
                 ..
             } => config_from(kubeconfig(server, server_ca, admin), ADMIN).await?,
-            Credential::Impersonation { config, .. } => Config::clone(config),
+            AccessMethod::Impersonation { config, .. } => Config::clone(config),
         };
         self.client(config, ADMIN)
     }
 
     /// A client for a user without groups, so that the audit log names the user and RBAC limits it.
     pub(crate) async fn user(&self, user: &str) -> Result<Client, ClusterError> {
-        let config = match &self.credential {
-            Credential::ClientCertificates {
+        let config = match &self.method {
+            AccessMethod::ClientCertificates {
                 server,
                 server_ca,
                 client_ca,
                 ..
             } => config_from(kubeconfig(server, server_ca, &client_ca.client(user, &[])?), user).await?,
-            Credential::Impersonation { config, .. } => {
+            AccessMethod::Impersonation { config, .. } => {
                 let mut config = Config::clone(config);
                 config.auth_info.impersonate = Some(user.to_owned());
                 config
@@ -110,7 +111,7 @@ impl Access {
 
     /// A client that authenticates with this bearer token alone, on a user's cluster.
     pub(crate) fn with_token(&self, token: &str) -> Option<Client> {
-        let Credential::Impersonation { config, .. } = &self.credential else {
+        let AccessMethod::Impersonation { config, .. } = &self.method else {
             return None;
         };
         let mut config = Config::clone(config);
@@ -123,14 +124,14 @@ impl Access {
 
     /// The admin's kubeconfig. It may contain a private key.
     pub(crate) fn kubeconfig(&self) -> String {
-        match &self.credential {
-            Credential::ClientCertificates {
+        match &self.method {
+            AccessMethod::ClientCertificates {
                 server,
                 server_ca,
                 admin,
                 ..
             } => kubeconfig(server, server_ca, admin),
-            Credential::Impersonation { kubeconfig, .. } => kubeconfig.reveal().to_owned(),
+            AccessMethod::Impersonation { kubeconfig, .. } => kubeconfig.reveal().to_owned(),
         }
     }
 
