@@ -105,6 +105,17 @@ mod tests {
     }
 
     #[test]
+    fn all_lists_every_variant() {
+        // The schema is generated from the variants.
+        let schema = serde_json::to_value(schemars::schema_for!(ProviderName)).unwrap();
+        let variants = schema["oneOf"].as_array().unwrap().iter();
+        let variants: Vec<_> = variants
+            .map(|variant| variant["const"].as_str().unwrap())
+            .collect();
+        assert_eq!(variants, ProviderName::ALL.map(ProviderName::as_str));
+    }
+
+    #[test]
     fn the_choice_of_the_user_takes_precedence() {
         use ProviderName::{External, K3s, Kind, Local};
         for (chosen, fit, runs_on) in [
