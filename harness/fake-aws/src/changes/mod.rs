@@ -1,16 +1,17 @@
 //! Changes of a world while it is served. Pure: each change returns one line per setting.
 
+#[cfg(test)]
+mod tests;
+mod throttle;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
-use nodejoin_core::plan::change::{Change, CredentialsCode, Refused, Setting, Throttle};
+use nodejoin_core::plan::change::{Change, CredentialsCode, Refused, Setting};
 use nodejoin_core::plan::cluster_status::UnknownClusterStatus;
-use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{ClusterStatus, LifeCycle, RoleMapping, StatusStep};
 use nodejoin_core::user_data::LIMIT;
-use nodejoin_core::vocabulary::nearest::nearest;
 
-use crate::router::operation_names;
 use crate::world::World;
 
 const UNCHANGED: &str = ", as before";
@@ -40,7 +41,7 @@ pub(crate) fn apply(
         Change::SpotNotice(to) => spot_notice(world, default, to, seconds),
         Change::Credentials(to) => credentials(world, default, to),
         Change::ClusterStatus(to) => cluster_status(world, default, to),
-        Change::Throttle(to) => throttle(world, default, to),
+        Change::Throttle(to) => throttle::apply(world, default, to),
         Change::AwsAuth(_) => Ok(aws_auth(world, default, rows)),
         Change::AuthenticationMode(to) => {
             let (mode, was) = (
@@ -239,86 +240,6 @@ fn cluster_status(world: &mut World, default: &World, to: &Setting<String>) -> C
     Ok(set("cluster-status", setting, &steps, was, word))
 }
 
-/// A throttle precedes every other fault, so that it takes effect at once.
-fn throttle(world: &mut World, default: &World, to: &Setting<Throttle>) -> ChangeLines {
-    let Setting::Value(throttle) = to else {
-        let is_same = world.faults == default.faults;
-        world.faults.clone_from(&default.faults);
-        return Ok(vec![line("throttle", "as set", "as in the file", is_same)]);
-    };
-    is_there(throttle)?;
-    if throttle.times == Some(0) {
-        return Err(Refused::new(
-            "a throttle of 0 requests has no effect",
-            "omit `--times` to throttle every request, or use `throttle default`",
-        ));
-    }
-    let fault = Fault {
-        service: throttle.service,
-        // The metadata service has paths instead of operations.
-        path: throttle
-            .operation
-            .clone()
-            .filter(|_| throttle.service == Service::Imds),
-        operation: throttle
-            .operation
-            .clone()
-            .filter(|_| throttle.service != Service::Imds),
-        after: 0,
-        times: throttle.times,
-        from_seconds: None,
-        until_seconds: None,
-        above_per_second: None,
-        effect: Effect::Throttle,
-        may_fire: true,
-    };
-    let is_for_the_same =
-        |other: &Fault| other.effect == Effect::Throttle && other.may_fire && same_requests(other, &fault);
-    world.faults.retain(|other| !is_for_the_same(other));
-    world.faults.insert(0, fault);
-    let what = throttle.operation.as_deref().unwrap_or("every operation");
-    let times = match throttle.times {
-        None => "every request".to_owned(),
-        Some(1) => "the next request".to_owned(),
-        Some(times) => format!("the next {times} requests"),
-    };
-    Ok(vec![format!(
-        "throttle: {} {what}: {times}",
-        throttle.service.word()
-    )])
-}
-
-fn same_requests(one: &Fault, other: &Fault) -> bool {
-    one.service == other.service && one.operation == other.operation && one.path == other.path
-}
-
-fn is_there(throttle: &Throttle) -> Result<(), Refused> {
-    let Some(operation) = throttle.operation.as_deref() else {
-        return Ok(());
-    };
-    let (known, word) = (operation_names(throttle.service), throttle.service.word());
-    if throttle.service == Service::Imds {
-        let is_path = operation.starts_with('/');
-        return if is_path {
-            Ok(())
-        } else {
-            let what = format!("invalid metadata path `{operation}`: expected a path that starts with `/`");
-            Err(Refused::new(what, "for example `imds./latest/meta-data/*`"))
-        };
-    }
-    if known.contains(&operation) {
-        return Ok(());
-    }
-    let hint = nearest(operation, known.iter().copied()).map_or_else(
-        || format!("{word} has {}", known.join(", ")),
-        |right| format!("did you mean `{word}.{right}`?"),
-    );
-    Err(Refused::new(
-        format!("unknown operation `{operation}` of {word}"),
-        hint,
-    ))
-}
-
 fn aws_auth(world: &mut World, default: &World, rows: Option<&[RoleMapping]>) -> Vec<String> {
     let old = (
         world.cluster.aws_auth.clone(),
@@ -349,145 +270,5 @@ fn mapped((rows, text): &(Vec<RoleMapping>, Option<String>)) -> String {
             let arns: Vec<&str> = rows.iter().map(|row| row.rolearn.as_str()).collect();
             arns.join(", ")
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing;
-
-    fn apply_to(world: &mut World, change: &Change) -> ChangeLines {
-        let default = testing::world().0;
-        apply(world, &default, change, None, 7.0)
-    }
-
-    #[test]
-    fn a_change_reports_old_and_new_value_and_default_reverts_it() {
-        let default = testing::world().0;
-        let mut world = testing::world().0;
-        let table = [
-            (
-                Change::Tokens(Setting::Value(Tokens::Optional)),
-                "tokens: required -> optional",
-            ),
-            (
-                Change::Tokens(Setting::Value(Tokens::Optional)),
-                "tokens: optional, as before",
-            ),
-            (
-                Change::Endpoint(Setting::Value(false)),
-                "endpoint: enabled -> disabled",
-            ),
-            (
-                Change::UserData(Setting::Value(Some("aGk=".into()))),
-                "user-data: 11 bytes -> 2 bytes",
-            ),
-            (
-                Change::ClusterStatus(Setting::Value("FAILED".into())),
-                "cluster-status: ACTIVE -> FAILED",
-            ),
-            (
-                Change::Credentials(Setting::Value(CredentialsCode {
-                    code: "Failed".into(),
-                    message: None,
-                })),
-                "credentials: Success -> Failed",
-            ),
-            (
-                Change::Throttle(Setting::Value(Throttle {
-                    service: Service::Eks,
-                    operation: Some("DescribeCluster".into()),
-                    times: Some(2),
-                })),
-                "throttle: eks DescribeCluster: the next 2 requests",
-            ),
-        ];
-        for (change, expected) in table {
-            assert_eq!(apply_to(&mut world, &change).unwrap(), [expected]);
-        }
-        let undone = apply_to(&mut world, &Change::Everything).unwrap();
-        assert!(
-            undone.contains(&"tokens: optional -> required".to_owned()),
-            "{undone:?}"
-        );
-        assert_eq!(undone.len(), 6, "{undone:?}");
-        assert_eq!(world.instance, default.instance);
-        assert_eq!(
-            (&world.faults, &world.cluster),
-            (&default.faults, &default.cluster)
-        );
-        assert_eq!(
-            apply_to(&mut world, &Change::Everything).unwrap(),
-            ["no setting had been changed"]
-        );
-    }
-
-    #[test]
-    fn a_refused_change_changes_nothing() {
-        let throttle = |operation: &str, service| {
-            Change::Throttle(Setting::Value(Throttle {
-                service,
-                operation: Some(operation.into()),
-                times: None,
-            }))
-        };
-        let table = [
-            (
-                Change::SpotNotice(Setting::Value(Some(SpotAction::Stop))),
-                "on-demand",
-                "life_cycle: spot",
-            ),
-            (
-                Change::ClusterStatus(Setting::Value("ACTVE".into())),
-                "`ACTVE`",
-                "did you mean `ACTIVE`?",
-            ),
-            (
-                throttle("DescribeClutser", Service::Eks),
-                "`DescribeClutser`",
-                "eks.DescribeCluster",
-            ),
-            (throttle("token", Service::Imds), "path", "imds./latest"),
-            (
-                Change::UserData(Setting::Value(Some(BASE64_STANDARD.encode(vec![0; LIMIT + 1])))),
-                "this has 16385",
-                "gzip",
-            ),
-            (
-                Change::Credentials(Setting::Value(CredentialsCode {
-                    code: "a b".into(),
-                    message: None,
-                })),
-                "`a b`: expected one word",
-                "AssumeRoleUnauthorizedAccess",
-            ),
-        ];
-        for (change, what, hint) in table {
-            let mut world = testing::world().0;
-            let refused = apply_to(&mut world, &change).unwrap_err();
-            assert!(refused.what.contains(what), "{refused:?}");
-            assert!(refused.hint.as_deref().unwrap().contains(hint), "{refused:?}");
-            let default = testing::world().0;
-            assert_eq!(
-                (&world.instance, &world.faults),
-                (&default.instance, &default.faults)
-            );
-        }
-    }
-
-    #[test]
-    fn a_throttle_replaces_the_last_one_of_the_same_requests() {
-        let mut world = testing::world().0;
-        for times in [1, 2] {
-            let throttle = Throttle {
-                service: Service::Sts,
-                operation: None,
-                times: Some(times),
-            };
-            apply_to(&mut world, &Change::Throttle(Setting::Value(throttle))).unwrap();
-        }
-        assert_eq!(world.faults.len(), 1);
-        assert_eq!(world.faults[0].times, Some(2));
     }
 }
