@@ -89,7 +89,7 @@ impl Engine {
             }
         }
         if dropped.len() >= KNOWN_TO_ALL {
-            // So many refusals have another cause than capabilities: a plain probe returns the engine's reason.
+            // The refusals have another cause than capabilities: a plain probe returns the engine's reason.
             Probe::of(image).run(self).await?;
         }
         Ok(dropped)

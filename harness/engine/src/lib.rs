@@ -1,7 +1,7 @@
 //! Runs plans: starts what they share, drives each node to its verdict, reports, and removes everything.
 //!
 //! ```text
-//! Runner (name locks) -- each plan --> ScenarioRun --> ScenarioSession (world + tenant) --> join --> verdict --> evidence
+//! Runner (name locks) -- each plan --> ScenarioRun --> ScenarioSession (world, tenant) -> join -> verdict -> evidence
 //!   +-- RunContext (images, run) -- first scenario --> Environment (network, fakes, control plane)
 //!   +-- one stream of RunEvent --> console, JSON lines, JUnit, GitHub
 //! ```

@@ -215,8 +215,8 @@ impl Admission for Environment {
     }
 }
 
-/// Admits the world, then the tenant. When the control plane refuses the tenant, nothing of either remains: the control plane removes
-/// what it stored of the tenant itself.
+/// Admits the world, then the tenant. When the control plane refuses the tenant, nothing of either remains: the control
+/// plane removes what it stored of the tenant itself.
 async fn admit(services: &impl Admission, world: World, tenant: Tenant) -> Result<(), EngineError> {
     let instance = tenant.instance.id.clone();
     services.admit_world(world);

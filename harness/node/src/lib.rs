@@ -1,7 +1,7 @@
 //! Nodes: containers in which a bootstrap script finds everything that it finds on an EC2 instance.
 //!
 //! ```text
-//! NodeRequest --layer--> one tar --boot--> container: enter (redirects, trust, metadata check) -> systemd -> user data -> kubelet
+//! NodeRequest --layer--> one tar --boot--> container: enter (redirects) -> systemd -> user data -> kubelet
 //!                                       |  standard output: the journal, from its first line
 //!                                       |  exec, once:      collect (argv, units, files, user data) and evidence
 //!                                       |  :10250:          the certificate that the kubelet serves

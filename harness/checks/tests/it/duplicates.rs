@@ -8,7 +8,7 @@ use crate::ratchet::assert_at_most;
 
 const LENGTH: usize = 6;
 /// Passages of the whole workspace.
-const MAXIMUM: &[(&str, usize)] = &[("workspace", 12)];
+const MAXIMUM: &[(&str, usize)] = &[("workspace", 9)];
 
 /// The lines of a file that count: product code without imports and without lines of brackets alone.
 fn lines(path: &str, text: &str) -> Vec<(usize, String)> {

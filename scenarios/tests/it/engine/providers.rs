@@ -1,8 +1,8 @@
-//! The core scenarios on control planes of other providers. `cargo test` runs every scenario on `local`; these tests show that the
-//! scenarios mean the same elsewhere.
+//! The core scenarios on control planes of other providers. `cargo test` runs every scenario on `local`; these tests
+//! show that the scenarios mean the same elsewhere.
 //!
-//! The image of k3s may not be available, so an image of this repository implements its command line: the tests cover the harness'
-//! use of k3s, and reports name the stand-in. `NODEJOIN_CONTROL_PLANE=k3s` tests k3s itself.
+//! The image of k3s may not be available, so an image of this repository implements its command line: the tests cover
+//! the harness' use of k3s, and reports name the stand-in. `NODEJOIN_CONTROL_PLANE=k3s` tests k3s itself.
 
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::ProviderName;

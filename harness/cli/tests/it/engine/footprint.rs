@@ -1,5 +1,5 @@
-//! The effects of a run on its host: no port that other hosts reach, and no remaining change. And what its nodes reach of the host:
-//! only the fakes.
+//! The effects of a run on its host: no port that other hosts reach, and no remaining change. Nodes reach only the
+//! fakes on the host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;

@@ -1,5 +1,5 @@
-//! The end of runs: by signals at several moments, by a kill, next to another run, and with kept objects. Kept objects remain, and
-//! everything else is removed.
+//! The end of runs: by signals at several moments, by a kill, next to another run, and with kept objects. Kept objects
+//! remain, and everything else is removed.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! GitHub Actions: scripts of workflows exist, the checkers accept the workflows, and the steps of the action follow its inputs.
+//! GitHub Actions: scripts of workflows exist, the checkers accept the workflows, and the steps of the action follow
+//! its inputs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

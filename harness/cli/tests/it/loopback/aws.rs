@@ -25,7 +25,7 @@ fn the_printed_variables_point_an_aws_cli_and_boto3_at_the_account() {
         served.cli(&format!("python -c \"{program}\"")),
         "i-0b22a22eec53b9321"
     );
-    // `. FOLDER/env` says the same, and so does the help, with the default ports.
+    // `. FOLDER/env` exports the same variables, and the help lists them with the default ports.
     assert_eq!(
         file(&served.folder().join("env")).trim_end(),
         served.lines.join("\n")
@@ -264,8 +264,8 @@ fn token_reviews_use_the_current_rows_and_are_logged_with_reasons() {
     served.wait_for_log("refused: token is missing expected \"k8s-aws-v1.\" prefix");
 }
 
-/// A TokenReview has a few KiB. A client that sends more than 1 MiB gets an error once it has sent everything, and the next
-/// request is served.
+/// A TokenReview has a few KiB. A client that sends more than 1 MiB gets an error once it has sent everything, and the
+/// next request is served.
 #[test]
 fn an_endless_token_review_is_refused() {
     let served = RunningAccount::of(ACCOUNT);
