@@ -236,19 +236,19 @@ mod tests {
     async fn cancellation_ends_open_connections_and_a_pause() {
         let (listener, _, sender) = Flaky::new(0, || io::ErrorKind::Other.into());
         let cancel = CancellationToken::new();
-        let (alive, mut ended) = mpsc::channel::<()>(1);
-        let server = tokio::spawn(serve_connections(listener, cancel.clone(), move |_| {
+        let (alive, mut opened) = mpsc::unbounded_channel();
+        let server = tokio::spawn(serve_connections(listener, cancel.clone(), move |connection| {
             let alive = alive.clone();
             async move {
-                let _alive = alive;
+                alive.send(connection).unwrap();
                 std::future::pending().await
             }
         }));
         sender.send(1).unwrap();
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(opened.recv().await, Some(1));
         cancel.cancel();
         server.await.unwrap();
-        assert_eq!(ended.recv().await, None);
+        assert_eq!(opened.recv().await, None);
     }
 
     #[tokio::test(start_paused = true)]

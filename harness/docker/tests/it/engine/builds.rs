@@ -13,6 +13,9 @@ use tokio::net::TcpListener;
 
 use super::support::{engine, run_id, shell_image, tiny};
 
+/// Timeout of the first container of a build.
+const FIRST_STEP: Duration = Duration::from_secs(120);
+
 type ImageEvents = Arc<Mutex<Vec<ImageEvent>>>;
 
 fn images(engine: &Engine, cache: &Path, base: &str) -> (Images, ImageEvents) {
@@ -126,13 +129,16 @@ async fn a_cancelled_build_ends() {
             .iter()
             .any(|it| matches!(it, ImageEvent::Step { text, .. } if text.contains("apt-get")))
     };
+    let begun = Instant::now();
     while !is_running() {
         assert!(!build.is_finished(), "the build must go on: {:?}", build.await);
+        assert!(begun.elapsed() < FIRST_STEP, "{:?}", events.lock().unwrap());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let mut before = steps(&engine, &base_image).await;
     while before.is_empty() {
         assert!(!build.is_finished(), "the build must go on: {:?}", build.await);
+        assert!(begun.elapsed() < FIRST_STEP, "no container of a step");
         tokio::time::sleep(Duration::from_millis(50)).await;
         before = steps(&engine, &base_image).await;
     }
