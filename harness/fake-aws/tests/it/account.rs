@@ -391,8 +391,8 @@ cfn = boto3.client("cloudformation")
 def status():
     return cfn.describe_stacks(StackName="nodes")["Stacks"][0]["StackStatus"]
 def signal(**more):
-    asked = dict(StackName="nodes", LogicalResourceId="NodeGroup", UniqueId="i-0b22a22eec53b9321", Status="SUCCESS")
-    answer = output(cfn.signal_resource, **{**asked, **more})
+    arguments = dict(StackName="nodes", LogicalResourceId="NodeGroup", UniqueId="i-0b22a22eec53b9321", Status="SUCCESS")
+    answer = output(cfn.signal_resource, **{**arguments, **more})
     return answer if isinstance(answer, str) else "accepted"
 before = status()
 print(json.dumps([before, signal(LogicalResourceId="x"), signal(StackName="x"), signal(UniqueId="x" * 64), status(), signal().split("/")[0],

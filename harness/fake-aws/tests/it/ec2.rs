@@ -12,9 +12,9 @@ async fn describe_instances_supports_filters() {
     let program = r#"
 import boto3, json, botocore.exceptions
 ec2 = boto3.client("ec2")
-def ids(**asked):
+def ids(**arguments):
     try:
-        found = ec2.describe_instances(**asked)["Reservations"]
+        found = ec2.describe_instances(**arguments)["Reservations"]
         return [i["InstanceId"] for r in found for i in r["Instances"]]
     except botocore.exceptions.ClientError as e:
         return e.response["Error"]["Code"] + ": " + e.response["Error"]["Message"]
@@ -160,7 +160,7 @@ def ids(page): return [i["InstanceId"][-2:] for r in page["Reservations"] for i 
 pages = [ids(p) for p in ec2.get_paginator("describe_instances").paginate(PaginationConfig={"PageSize": 5})]
 gone = ec2.describe_instances(InstanceIds=["i-00000000000000008"])["Reservations"][0]["Instances"][0]
 own = ec2.describe_instances(InstanceIds=["i-0b22a22eec53b9321"])["Reservations"][0]["Instances"][0]
-def enis(**asked): return ec2.describe_network_interfaces(**asked)["NetworkInterfaces"]
+def enis(**arguments): return ec2.describe_network_interfaces(**arguments)["NetworkInterfaces"]
 mine = enis(Filters=[{"Name": "attachment.instance-id", "Values": ["i-0b22a22eec53b9321"]}])
 print(json.dumps({
   "pages": pages, "there": ids(boto3.client("ec2", region_name="us-east-1").describe_instances()),
@@ -204,9 +204,9 @@ async fn the_topology_of_instances_is_described() {
     let program = r#"
 import boto3, json, botocore.exceptions
 ec2 = boto3.client("ec2")
-def output(**asked):
+def output(**arguments):
     try:
-        return ec2.describe_instance_topology(**asked)["Instances"]
+        return ec2.describe_instance_topology(**arguments)["Instances"]
     except botocore.exceptions.ClientError as e:
         return e.response["Error"]["Code"]
 print(json.dumps([output(InstanceIds=["i-0b22a22eec53b9321"]), output(InstanceIds=["i-00000000000000000"]), output(MaxResults=101)]))

@@ -85,8 +85,8 @@ fn address_of(hex: &str) -> IpAddr {
 /// The host's addresses on a run's networks.
 fn gateways(run: &str) -> Vec<IpAddr> {
     let filter = HashMap::from([("label", vec![format!("nodejoin.run={run}")])]);
-    let asked = ListNetworksOptionsBuilder::new().filters(&filter).build();
-    let networks = on_engine(async |engine| engine.docker().list_networks(Some(asked)).await.unwrap());
+    let options = ListNetworksOptionsBuilder::new().filters(&filter).build();
+    let networks = on_engine(async |engine| engine.docker().list_networks(Some(options)).await.unwrap());
     let subnets = networks.into_iter().filter_map(|network| network.ipam?.config);
     let first = |subnet: &str| {
         let base: Ipv4Addr = subnet.split('/').next()?.parse().ok()?;
@@ -101,8 +101,8 @@ fn gateways(run: &str) -> Vec<IpAddr> {
 /// Ports of a run's containers that the engine publishes on the host.
 fn published(run: &str) -> Vec<String> {
     let filter = HashMap::from([("label", vec![format!("nodejoin.run={run}")])]);
-    let asked = ListContainersOptionsBuilder::new().filters(&filter).build();
-    let containers = on_engine(async |engine| engine.docker().list_containers(Some(asked)).await.unwrap());
+    let options = ListContainersOptionsBuilder::new().filters(&filter).build();
+    let containers = on_engine(async |engine| engine.docker().list_containers(Some(options)).await.unwrap());
     let ports = containers
         .into_iter()
         .flat_map(|container| container.ports.unwrap_or_default());
@@ -139,7 +139,7 @@ fn a_join_changes_no_setting_route_or_rule_of_the_host() {
     let before = Host::read();
     if SETTINGS
         .iter()
-        .all(|(name, wanted)| before.settings[*name] == *wanted)
+        .all(|(name, expected)| before.settings[*name] == *expected)
     {
         proves_less("the host's kernel settings are those that a kubelet wants: no write would show");
     }
@@ -189,7 +189,7 @@ impl Host {
 }
 
 fn routes() -> BTreeSet<String> {
-    let table = |file, device: usize, told: &'static [usize]| {
+    let table = |file, device: usize, columns: &'static [usize]| {
         let text = fs::read_to_string(file).unwrap_or_default();
         let rows: Vec<Vec<String>> = text
             .lines()
@@ -198,7 +198,8 @@ fn routes() -> BTreeSet<String> {
         rows.into_iter()
             .filter(move |row: &Vec<String>| !is_the_engines_device(&row[device]))
             .map(move |row| {
-                told.iter()
+                columns
+                    .iter()
                     .map(|at| row[*at].as_str())
                     .collect::<Vec<_>>()
                     .join(" ")
@@ -298,11 +299,11 @@ fn a_node_reaches_neither_the_internet_nor_the_host_and_its_attempts_are_in_the_
         assert!(page(7) || page(28), "{output}");
     }
     let timeline = fs::read_to_string(evidence.join("timeline.ndjson")).unwrap();
-    let asked = timeline.lines().any(|line| {
+    let is_there = timeline.lines().any(|line| {
         let seen: TimelineEntry = serde_json::from_str(line).unwrap();
         matches!(seen.what, ObservedEvent::Dns(query) if query.name == "example.org" && !query.answered)
     });
-    assert!(asked, "{timeline}");
+    assert!(is_there, "{timeline}");
 }
 
 /// The host's address on its default route, or that of a bridge of the engine. No packet is sent.

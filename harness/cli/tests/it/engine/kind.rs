@@ -157,10 +157,10 @@ fn a_cluster_that_dies_during_a_join_is_an_error_of_the_harness() {
     });
     let ended = run.end(END * 2);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    let told = format!("{:?}", ended.events);
+    let events = format!("{:?}", ended.events);
     assert!(
-        told.contains("the control plane's container ended while nodes joined"),
-        "{told}"
+        events.contains("the control plane's container ended while nodes joined"),
+        "{events}"
     );
     assert_eq!(of_run(&id), Vec::<String>::new());
 }

@@ -127,10 +127,10 @@ fn a_second_interrupt_exits_at_once_and_a_sweep_removes_the_rest() {
     let _alone = exclusive_sweep();
     run.signal("INT");
     run.until("cancelling", |event| *event == RunEvent::Cancelling);
-    let asked = Instant::now();
+    let signalled = Instant::now();
     run.signal("INT");
     let ended = run.end(END);
-    assert!(asked.elapsed() < AT_ONCE, "it took {:?}", asked.elapsed());
+    assert!(signalled.elapsed() < AT_ONCE, "it took {:?}", signalled.elapsed());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(
         ended

@@ -115,7 +115,7 @@ fn docker_s_engine_logs_in_and_pulls_what_the_account_lists() {
     let login =
         format!("aws ecr get-login-password | docker login --username AWS --password-stdin {registry}");
     assert!(served.cli(&login).contains("Login Succeeded"));
-    for (image, wanted) in [
+    for (image, expected) in [
         ("team/saved:v1", &saved),
         ("team/saved", &saved),
         ("team/built:v2", &built),
@@ -124,8 +124,8 @@ fn docker_s_engine_logs_in_and_pulls_what_the_account_lists() {
         let id = served.cli(&format!(
             "docker inspect --format '{{{{.Id}}}}' {registry}/{image}"
         ));
-        assert_eq!(id, wanted.id, "{image}");
-        wanted.remove();
+        assert_eq!(id, expected.id, "{image}");
+        expected.remove();
     }
     let refused = served.failing_cli(&pull("team/saved:v3"));
     assert!(

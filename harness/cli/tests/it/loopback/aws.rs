@@ -18,8 +18,8 @@ fn the_printed_variables_point_an_aws_cli_and_boto3_at_the_account() {
     let served = RunningAccount::of(ACCOUNT);
     let identity: Value = serde_json::from_str(&served.cli("aws sts get-caller-identity")).unwrap();
     assert_eq!(identity["Arn"], SESSION);
-    let asked = "aws eks describe-cluster --name demo --query 'cluster.[status,version]' --output text";
-    assert_eq!(served.cli(asked), "ACTIVE\t1.32");
+    let query = "aws eks describe-cluster --name demo --query 'cluster.[status,version]' --output text";
+    assert_eq!(served.cli(query), "ACTIVE\t1.32");
     let program = "import boto3; print(boto3.client('ec2').describe_instances()['Reservations'][0]['Instances'][0]['InstanceId'])";
     assert_eq!(
         served.cli(&format!("python -c \"{program}\"")),
@@ -59,18 +59,18 @@ fn the_variables_in_the_help_text_work_with_the_defaults() {
         .join("\n")
         .replace("1338", &metadata)
         .replace("8443", &services);
-    let asked = "aws sts get-caller-identity --query Arn --output text";
-    assert_eq!(served.shell(&format!("{script}\n{asked}")), SESSION);
+    let query = "aws sts get-caller-identity --query Arn --output text";
+    assert_eq!(served.shell(&format!("{script}\n{query}")), SESSION);
 }
 
 #[test]
 fn host_names_select_services_and_no_request_is_forwarded() {
     let served = RunningAccount::of(ACCOUNT);
     let to = format!("::127.0.0.1:{}", served.port(1));
-    let asked = |url: &str| served.curl(&["--connect-to", &to, url]);
-    assert_eq!(asked("https://eks.eu-west-1.amazonaws.com/clusters/demo").0, 403);
+    let fetch = |url: &str| served.curl(&["--connect-to", &to, url]);
+    assert_eq!(fetch("https://eks.eu-west-1.amazonaws.com/clusters/demo").0, 403);
     assert!(
-        asked("https://sts.amazonaws.com/?Action=GetCallerIdentity")
+        fetch("https://sts.amazonaws.com/?Action=GetCallerIdentity")
             .1
             .contains("MissingAuthenticationToken")
     );
@@ -274,9 +274,9 @@ fn an_endless_token_review_is_refused() {
         let token = "x".repeat(mebibytes * 1024 * 1024);
         std::fs::write(&body, json!({ "spec": { "token": token } }).to_string()).unwrap();
         let at = format!("@{}", body.display());
-        let asked = ["--data-binary", at.as_str(), "--header", "Expect:"];
+        let request = ["--data-binary", at.as_str(), "--header", "Expect:"];
         assert_eq!(
-            served.call_webhook(&asked),
+            served.call_webhook(&request),
             (400, "expected a request body to be a TokenReview".to_owned())
         );
     }

@@ -56,7 +56,7 @@ fn machine(arguments: &[&str], path: Option<&Path>) -> Output {
 
 #[test]
 fn an_invalid_command_line_of_the_machine_is_refused() {
-    for (arguments, wanted) in [
+    for (arguments, expected) in [
         (&["--nowhere"][..], "unknown option `--nowhere`"),
         (&["--image-store", "disk"], "expected graph or containerd"),
         (&["--suite"], "--suite requires a value"),
@@ -64,7 +64,7 @@ fn an_invalid_command_line_of_the_machine_is_refused() {
         let output = machine(arguments, None);
         let text = said(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
-        assert!(text.contains(wanted), "{arguments:?}: {text}");
+        assert!(text.contains(expected), "{arguments:?}: {text}");
     }
     let help = machine(&["--help"], None);
     assert_eq!(help.status.code(), Some(0));

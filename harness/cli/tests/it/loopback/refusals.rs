@@ -258,10 +258,10 @@ fn invalid_or_incompatible_versions_are_refused() {
             ],
         ),
     ];
-    for (flags, wanted) in cases {
+    for (flags, expected) in cases {
         let output = nodejoin(folder.path(), &[&["run", "good.yaml"], flags].concat());
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        for words in wanted {
+        for words in expected {
             assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
         }
     }

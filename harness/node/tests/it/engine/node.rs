@@ -103,8 +103,8 @@ impl Bench {
     }
 
     async fn end(self) {
-        let told = self.run.tear_down().await;
-        assert!(told.is_clean(), "{told:?}");
+        let teardown = self.run.tear_down().await;
+        assert!(teardown.is_clean(), "{teardown:?}");
         self.aws.shut_down().await;
     }
 }
@@ -127,12 +127,12 @@ fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectRequest 
 }
 
 /// Follows the journal to a line, and tells what it was and when.
-async fn until(node: &Node, wanted: impl Fn(&JournalLine) -> bool) -> (SystemTime, Vec<JournalLine>) {
+async fn until(node: &Node, matches: impl Fn(&JournalLine) -> bool) -> (SystemTime, Vec<JournalLine>) {
     let mut seen = Vec::new();
     let mut journal = std::pin::pin!(node.journal());
     let search = async {
         while let Some((at, line)) = journal.next().await {
-            let found = wanted(&line);
+            let found = matches(&line);
             seen.push(line);
             if found {
                 return Some(at);
@@ -181,8 +181,8 @@ async fn user_data_starts_a_kubelet_with_what_the_instance_is() {
         .await
         .unwrap();
     let argv = collected.kubelet_argv.expect("a kubelet runs");
-    for wanted in ["--node-ip=192.168.40.16", "--node-labels=a=b", "--max-pods=29"] {
-        assert!(argv.iter().any(|word| word == wanted), "{wanted}: {argv:?}");
+    for expected in ["--node-ip=192.168.40.16", "--node-labels=a=b", "--max-pods=29"] {
+        assert!(argv.iter().any(|word| word == expected), "{expected}: {argv:?}");
     }
     assert_eq!(collected.units["kubelet.service"], "active");
     assert_eq!(collected.units["docker.service"], "inactive");
@@ -196,14 +196,14 @@ async fn user_data_starts_a_kubelet_with_what_the_instance_is() {
         collected.files["/etc/hostname"].text.trim(),
         plan.instance.host_name
     );
-    let told = collected.user_data.unwrap();
-    assert!(told.ran);
-    assert_eq!(told.data_source.as_deref(), Some("DataSourceEc2"));
-    assert_eq!(told.status.as_deref(), Some("error"));
-    assert_eq!(told.exit_codes["part-001"], 3);
-    assert_eq!(told.exit_codes["part-002"], 0, "{}", told.output);
-    assert_eq!(told.exit_codes["part-003"], 126, "{}", told.output);
-    assert!(told.output.contains("first"));
+    let user_data = collected.user_data.unwrap();
+    assert!(user_data.ran);
+    assert_eq!(user_data.data_source.as_deref(), Some("DataSourceEc2"));
+    assert_eq!(user_data.status.as_deref(), Some("error"));
+    assert_eq!(user_data.exit_codes["part-001"], 3);
+    assert_eq!(user_data.exit_codes["part-002"], 0, "{}", user_data.output);
+    assert_eq!(user_data.exit_codes["part-003"], 126, "{}", user_data.output);
+    assert!(user_data.output.contains("first"));
     let served = collected.served.unwrap();
     assert!(!served.verified, "{served:?}");
 
@@ -307,12 +307,12 @@ async fn the_script_of_amazon_starts_a_kubelet_unmodified() {
         .collect(&ask(&files, &[], &plan, &bench.aws.ca_pem))
         .await
         .unwrap();
-    let told = collected.user_data.unwrap();
+    let user_data = collected.user_data.unwrap();
     while let Ok(event) = events.try_recv() {
         println!("{:?}", event.what);
     }
-    println!("{}", told.output);
-    assert_eq!(told.exit_codes["part-001"], 0);
+    println!("{}", user_data.output);
+    assert_eq!(user_data.exit_codes["part-001"], 0);
     let theirs = plan
         .image
         .overlay
@@ -371,17 +371,17 @@ async fn the_direct_engine_runs_the_same_parts() {
         .await
         .unwrap();
     assert_eq!(collected.files["/etc/eksctl/kubelet.env"].mode, 0o600);
-    let told = collected.user_data.unwrap();
+    let user_data = collected.user_data.unwrap();
     assert_eq!(
         (
-            told.exit_codes["part-001"],
-            told.exit_codes["part-002"],
-            told.exit_codes["runcmd"]
+            user_data.exit_codes["part-001"],
+            user_data.exit_codes["part-002"],
+            user_data.exit_codes["runcmd"]
         ),
         (4, 126, 0)
     );
-    assert_eq!(told.status.as_deref(), Some("error"));
-    assert!(told.output.contains("three"));
+    assert_eq!(user_data.status.as_deref(), Some("error"));
+    assert!(user_data.output.contains("three"));
     bench.end().await;
 }
 
@@ -440,12 +440,12 @@ async fn a_kubelet_that_refuses_cgroup_v1_is_told_that_it_will_do() {
         .collect(&ask(&[], &[], &plan, &bench.aws.ca_pem))
         .await
         .unwrap();
-    let told = collected.user_data.unwrap();
-    let wanted = match bench.run.engine().facts().cgroup_version {
+    let user_data = collected.user_data.unwrap();
+    let expected = match bench.run.engine().facts().cgroup_version {
         1 => "told: <--version> <a b> <--fail-cgroupv1=false>\n",
         _ => "told: <--version> <a b>\n",
     };
-    assert!(told.output.contains(wanted), "{}", told.output);
+    assert!(user_data.output.contains(expected), "{}", user_data.output);
     bench.end().await;
 }
 
@@ -459,13 +459,13 @@ async fn the_credential_provider_has_a_password_for_ecr_and_for_nobody_else() {
         .collect(&ask(&[], &[], &plan, &bench.aws.ca_pem))
         .await
         .unwrap();
-    let told = collected.user_data.unwrap().output;
-    for wanted in [
+    let output = collected.user_data.unwrap().output;
+    for expected in [
         r#"{"apiVersion":"credentialprovider.kubelet.k8s.io/v1","auth":{"111122223333.dkr.ecr.eu-west-1.amazonaws.com":{"password":true,"username":"AWS"}},"cacheDuration":"6h","cacheKeyType":"Registry","kind":"CredentialProviderResponse"}"#,
         "'registry.example.com' is no registry of ECR",
         "the other one ended with 1",
     ] {
-        assert!(told.contains(wanted), "`{wanted}` is missing in:\n{told}");
+        assert!(output.contains(expected), "`{expected}` is missing in:\n{output}");
     }
     bench.end().await;
 }
