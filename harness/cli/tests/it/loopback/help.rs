@@ -2,39 +2,19 @@
 
 use std::process::Command;
 
-/// Every command that has a help text of its own.
-const COMMANDS: &[&str] = &[
-    "",
-    "run",
-    "plan",
-    "list",
-    "schema",
-    "images",
-    "images build",
-    "images list",
-    "images prune",
-    "doctor",
-    "sweep",
-    "aws",
-    "aws set",
-    "aws set tokens",
-    "aws set endpoint",
-    "aws set instance-tags",
-    "aws set user-data",
-    "aws set spot-notice",
-    "aws set credentials",
-    "aws set cluster-status",
-    "aws set throttle",
-    "aws set aws-auth",
-    "aws set authentication-mode",
-    "aws set default",
-    "wiring",
-];
+/// The command and all of its subcommands, each as its words behind `nodejoin`.
+fn commands(command: &clap::Command, path: &str) -> Vec<String> {
+    let below = command.get_subcommands().flat_map(|subcommand| {
+        let path = format!("{path} {}", subcommand.get_name());
+        commands(subcommand, path.trim_start())
+    });
+    std::iter::once(path.to_owned()).chain(below).collect()
+}
 
 #[test]
 fn help_texts_match_their_snapshots() {
     let mut all = String::new();
-    for command in COMMANDS {
+    for command in commands(&nodejoin::command(), "") {
         for flag in ["-h", "--help"] {
             let output = Command::new(env!("CARGO_BIN_EXE_nodejoin"))
                 .args(command.split_whitespace())
