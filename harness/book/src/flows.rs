@@ -16,7 +16,9 @@ pub(crate) fn page(repository: &Path, plans: &[Plan]) -> Result<String, String> 
     }
     let mut text = format!(
         "# Flows and coverage\n\nA flow is one way to start EKS nodes, and a folder of `scenarios/`. This repository has {} scenarios in {}\n\
-         flows. `nodejoin list` prints them, `nodejoin list --matrix` the coverage.\n\n## Coverage\n\n\
+         flows. `nodejoin list` prints them, `nodejoin list --matrix` the coverage.\n\n\
+         The scripts of these flows are files of this repository with the flags and files of the published ones, not the\n\
+         published ones: see [Your own script](../guide/your-script.md) to run the scenarios with yours.\n\n## Coverage\n\n\
          A cell contains the numbers of the scenarios that prove something about that part of a join, `-` marks a part that the\n\
          flow does not prove. The numbers are those of the sections below.\n\n{}",
         plans.len(),

@@ -270,7 +270,8 @@ pub struct KubeletExpect {
 pub struct UserDataExpect {
     /// Whether all parts succeeded.
     pub succeeded: Option<bool>,
-    /// Exit code by part (`part-001`), or of `user-data` if the user data has a single part.
+    /// Exit code by part: its file name in the MIME header, else `part-001` for the first, and so on; `runcmd` for the
+    /// commands of a cloud-config. A single plain script is `part-001`.
     pub exit_codes: BTreeMap<String, i32>,
     /// Texts in the output of the user data.
     pub output_contains: Vec<String>,
