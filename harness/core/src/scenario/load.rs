@@ -6,7 +6,7 @@ use std::path::Path;
 use super::discover::ScenarioPath;
 use super::file::Scenario;
 use super::resolve::resolve;
-use super::{rules, sources};
+use super::{other_files, rules, sources};
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::problem::{Problem, ScenarioError};
@@ -51,6 +51,7 @@ struct Loaded {
 }
 
 fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioError> {
+    other_files::refuse_user_data(path, files)?;
     let read = document::read_by::<Scenario>(path, "a scenario", &scenario_schema(), files)?;
     let (scenario, tree) = (read.value, read.tree);
     let mut problems = Problems::of(&read.name, &tree);

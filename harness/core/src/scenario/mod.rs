@@ -8,6 +8,7 @@ mod file;
 mod instance;
 mod load;
 mod nullable;
+mod other_files;
 pub mod overlay;
 mod patch;
 mod replicas;
