@@ -3,11 +3,19 @@
 use serde_json::Value;
 
 use super::facts::{Evidence, Facts, between, sentence};
-use super::types::Finding;
+use super::types::{Finding, RuleEntry, RuleScope, rule};
 use crate::observation::ObservedEvent;
 use crate::plan::Cni;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
+
+/// Rules with their order and the causes that they find.
+pub(super) const RULES: &[RuleEntry] = &[
+    rule(20, node_deleted, &[Cause::NodeDeleted]),
+    rule(50, cni_not_ready, &[Cause::CniNotReady]),
+    rule(160, node_invalid, &[Cause::NodeInvalid]),
+    rule(360, of_another_instance, &[Cause::ProviderIdOfAnotherInstance]).scope(RuleScope::Ready),
+];
 
 /// The API server rejects the Node object as invalid.
 pub(super) fn node_invalid(facts: &Facts<'_>) -> Option<Finding> {

@@ -1,13 +1,23 @@
 //! Before the script runs: the metadata service, cloud-init and the user data, limits of the host.
 
 use super::facts::{Evidence, Facts, between};
-use super::types::Finding;
+use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::user_data::{self, FaultKind};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::inotify;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
+
+/// Rules with their order and the causes that they find.
+pub(super) const RULES: &[RuleEntry] = &[
+    rule(10, host_limit, &[Cause::HostLimit]),
+    rule(60, metadata_unreachable, &[Cause::MetadataUnreachable]),
+    rule(240, user_data_is_base64, &[Cause::UserDataNeverRan]),
+    rule(250, missing_shebang, &[Cause::MissingShebang]),
+    rule(260, user_data_never_ran, &[Cause::UserDataNeverRan]),
+    rule(270, metadata_token_missing, &[Cause::MetadataTokenMissing]),
+];
 
 /// The kernel counts inotify instances per user, and all nodes run as root of the same host.
 pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {

@@ -1,12 +1,26 @@
 //! The log of the kubelet: flags that it refuses, an API server that it does not trust or reach, and its exit.
 
 use super::facts::{Evidence, Facts, between, names, sentence};
-use super::types::Finding;
+use super::types::{Finding, RuleEntry, rule};
 use super::versions;
 use crate::observation::{JournalLine, Millis};
 use crate::plan::CaChoice;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
+
+/// Rules with their order and the causes that they find.
+pub(super) const RULES: &[RuleEntry] = &[
+    rule(120, label_refused, &[Cause::LabelRefused]),
+    rule(130, taint_invalid, &[Cause::TaintInvalid]),
+    rule(
+        190,
+        wrong_certificate_authority,
+        &[Cause::WrongCertificateAuthority],
+    ),
+    rule(280, exits, &[Cause::KubeletExits]),
+    rule(290, endpoint_unreachable, &[Cause::EndpointUnreachable]),
+    rule(300, api_server_times_out, &[Cause::HostLimit]),
+];
 
 fn line_with<'a>(facts: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
     facts

@@ -3,7 +3,7 @@
 //!
 //! | file | causes |
 //! | --- | --- |
-//! | `rules.rs` | the order of the rules, and the causes of each |
+//! | `rules.rs` | all rules in their order; a cause without a rule does not compile |
 //! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
@@ -44,9 +44,10 @@ use crate::vocabulary::phase::Phase;
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 
-use rules::{RULES, RuleScope};
+use rules::ORDERED;
 
 use facts::Facts;
+use types::RuleScope;
 
 /// The cause that the rules find while the join runs.
 pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
@@ -74,6 +75,6 @@ fn find_in(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn apply(scope: RuleScope, facts: &Facts<'_>) -> Option<Finding> {
-    let mut rules = RULES.iter().filter(|rule| rule.scope == scope);
+    let mut rules = ORDERED.iter().filter(|rule| rule.scope == scope);
     rules.find_map(|rule| (rule.apply)(facts))
 }

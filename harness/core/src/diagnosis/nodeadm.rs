@@ -3,13 +3,19 @@
 use serde_json::Value;
 
 use super::facts::{Evidence, Facts};
-use super::types::Finding;
+use super::types::{Finding, RuleEntry, rule};
 use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
 use crate::user_data;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
+
+/// Rules with their order and the causes that they find.
+pub(super) const RULES: &[RuleEntry] = &[
+    rule(230, node_config_invalid, &[Cause::NodeConfigInvalid]),
+    rule(320, failed, &[Cause::ScriptFailed]),
+];
 
 /// The message of nodeadm's last line when it fails.
 const FATAL: &str = "Command failed";

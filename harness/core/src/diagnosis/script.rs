@@ -1,11 +1,19 @@
 //! While the script runs: its AWS calls, its exit, and a kubelet that it never started.
 
 use super::facts::{Evidence, Facts, between, names, reports_failure};
-use super::types::Finding;
+use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
+
+/// Rules with their order and the causes that they find.
+pub(super) const RULES: &[RuleEntry] = &[
+    rule(210, access_denied, &[Cause::AccessDenied]),
+    rule(220, describe_failed, &[Cause::DescribeFailed]),
+    rule(330, failed, &[Cause::ScriptFailed]),
+    rule(350, kubelet_never_started, &[Cause::KubeletNeverStarted]),
+];
 
 /// AWS denied a call and did not allow it later.
 pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::facts::Facts;
 use crate::observation::Millis;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -40,4 +41,53 @@ pub(crate) struct Finding {
     pub(crate) at: Millis,
     /// Whether the join cannot recover by itself once the user data is done.
     pub(crate) is_final: bool,
+}
+
+type Rule = fn(&Facts<'_>) -> Option<Finding>;
+
+/// A rule with the causes that it can find.
+pub(super) struct RuleEntry {
+    /// Smaller numbers apply first; no two rules have the same.
+    pub(super) order: u32,
+    pub(super) apply: Rule,
+    pub(super) gives: &'static [Cause],
+    pub(super) scope: RuleScope,
+}
+
+/// Which joins a rule looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleScope {
+    /// Joins that have not reached `ready`, at any time.
+    Stopped,
+    /// Joins that have reached `ready`.
+    Ready,
+    /// Joins that have not reached `ready` when they end, after all other rules.
+    AtTheEnd,
+}
+
+impl RuleEntry {
+    pub(super) const fn scope(self, scope: RuleScope) -> Self {
+        Self { scope, ..self }
+    }
+
+    pub(super) const fn gives(&self, cause: Cause) -> bool {
+        let mut index = 0;
+        while index < self.gives.len() {
+            if self.gives[index] as usize == cause as usize {
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+}
+
+/// A rule for joins that have not reached `ready`.
+pub(super) const fn rule(order: u32, apply: Rule, gives: &'static [Cause]) -> RuleEntry {
+    RuleEntry {
+        order,
+        apply,
+        gives,
+        scope: RuleScope::Stopped,
+    }
 }

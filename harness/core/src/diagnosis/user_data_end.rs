@@ -1,10 +1,17 @@
 //! The end of user data: an error that a later command hides, a unit that systemd refuses, or a timeout.
 
 use super::facts::{Evidence, Facts};
-use super::types::Finding;
+use super::types::{Finding, RuleEntry, RuleScope, rule};
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
+
+/// Rules with their order and the causes that they find.
+pub(super) const RULES: &[RuleEntry] = &[
+    rule(310, unit_is_refused, &[Cause::KubeletNeverStarted]),
+    rule(340, error_is_hidden, &[Cause::ScriptFailed]),
+    rule(370, is_not_done, &[Cause::UserDataNotDone]).scope(RuleScope::AtTheEnd),
+];
 
 /// A script in the user data ended with an error, and a later command succeeded, so cloud-init reports success.
 pub(super) fn error_is_hidden(facts: &Facts<'_>) -> Option<Finding> {
