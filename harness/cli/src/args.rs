@@ -164,7 +164,7 @@ pub enum Format {
 /// Versions of Kubernetes and the kubelet.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct ImageArgs {
-    /// Kubernetes versions to test, e.g. `1.20,1.36.2` [default: newest available offline]
+    /// Kubernetes versions to test, e.g. `1.20,1.36.2` [default: newest version in NODEJOIN_ASSETS, else 1.20.2]
     #[arg(
         long,
         value_name = "VERSIONS",

@@ -7,7 +7,7 @@ use super::version::VersionRequest;
 /// The requested versions of one plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedVersions {
-    /// Version of the control plane; default: the newest that is available offline.
+    /// Version of the control plane; default: the newest in the assets folder, else 1.20.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<VersionRequest>,
     /// Version of the kubelet; default: that of the control plane.

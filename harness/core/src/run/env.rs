@@ -62,7 +62,7 @@ pub const KUBERNETES: EnvVar = variable(
     "NODEJOIN_KUBERNETES",
     Some("--kubernetes"),
     "Kubernetes versions to test, such as `1.32` or `1.20,v1.29.4`. Each comes from the folder of `NODEJOIN_ASSETS`, an existing \
-     image, an official release, or the source package of Debian (default: the newest version that is available offline).",
+     image, an official release, or the source package of Debian (default: the newest version in `NODEJOIN_ASSETS`, else 1.20.2).",
 );
 pub const KUBELET: EnvVar = variable(
     "NODEJOIN_KUBELET",

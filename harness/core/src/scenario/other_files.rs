@@ -50,7 +50,7 @@ mod tests {
     use crate::input::files::Memory;
 
     fn refusal(text: &[u8]) -> Option<String> {
-        let files = Memory::default().with("/s/ud", text.to_vec());
+        let files = Memory::default().with("/s/ud", text);
         let refused = refuse_user_data(Path::new("/s/ud"), &files);
         refused.err().map(|error| error.with_hints())
     }

@@ -118,7 +118,7 @@ impl Builder {
         Ok(target(hash, None))
     }
 
-    /// Builds the programs from Debian's source package, which takes about ten minutes on two processors.
+    /// Builds the programs from Debian's source package, which takes 15 to 30 minutes on two processors.
     async fn source_image(&self) -> Result<ImageRef, DockerError> {
         let base = self.base().await?;
         let target = self.source_target().await?;

@@ -361,7 +361,11 @@ fn a_refused_command_has_its_reason_and_leaves_nothing() {
             &["could not listen on 127.0.0.1", "--webhook"],
         ),
         (&[&bad], 2, &["bad.yaml:2:1", "expcet"]),
-        (&["nowhere.yaml"], 2, &["nowhere.yaml", "cannot be read"]),
+        (
+            &["nowhere.yaml"],
+            2,
+            &["nowhere.yaml", "cannot read account file"],
+        ),
         (
             &["set", "--folder", &a, "tokens", "optional"],
             4,
