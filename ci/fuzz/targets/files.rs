@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use nodejoin_core::plan::change::Rows;
+use nodejoin_core::plan::change::AwsAuthText;
 use nodejoin_core::input::files::{Files, Seekable};
 use nodejoin_core::scenario::{aws_auth_rows, load_account};
 
@@ -50,7 +50,7 @@ fuzz_target!(|text: &[u8]| {
     if let Err(error) = load_account(Path::new("/a.yaml"), &One(text)) {
         assert!(error.to_string().starts_with("/a.yaml"), "{error}");
     }
-    let rows = Rows {
+    let rows = AwsAuthText {
         file: "/rows".to_owned(),
         text: String::from_utf8_lossy(text).into_owned(),
     };
