@@ -16,6 +16,7 @@ mod registry;
 mod resolver;
 mod robustness;
 mod rust_sdk;
+mod transcript;
 
 #[path = "../support/mod.rs"]
 mod support;
