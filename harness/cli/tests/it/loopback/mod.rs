@@ -3,5 +3,6 @@
 mod actions;
 mod aws;
 mod help;
+mod inspect;
 mod on_demand;
 mod refusals;

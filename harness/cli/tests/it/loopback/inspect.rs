@@ -1,0 +1,60 @@
+//! The output of commands that need no container engine: `list`, `plan`, and `doctor` without an engine.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{REGISTERS, folder};
+
+const OLD_RELEASES: &str = r##"name: a node of an old release joins
+kubernetes: "<1.24"
+user_data: "#!/bin/sh"
+"##;
+
+/// The output of a command without any environment variable; the path of its folder is `FOLDER`.
+fn output(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_nodejoin"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", folder)
+        .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+        .output()
+        .unwrap();
+    let shown = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        text.replace(&folder.display().to_string(), "FOLDER")
+    };
+    format!(
+        "$ nodejoin {}\n{}{}exit code {}\n",
+        arguments.join(" "),
+        shown(&output.stdout),
+        shown(&output.stderr),
+        output.status.code().unwrap()
+    )
+}
+
+#[test]
+fn list_prints_ids_names_and_skips() {
+    let folder = folder(&[("registers.yaml", REGISTERS), ("old.yaml", OLD_RELEASES)]);
+    let calls: [&[&str]; 5] = [
+        &["list", "."],
+        &["list", ".", "--kubernetes", "1.23,1.32"],
+        &["list", ".", "--shard", "1/2"],
+        &["list", ".", "--matrix"],
+        &["list", "missing.yaml"],
+    ];
+    let all = calls.map(|arguments| output(folder.path(), arguments));
+    insta::assert_snapshot!("list", all.join("\n"));
+}
+
+#[test]
+fn plan_prints_every_value_of_a_scenario() {
+    let folder = folder(&[("registers.yaml", REGISTERS)]);
+    insta::assert_snapshot!("plan", output(folder.path(), &["plan", "registers.yaml"]));
+}
+
+#[test]
+fn doctor_without_an_engine_prints_the_remedy() {
+    let folder = folder(&[]);
+    insta::assert_snapshot!("doctor", output(folder.path(), &["doctor"]));
+}
