@@ -294,6 +294,11 @@ impl<'a> ScenarioRun<'a> {
             ended = ended.and(node.session.end(is_kept).await);
         }
         if let Err(error) = ended {
+            // The first error is the cause: a control plane that ended cannot remove a tenant either.
+            if matches!(result.verdict.outcome, Outcome::Errored(_)) {
+                result.problems.push(error.with_hint());
+                return;
+            }
             result.verdict = verdict_without_observation(Outcome::Errored(error.with_hint()));
             let log = ("control-plane.log", self.environment.control_plane.logs().await);
             let files = evidence::of_verdict(self.plan, &result.verdict);
