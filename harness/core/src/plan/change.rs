@@ -36,7 +36,7 @@ pub enum Change {
     ClusterStatus(Setting<String>),
     /// Throttling of a service or of one operation. The default is the setting of the account file.
     Throttle(Setting<Throttle>),
-    /// AwsAuthText of `aws-auth`.
+    /// Rows of `aws-auth`.
     AwsAuth(Setting<AwsAuthText>),
     /// Authentication mode of the cluster.
     AuthenticationMode(Setting<AuthenticationMode>),
@@ -62,7 +62,7 @@ pub struct Throttle {
     pub times: Option<u32>,
 }
 
-/// AwsAuthText of `aws-auth` as text. The account that parses them supplies account id and region.
+/// Rows of `aws-auth` as text. The account that parses them supplies account id and region.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwsAuthText {
     /// Path of the file, as the user gave it.
