@@ -60,7 +60,7 @@ pub use images::{ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease,
 pub use packages::{debian_program, on_path};
 pub use private_file::write_private;
 pub use privileges::Privileges;
-pub use run::{Run, RunNetwork, StartedContainer};
+pub use run::{Run, RunNetwork, StartedContainer, new_run_id};
 pub use settings::{Assets, ImageSettings};
 pub use sweep::{SweepOptions, Swept, sweep};
 pub use teardown::TearDown;

@@ -14,6 +14,7 @@ use bollard::query_parameters::{InspectNetworkOptions, LogsOptionsBuilder, Renam
 use futures::StreamExt as _;
 use nodejoin_core::plan::ids::RunId;
 use parking_lot::{Mutex, MutexGuard};
+use rand::Rng as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -324,6 +325,20 @@ fn to_name(hint: &str) -> String {
     hint.chars().map(allowed).take(64).collect()
 }
 
+/// Creates a random id for a run: ten lower-case letters and digits.
+///
+/// Objects of a run are found by this id, so two runs of one process must not share it.
+#[must_use]
+pub fn new_run_id() -> RunId {
+    const LETTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut random = rand::rng();
+    let id: String = (0..10)
+        .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
+        .collect();
+    id.parse()
+        .expect("ten lower-case letters and digits are a run id")
+}
+
 fn read_network(name: String, inspected: &NetworkInspect) -> Result<RunNetwork, DockerError> {
     let config = inspected
         .ipam
@@ -360,6 +375,11 @@ fn read_network(name: String, inspected: &NetworkInspect) -> Result<RunNetwork, 
 mod tests {
     use super::*;
     use bollard::models::{Ipam, IpamConfig};
+
+    #[test]
+    fn run_ids_of_one_process_differ() {
+        assert_ne!(new_run_id(), new_run_id());
+    }
 
     #[test]
     fn any_hint_becomes_a_valid_name() {

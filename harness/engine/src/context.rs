@@ -12,7 +12,6 @@ use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
 use nodejoin_node::Node;
 use parking_lot::Mutex;
-use rand::Rng as _;
 use tokio::sync::OnceCell;
 
 use crate::environment::{Environment, EnvironmentKey};
@@ -185,18 +184,6 @@ fn image_progress(events: Events) -> Arc<dyn Fn(ImageEvent) + Send + Sync> {
     })
 }
 
-/// Creates a random id for a run: ten lower-case letters and digits.
-#[must_use]
-pub fn new_run_id() -> RunId {
-    const LETTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut random = rand::rng();
-    let id: String = (0..10)
-        .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
-        .collect();
-    id.parse()
-        .expect("ten lower-case letters and digits are a run id")
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -244,10 +231,5 @@ mod tests {
             ),
             "{kinds:?}"
         );
-    }
-
-    #[test]
-    fn run_ids_differ() {
-        assert_ne!(new_run_id().as_str(), new_run_id().as_str());
     }
 }

@@ -42,9 +42,9 @@ mod user_data;
 mod verdict;
 mod watch;
 
-pub use context::new_run_id;
 pub use error::EngineError;
 pub use events::Events;
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
+pub use nodejoin_docker::new_run_id;
 pub use runner::{Runner, count, run_all};
 pub use settings::Settings;

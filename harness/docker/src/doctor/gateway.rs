@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use crate::doctor::{CheckResult, not_checked};
 use crate::engine::Engine;
 use crate::error::DockerError;
-use crate::probe::{Probe, rand_bits};
-use crate::run::{Run, RunNetwork};
+use crate::probe::Probe;
+use crate::run::{Run, RunNetwork, new_run_id};
 
 const NAME: &str = "connection to fakes";
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,11 +25,7 @@ pub(crate) async fn check(engine: &Engine, image: Option<&str>) -> CheckResult {
     let Some(image) = image else {
         return not_checked(NAME);
     };
-    let id = format!("d{:015x}", rand_bits() >> 4);
-    let Ok(id) = id.parse() else {
-        return not_checked(NAME);
-    };
-    let run = Run::begin(engine.clone(), id);
+    let run = Run::begin(engine.clone(), new_run_id());
     let result = connect(&run, image).await;
     let done = run.tear_down().await;
     match result {

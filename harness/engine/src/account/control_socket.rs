@@ -160,7 +160,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
-    use crate::context::new_run_id;
+    use nodejoin_docker::new_run_id;
 
     /// A client of a socket that returns each change as its debug text.
     async fn client(factor: &str) -> (StdStream, CancellationToken) {

@@ -11,7 +11,7 @@ use nodejoin_core::plan::{Plan, RoleMapping};
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::aws_auth_rows;
 use nodejoin_core::user_data;
-use nodejoin_docker::Engine;
+use nodejoin_docker::{Engine, new_run_id};
 use nodejoin_fake_aws::{AccountAddresses, AccountServer, AwsEvent, FakeAws, RegistryImage, World};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -21,7 +21,6 @@ use super::control_socket::{ControlSocket, SocketName};
 use super::error::AccountError;
 use super::folder::{AccountEndpoints, AccountFolder};
 use super::log::{self, LogTarget};
-use crate::context::new_run_id;
 use crate::security_tokens::FakeSecurityTokens;
 use crate::{registry, user_data as rendered};
 

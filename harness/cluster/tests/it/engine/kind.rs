@@ -14,7 +14,7 @@ use nodejoin_cluster::{
 };
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::plan::ids::InstanceId;
-use nodejoin_docker::{Engine, ImageSettings, Images, Run, RunNetwork, debian_program, on_path};
+use nodejoin_docker::{Engine, ImageSettings, Images, Run, RunNetwork, debian_program, new_run_id, on_path};
 use testcontainers::{GenericImage, ImageExt as _};
 use url::Url;
 
@@ -56,10 +56,7 @@ async fn kind_lists_the_nodes_under_test_and_deletes_them() {
         time_factor: engine.time_factor(),
     };
     let provider = ProviderKind::of(ProviderName::Kind).build(inputs).await.unwrap();
-    let run = Run::begin(
-        engine.clone(),
-        format!("t{:011x}", std::process::id()).parse().unwrap(),
-    );
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("kind", false).await.unwrap();
     let plane = ControlPlane::start(&*provider, &run, &network, Sts)
         .await

@@ -20,7 +20,7 @@ use nodejoin_core::observation::{Certificate, RejectionKind};
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{ClusterPlan, InstancePlan, ProviderName};
 use nodejoin_core::testing::node_mapping;
-use nodejoin_docker::{Engine, ImageSettings, Images, Run};
+use nodejoin_docker::{Engine, ImageSettings, Images, Run, new_run_id};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -103,8 +103,7 @@ async fn start() -> (Run, ControlPlane) {
         time_factor: engine.time_factor(),
     };
     let provider = ProviderKind::of(ProviderName::Local).build(inputs).await.unwrap();
-    let id = format!("t{:011x}", std::process::id());
-    let run = Run::begin(engine.clone(), id.parse().unwrap());
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("isolated", true).await.unwrap();
     let plane = ControlPlane::start(&*provider, &run, &network, Sts)
         .await

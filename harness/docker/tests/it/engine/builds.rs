@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder,
 };
-use nodejoin_docker::{DockerError, Engine, ImageEvent, ImageSettings, Images, sweep};
+use nodejoin_docker::{DockerError, Engine, ImageEvent, ImageSettings, Images, new_run_id, sweep};
 use tokio::net::TcpListener;
 
-use super::support::{engine, run_id, shell_image, tiny};
+use super::support::{engine, shell_image, tiny};
 
 /// Timeout of the first container of a build.
 const FIRST_STEP: Duration = Duration::from_secs(120);
@@ -47,7 +47,7 @@ async fn remove(engine: &Engine, image: &str) {
 
 /// A unique name for a base image.
 fn own_base() -> String {
-    format!("nodejoin-test-base:{}", run_id())
+    format!("nodejoin-test-base:{}", new_run_id())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,7 @@ async fn a_cancelled_bootstrap_leaves_no_process() {
     let (engine, cache) = (engine().await, tempfile::tempdir().unwrap());
     let events = ImageEvents::default();
     let sink = events.clone();
-    let mark = run_id().to_string();
+    let mark = new_run_id().to_string();
     let settings = ImageSettings {
         // Another mirror yields another image, which does not exist; and the registry has no time to respond.
         debian_mirror: format!("{}/?{mark}", ImageSettings::DEBIAN_MIRROR),

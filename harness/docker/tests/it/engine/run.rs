@@ -5,11 +5,11 @@ use std::time::Duration;
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use futures::StreamExt as _;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_docker::{DockerError, Engine, ImageSettings, Run};
+use nodejoin_docker::{DockerError, Engine, ImageSettings, Run, new_run_id};
 use testcontainers::core::WaitFor;
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
 
-use super::support::{engine, objects, run_id, shell_image};
+use super::support::{engine, objects, shell_image};
 
 async fn sleeper(engine: &Engine) -> ContainerRequest<GenericImage> {
     let (name, tag) = shell_image(engine).await;
@@ -21,7 +21,7 @@ async fn sleeper(engine: &Engine) -> ContainerRequest<GenericImage> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_is_attached_to_its_network_and_all_objects_are_removed() {
     let engine = engine().await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("isolated", true).await.unwrap();
     let mount = run.volume_mount("/data");
     let request = sleeper(&engine).await.with_host_config_modifier(move |host| {
@@ -80,7 +80,7 @@ async fn the_time_factor_multiplies_the_startup_timeout() {
     let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
     let slow: TimeFactor = "60".parse().unwrap();
     let engine = Engine::connect_with(&settings.cache, slow).await.unwrap();
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("isolated", true).await.unwrap();
     let (name, tag) = shell_image(&engine).await;
     let request = GenericImage::new(name, tag)
@@ -96,7 +96,7 @@ async fn the_time_factor_multiplies_the_startup_timeout() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_start_reports_the_reason_and_leaves_nothing() {
     let engine = engine().await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("isolated", true).await.unwrap();
 
     let (name, tag) = shell_image(&engine).await;
@@ -139,7 +139,7 @@ async fn a_failed_start_reports_the_reason_and_leaves_nothing() {
 async fn a_cancelled_start_leaves_nothing() {
     let engine = engine().await;
     for delay in [0, 5, 30, 80, 200] {
-        let run = Run::begin(engine.clone(), run_id());
+        let run = Run::begin(engine.clone(), new_run_id());
         let network = run.network("isolated", true).await.unwrap();
         let start = run.start("node", "abandoned", &network, sleeper(&engine).await);
         let _ = tokio::time::timeout(Duration::from_millis(delay), start).await;
@@ -153,7 +153,7 @@ async fn a_cancelled_start_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kept_container_and_its_network_stay() {
     let engine = engine().await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("isolated", true).await.unwrap();
     let kept = run
         .start("node", "kept", &network, sleeper(&engine).await)
@@ -188,7 +188,7 @@ async fn a_kept_container_and_its_network_stay() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_run_removes_its_objects() {
     let engine = engine().await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let id = run.id().clone();
     let network = run.network("isolated", true).await.unwrap();
     run.start("node", "dropped", &network, sleeper(&engine).await)
@@ -201,7 +201,7 @@ async fn a_dropped_run_removes_its_objects() {
 #[tokio::test]
 async fn a_single_threaded_runtime_is_enough() {
     let engine = engine().await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("open", false).await.unwrap();
     for name in ["one", "two", "three"] {
         run.start("node", name, &network, sleeper(&engine).await)
@@ -215,7 +215,7 @@ async fn a_single_threaded_runtime_is_enough() {
 #[tokio::test]
 async fn dropping_a_run_on_a_single_threaded_runtime_does_not_deadlock() {
     let engine = engine().await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let id = run.id().clone();
     let network = run.network("isolated", true).await.unwrap();
     run.start("node", "dropped", &network, sleeper(&engine).await)

@@ -9,7 +9,6 @@ use bollard::query_parameters::{
 };
 use bollard::{Docker, body_full};
 use futures::StreamExt as _;
-use nodejoin_core::plan::ids::RunId;
 use nodejoin_docker::{Engine, ImageSettings, Images};
 
 /// Set in child processes of tests, to the full name of the test that they run.
@@ -21,13 +20,6 @@ pub async fn engine() -> Engine {
         Ok(engine) => engine,
         Err(error) => panic!("{error}; {}", error.hint().unwrap_or_default()),
     }
-}
-
-/// A unique run id.
-pub fn run_id() -> RunId {
-    use std::hash::{BuildHasher as _, RandomState};
-    let bits = RandomState::new().hash_one(std::process::id());
-    format!("t{bits:015x}")[..16].parse().unwrap()
 }
 
 /// The base image, which has a shell and apt, as name and tag. It is built if it is missing, so that the choice does

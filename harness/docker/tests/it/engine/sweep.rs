@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
-use nodejoin_docker::{Engine, ImageSettings, Run, SweepOptions, sweep};
+use nodejoin_docker::{Engine, ImageSettings, Run, SweepOptions, new_run_id, sweep};
 use testcontainers::{GenericImage, ImageExt as _};
 
-use super::support::{CHILD, engine, objects, run_id, shell_image, sweep_lock};
+use super::support::{CHILD, engine, objects, shell_image, sweep_lock};
 
 /// Full name of the test that runs in the killed process.
 const KILLED: &str = "engine::sweep::the_process_that_is_killed";
@@ -21,7 +21,7 @@ const SWEPT_WHILE_STARTED: usize = 5;
 async fn furnished() -> Run {
     let engine = engine().await;
     let (name, tag) = shell_image(&engine).await;
-    let run = Run::begin(engine, run_id());
+    let run = Run::begin(engine, new_run_id());
     let network = run.network("isolated", true).await.unwrap();
     let mount = run.volume_mount("/data");
     let request = GenericImage::new(name, tag)
@@ -116,7 +116,7 @@ async fn objects_of_a_killed_run_are_removed_and_those_of_a_live_run_stay() {
 /// A container of a dead process with a folder of this machine mounted; it ends immediately when it is started.
 async fn with_a_folder(engine: &Engine, folder: &std::path::Path) -> String {
     let (name, tag) = shell_image(engine).await;
-    let run = Run::begin(engine.clone(), run_id());
+    let run = Run::begin(engine.clone(), new_run_id());
     let mut labels = run.labels("node");
     labels.insert("nodejoin.pid-start".to_owned(), "1".to_owned());
     labels.extend([run.folder_label(folder)]);
@@ -152,7 +152,7 @@ async fn a_start_during_a_sweep_does_not_restore_the_folder() {
     let _alone = tokio::task::spawn_blocking(sweep_lock).await.unwrap();
     let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
     for _ in 0..SWEPT_WHILE_STARTED {
-        let folder = cache.join(format!("swept-{}", run_id()));
+        let folder = cache.join(format!("swept-{}", new_run_id()));
         let container = with_a_folder(&engine, &folder).await;
         let starts: Vec<_> = (0..2)
             .map(|_| tokio::spawn(keep_starting(engine.clone(), container.clone())))

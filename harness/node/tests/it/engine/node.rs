@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use nodejoin_core::observation::JournalLine;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::user_data::{Values, render};
-use nodejoin_docker::{Engine, ImageRef, ImageSettings, Images, Run, RunNetwork};
+use nodejoin_docker::{Engine, ImageRef, ImageSettings, Images, Run, RunNetwork, new_run_id};
 use nodejoin_fake_aws::{AwsEvent, FakeAws, FakeAwsServer, World, busybox_images};
 use nodejoin_node::{CollectRequest, DirectUserData, LaidFile, Node, NodeRequest, UserDataScript, boot};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -26,10 +26,7 @@ struct Bench {
 impl Bench {
     async fn new() -> Self {
         let engine = Engine::connect().await.expect("these tests need Docker");
-        let letters: String = (0..12)
-            .map(|_| char::from(rand::random_range(b'a'..=b'z')))
-            .collect();
-        let run = Run::begin(engine.clone(), letters.parse().unwrap());
+        let run = Run::begin(engine.clone(), new_run_id());
         let image = match std::env::var(IMAGE) {
             Ok(name) => ImageRef {
                 name,
