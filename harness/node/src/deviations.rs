@@ -2,12 +2,13 @@
 
 use nodejoin_core::observation::Deviation;
 use nodejoin_core::plan::{Cni, Network, UserDataEngine};
+use strum::EnumCount;
 
 use crate::host_workarounds::HostWorkarounds;
 use crate::request::NodeRequest;
 
 /// A difference from the AMI, as [`Deviation`] describes it to a reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumCount)]
 pub enum DeviationKind {
     /// Addresses of AWS lead to the harness.
     RedirectedAddresses,
@@ -47,7 +48,7 @@ pub enum DeviationKind {
 
 impl DeviationKind {
     /// All kinds, in the order of a report.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::RedirectedAddresses,
         Self::TrustedAuthority,
         Self::PrivateKernelSettings,

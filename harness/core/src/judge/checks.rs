@@ -1,5 +1,7 @@
 //! The list of checks: one for the running join and for its end, so that a wait and a verdict cannot disagree.
 
+use strum::EnumCount;
+
 use super::certificates::{JoinState, certificates};
 use super::{join, node, node_state, ownership};
 use crate::diagnosis::Diagnosis;
@@ -22,7 +24,7 @@ pub(super) struct End<'a> {
 }
 
 /// The checks of one or more keys of `expect`, in the order of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumCount)]
 enum CheckKind {
     Outcome,
     Authentication,
@@ -50,7 +52,7 @@ pub(super) fn final_checks(join: Join<'_>, end: &End<'_>) -> Vec<Check> {
 }
 
 impl CheckKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; Self::COUNT] = [
         Self::Outcome,
         Self::Authentication,
         Self::Certificates,

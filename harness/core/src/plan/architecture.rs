@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use strum::EnumCount;
+
 /// A processor architecture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumCount)]
 pub enum Architecture {
     /// 64-bit Intel and AMD.
     X86_64,
@@ -13,7 +15,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
+    pub const ALL: [Self; Self::COUNT] = [Self::X86_64, Self::Aarch64];
 
     /// The name in `uname -m`, in `docker info` and in Rust.
     #[must_use]

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::EnumCount;
 
 use crate::vocabulary::ids::TokenText;
 
@@ -42,7 +43,7 @@ impl BootstrapToken {
 }
 
 /// An allowed use of a bootstrap token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumCount)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenUsage {
     /// `usage-bootstrap-signing`: signs the ConfigMap `cluster-info`, with which a node verifies the cluster.
@@ -52,7 +53,7 @@ pub enum TokenUsage {
 }
 
 impl TokenUsage {
-    pub const ALL: [Self; 2] = [Self::Signing, Self::Authentication];
+    pub const ALL: [Self; Self::COUNT] = [Self::Signing, Self::Authentication];
 
     /// Key of the use in the Secret.
     #[must_use]

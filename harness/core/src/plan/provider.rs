@@ -5,12 +5,25 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::EnumCount;
 
 use crate::vocabulary::nearest::nearest;
 
 /// Provider of the control plane.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    EnumCount,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderName {
@@ -27,7 +40,7 @@ pub enum ProviderName {
 
 impl ProviderName {
     /// All providers, the default first.
-    pub const ALL: [Self; 4] = [Self::Local, Self::K3s, Self::Kind, Self::External];
+    pub const ALL: [Self; Self::COUNT] = [Self::Local, Self::K3s, Self::Kind, Self::External];
 
     /// The name in scenarios, settings and on the command line.
     #[must_use]

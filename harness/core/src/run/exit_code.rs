@@ -1,9 +1,11 @@
 //! The exit codes of `nodejoin`. Scripts may rely on them.
 
+use strum::EnumCount;
+
 use crate::run::event::Summary;
 
 /// The exit code of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumCount)]
 #[repr(u8)]
 pub enum ExitCode {
     /// Every scenario passed, or was skipped with a reason.
@@ -22,7 +24,7 @@ pub enum ExitCode {
 
 impl ExitCode {
     /// All exit codes, ascending.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Passed,
         Self::Failed,
         Self::Usage,

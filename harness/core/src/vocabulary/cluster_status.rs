@@ -6,11 +6,12 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use strum::EnumCount;
 
 use crate::vocabulary::nearest::nearest;
 
 /// Status of a cluster in the EKS API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, EnumCount)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ClusterStatus {
     Creating,
@@ -43,7 +44,7 @@ impl UnknownClusterStatus {
 
 impl ClusterStatus {
     /// All statuses, in the order of the EKS API reference.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Creating,
         Self::Active,
         Self::Deleting,

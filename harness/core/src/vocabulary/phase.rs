@@ -4,9 +4,12 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::EnumCount;
 
 /// A phase of a join, in order. Nodes that receive endpoint and CA skip `described`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, EnumCount,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// systemd started.
@@ -31,7 +34,7 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, first to last.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Booted,
         Self::Metadata,
         Self::Described,

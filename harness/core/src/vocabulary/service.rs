@@ -2,9 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::EnumCount;
 
 /// The services of the fake AWS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, EnumCount,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
     /// Instance metadata service.
@@ -24,7 +27,7 @@ pub enum Service {
 }
 
 impl Service {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Imds,
         Self::Eks,
         Self::Sts,
