@@ -1,0 +1,169 @@
+//! Outputs of `aws ec2` and `aws autoscaling`, and the launch template data that CloudFormation shares with them.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::Tokens;
+
+use crate::error::ImportError;
+use crate::machine::{FileFormat, Machine, ManagedNodeGroup, Traits};
+use crate::reading::Reading;
+use crate::text::from_base64;
+use crate::tree::Tree;
+
+/// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
+const PLACEHOLDER: &str = "placeholder";
+
+/// `aws ec2 describe-launch-template-versions`.
+pub(crate) fn launch_template_versions(versions: &[Tree]) -> Reading {
+    let mut reading = Reading::of(FileFormat::LaunchTemplateVersions);
+    for version in versions {
+        let template = version
+            .text_at(&["LaunchTemplateName"])
+            .or_else(|| version.text_at(&["LaunchTemplateId"]))
+            .unwrap_or_else(|| "launch-template".to_owned());
+        let name = match version.text_at(&["VersionNumber"]) {
+            Some(number) => format!("{template}/{number}"),
+            None => template,
+        };
+        reading.add(&name, version_machine(&name, version));
+    }
+    reading
+}
+
+fn version_machine(name: &str, version: &Tree) -> Result<Machine, ImportError> {
+    let data = version.get("LaunchTemplateData").unwrap_or(version);
+    let mut machine = launch_template(name, data)?;
+    let text = machine.user_data.as_deref().map(String::from_utf8_lossy);
+    if text.is_some_and(|text| text.trim() == PLACEHOLDER) {
+        return Err(ImportError::PlaceholderVersion {
+            machine: name.to_owned(),
+            hint: "give the version that the node group uses: `aws ec2 describe-launch-template-versions --versions N`"
+                .to_owned(),
+        });
+    }
+    if version.get("DefaultVersion").is_some_and(Tree::is_true) {
+        machine
+            .notes
+            .push("the default version of the launch template".to_owned());
+    }
+    Ok(machine)
+}
+
+/// The data of a launch template, whose user data is base64.
+pub(crate) fn launch_template(name: &str, data: &Tree) -> Result<Machine, ImportError> {
+    let mut machine = Machine {
+        name: name.to_owned(),
+        line: data.line(),
+        traits: traits(data),
+        ..Machine::default()
+    };
+    if let Some(field) = data.get("UserData") {
+        let text = field.text().unwrap_or_default();
+        machine.line = field.line();
+        machine.user_data = Some(from_base64(text, field.line())?).filter(|bytes| !bytes.is_empty());
+    }
+    add_managed(&mut machine);
+    Ok(machine)
+}
+
+/// A launch template without an AMI works in a managed node group only, where EKS adds the AMI and its own part.
+pub(crate) fn add_managed(machine: &mut Machine) {
+    if machine.traits.ami_id.is_none() && machine.managed.is_none() {
+        let tags = &machine.traits.tags;
+        machine.managed = Some(ManagedNodeGroup {
+            name: tags.get("eks:nodegroup-name").cloned(),
+            ..ManagedNodeGroup::default()
+        });
+        machine.notes.push(
+            "the launch template names no AMI: EKS adds its own part to the user data in a managed node group"
+                .to_owned(),
+        );
+    }
+}
+
+/// `aws ec2 describe-instance-attribute --attribute userData`.
+pub(crate) fn instance_attribute(document: &Tree) -> Reading {
+    let mut reading = Reading::of(FileFormat::InstanceAttribute);
+    let name = document
+        .text_at(&["InstanceId"])
+        .unwrap_or_else(|| "instance".to_owned());
+    let machine = match document.at(&["UserData", "Value"]) {
+        Some(field) => from_base64(field.text().unwrap_or_default(), field.line()).map(|bytes| Machine {
+            name: name.clone(),
+            line: field.line(),
+            user_data: Some(bytes).filter(|bytes| !bytes.is_empty()),
+            ..Machine::default()
+        }),
+        None => Ok(Machine {
+            name: name.clone(),
+            line: document.line(),
+            ..Machine::default()
+        }),
+    };
+    reading.add(&name, machine);
+    reading
+}
+
+/// `aws autoscaling describe-launch-configurations`.
+pub(crate) fn launch_configurations(configurations: &[Tree]) -> Reading {
+    let mut reading = Reading::of(FileFormat::LaunchConfigurations);
+    for configuration in configurations {
+        let name = configuration
+            .text_at(&["LaunchConfigurationName"])
+            .unwrap_or_else(|| "launch-configuration".to_owned());
+        let machine = launch_template(&name, configuration).map(|mut machine| {
+            // A launch configuration always names an AMI: EKS adds nothing.
+            machine.managed = None;
+            machine.traits.instance_profile = configuration.text_at(&["IamInstanceProfile"]);
+            machine
+        });
+        reading.add(&name, machine);
+    }
+    reading
+}
+
+/// What launch template data states besides the user data.
+pub(crate) fn traits(data: &Tree) -> Traits {
+    let options = data.get("MetadataOptions");
+    let option = |key: &str| options.and_then(|options| options.text_at(&[key]));
+    Traits {
+        ami_id: data.text_at(&["ImageId"]),
+        instance_type: data.text_at(&["InstanceType"]),
+        instance_profile: data
+            .text_at(&["IamInstanceProfile", "Arn"])
+            .or_else(|| data.text_at(&["IamInstanceProfile", "Name"])),
+        tags: instance_tags(data.items_at(&["TagSpecifications"])),
+        http_tokens: option("HttpTokens").as_deref().and_then(tokens),
+        hop_limit: option("HttpPutResponseHopLimit").and_then(|limit| limit.parse().ok()),
+        http_endpoint: option("HttpEndpoint").map(|state| state == "enabled"),
+        metadata_tags: option("InstanceMetadataTags").map(|state| state == "enabled"),
+        ..Traits::default()
+    }
+}
+
+/// The value of `HttpTokens`.
+pub(crate) fn tokens(text: &str) -> Option<Tokens> {
+    match text {
+        "required" => Some(Tokens::Required),
+        "optional" => Some(Tokens::Optional),
+        _ => None,
+    }
+}
+
+fn instance_tags(specifications: &[Tree]) -> BTreeMap<String, String> {
+    let of_instances = specifications
+        .iter()
+        .filter(|specification| specification.text_at(&["ResourceType"]).as_deref() == Some("instance"));
+    of_instances
+        .flat_map(|specification| specification.items_at(&["Tags"]))
+        .filter_map(key_and_value)
+        .collect()
+}
+
+/// A tag as AWS' APIs write it.
+pub(crate) fn key_and_value(tag: &Tree) -> Option<(String, String)> {
+    Some((
+        tag.text_at(&["Key"])?,
+        tag.text_at(&["Value"]).unwrap_or_default(),
+    ))
+}

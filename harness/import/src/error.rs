@@ -1,0 +1,103 @@
+//! Why a file cannot be imported. Each error has a next step.
+
+/// A file, or a machine of a file, that cannot be imported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// No format fits.
+    #[error("`{name}` is not user data and not a file of a tool that nodejoin knows; it begins with {begin}")]
+    NotRecognized { name: String, begin: String },
+    /// A source text that a tool renders to user data.
+    #[error("{}{kind} that is not rendered yet", at(.line))]
+    NotRendered {
+        line: Option<usize>,
+        /// With its article, such as `a Helm template`.
+        kind: &'static str,
+        /// Renders the file.
+        command: &'static str,
+    },
+    /// A plan does not contain the value yet.
+    #[error("the user data of `{machine}` is unknown until apply")]
+    UnknownUntilApply { machine: String, hint: String },
+    /// The tool replaced the text by its hash.
+    #[error("`{machine}` has only a hash of the user data ({hash})")]
+    OnlyAHash {
+        machine: String,
+        hash: String,
+        hint: String,
+    },
+    /// A launch template version that a controller replaces.
+    #[error("`{machine}` is a placeholder version: no instance starts from it")]
+    PlaceholderVersion { machine: String, hint: String },
+    /// The file defines no machine that runs user data.
+    #[error("{format} without a machine: {why}")]
+    NoMachine {
+        format: String,
+        why: String,
+        hint: String,
+    },
+    /// Nodes that join in another way than by user data of EKS.
+    #[error("{}{what} is out of scope: {why}", at(.line))]
+    OutOfScope {
+        line: Option<usize>,
+        what: &'static str,
+        why: &'static str,
+        hint: &'static str,
+    },
+    /// A value that no tool accepts, or that this program cannot evaluate.
+    #[error("{}{problem}", position(.line, .column))]
+    Invalid {
+        line: Option<usize>,
+        column: Option<usize>,
+        problem: String,
+        hint: String,
+    },
+}
+
+impl ImportError {
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotRecognized { .. } => {
+                "give user data (script, MIME, cloud-config, NodeConfig), JSON of `terraform show -json` or `aws ec2 \
+                 describe-launch-template-versions`, a CloudFormation template, or manifests of eksctl, Karpenter or \
+                 Cluster API"
+                    .to_owned()
+            }
+            Self::NotRendered { command, .. } => format!("render it with {command}, and give the result"),
+            Self::UnknownUntilApply { hint, .. }
+            | Self::OnlyAHash { hint, .. }
+            | Self::PlaceholderVersion { hint, .. }
+            | Self::NoMachine { hint, .. }
+            | Self::Invalid { hint, .. } => hint.clone(),
+            Self::OutOfScope { hint, .. } => (*hint).to_owned(),
+        }
+    }
+
+    /// Line of the file, from 1.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::NotRendered { line, .. } | Self::OutOfScope { line, .. } | Self::Invalid { line, .. } => {
+                *line
+            }
+            Self::NotRecognized { .. }
+            | Self::UnknownUntilApply { .. }
+            | Self::OnlyAHash { .. }
+            | Self::PlaceholderVersion { .. }
+            | Self::NoMachine { .. } => None,
+        }
+    }
+}
+
+fn at(line: &Option<usize>) -> String {
+    position(line, &None)
+}
+
+fn position(line: &Option<usize>, column: &Option<usize>) -> String {
+    match (line, column) {
+        (Some(line), Some(column)) => format!("line {line}, column {column}: "),
+        (Some(line), None) => format!("line {line}: "),
+        (None, _) => String::new(),
+    }
+}

@@ -1,0 +1,255 @@
+//! What an import returns: machines with their user data and everything else that the file states about them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::aws::{AuthenticationMode, IpFamily};
+
+use crate::error::ImportError;
+
+/// In place of a cluster's certificate authority.
+const STAND_IN_AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nbm9kZWpvaW4gcmVwbGFjZXMgdGhpcyBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n";
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    pub format: FileFormat,
+    /// At least one, in the order of the file.
+    pub machines: Vec<Machine>,
+    /// Machines that the file defines without their user data. A verdict about `machines` says nothing about them.
+    pub unread: Vec<UnreadMachine>,
+    pub notes: Vec<String>,
+}
+
+/// A machine whose user data cannot be read from the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnreadMachine {
+    pub name: String,
+    pub error: ImportError,
+}
+
+/// The format of a file; `Display` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    ShellScript,
+    Mime,
+    CloudConfig,
+    CloudInit,
+    NodeConfig,
+    WindowsScript,
+    BottlerocketSettings,
+    LaunchTemplateVersions,
+    InstanceAttribute,
+    LaunchConfigurations,
+    TerraformPlan,
+    TerraformState,
+    CloudFormation,
+    CdkOutput,
+    Karpenter,
+    Eksctl,
+    ClusterApi,
+    BootstrapSecret,
+    Pulumi,
+    Rancher,
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ShellScript => "a script",
+            Self::Mime => "a MIME message",
+            Self::CloudConfig => "a cloud-config",
+            Self::CloudInit => "a part for cloud-init",
+            Self::NodeConfig => "a NodeConfig",
+            Self::WindowsScript => "a script for Windows",
+            Self::BottlerocketSettings => "settings of Bottlerocket",
+            Self::LaunchTemplateVersions => "the output of `aws ec2 describe-launch-template-versions`",
+            Self::InstanceAttribute => "the output of `aws ec2 describe-instance-attribute`",
+            Self::LaunchConfigurations => "the output of `aws autoscaling describe-launch-configurations`",
+            Self::TerraformPlan => "a Terraform plan in JSON",
+            Self::TerraformState => "a Terraform state",
+            Self::CloudFormation => "a CloudFormation template",
+            Self::CdkOutput => "a folder of `cdk synth`",
+            Self::Karpenter => "manifests of Karpenter",
+            Self::Eksctl => "a ClusterConfig of eksctl",
+            Self::ClusterApi => "manifests of Cluster API",
+            Self::BootstrapSecret => "a bootstrap Secret of Cluster API",
+            Self::Pulumi => "a Pulumi stack",
+            Self::Rancher => "an EKSClusterConfig of Rancher",
+        })
+    }
+}
+
+/// A machine, or a group of equal ones, and the user data it boots with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Machine {
+    /// Unique in the file, such as `aws_launch_template.workers` or `nodeGroups/ng-1`.
+    pub name: String,
+    /// Line of the file, from 1, where the user data or the machine's definition starts.
+    pub line: Option<usize>,
+    pub system: System,
+    /// What the instance receives from EC2, without the base64 of the API. `None`: the machine has no user data.
+    pub user_data: Option<Vec<u8>>,
+    /// EKS appends a part of its own to the user data, because the group's launch template names no AMI.
+    pub managed: Option<ManagedNodeGroup>,
+    pub traits: Traits,
+    pub notes: Vec<String>,
+}
+
+/// What reads the user data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum System {
+    /// cloud-init, and nodeadm on AL2023.
+    #[default]
+    Linux,
+    Bottlerocket,
+    Windows,
+}
+
+/// A managed node group whose nodes EKS bootstraps.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ManagedNodeGroup {
+    pub name: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub taints: Vec<Taint>,
+    pub capacity_type: Option<CapacityType>,
+    pub instance_types: Vec<String>,
+}
+
+/// How EC2 sells the instances of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapacityType {
+    OnDemand,
+    Spot,
+    CapacityBlock,
+}
+
+/// What the file states about a machine besides its user data. Missing values are not known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Traits {
+    pub ami_family: Option<AmiFamily>,
+    pub ami_id: Option<String>,
+    pub instance_type: Option<String>,
+    pub region: Option<String>,
+    pub account: Option<String>,
+    /// Name or ARN of the node's IAM role.
+    pub role: Option<String>,
+    /// Name or ARN of the instance profile, if the file does not tell its role.
+    pub instance_profile: Option<String>,
+    /// Tags of the instance.
+    pub tags: BTreeMap<String, String>,
+    pub http_tokens: Option<Tokens>,
+    pub hop_limit: Option<u8>,
+    /// Whether the metadata service answers.
+    pub http_endpoint: Option<bool>,
+    /// Whether the metadata service returns tags.
+    pub metadata_tags: Option<bool>,
+    /// Labels that the Node must have.
+    pub labels: BTreeMap<String, String>,
+    /// Taints that the Node must have when it registers.
+    pub taints: Vec<Taint>,
+    /// Pod capacity that the Node must have.
+    pub max_pods: Option<u32>,
+    pub cluster: ClusterTraits,
+}
+
+/// What the file states about the cluster.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClusterTraits {
+    pub name: Option<String>,
+    /// With `https://`.
+    pub endpoint: Option<String>,
+    /// PEM certificate in base64.
+    pub certificate_authority: Option<String>,
+    pub service_cidr: Option<String>,
+    /// Address of the cluster's DNS service.
+    pub dns_ip: Option<String>,
+    /// Such as `1.33`.
+    pub version: Option<String>,
+    pub ip_family: Option<IpFamily>,
+    pub authentication_mode: Option<AuthenticationMode>,
+}
+
+/// The family of an AMI. It decides what reads the user data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmiFamily {
+    Al2,
+    Al2023,
+    Ubuntu,
+    Bottlerocket,
+    Windows,
+    Custom,
+}
+
+/// A taint of a Node.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taint {
+    pub key: String,
+    /// May be empty.
+    pub value: String,
+    pub effect: TaintEffect,
+}
+
+/// The effect of a taint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaintEffect {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
+}
+
+impl fmt::Display for TaintEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        })
+    }
+}
+
+/// As in `--register-with-taints`.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}:{}", self.key, self.value, self.effect)
+    }
+}
+
+impl ClusterTraits {
+    /// Values of a cluster that exists nowhere, in the form that EKS gives real ones. The certificate authority is the
+    /// base64 of a PEM block without a certificate: a run replaces it.
+    #[must_use]
+    pub fn stand_in() -> Self {
+        Self {
+            name: Some("nodejoin".to_owned()),
+            endpoint: Some(
+                "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com".to_owned(),
+            ),
+            certificate_authority: Some(STANDARD.encode(STAND_IN_AUTHORITY)),
+            service_cidr: Some("10.100.0.0/16".to_owned()),
+            dns_ip: Some("10.100.0.10".to_owned()),
+            version: None,
+            ip_family: Some(IpFamily::Ipv4),
+            authentication_mode: None,
+        }
+    }
+
+    /// These values, and those of `other` where one is missing.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        let other = other.clone();
+        Self {
+            name: self.name.or(other.name),
+            endpoint: self.endpoint.or(other.endpoint),
+            certificate_authority: self.certificate_authority.or(other.certificate_authority),
+            service_cidr: self.service_cidr.or(other.service_cidr),
+            dns_ip: self.dns_ip.or(other.dns_ip),
+            version: self.version.or(other.version),
+            ip_family: self.ip_family.or(other.ip_family),
+            authentication_mode: self.authentication_mode.or(other.authentication_mode),
+        }
+    }
+}

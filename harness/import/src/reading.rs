@@ -1,0 +1,109 @@
+//! Collects the machines of a file, and those whose user data it does not contain.
+
+use crate::error::ImportError;
+use crate::machine::{FileFormat, Imported, Machine, UnreadMachine};
+use crate::text;
+
+/// What a reader has found so far.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    format: FileFormat,
+    machines: Vec<Machine>,
+    unread: Vec<UnreadMachine>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Reading {
+    pub(crate) fn of(format: FileFormat) -> Self {
+        Self {
+            format,
+            machines: Vec::new(),
+            unread: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds a machine, or the reason why its user data is not in the file.
+    pub(crate) fn add(&mut self, name: &str, machine: Result<Machine, ImportError>) {
+        match machine.and_then(described) {
+            Ok(mut machine) => {
+                machine.name = self.unique(&machine.name);
+                self.machines.push(machine);
+            }
+            Err(error) => self.unread.push(UnreadMachine {
+                name: self.unique(name),
+                error,
+            }),
+        }
+    }
+
+    /// The result, if the file has the user data of a machine.
+    ///
+    /// # Errors
+    /// The reason of the first machine without user data, or that there is no machine.
+    pub(crate) fn finish(self, why: &str, hint: &str) -> Result<Imported, ImportError> {
+        if self.machines.is_empty() {
+            let first = self.unread.into_iter().next().map(|unread| unread.error);
+            return Err(first.unwrap_or_else(|| ImportError::NoMachine {
+                format: self.format.to_string(),
+                why: why.to_owned(),
+                hint: hint.to_owned(),
+            }));
+        }
+        Ok(Imported {
+            format: self.format,
+            machines: self.machines,
+            unread: self.unread,
+            notes: self.notes,
+        })
+    }
+
+    fn unique(&self, name: &str) -> String {
+        let is_taken = |name: &str| {
+            self.machines.iter().any(|machine| machine.name == name)
+                || self.unread.iter().any(|unread| unread.name == name)
+        };
+        let numbered = (2..).map(|number| format!("{name}#{number}"));
+        std::iter::once(name.to_owned())
+            .chain(numbered)
+            .find(|name| !is_taken(name))
+            .unwrap_or_default()
+    }
+}
+
+/// Adds what the user data itself shows about the machine.
+fn described(mut machine: Machine) -> Result<Machine, ImportError> {
+    let traits = &mut machine.traits;
+    let arns = [&traits.role, &traits.instance_profile];
+    let account = arns.into_iter().flatten().find_map(|arn| account(arn));
+    traits.account = traits.account.take().or(account);
+    let Some(bytes) = machine.user_data.clone() else {
+        return Ok(machine);
+    };
+    let plain = if text::is_gzip(&bytes) {
+        text::unpacked(&bytes)?
+    } else {
+        bytes
+    };
+    let Ok(content) = std::str::from_utf8(&plain) else {
+        machine.notes.push("the user data is not text".to_owned());
+        return Ok(machine);
+    };
+    match text::format(content) {
+        Some(format) => text::describe(&mut machine, content, format)?,
+        None if text::is_node_config(content) => {
+            text::describe(&mut machine, content, crate::machine::FileFormat::NodeConfig)?;
+        }
+        None => machine.notes.push(format!(
+            "cloud-init does not run the user data: it begins with `{}`, which is neither `#!`, `#cloud-config` nor a MIME header",
+            text::beginning(content)
+        )),
+    }
+    Ok(machine)
+}
+
+/// The account in an ARN of IAM.
+fn account(arn: &str) -> Option<String> {
+    let account = arn.strip_prefix("arn:")?.split(':').nth(3)?;
+    (!account.is_empty()).then(|| account.to_owned())
+}

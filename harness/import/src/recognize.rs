@@ -1,0 +1,212 @@
+//! Finds the format of a file and calls its reader.
+
+use nodejoin_core::user_data::LIMIT;
+
+use crate::error::ImportError;
+use crate::input::Import;
+use crate::machine::{FileFormat, Imported};
+use crate::tree::{Tree, json, yaml};
+use crate::{ec2, template, text};
+
+/// Layers of gzip and base64 around a text.
+const LAYERS: usize = 4;
+
+/// Reads the machines that a file defines.
+///
+/// # Errors
+/// The format is unknown, the file is invalid or not rendered, or no machine has user data in it.
+pub fn import(input: &Import<'_>) -> Result<Imported, ImportError> {
+    let (bytes, notes) = unwrapped(input.bytes)?;
+    let mut imported = of_text(input, &bytes)?;
+    imported.notes.splice(0..0, notes);
+    for machine in &mut imported.machines {
+        let size = machine.user_data.as_ref().map_or(0, Vec::len);
+        if size > LIMIT {
+            machine
+                .notes
+                .push(format!("the user data has {size} bytes, but EC2 allows {LIMIT}"));
+        }
+    }
+    Ok(imported)
+}
+
+/// Removes base64, and gzip around files that are not user data themselves.
+fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportError> {
+    let mut bytes = bytes.to_vec();
+    let mut notes = Vec::new();
+    for _ in 0..LAYERS {
+        if let Some(decoded) = text::decoded(&bytes).filter(|decoded| is_known(decoded)) {
+            notes.push(
+                "the file is base64: launch templates take user data so, but instances receive it decoded"
+                    .to_owned(),
+            );
+            bytes = decoded;
+        } else if text::is_gzip(&bytes) {
+            let unpacked = text::unpacked(&bytes)?;
+            if std::str::from_utf8(&unpacked).is_ok_and(|text| text::format(text).is_some()) {
+                break;
+            }
+            notes.push("the file was compressed with gzip".to_owned());
+            bytes = unpacked;
+        } else {
+            break;
+        }
+    }
+    Ok((bytes, notes))
+}
+
+/// Whether decoded base64 is something that this module reads: words of a text are base64 by chance.
+fn is_known(decoded: &[u8]) -> bool {
+    let is_text = |text: &str| {
+        text::format(text).is_some()
+            || text::decoded(text.as_bytes()).is_some()
+            || text::is_bootstrap_script(text)
+            || text.trim_start().starts_with('{')
+            || text.contains("apiVersion:")
+    };
+    text::is_gzip(decoded) || std::str::from_utf8(decoded).is_ok_and(is_text)
+}
+
+fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
+    template::check_binary(bytes)?;
+    let plain = if text::is_gzip(bytes) {
+        text::unpacked(bytes)?
+    } else {
+        bytes.to_vec()
+    };
+    let content = readable(input, &plain)?;
+    if let Some(rendered) = template::terraform_template(input.name, content, input.set)? {
+        return user_data(input, rendered.as_bytes(), &rendered);
+    }
+    let body = content.trim_start_matches('\u{feff}').trim_start();
+    if text::format(content).is_none_or(|format| format == FileFormat::BottlerocketSettings) {
+        template::check(input.name, body)?;
+    }
+    if text::format(content).is_some() {
+        return user_data(input, bytes, content);
+    }
+    if body.starts_with(['{', '[']) {
+        return of_documents(input, vec![json(body)?], content);
+    }
+    if is_yaml(body) {
+        return of_documents(input, yaml(content.trim_start_matches('\u{feff}'))?, content);
+    }
+    user_data(input, bytes, content)
+}
+
+fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Result<Imported, ImportError> {
+    let api = |document: &Tree| document.text_at(&["apiVersion"]).unwrap_or_default();
+    if documents
+        .iter()
+        .any(|document| api(document).starts_with("node.eks.aws/"))
+    {
+        return whole_file(input, content.as_bytes(), content, FileFormat::NodeConfig);
+    }
+    if let [document] = &documents[..]
+        && let Some(found) = of_document(document)
+    {
+        return found;
+    }
+    Err(not_recognized(input, content))
+}
+
+/// A file with one JSON or YAML document.
+fn of_document(document: &Tree) -> Option<Result<Imported, ImportError>> {
+    if let Some(versions) = document.get("LaunchTemplateVersions") {
+        return Some(launch_template_versions(versions.items()));
+    }
+    // `--query 'LaunchTemplateVersions'` prints the list alone, `--query 'LaunchTemplateVersions[0]'` one of it.
+    let is_version = |tree: &Tree| tree.get("LaunchTemplateData").is_some();
+    if document.items().iter().any(is_version) {
+        return Some(launch_template_versions(document.items()));
+    }
+    if is_version(document) {
+        return Some(launch_template_versions(std::slice::from_ref(document)));
+    }
+    if document.get("UserData").is_some_and(Tree::is_map) {
+        return Some(ec2::instance_attribute(document).finish("", ""));
+    }
+    if let Some(configurations) = document.get("LaunchConfigurations") {
+        let reading = ec2::launch_configurations(configurations.items());
+        return Some(reading.finish("the list is empty", "check name and region of the command"));
+    }
+    None
+}
+
+fn launch_template_versions(versions: &[Tree]) -> Result<Imported, ImportError> {
+    ec2::launch_template_versions(versions).finish(
+        "the list is empty",
+        "check name, region and versions of the command",
+    )
+}
+
+/// Whether a text has a key of the formats that are YAML.
+fn is_yaml(text: &str) -> bool {
+    let keys = [
+        "apiVersion:",
+        "Resources:",
+        "LaunchTemplateVersions:",
+        "LaunchConfigurations:",
+        "UserData:",
+    ];
+    let mut lines = text.lines();
+    lines.any(|line| {
+        keys.iter()
+            .any(|key| line.trim_start_matches("- ").starts_with(key))
+    })
+}
+
+/// The file is user data itself.
+fn user_data(input: &Import<'_>, bytes: &[u8], content: &str) -> Result<Imported, ImportError> {
+    match text::format(content) {
+        Some(format) => whole_file(input, bytes, content, format),
+        None if text::is_bootstrap_script(content) => {
+            whole_file(input, bytes, content, FileFormat::ShellScript)
+        }
+        None => Err(not_recognized(input, content)),
+    }
+}
+
+fn whole_file(
+    input: &Import<'_>,
+    bytes: &[u8],
+    content: &str,
+    format: FileFormat,
+) -> Result<Imported, ImportError> {
+    let machine = text::machine(input.name, bytes.to_vec(), content, format)?;
+    Ok(Imported {
+        format,
+        machines: vec![machine],
+        unread: Vec::new(),
+        notes: Vec::new(),
+    })
+}
+
+fn readable<'a>(input: &Import<'_>, bytes: &'a [u8]) -> Result<&'a str, ImportError> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(ImportError::Invalid {
+            line: None,
+            column: None,
+            problem: "the file is UTF-16, which neither cloud-init nor any of these tools reads".to_owned(),
+            hint: "save it as UTF-8; PowerShell's `>` writes UTF-16".to_owned(),
+        });
+    }
+    std::str::from_utf8(bytes).map_err(|_| {
+        let begin: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        ImportError::NotRecognized {
+            name: input.name.to_owned(),
+            begin: format!("the bytes {}", begin.join(" ")),
+        }
+    })
+}
+
+fn not_recognized(input: &Import<'_>, content: &str) -> ImportError {
+    let begin = match text::beginning(content).as_str() {
+        "" => "nothing: it is empty".to_owned(),
+        begin => format!("`{begin}`"),
+    };
+    ImportError::NotRecognized {
+        name: input.name.to_owned(),
+        begin,
+    }
+}

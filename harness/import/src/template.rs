@@ -1,0 +1,150 @@
+//! Source texts that a tool renders to user data, and the command that renders them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::ImportError;
+
+struct Renderer {
+    kind: &'static str,
+    command: &'static str,
+}
+
+const TERRAFORM: Renderer = Renderer {
+    kind: "Terraform code",
+    command: "`terraform plan -out plan && terraform show -json plan > plan.json`",
+};
+const TERRAFORM_TEMPLATE: Renderer = Renderer {
+    kind: "a template of Terraform",
+    command: "`terraform plan -out plan && terraform show -json plan > plan.json` (or `--set NAME=VALUE` for each name)",
+};
+const TERRAFORM_PLAN: Renderer = Renderer {
+    kind: "a saved plan of Terraform",
+    command: "`terraform show -json PLAN > plan.json`",
+};
+const TERRAFORM_LOG: Renderer = Renderer {
+    kind: "the log of `terraform plan -json`",
+    command: "`terraform plan -out plan && terraform show -json plan > plan.json`",
+};
+const HELM: Renderer = Renderer {
+    kind: "a Helm template",
+    command: "`helm template CHART > manifests.yaml` (or `kubectl get ec2nodeclass -o yaml` for what is applied)",
+};
+const CDK: Renderer = Renderer {
+    kind: "source code of the CDK",
+    command: "`cdk synth` (its result is the folder `cdk.out`)",
+};
+const PULUMI: Renderer = Renderer {
+    kind: "source code of Pulumi",
+    command: "`pulumi stack export --show-secrets > stack.json`",
+};
+
+/// Rejects a file that is not rendered yet.
+pub(crate) fn check_binary(bytes: &[u8]) -> Result<(), ImportError> {
+    if bytes.starts_with(b"PK\x03\x04") {
+        return Err(not_rendered(&TERRAFORM_PLAN, None));
+    }
+    Ok(())
+}
+
+/// Rejects a text that is not rendered yet.
+pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
+    let extension = name
+        .rsplit_once('.')
+        .map(|(_, extension)| extension)
+        .unwrap_or_default();
+    if ["ts", "js", "py", "go", "java", "cs"].contains(&extension) || is_program(text) {
+        let renderer = if text.contains("pulumi") { &PULUMI } else { &CDK };
+        return Err(not_rendered(renderer, None));
+    }
+    let is_hcl = |line: &str| {
+        [
+            "resource \"",
+            "module \"",
+            "data \"",
+            "variable \"",
+            "locals {",
+            "terraform {",
+        ]
+        .iter()
+        .any(|begin| line.starts_with(begin))
+    };
+    let line = line_of(text, is_hcl);
+    if extension == "tf" || (line.is_some() && !text.starts_with("#!")) {
+        return Err(not_rendered(&TERRAFORM, line));
+    }
+    if text.starts_with("{\"@level\"") {
+        return Err(not_rendered(&TERRAFORM_LOG, Some(1)));
+    }
+    let is_helm = |line: &str| {
+        [".Values", ".Release", ".Chart", "include \""]
+            .iter()
+            .any(|word| {
+                line.split("{{").skip(1).any(|rest| {
+                    rest.split("}}")
+                        .next()
+                        .is_some_and(|inside| inside.contains(word))
+                })
+            })
+    };
+    if let Some(line) = line_of(text, is_helm) {
+        return Err(not_rendered(&HELM, Some(line)));
+    }
+    Ok(())
+}
+
+/// Renders a template of Terraform (`templatefile`) if `set` has all its names.
+pub(crate) fn terraform_template(
+    name: &str,
+    text: &str,
+    set: &BTreeMap<String, String>,
+) -> Result<Option<String>, ImportError> {
+    if ![".tpl", ".tftpl"].iter().any(|end| name.ends_with(end)) {
+        return Ok(None);
+    }
+    let has_directive = |line: &str| line.replace("%%{", "").contains("%{");
+    let is_open = |line: &str| has_directive(line) || names(line).iter().any(|name| !set.contains_key(*name));
+    if let Some(line) = line_of(text, is_open) {
+        return Err(not_rendered(&TERRAFORM_TEMPLATE, Some(line)));
+    }
+    let mut rendered = text.replace("$${", "\u{0}").replace("%%{", "%{");
+    for name in names(&rendered.clone()) {
+        if let Some(value) = set.get(name) {
+            rendered = rendered.replace(&format!("${{{name}}}"), value);
+        }
+    }
+    Ok(Some(rendered.replace('\u{0}', "${")))
+}
+
+/// The expressions in `${...}`.
+fn names(text: &str) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    for (at, _) in text.match_indices("${") {
+        if !text[..at].ends_with('$') {
+            names.extend(text[at + 2..].split('}').next());
+        }
+    }
+    names
+}
+
+fn is_program(text: &str) -> bool {
+    text.lines().any(|line| {
+        let is_import =
+            line.starts_with("import ") || line.starts_with("from ") || line.starts_with("const ");
+        is_import
+            && ["aws-cdk", "aws_cdk", "pulumi"]
+                .iter()
+                .any(|library| line.contains(library))
+    })
+}
+
+fn line_of(text: &str, is_match: impl Fn(&str) -> bool) -> Option<usize> {
+    text.lines().position(is_match).map(|index| index + 1)
+}
+
+fn not_rendered(renderer: &Renderer, line: Option<usize>) -> ImportError {
+    ImportError::NotRendered {
+        line,
+        kind: renderer.kind,
+        command: renderer.command,
+    }
+}

@@ -1,0 +1,134 @@
+//! Outputs of the AWS CLI.
+
+use nodejoin_core::plan::Tokens;
+
+use super::{SCRIPT, base64, machine, read, refused, user_data};
+use crate::FileFormat;
+
+fn versions(data: &str) -> String {
+    format!(
+        "{{\n  \"LaunchTemplateVersions\": [{{\n    \"LaunchTemplateName\": \"workers\",\n    \"VersionNumber\": 3,\n    \
+         \"LaunchTemplateData\": {data}\n  }}]\n}}"
+    )
+}
+
+#[test]
+fn a_launch_template_version_states_traits() {
+    let data = format!(
+        r#"{{"UserData": "{}", "ImageId": "ami-1", "InstanceType": "m5.large",
+        "IamInstanceProfile": {{"Arn": "arn:aws:iam::111122223333:instance-profile/nodes"}},
+        "MetadataOptions": {{"HttpTokens": "required", "HttpPutResponseHopLimit": 2, "HttpEndpoint": "enabled"}},
+        "TagSpecifications": [{{"ResourceType": "volume", "Tags": [{{"Key": "v", "Value": "1"}}]}},
+                              {{"ResourceType": "instance", "Tags": [{{"Key": "Name", "Value": "x"}}]}}]}}"#,
+        base64(SCRIPT)
+    );
+    let machine = machine(&versions(&data));
+    assert_eq!(machine.name, "workers/3");
+    assert_eq!(machine.line, Some(5));
+    assert_eq!(user_data(&machine), SCRIPT);
+    assert_eq!(machine.managed, None);
+    let traits = &machine.traits;
+    assert_eq!(traits.ami_id.as_deref(), Some("ami-1"));
+    assert_eq!(traits.http_tokens, Some(Tokens::Required));
+    assert_eq!(traits.hop_limit, Some(2));
+    assert_eq!(traits.http_endpoint, Some(true));
+    assert_eq!(traits.account.as_deref(), Some("111122223333"));
+    assert_eq!(traits.tags.len(), 1);
+    assert_eq!(traits.tags["Name"], "x");
+}
+
+#[test]
+fn a_launch_template_without_ami_is_bootstrapped_by_eks() {
+    let machine = machine(&versions(
+        r#"{"TagSpecifications": [{"ResourceType": "instance", "Tags": [{"Key": "eks:nodegroup-name", "Value": "ng"}]}]}"#,
+    ));
+    assert_eq!(machine.user_data, None);
+    assert_eq!(machine.managed.unwrap().name.as_deref(), Some("ng"));
+}
+
+#[test]
+fn lists_single_versions_and_yaml_are_read() {
+    let one = format!(
+        "{{\"LaunchTemplateId\": \"lt-1\", \"LaunchTemplateData\": {{\"ImageId\": \"ami-1\", \"UserData\": \"{}\"}}}}",
+        base64(SCRIPT)
+    );
+    let yaml = format!(
+        "LaunchTemplateVersions:\n- LaunchTemplateId: lt-1\n  LaunchTemplateData:\n    UserData: {}\n",
+        base64(SCRIPT)
+    );
+    for text in [one.clone(), format!("[{one}]"), yaml] {
+        let imported = read(&text);
+        assert_eq!(imported.format, FileFormat::LaunchTemplateVersions);
+        assert_eq!(user_data(&imported.machines[0]), SCRIPT);
+    }
+}
+
+#[test]
+fn a_placeholder_version_is_refused_and_others_are_read() {
+    let placeholder = versions(&format!("{{\"UserData\": \"{}\"}}", base64("placeholder\n")));
+    insta::assert_snapshot!(refused("lt.json", &placeholder));
+    let both = format!(
+        "[{{\"LaunchTemplateName\": \"a\", \"LaunchTemplateData\": {{\"UserData\": \"{}\"}}}}, {{\"LaunchTemplateName\": \"a\", \
+         \"LaunchTemplateData\": {{\"UserData\": \"{}\"}}}}]",
+        base64("placeholder\n"),
+        base64(SCRIPT)
+    );
+    let both = read(&both);
+    assert_eq!(both.machines[0].name, "a#2");
+    assert_eq!(both.unread[0].name, "a");
+}
+
+#[test]
+fn the_name_of_a_file_is_not_user_data() {
+    insta::assert_snapshot!(refused(
+        "lt.json",
+        &versions("{\"UserData\": \"bootstrap_user_data\"}")
+    ));
+    let text = machine(&versions(&format!("{{\"UserData\": \"{}\"}}", base64("hello"))));
+    assert!(
+        text.notes.iter().any(|note| note.contains("begins with `hello`")),
+        "{:?}",
+        text.notes
+    );
+}
+
+#[test]
+fn an_instance_attribute_is_read() {
+    let text = format!(
+        "{{\"InstanceId\": \"i-1\", \"UserData\": {{\"Value\": \"{}\"}}}}",
+        base64(SCRIPT)
+    );
+    let machine = machine(&text);
+    assert_eq!(
+        (machine.name.as_str(), user_data(&machine).as_str()),
+        ("i-1", SCRIPT)
+    );
+    assert_eq!(machine.managed, None);
+    let none = read("{\"InstanceId\": \"i-1\", \"UserData\": {}}");
+    assert_eq!(none.machines[0].user_data, None);
+}
+
+#[test]
+fn launch_configurations_are_read() {
+    let text = format!(
+        "{{\"LaunchConfigurations\": [{{\"LaunchConfigurationName\": \"lc\", \"ImageId\": \"ami-1\", \
+         \"IamInstanceProfile\": \"nodes\", \"UserData\": \"{}\"}}]}}",
+        base64(SCRIPT)
+    );
+    let machine = machine(&text);
+    assert_eq!(
+        (machine.name.as_str(), user_data(&machine).as_str()),
+        ("lc", SCRIPT)
+    );
+    assert_eq!(machine.traits.instance_profile.as_deref(), Some("nodes"));
+}
+
+#[test]
+fn empty_lists_are_refused() {
+    for text in [
+        "{\"LaunchTemplateVersions\": []}",
+        "{\"LaunchConfigurations\": []}",
+    ] {
+        assert!(refused("x", text).contains("the list is empty"), "{text}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Files that are user data themselves, and files that are not rendered yet.
+
+use super::{SCRIPT, all_refused, base64, gzip, machine, read, read_with, refused, user_data};
+use crate::{AmiFamily, FileFormat, System};
+
+const MIME: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\n\
+                    Content-Type: text/x-shellscript\n\n#!/bin/bash\necho\n--//--\n";
+
+#[test]
+fn user_data_is_taken_as_it_is() {
+    for (text, format) in [
+        (SCRIPT, FileFormat::ShellScript),
+        (MIME, FileFormat::Mime),
+        ("#cloud-config\nruncmd: []\n", FileFormat::CloudConfig),
+        ("#cloud-boothook\n#!/bin/sh\n", FileFormat::CloudInit),
+        ("#include\nhttps://example.com/x\n", FileFormat::CloudInit),
+        (
+            "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n",
+            FileFormat::NodeConfig,
+        ),
+        (
+            "{\"apiVersion\": \"node.eks.aws/v1alpha1\", \"kind\": \"NodeConfig\"}",
+            FileFormat::NodeConfig,
+        ),
+    ] {
+        let imported = read(text);
+        assert_eq!(imported.format, format, "{text}");
+        assert_eq!(user_data(&imported.machines[0]), text);
+        assert_eq!(imported.machines[0].system, System::Linux);
+        assert_eq!(imported.machines[0].notes, [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn other_systems_are_recognized() {
+    let windows = machine("<powershell>\n& $x -EKSClusterName demo\n</powershell>\n");
+    assert_eq!(
+        (windows.system, windows.traits.ami_family),
+        (System::Windows, Some(AmiFamily::Windows))
+    );
+    let bottlerocket = machine("# ours\n[settings.kubernetes]\ncluster-name = \"demo\"\nmax-pods = 1_500\n");
+    assert_eq!(bottlerocket.system, System::Bottlerocket);
+    assert_eq!(
+        refused("x.toml", "[settings.kubernetes]\ncluster-name = demo\n")
+            .lines()
+            .next(),
+        Some("line 2, column 16: invalid TOML: string values must be quoted, expected literal string")
+    );
+}
+
+#[test]
+fn encodings_are_removed_until_user_data_appears() {
+    let once = read(&format!("{}\n", base64(SCRIPT)));
+    assert_eq!(user_data(&once.machines[0]), SCRIPT);
+    assert!(
+        once.notes[0].contains("instances receive it decoded"),
+        "{:?}",
+        once.notes
+    );
+
+    let packed = gzip(SCRIPT);
+    let compressed = read_with("file", &packed, &[]).unwrap();
+    assert_eq!(
+        compressed.machines[0].user_data,
+        Some(packed),
+        "EC2 hands over what it was given"
+    );
+    assert_eq!(compressed.format, FileFormat::ShellScript);
+
+    let document = read_with(
+        "plan.json.gz",
+        &gzip("{\"LaunchTemplateVersions\":[{\"LaunchTemplateName\":\"a\",\"LaunchTemplateData\":{}}]}"),
+        &[],
+    );
+    assert_eq!(document.unwrap().format, FileFormat::LaunchTemplateVersions);
+}
+
+#[test]
+fn what_cloud_init_ignores_is_noted() {
+    let script = machine("/etc/eks/bootstrap.sh demo\n");
+    assert!(
+        script.notes[0].contains("does not begin with `#!`"),
+        "{:?}",
+        script.notes
+    );
+    let shebang = machine(&format!("#!/bin/bash\n{MIME}"));
+    assert!(
+        shebang.notes[0].contains("as a MIME message"),
+        "{:?}",
+        shebang.notes
+    );
+}
+
+#[test]
+fn user_data_over_the_limit_is_noted() {
+    let exact = format!("#!/bin/bash\n{}", "#".repeat(16384 - 12));
+    assert!(machine(&exact).notes.is_empty());
+    let large = machine(&format!("{exact}#"));
+    assert_eq!(
+        large.notes,
+        ["the user data has 16385 bytes, but EC2 allows 16384"]
+    );
+}
+
+#[test]
+fn sources_are_refused_with_the_command_that_renders_them() {
+    let refusals = [
+        (
+            "main.tf",
+            "# nodes\nresource \"aws_launch_template\" \"a\" {\n}\n",
+        ),
+        ("-", "module \"eks\" {\n}\n"),
+        (
+            "user-data.tpl",
+            "#!/bin/bash\n/etc/eks/bootstrap.sh ${cluster_name}\n",
+        ),
+        (
+            "nodeclass.yaml",
+            "apiVersion: karpenter.k8s.aws/v1\nname: {{ .Values.name }}\n",
+        ),
+        ("stack.ts", "import * as eks from 'aws-cdk-lib/aws-eks';\n"),
+        ("index.ts", "import * as eks from '@pulumi/eks';\n"),
+        ("plan.json", "{\"@level\":\"info\"}\n{\"@level\":\"info\"}\n"),
+        ("tfplan", "PK\u{3}\u{4}x"),
+    ];
+    insta::assert_snapshot!(all_refused(&refusals));
+}
+
+#[test]
+fn a_template_with_all_values_is_rendered() {
+    let text = "#!/bin/bash\nX=$${HOME}\n/etc/eks/bootstrap.sh ${name} ${args}\n";
+    let imported = read_with("u.tpl", text.as_bytes(), &[("name", "demo"), ("args", "--x")]).unwrap();
+    assert_eq!(
+        user_data(&imported.machines[0]),
+        "#!/bin/bash\nX=${HOME}\n/etc/eks/bootstrap.sh demo --x\n"
+    );
+    let error = read_with("u.tpl", text.as_bytes(), &[("name", "demo")]).unwrap_err();
+    assert_eq!(error.line(), Some(3));
+}
+
+#[test]
+fn other_files_are_refused() {
+    let refusals = [
+        ("empty", ""),
+        ("prose.txt", "Dear node,\nplease join.\n"),
+        ("list.json", "[1, 2]"),
+        ("broken.json", "{\"a\": "),
+        ("pod.yaml", "apiVersion: v1\nkind: Pod\n"),
+    ];
+    insta::assert_snapshot!(all_refused(&refusals));
+    let binary = read_with("a.out", b"\x7fELF\xff\xfe", &[]).unwrap_err();
+    assert!(
+        binary
+            .to_string()
+            .ends_with("it begins with the bytes 7f 45 4c 46 ff fe"),
+        "{binary}"
+    );
+    let utf16 = read_with("a", b"\xff\xfe#\0!\0", &[]).unwrap_err();
+    assert!(utf16.hint().contains("PowerShell"), "{utf16}");
+    let damaged = read_with("a.gz", &gzip(SCRIPT)[..20], &[]).unwrap_err();
+    assert!(
+        damaged.to_string().starts_with("damaged gzip data: "),
+        "{damaged}"
+    );
+}

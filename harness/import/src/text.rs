@@ -1,0 +1,218 @@
+//! Files that are user data themselves: their encoding, and what would read them.
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::MultiGzDecoder;
+
+use crate::error::ImportError;
+use crate::machine::{AmiFamily, FileFormat, Machine, System, Traits};
+
+/// The first bytes of gzip data.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// cloud-init looks for a MIME header in this many bytes.
+const MIME_HEAD: usize = 4096;
+/// Far more than any user data or plan; a bomb of gzip data stops here.
+const UNPACKED: u64 = 256 * 1024 * 1024;
+/// First lines by which cloud-init recognizes a part.
+const PARTS: &[(&str, FileFormat)] = &[
+    ("#!", FileFormat::ShellScript),
+    ("#cloud-config", FileFormat::CloudConfig),
+    ("#cloud-boothook", FileFormat::CloudInit),
+    ("#include", FileFormat::CloudInit),
+    ("#part-handler", FileFormat::CloudInit),
+    ("## template: jinja", FileFormat::CloudInit),
+];
+
+pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(GZIP)
+}
+
+/// Unpacks gzip data.
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, ImportError> {
+    let mut unpacked = Vec::new();
+    let read = MultiGzDecoder::new(bytes)
+        .take(UNPACKED)
+        .read_to_end(&mut unpacked);
+    read.map_err(|error| ImportError::Invalid {
+        line: None,
+        column: None,
+        problem: format!("damaged gzip data: {error}"),
+        hint: "copy the file again in binary mode".to_owned(),
+    })?;
+    Ok(unpacked)
+}
+
+/// The content of a text that is one base64 value, which may have line breaks.
+pub(crate) fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    let compact: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    if compact.is_empty() || !compact.iter().all(is_base64) {
+        return None;
+    }
+    STANDARD.decode(compact).ok()
+}
+
+/// The user data in a field of an API, which is base64.
+pub(crate) fn from_base64(text: &str, line: Option<usize>) -> Result<Vec<u8>, ImportError> {
+    decoded(text.as_bytes()).ok_or_else(|| ImportError::Invalid {
+        line,
+        column: None,
+        problem: format!(
+            "invalid base64 in the user data, which begins with `{}`",
+            beginning(text)
+        ),
+        hint: "the field takes the base64 of the user data, not the user data or the name of its file"
+            .to_owned(),
+    })
+}
+
+/// The format of user data, if cloud-init, nodeadm, Windows or Bottlerocket would recognize it.
+pub(crate) fn format(text: &str) -> Option<FileFormat> {
+    if is_mime(text) {
+        return Some(FileFormat::Mime);
+    }
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some((_, format)) = PARTS.iter().find(|(begin, _)| start.starts_with(begin)) {
+        return Some(*format);
+    }
+    let is_windows = ["<powershell>", "<script>"].iter().any(|tag| {
+        start
+            .get(..tag.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(tag))
+    });
+    if is_windows {
+        return Some(FileFormat::WindowsScript);
+    }
+    let is_settings =
+        |line: &str| line == "[settings]" || line.starts_with("[settings.") || line.starts_with("settings.");
+    if text.lines().any(|line| is_settings(line.trim())) && !text.contains("apiVersion:") {
+        return Some(FileFormat::BottlerocketSettings);
+    }
+    None
+}
+
+/// Lines that only a bootstrap script has.
+pub(crate) fn is_bootstrap_script(text: &str) -> bool {
+    ["/etc/eks/bootstrap.sh", "nodeadm init", "kubeadm join"]
+        .iter()
+        .any(|command| text.contains(command))
+}
+
+/// Whether nodeadm reads the text as user data that is not MIME.
+pub(crate) fn is_node_config(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.replace(['"', '\'', ' '], "")
+            .starts_with("apiVersion:node.eks.aws/")
+    })
+}
+
+/// A machine whose user data is the whole file.
+pub(crate) fn machine(
+    name: &str,
+    user_data: Vec<u8>,
+    text: &str,
+    format: FileFormat,
+) -> Result<Machine, ImportError> {
+    let mut machine = Machine {
+        name: name.to_owned(),
+        line: Some(1),
+        user_data: Some(user_data),
+        ..Machine::default()
+    };
+    describe(&mut machine, text, format)?;
+    Ok(machine)
+}
+
+/// Adds what the text of user data shows about the machine: its system, its AMI family, and what its readers ignore.
+pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) -> Result<(), ImportError> {
+    let family = |traits: &mut Traits, family| {
+        traits.ami_family.get_or_insert(family);
+    };
+    match format {
+        FileFormat::BottlerocketSettings => {
+            machine.system = System::Bottlerocket;
+            family(&mut machine.traits, AmiFamily::Bottlerocket);
+            settings(text)?;
+        }
+        FileFormat::WindowsScript => {
+            machine.system = System::Windows;
+            family(&mut machine.traits, AmiFamily::Windows);
+        }
+        FileFormat::NodeConfig => family(&mut machine.traits, AmiFamily::Al2023),
+        FileFormat::Mime if !begins_with_header(text) => machine.notes.push(format!(
+            "`MIME-Version:` is in the first {MIME_HEAD} bytes: cloud-init reads the file as a MIME message, although \
+             other text comes first"
+        )),
+        FileFormat::ShellScript if !text.starts_with("#!") => machine.notes.push(
+            "the first line does not begin with `#!`: cloud-init does not run the file".to_owned(),
+        ),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Parses settings of Bottlerocket.
+pub(crate) fn settings(text: &str) -> Result<toml::Table, ImportError> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| {
+        let (line, column) = error.span().map(|span| position(text, span.start)).unzip();
+        ImportError::Invalid {
+            line,
+            column,
+            problem: format!(
+                "invalid TOML: {}",
+                error.message().lines().collect::<Vec<_>>().join("; ")
+            ),
+            hint: "Bottlerocket ignores all of its user data if the TOML is invalid; correct the line"
+                .to_owned(),
+        }
+    })?;
+    Ok(table)
+}
+
+/// Line and column of a byte, from 1.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (before.matches('\n').count() + 1, column)
+}
+
+/// Whether cloud-init reads the text as a MIME message. The header begins a line: indented text belongs to a
+/// manifest that contains user data.
+fn is_mime(text: &str) -> bool {
+    let head = text.as_bytes().get(..MIME_HEAD).unwrap_or(text.as_bytes());
+    let has = |line: &[u8], header: &str| {
+        line.get(..header.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(header.as_bytes()))
+    };
+    head.split(|byte| *byte == b'\n')
+        .any(|line| has(line, "mime-version:") || has(line, "content-type: multipart/"))
+}
+
+fn begins_with_header(text: &str) -> bool {
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let name = first.split_once(':').map(|(name, _)| name).unwrap_or_default();
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// The beginning of a text for messages.
+pub(crate) fn beginning(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let begin: String = line.chars().take(40).collect();
+    if begin.len() < line.len() {
+        format!("{begin}...")
+    } else {
+        begin
+    }
+}
