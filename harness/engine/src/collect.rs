@@ -16,7 +16,7 @@ use crate::session::ScenarioSession;
 /// Timeout of a pod, from its creation to its response.
 const POD_TIMEOUT: Duration = Duration::from_secs(45);
 /// Timeout of an issued serving certificate until the kubelet serves it.
-const SERVING_TIMEOUT: Duration = Duration::from_secs(10);
+const SERVING_TIMEOUT: Duration = Duration::from_secs(30);
 const SERVING_INTERVAL: Duration = Duration::from_millis(100);
 
 impl ScenarioSession<'_> {

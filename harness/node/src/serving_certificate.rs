@@ -16,8 +16,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Timeout of the handshake. A kubelet responds at once or not at all.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Timeout of the handshake. A kubelet that does not respond here does not respond to the API server either.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects to `at` and verifies its certificate for `private_ip`, as the API server does.
 pub(crate) async fn read(

@@ -13,7 +13,8 @@ use crate::pki::{Ca, Identity};
 
 /// Pause between two readiness checks.
 const RETRY: Duration = Duration::from_millis(10);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Until a connection is open. A busy host needs seconds for the TLS handshakes of many clients.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The server name that clients verify: no certificate has the container's address.
 const SERVER_NAME: &str = "kubernetes";

@@ -27,7 +27,7 @@ use crate::tasks::resume_panic;
 use crate::tenants::Tenants;
 
 /// Until kube-controller-manager has created the default service account.
-const SERVICE_ACCOUNT_TIMEOUT: Duration = Duration::from_secs(60);
+const SERVICE_ACCOUNT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What the webhooks and the controllers share.
 #[derive(Clone)]

@@ -26,7 +26,7 @@ use crate::provider::ProviderKind;
 use crate::stopwatch::StartTime;
 use crate::tenants::TenantState;
 
-const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
+const RESTART_TIMEOUT: Duration = Duration::from_secs(180);
 /// Until a kubelet answers through the API server. TCP would wait for minutes for a node that is gone.
 const KUBELET_TIMEOUT: Duration = Duration::from_secs(10);
 

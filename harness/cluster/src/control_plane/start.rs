@@ -36,7 +36,7 @@ use crate::webhooks::server::{BoundWebhooks, Handlers};
 use crate::wiring::ApiServerWiring;
 
 /// Until the API server is ready.
-const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const READY_TIMEOUT: Duration = Duration::from_secs(180);
 
 impl ControlPlane {
     /// Starts a control plane with this provider on a network of the run. Nodes can join when this returns.

@@ -22,9 +22,9 @@ use crate::ClusterError;
 use crate::iam::aws_auth::{AwsAuth, NAME, NAMESPACE, config_map_data};
 
 /// Until the authenticator has read what was written.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Until RBAC that was applied a moment ago takes effect.
-const RBAC_TIMEOUT: Duration = Duration::from_secs(5);
+const RBAC_TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Writes the whole ConfigMap on each change. Rows that another client adds are overwritten when the next tenant comes

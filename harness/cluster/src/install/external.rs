@@ -24,9 +24,9 @@ use crate::iam::aws_auth;
 
 const LABEL: &str = "nodejoin.run";
 const CONFIG_MAP: &str = "ConfigMap `aws-auth`";
-/// Pause between two checks of the API server, and the timeout of one check.
+/// Pause between two checks of the API server.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Failed checks in a row after which the API server counts as gone.
 const FAILED_CHECKS: u32 = 4;
 /// Until the API server's TLS handshake is done.

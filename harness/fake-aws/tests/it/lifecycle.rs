@@ -197,7 +197,8 @@ async fn open_connections_do_not_delay_shutdown() {
     }
     let started = Instant::now();
     fakes.end().await;
-    assert!(started.elapsed() < Duration::from_secs(1));
+    // An idle connection is closed after 30 s.
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 /// A clock that panics on demand: the caller's only code in a connection's task.

@@ -57,7 +57,7 @@ const PASSED: [&str; 14] = [
 ];
 
 /// Timeout of the end of a run after its signal.
-pub const END: Duration = Duration::from_secs(45);
+pub const END: Duration = Duration::from_secs(120);
 /// Timeout of the next event of a run. Much longer than a join, because images may be built first.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(600);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -29,7 +29,7 @@ use url::Url;
 
 const MAPPED: &str = "i-0b22a22eec53b9321";
 const UNMAPPED: &str = "i-0b22a22eec53b9322";
-const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An STS that accepts every signature. The access key is the instance id without its dash; each instance has its own
 /// role.

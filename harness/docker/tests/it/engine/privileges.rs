@@ -1,7 +1,5 @@
 //! The privileges of containers, determined with a container engine.
 
-use std::time::{Duration, Instant};
-
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::LogsOptionsBuilder;
 use futures::StreamExt as _;
@@ -66,12 +64,10 @@ async fn check_privileges() {
         "{status}"
     );
 
-    let begun = Instant::now();
     let again = Engine::connect_with_cache(cache.path()).await.unwrap();
     assert_eq!(
         again.privileges("no-such-image").await.unwrap(),
         allowed,
-        "the result is cached"
+        "no container of a missing image can start, so the result is cached"
     );
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }

@@ -223,6 +223,6 @@ async fn dropping_a_run_on_a_single_threaded_runtime_does_not_deadlock() {
         .unwrap();
     let begun = std::time::Instant::now();
     drop(run);
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(objects(&engine, id.as_str()).await, Vec::<String>::new());
 }

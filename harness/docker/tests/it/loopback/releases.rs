@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, ImageSettings, KubernetesRelease};
@@ -146,12 +146,10 @@ async fn a_silent_server_times_out() {
     let cache = tempfile::tempdir().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let begun = Instant::now();
     let error = fetch(&settings(cache.path(), &url, &[]), "v1.99.4")
         .await
         .unwrap_err();
     assert!(error.to_string().contains("no response within 4 s"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
