@@ -3,6 +3,8 @@
 
 use std::io::{Read, Seek};
 
+use oci_spec::image::ImageConfiguration;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::pack::Pack;
@@ -14,17 +16,27 @@ const CONFIG_TYPE: &str = "application/vnd.docker.container.image.v1+json";
 const LAYER_TYPE: &str = "application/vnd.docker.image.rootfs.diff.tar";
 const GZIP_LAYER_TYPE: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
+/// An entry of `manifest.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SavedImage {
+    config: String,
+    #[serde(default)]
+    repo_tags: Option<Vec<String>>,
+    #[serde(default)]
+    layers: Vec<String>,
+}
+
 pub(super) fn read<R: Read + Seek>(
     pack: &mut Pack<R>,
     required: Architecture,
 ) -> Result<ImageArchive, NotAnImage> {
-    let image = only(&pack.json("manifest.json")?)?;
-    let name = text(&image["Config"])?;
-    let bytes = pack.bytes(name)?;
-    let config = pack::json(name, &bytes)?;
+    let image = only(pack.json("manifest.json")?)?;
+    let bytes = pack.bytes(&image.config)?;
+    let config: ImageConfiguration = pack::json(&image.config, &bytes)?;
     ImageArchive::check(&[platform(&config)], required)?;
-    let config_blob = pack.extent(name, &digest(&bytes))?;
-    let layers = layers(pack, &image, &config)?;
+    let config_blob = pack.extent(&image.config, &digest(&bytes))?;
+    let layers = layers(pack, &image.layers, config.rootfs().diff_ids())?;
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
@@ -44,34 +56,27 @@ pub(super) fn read<R: Read + Seek>(
     })
 }
 
-fn only(listed: &Value) -> Result<Value, NotAnImage> {
-    match listed.as_array().map(Vec::as_slice) {
-        Some([image]) => Ok(image.clone()),
-        None | Some([]) => Err(NotAnImage::Broken("`manifest.json` lists no image".to_owned())),
-        Some(images) => Err(NotAnImage::Several(images.iter().map(name).collect())),
+fn only(mut listed: Vec<SavedImage>) -> Result<SavedImage, NotAnImage> {
+    match (listed.pop(), listed.is_empty()) {
+        (Some(image), true) => Ok(image),
+        (None, _) => Err(NotAnImage::Broken("`manifest.json` lists no image".to_owned())),
+        (Some(last), false) => Err(NotAnImage::Several(
+            listed.iter().chain([&last]).map(name).collect(),
+        )),
     }
 }
 
-fn name(image: &Value) -> String {
-    let tag = image["RepoTags"][0].as_str();
-    tag.or(image["Config"].as_str()).unwrap_or("(no name)").to_owned()
-}
-
-fn text(value: &Value) -> Result<&str, NotAnImage> {
-    value
-        .as_str()
-        .ok_or_else(|| NotAnImage::Broken("`manifest.json` names no configuration or layers".to_owned()))
+fn name(image: &SavedImage) -> String {
+    let tag = image.repo_tags.iter().flatten().next();
+    tag.unwrap_or(&image.config).clone()
 }
 
 /// The layers with their media types. The configuration has the digests of uncompressed layers.
 fn layers<R: Read + Seek>(
     pack: &mut Pack<R>,
-    image: &Value,
-    config: &Value,
+    names: &[String],
+    digests: &[String],
 ) -> Result<Vec<(&'static str, Extent)>, NotAnImage> {
-    let none = Vec::new();
-    let names = image["Layers"].as_array().unwrap_or(&none);
-    let digests = config["rootfs"]["diff_ids"].as_array().unwrap_or(&none);
     if names.len() != digests.len() {
         let (names, digests) = (names.len(), digests.len());
         return Err(NotAnImage::Broken(format!(
@@ -82,7 +87,6 @@ fn layers<R: Read + Seek>(
         .iter()
         .zip(digests)
         .map(|(name, digest)| {
-            let (name, digest) = (text(name)?, text(digest)?);
             if pack.is_gzip(name)? {
                 let digest = pack.digest(name)?;
                 return Ok((GZIP_LAYER_TYPE, pack.extent(name, &digest)?));

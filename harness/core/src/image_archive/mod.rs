@@ -9,7 +9,7 @@ mod pack;
 
 use std::io::{self, Read, Seek};
 
-use serde_json::Value;
+use oci_spec::image::ImageConfiguration;
 use sha2::{Digest, Sha256};
 
 use crate::plan::architecture::Architecture;
@@ -132,9 +132,8 @@ impl ImageArchive {
 }
 
 /// The platform in a configuration, such as `linux/amd64`.
-fn platform(config: &Value) -> String {
-    let word = |key: &str| config[key].as_str().unwrap_or("unknown").to_owned();
-    format!("{}/{}", word("os"), word("architecture"))
+fn platform(config: &ImageConfiguration) -> String {
+    format!("{}/{}", config.os(), config.architecture())
 }
 
 fn digest(bytes: &[u8]) -> String {

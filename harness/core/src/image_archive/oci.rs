@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
-use serde_json::Value;
+use oci_spec::image::{
+    Descriptor, Digest, ImageConfiguration, ImageIndex, ImageManifest as Manifest, MediaType,
+};
 
 use super::pack::{self, Pack};
 use super::{Extent, ImageArchive, ImageManifest, NotAnImage, digest, platform};
 use crate::plan::architecture::Architecture;
 
-const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 /// Lists may contain lists; real images nest them once.
 const MAX_DEPTH: usize = 4;
 
@@ -17,9 +18,9 @@ pub(super) fn read<R: Read + Seek>(
     pack: &mut Pack<R>,
     required: Architecture,
 ) -> Result<ImageArchive, NotAnImage> {
-    let index = pack.json("index.json")?;
+    let index: ImageIndex = pack.json("index.json")?;
     let mut found = LayoutContents::default();
-    found.any(pack, &only(&index)?, 0)?;
+    found.any(pack, only(&index)?, 0)?;
     if found.platforms.is_empty()
         && let Some(why) = found.missing
     {
@@ -30,27 +31,22 @@ pub(super) fn read<R: Read + Seek>(
 }
 
 /// The single image, which may have several names.
-fn only(index: &Value) -> Result<Value, NotAnImage> {
-    let listed = index["manifests"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let digests: BTreeSet<&str> = listed.iter().filter_map(|one| one["digest"].as_str()).collect();
+fn only(index: &ImageIndex) -> Result<&Descriptor, NotAnImage> {
+    let listed = index.manifests().as_slice();
+    let digests: BTreeSet<&str> = listed.iter().map(|one| one.digest().as_ref()).collect();
     match (listed, digests.len()) {
-        ([first, ..], 1) => Ok(first.clone()),
-        (_, 0) => Err(NotAnImage::Broken("`index.json` lists no image".to_owned())),
+        ([first, ..], 1) => Ok(first),
+        ([], _) => Err(NotAnImage::Broken("`index.json` lists no image".to_owned())),
         (images, _) => Err(NotAnImage::Several(images.iter().map(name).collect())),
     }
 }
 
-fn name(descriptor: &Value) -> String {
-    let annotations = &descriptor["annotations"];
+fn name(descriptor: &Descriptor) -> String {
+    let annotations = descriptor.annotations().as_ref();
     let name = ["io.containerd.image.name", "org.opencontainers.image.ref.name"]
         .iter()
-        .find_map(|key| annotations[key].as_str());
-    name.or(descriptor["digest"].as_str())
-        .unwrap_or("(no name)")
-        .to_owned()
+        .find_map(|key| annotations?.get(*key));
+    name.cloned().unwrap_or_else(|| descriptor.digest().to_string())
 }
 
 /// The contents of a layout.
@@ -69,66 +65,68 @@ impl LayoutContents {
     fn any<R: Read + Seek>(
         &mut self,
         pack: &mut Pack<R>,
-        descriptor: &Value,
+        descriptor: &Descriptor,
         depth: usize,
     ) -> Result<(), NotAnImage> {
-        let name = path(descriptor)?;
+        let name = path(descriptor.digest());
         let bytes = pack.bytes(&name)?;
-        if descriptor["digest"] != digest(&bytes) {
+        if descriptor.digest().as_ref() != digest(&bytes) {
             return Err(NotAnImage::Broken(format!(
                 "the content of `{name}` does not match its digest"
             )));
         }
-        let document = pack::json(&name, &bytes)?;
-        let media_type = document["mediaType"]
-            .as_str()
-            .or(descriptor["mediaType"].as_str());
+        let media_type = descriptor.media_type();
         self.image
             .manifests
-            .push(ImageManifest::of(media_type.unwrap_or(MANIFEST_TYPE), bytes));
-        match document["manifests"].as_array() {
-            Some(list) if depth < MAX_DEPTH => list
-                .iter()
-                .filter(|one| path(one).is_ok_and(|name| pack.has(&name)))
-                .cloned()
-                .collect::<Vec<_>>()
-                .iter()
-                .try_for_each(|one| self.any(pack, one, depth + 1)),
-            Some(_) => Err(NotAnImage::Broken(
-                "the lists of manifests are nested too deeply".to_owned(),
-            )),
-            None => self.manifest(pack, &document),
+            .push(ImageManifest::of(media_type.as_ref(), bytes.clone()));
+        if !is_list(media_type) {
+            return self.manifest(pack, &pack::json(&name, &bytes)?);
         }
+        if depth == MAX_DEPTH {
+            return Err(NotAnImage::Broken(
+                "the lists of manifests are nested too deeply".to_owned(),
+            ));
+        }
+        let list: ImageIndex = pack::json(&name, &bytes)?;
+        let mut entries = list.manifests().iter();
+        entries.try_for_each(|one| match pack.has(&path(one.digest())) {
+            true => self.any(pack, one, depth + 1),
+            false => Ok(()),
+        })
     }
 
-    fn manifest<R: Read + Seek>(&mut self, pack: &mut Pack<R>, manifest: &Value) -> Result<(), NotAnImage> {
-        let layers = manifest["layers"].as_array().into_iter().flatten();
-        let mut blobs = Vec::new();
-        for descriptor in [&manifest["config"]].into_iter().chain(layers) {
+    fn manifest<R: Read + Seek>(
+        &mut self,
+        pack: &mut Pack<R>,
+        manifest: &Manifest,
+    ) -> Result<(), NotAnImage> {
+        let mut is_complete = true;
+        for descriptor in [manifest.config()].into_iter().chain(manifest.layers()) {
             match blob(pack, descriptor) {
-                Ok(blob) => blobs.push(blob),
-                Err(error) => drop(self.missing.get_or_insert(error.to_string())),
+                Ok(blob) => self.image.blobs.push(blob),
+                Err(error) => {
+                    is_complete = false;
+                    self.missing.get_or_insert(error.to_string());
+                }
             }
         }
-        let is_complete = blobs.len() == manifest["layers"].as_array().map_or(0, Vec::len) + 1;
-        self.image.blobs.extend(blobs);
         if is_complete {
-            let config = pack.json(&path(&manifest["config"])?)?;
+            let config: ImageConfiguration = pack.json(&path(manifest.config().digest()))?;
             self.platforms.push(platform(&config));
         }
         Ok(())
     }
 }
 
-fn blob<R: Read + Seek>(pack: &mut Pack<R>, descriptor: &Value) -> Result<Extent, NotAnImage> {
-    let digest = descriptor["digest"].as_str().unwrap_or_default();
-    pack.extent(&path(descriptor)?, digest)
+fn is_list(media_type: &MediaType) -> bool {
+    const DOCKER: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+    *media_type == MediaType::ImageIndex || *media_type == MediaType::from(DOCKER)
 }
 
-fn path(descriptor: &Value) -> Result<String, NotAnImage> {
-    let digest = descriptor["digest"].as_str().unwrap_or_default();
-    match digest.split_once(':') {
-        Some((algorithm, hash)) => Ok(format!("blobs/{algorithm}/{hash}")),
-        None => Err(NotAnImage::Broken("a descriptor has no digest".to_owned())),
-    }
+fn blob<R: Read + Seek>(pack: &mut Pack<R>, descriptor: &Descriptor) -> Result<Extent, NotAnImage> {
+    pack.extent(&path(descriptor.digest()), descriptor.digest().as_ref())
+}
+
+fn path(digest: &Digest) -> String {
+    format!("blobs/{}/{}", digest.algorithm(), digest.digest())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::{Extent, NotAnImage, named};
@@ -95,7 +95,7 @@ impl<R: Read + Seek> Pack<R> {
     }
 
     /// Reads a JSON file.
-    pub(super) fn json(&mut self, name: &str) -> Result<Value, NotAnImage> {
+    pub(super) fn json<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, NotAnImage> {
         json(name, &self.bytes(name)?)
     }
 
@@ -139,7 +139,7 @@ impl<R: Read + Seek> Pack<R> {
     }
 }
 
-pub(super) fn json(name: &str, bytes: &[u8]) -> Result<Value, NotAnImage> {
+pub(super) fn json<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, NotAnImage> {
     serde_json::from_slice(bytes)
         .map_err(|error| NotAnImage::Broken(format!("invalid JSON in `{name}`: {error}")))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write as _};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -97,26 +97,29 @@ fn docker_archives_get_the_manifest_of_a_push() {
 /// The files of a layout: a list of two platforms, of which the second has no layer here.
 fn layout(platforms: &[&str], with_layers: &[bool]) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
-    let mut add = |bytes: Vec<u8>, is_there: bool| {
+    let manifest_type = "application/vnd.oci.image.manifest.v1+json";
+    let mut add = |media_type: &str, bytes: Vec<u8>, is_there: bool| {
         let digest = digest(&bytes);
         let size = bytes.len();
         if is_there {
             files.push((format!("blobs/sha256/{}", &digest[7..]), bytes));
         }
-        json!({ "digest": digest, "size": size })
+        json!({ "mediaType": media_type, "digest": digest, "size": size })
     };
     let mut manifests = Vec::new();
     for (platform, is_there) in platforms.iter().zip(with_layers) {
         let layer = format!("layer of {platform}").into_bytes();
-        let config = add(config(platform, &[&layer]), true);
-        let manifest = json!({ "schemaVersion": 2, "config": config, "layers": [add(layer, *is_there)] });
-        manifests.push(add(manifest.to_string().into_bytes(), true));
+        let config_type = "application/vnd.oci.image.config.v1+json";
+        let config = add(config_type, config(platform, &[&layer]), true);
+        let layer = add("application/vnd.oci.image.layer.v1.tar", layer, *is_there);
+        let manifest = json!({ "schemaVersion": 2, "config": config, "layers": [layer] });
+        manifests.push(add(manifest_type, manifest.to_string().into_bytes(), true));
     }
     // A manifest that this layout does not hold at all.
-    manifests.push(json!({ "digest": digest(b"elsewhere"), "size": 9 }));
+    manifests.push(json!({ "mediaType": manifest_type, "digest": digest(b"elsewhere"), "size": 9 }));
     let media_type = "application/vnd.oci.image.index.v1+json";
     let list = json!({ "schemaVersion": 2, "mediaType": media_type, "manifests": manifests });
-    let mut list = add(list.to_string().into_bytes(), true);
+    let mut list = add(media_type, list.to_string().into_bytes(), true);
     list["annotations"] = json!({ "org.opencontainers.image.ref.name": "one" });
     let mut other_name = list.clone();
     other_name["annotations"] = json!({ "org.opencontainers.image.ref.name": "two" });
@@ -163,7 +166,11 @@ fn a_layout_is_served_unchanged() {
 #[test]
 fn archives_without_a_usable_image_are_rejected_with_a_hint() {
     let two = json!([{ "Config": "a", "RepoTags": ["web:1"] }, { "Config": "b", "RepoTags": ["web:2"] }]);
-    let two_of_layout = json!({ "manifests": [{ "digest": "sha256:1" }, { "digest": "sha256:2" }] });
+    let empty_layout = json!({ "schemaVersion": 2, "manifests": [] }).to_string();
+    let (one, other) = (digest(b"1"), digest(b"2"));
+    let descriptor = |digest: &str| json!({ "mediaType": "text/plain", "digest": digest, "size": 1 });
+    let two_of_layout = json!({ "schemaVersion": 2, "manifests": [descriptor(&one), descriptor(&other)] });
+    let both = format!("the archive has 2 images: {one}, {other}");
     let unlike = json!([{ "Config": "c.json", "Layers": ["x", "y"] }]);
     let absent = json!([{ "Config": "c.json", "Layers": ["nowhere"] }]);
     let config = config("amd64", &[b"x"]);
@@ -184,10 +191,17 @@ fn archives_without_a_usable_image_are_rejected_with_a_hint() {
             archive(&[("manifest.json", two.to_string().as_bytes())]),
             "the archive has 2 images: web:1, web:2\nsave each image",
         ),
-        (archive(&[("index.json", b"{}")]), "`index.json` lists no image"),
+        (
+            archive(&[("index.json", b"{}")]),
+            "invalid JSON in `index.json`: missing field `schemaVersion`",
+        ),
+        (
+            archive(&[("index.json", empty_layout.as_bytes())]),
+            "`index.json` lists no image",
+        ),
         (
             archive(&[("index.json", two_of_layout.to_string().as_bytes())]),
-            "the archive has 2 images: sha256:1, sha256:2",
+            &both,
         ),
         (
             archive(&[

@@ -165,32 +165,29 @@ print(ecr.get_authorization_token(registryIds=["602401143452"])["authorizationDa
 fn layout() -> (std::fs::File, Vec<u8>) {
     use sha2::{Digest as _, Sha256};
     let mut archive = tar::Builder::new(tempfile::tempfile().unwrap());
-    let mut add = |name: Option<&str>, bytes: &[u8]| {
-        let digest = hex::encode(Sha256::digest(bytes));
-        let path = format!("blobs/sha256/{digest}");
+    let mut append = |name: &str, bytes: &[u8]| {
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
-        archive
-            .append_data(&mut header, name.unwrap_or(&path), bytes)
-            .unwrap();
-        json!({ "digest": format!("sha256:{digest}"), "size": bytes.len() })
+        archive.append_data(&mut header, name, bytes).unwrap();
+    };
+    let mut add = |kind: &str, bytes: &[u8]| {
+        let digest = hex::encode(Sha256::digest(bytes));
+        append(&format!("blobs/sha256/{digest}"), bytes);
+        let media_type = format!("application/vnd.oci.image.{kind}");
+        json!({ "mediaType": media_type, "digest": format!("sha256:{digest}"), "size": bytes.len() })
     };
     // Exceeds one read of a file.
     let layer: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
     let here = std::env::consts::ARCH.parse::<Architecture>().unwrap().go();
-    let config = add(
-        None,
-        json!({ "os": "linux", "architecture": here })
-            .to_string()
-            .as_bytes(),
-    );
-    let manifest = json!({ "schemaVersion": 2, "config": config, "layers": [add(None, &layer)] });
-    let manifest = add(None, manifest.to_string().as_bytes());
-    add(
-        Some("index.json"),
-        json!({ "manifests": [manifest] }).to_string().as_bytes(),
-    );
+    let rootfs = json!({ "type": "layers", "diff_ids": [] });
+    let config = json!({ "os": "linux", "architecture": here, "rootfs": rootfs });
+    let config = add("config.v1+json", config.to_string().as_bytes());
+    let layers = [add("layer.v1.tar", &layer)];
+    let manifest = json!({ "schemaVersion": 2, "config": config, "layers": layers });
+    let manifest = add("manifest.v1+json", manifest.to_string().as_bytes());
+    let index = json!({ "schemaVersion": 2, "manifests": [manifest] });
+    append("index.json", index.to_string().as_bytes());
     (archive.into_inner().unwrap(), layer)
 }
 
