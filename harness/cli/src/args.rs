@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::env;
 use nodejoin_core::run::require::Require;
+use nodejoin_core::run::settings::JobCount;
 use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
 
@@ -34,7 +36,7 @@ fn time_factor(text: &str) -> Result<TimeFactor, InvalidTimeFactor> {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 passed; 1 a scenario failed; 2 invalid command line or scenario file;
-3 this host cannot run nodejoin; 4 a scenario errored; 130 interrupted.";
+3 this host cannot run nodejoin; 4 a scenario errored; 5 nothing ran; 130 interrupted.";
 
 const SETTINGS_FILE: &str = "\
 Flags take precedence over environment variables, and these over the nearest `nodejoin.yaml` in this folder or
@@ -75,7 +77,7 @@ pub struct RunArgs {
     pub filter: Option<String>,
     /// Number of scenarios to run at the same time [default: 1]
     #[arg(long, short, env = env::JOBS.name)]
-    pub jobs: Option<usize>,
+    pub jobs: Option<JobCount>,
     /// Keep nodes, network and control plane after the run for inspection [default: never]
     #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
           env = env::KEEP.name)]
@@ -215,8 +217,6 @@ pub struct ListArgs {
 pub struct ImagesArgs {
     #[command(subcommand)]
     pub command: ImagesCommand,
-    #[command(flatten)]
-    pub images: ImageArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -226,6 +226,8 @@ pub enum ImagesCommand {
         /// Control plane: local, k3s, kind, or external (no image) [default: that of nodejoin.yaml, otherwise local]
         #[arg(long, value_name = "PROVIDER", env = env::CONTROL_PLANE.name)]
         control_plane: Option<ProviderName>,
+        #[command(flatten)]
+        images: ImageArgs,
     },
     /// List images and whether they are current
     List,
@@ -250,6 +252,9 @@ pub struct WiringArgs {
 /// `nodejoin sweep`
 #[derive(Debug, ClapArgs)]
 pub struct SweepArgs {
+    /// Remove only the objects of this run if it has ended, including kept ones [default: all ended runs]
+    #[arg(value_name = "RUN")]
+    pub run: Option<RunId>,
     /// Print what would be removed, without removing it
     #[arg(long)]
     pub dry_run: bool,

@@ -3,13 +3,14 @@
 use std::error::Error;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_docker::{Engine, ImageSettings};
+use nodejoin_docker::{DockerError, Engine, ImageSettings};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ImageArgs;
@@ -29,6 +30,17 @@ pub(crate) fn log_to_stderr() {
 /// Prints a line of data on standard output.
 macro_rules! out {
     ($($piece:tt)*) => { $crate::process::print(format_args!($($piece)*)) };
+}
+
+/// Prints a line for people on standard error.
+macro_rules! note {
+    ($($piece:tt)*) => { $crate::process::print_note(format_args!($($piece)*)) };
+}
+
+/// Prints for `note!`. Nothing is left to report to if standard error is closed or full.
+pub(crate) fn print_note(line: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Prints for `out!`. Ignores a closed pipe, such as that of `| head`.
@@ -60,15 +72,18 @@ pub(crate) async fn engine(factor: TimeFactor) -> Result<Engine, ExitCode> {
     let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
     Engine::connect_with(cache, factor).await.map_err(|error| {
         report_error("the container engine is not available", &error, error.hint());
-        ExitCode::Host
+        match error {
+            DockerError::UnsupportedHost { .. } => ExitCode::Usage,
+            _ => ExitCode::Host,
+        }
     })
 }
 
 /// Prints an error with its causes, and the hint below it.
 pub(crate) fn report_error(what: &str, error: &dyn Error, hint: Option<String>) {
-    eprintln!("error: {what}: {}", chain(error));
+    note!("error: {what}: {}", chain(error));
     if let Some(hint) = hint {
-        eprintln!("  do: {hint}");
+        note!("  do: {hint}");
     }
 }
 
@@ -78,10 +93,30 @@ pub(crate) fn host_error(what: &str, error: &dyn Error) -> std::process::ExitCod
     std::process::ExitCode::from(ExitCode::Host.code())
 }
 
-/// Cancels the token at the first interrupt, termination or hang-up, and exits the process at the second.
-///
-/// After the first signal the run removes everything that it created. After a second, `nodejoin sweep` has to remove
-/// the rest.
+/// Signals within this time of the first belong to it: `timeout` and a closing terminal send two at once.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
+
+/// What the process does at a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reaction {
+    /// Cancels the run, which then removes everything that it created.
+    Cancel,
+    /// Nothing: the signal repeats the first.
+    Ignore,
+    /// Exits at once; `nodejoin sweep` has to remove the rest.
+    Exit,
+}
+
+/// The reaction to a signal this long after the first, `None` for the first.
+fn reaction(since_first: Option<Duration>) -> Reaction {
+    match since_first {
+        None => Reaction::Cancel,
+        Some(since) if since < SAME_REQUEST => Reaction::Ignore,
+        Some(_) => Reaction::Exit,
+    }
+}
+
+/// Cancels the token at the first interrupt, termination or hang-up, and exits the process at a later one.
 pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();
@@ -90,17 +125,22 @@ pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let cancelled = token.clone();
     tokio::spawn(async move {
-        for _ in 0..2 {
+        let mut first: Option<Instant> = None;
+        loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 _ = hang_up.recv() => {}
             }
-            if cancelled.is_cancelled() {
-                eprintln!("exited at once: run `nodejoin sweep` to remove what remains");
-                std::process::exit(ExitCode::Cancelled.code().into());
+            match reaction(first.map(|first| first.elapsed())) {
+                Reaction::Cancel => cancelled.cancel(),
+                Reaction::Ignore => {}
+                Reaction::Exit => {
+                    note!("exited at once: run `nodejoin sweep` to remove what remains");
+                    std::process::exit(ExitCode::Cancelled.code().into());
+                }
             }
-            cancelled.cancel();
+            first.get_or_insert_with(Instant::now);
         }
     });
     Ok(token)
@@ -109,4 +149,27 @@ pub(crate) fn cancel_on_signals() -> std::io::Result<CancellationToken> {
 /// The working folder; `.` when it was removed.
 pub(crate) fn current_dir() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_signals_at_once_are_one_request() {
+        let reactions = [
+            None,
+            Some(Duration::ZERO),
+            Some(SAME_REQUEST / 2),
+            Some(SAME_REQUEST),
+        ]
+        .map(reaction);
+        let expected = [
+            Reaction::Cancel,
+            Reaction::Ignore,
+            Reaction::Ignore,
+            Reaction::Exit,
+        ];
+        assert_eq!(reactions, expected);
+    }
 }

@@ -84,6 +84,16 @@ pub enum ImageStore {
     Containerd,
 }
 
+/// Rejects a scheme that the client does not support, before anything waits for it.
+fn check_scheme(host: &str) -> Result<(), DockerError> {
+    match host.split_once("://") {
+        Some(("unix" | "tcp" | "http", _)) => Ok(()),
+        _ => Err(DockerError::UnsupportedHost {
+            host: host.to_owned(),
+        }),
+    }
+}
+
 impl Engine {
     /// Connects to the engine at DOCKER_HOST (default: the local engine).
     ///
@@ -113,6 +123,7 @@ impl Engine {
     ) -> Result<Self, DockerError> {
         let host = std::env::var(nodejoin_core::run::env::DOCKER_HOST.name)
             .unwrap_or_else(|_| DEFAULT_HOST.to_owned());
+        check_scheme(&host)?;
         let unreachable = |source| DockerError::Unreachable {
             host: host.clone(),
             source,

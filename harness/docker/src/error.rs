@@ -22,6 +22,9 @@ pub enum DockerError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// DOCKER_HOST has a scheme that the client does not support.
+    #[error("unsupported scheme in DOCKER_HOST `{host}`: expected unix://, tcp:// or http://")]
+    UnsupportedHost { host: String },
     /// The API version of the engine is not supported.
     #[error(
         "container engine {version} with API {api} is too old: expected API 1.41 (Docker 20.10) or newer"
@@ -188,6 +191,10 @@ impl DockerError {
             }
             Self::Assets { .. } => "add the programs, or unset the variable",
             Self::Architecture { instead, .. } => instead,
+            Self::UnsupportedHost { .. } => {
+                "forward the engine's socket, for example with `ssh -L /tmp/docker.sock:/var/run/docker.sock HOST`, and set \
+                 DOCKER_HOST to `unix:///tmp/docker.sock`"
+            }
             Self::TimeFactor(_) => "set it to a number such as `10`, or unset it",
             Self::Program { .. } => "the file must be a Linux program for the architecture of this machine",
             Self::Version(error) => error.hint(),

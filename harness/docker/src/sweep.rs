@@ -8,6 +8,7 @@ use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
 };
 
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::error_chain::chain;
 
 use crate::engine::Engine;
@@ -36,12 +37,14 @@ pub struct Swept {
 }
 
 /// Options of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SweepOptions {
     /// Lists objects without removing them.
     pub dry_run: bool,
     /// Removes kept containers as well.
     pub kept: bool,
+    /// Sweeps the objects of this run only, and no leftovers of builds.
+    pub only: Option<RunId>,
 }
 
 /// Removes the containers, networks and volumes of runs whose process is dead or which have expired, and leftovers of
@@ -51,7 +54,11 @@ pub struct SweepOptions {
 /// # Errors
 /// When the engine does not list its objects. An object that cannot be removed is listed in the result instead.
 pub async fn sweep(engine: &Engine, dry_run: bool) -> Result<Swept, DockerError> {
-    SweepOptions { dry_run, kept: false }.run(engine).await
+    let options = SweepOptions {
+        dry_run,
+        ..SweepOptions::default()
+    };
+    options.run(engine).await
 }
 
 impl SweepOptions {
@@ -77,16 +84,21 @@ impl SweepOptions {
             swept = self.round(engine, &rules).await?;
             swept.removed.splice(0..0, removed);
         }
-        let mut dangling = DanglingBuilds::default();
-        dangling.remove_all(engine, self.dry_run).await?;
-        swept.removed.extend(dangling.removed);
+        if self.only.is_none() {
+            let mut dangling = DanglingBuilds::default();
+            dangling.remove_all(engine, self.dry_run).await?;
+            swept.removed.extend(dangling.removed);
+        }
         Ok(swept)
     }
 
     /// Sweeps the objects that exist now.
-    async fn round(self, engine: &Engine, rules: &FateRules) -> Result<Swept, DockerError> {
+    async fn round(&self, engine: &Engine, rules: &FateRules) -> Result<Swept, DockerError> {
         let mut swept = Swept::default();
-        let objects = find(engine).await?;
+        let mut objects = find(engine).await?;
+        if let Some(only) = &self.only {
+            objects.retain(|object| object.run() == only.as_str());
+        }
         for (object, fate) in objects.iter().zip(rules.fates(&objects, self.kept)) {
             match fate {
                 Fate::Live => swept.live += 1,

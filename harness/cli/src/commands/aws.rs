@@ -86,16 +86,19 @@ fn log(file: Option<&Path>) -> Result<LogTarget, ExitCode> {
 fn print_endpoints(served: &ServedAccount, plan: &Plan) {
     let endpoints = &served.endpoints;
     let role = plan.role.as_ref().map_or("none", |role| role.name.as_str());
-    eprintln!(
+    note!(
         "account {}, region {}, cluster {}, instance {} with the role {role}",
-        plan.account, plan.region, plan.cluster.name, plan.instance.id
+        plan.account,
+        plan.region,
+        plan.cluster.name,
+        plan.instance.id
     );
-    eprintln!("metadata   http://{}", endpoints.metadata);
-    eprintln!("services   https://{}, by host name", endpoints.services);
+    note!("metadata   http://{}", endpoints.metadata);
+    note!("services   https://{}, by host name", endpoints.services);
     if let Some(webhook) = endpoints.webhook {
-        eprintln!("webhook    https://{webhook}/authenticate");
+        note!("webhook    https://{webhook}/authenticate");
     }
-    eprintln!("files in   {}", endpoints.folder.display());
+    note!("files in   {}", endpoints.folder.display());
     endpoints.lines().iter().for_each(|line| out!("{line}"));
 }
 

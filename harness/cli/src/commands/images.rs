@@ -15,7 +15,11 @@ use crate::process;
 
 /// Builds, lists or removes images.
 pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
-    let matrix = match process::matrix(&args.images) {
+    let matrix = match &args.command {
+        ImagesCommand::Build { images, .. } => process::matrix(images),
+        ImagesCommand::List | ImagesCommand::Prune => Ok(Matrix::default()),
+    };
+    let matrix = match matrix {
         Ok(matrix) => matrix,
         Err(code) => return code,
     };
@@ -29,7 +33,7 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
     };
     let images = Images::new(engine, process::image_settings(), Arc::new(show));
     let done = match args.command {
-        ImagesCommand::Build { control_plane } => {
+        ImagesCommand::Build { control_plane, .. } => {
             let provider = control_plane.or(file.control_plane).unwrap_or_default();
             build(&images, &matrix, provider).await
         }
@@ -90,7 +94,7 @@ async fn prune(images: &Images) -> Result<(), DockerError> {
     pruned
         .left
         .iter()
-        .for_each(|name| eprintln!("could not remove: {name}"));
+        .for_each(|name| note!("could not remove: {name}"));
     out!(
         "removed {} images with a total size of {:.0} MB",
         pruned.removed.len(),
@@ -103,9 +107,9 @@ async fn prune(images: &Images) -> Result<(), DockerError> {
 fn show(event: ImageEvent) {
     match event {
         ImageEvent::Started { image, log } => {
-            eprintln!("building image {image} (output in {})", log.display())
+            note!("building image {image} (output in {})", log.display())
         }
-        ImageEvent::Step { text, .. } => eprintln!("  {}", text.lines().next().unwrap_or_default()),
-        ImageEvent::Done { image, seconds } => eprintln!("built image {image} in {seconds:.0} s"),
+        ImageEvent::Step { text, .. } => note!("  {}", text.lines().next().unwrap_or_default()),
+        ImageEvent::Done { image, seconds } => note!("built image {image} in {seconds:.0} s"),
     }
 }

@@ -13,6 +13,7 @@ use nodejoin_core::scenario;
 use nodejoin_core::scenario::overlay;
 
 use crate::args::{ListArgs, PlanArgs};
+use crate::commands::preflight;
 use crate::process;
 
 /// `nodejoin plan FILE`
@@ -85,12 +86,13 @@ pub(crate) fn load(
             plan.image.overlay.extend_from_slice(&files);
         }
     }
+    preflight::images(&plans)?;
     Ok(plans)
 }
 
 /// Prints all problems of the scenarios.
 pub(crate) fn refuse(error: &ScenarioError) -> ExitCode {
-    eprintln!("{}", error.with_hints());
+    note!("{}", error.with_hints());
     ExitCode::Usage
 }
 

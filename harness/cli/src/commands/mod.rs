@@ -4,6 +4,7 @@ mod aws;
 mod doctor;
 mod images;
 mod inspect;
+mod preflight;
 mod run;
 mod sweep;
 mod wiring;

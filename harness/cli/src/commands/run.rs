@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{ExternalArgs, KeepArg, RunArgs};
-use crate::commands::inspect;
+use crate::commands::{inspect, preflight};
 use crate::process;
 use crate::reports::{Github, Reports};
 
@@ -39,10 +39,14 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         Err(code) => return code,
     };
     if plans.is_empty() {
-        eprintln!("error: no scenario matches; run `nodejoin list` to see all scenarios");
+        note!("error: no scenario matches; run `nodejoin list` to see all scenarios");
         return ExitCode::Usage;
     }
     let plans = shard(&args, plans);
+    let settings = settings(&args, &file);
+    if let Err(code) = preflight::files(&args, &settings.artifacts) {
+        return code;
+    }
     let (events, stream) = Events::stream();
     let reports = Reports::new(&args, &github);
     if plans.is_empty() {
@@ -51,7 +55,9 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         return reports.follow(stream).await.err().unwrap_or(ExitCode::Passed);
     }
     let follow = || tokio::spawn(reports.follow(stream));
-    match run_plans(settings(&args, &file), factor, &plans, events, follow).await {
+    match run_plans(settings, factor, &plans, events, follow).await {
+        // Other shards have scenarios.
+        Ok(ExitCode::NothingRan) if args.shard.is_some() => ExitCode::Passed,
         Ok(code) | Err(code) => code,
     }
 }
@@ -89,7 +95,7 @@ fn shard(args: &RunArgs, mut plans: Vec<Plan>) -> Vec<Plan> {
     let Some(shard) = args.shard else { return plans };
     let all = plans.len();
     plans.retain(|plan| shard.holds(plan.id.as_str()));
-    eprintln!("shard {shard}: {} of {all} scenarios", plans.len());
+    note!("shard {shard}: {} of {all} scenarios", plans.len());
     plans
 }
 
@@ -124,10 +130,10 @@ fn settings(args: &RunArgs, file: &SettingsFile) -> Settings {
     Settings {
         images: process::image_settings(),
         control_plane: args.control_plane.or(file.control_plane),
-        require: args.require.clone(),
+        require: args.require.clone().with(args.control_plane),
         external: external(&args.external),
         artifacts: process::current_dir().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
-        jobs: args.jobs.or(file.jobs.map(|jobs| jobs.0)).unwrap_or(1),
+        jobs: args.jobs.or(file.jobs).map_or(1, |jobs| jobs.0),
         keep: keep.or(file.keep).unwrap_or_default(),
         bless: args.bless,
         shard: args.shard,

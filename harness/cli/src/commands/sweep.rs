@@ -2,7 +2,7 @@
 
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_docker::SweepOptions;
+use nodejoin_docker::{SweepOptions, Swept};
 
 use crate::args::SweepArgs;
 use crate::process;
@@ -15,7 +15,8 @@ pub(crate) async fn sweep(args: &SweepArgs, factor: TimeFactor) -> ExitCode {
     };
     let sweep = SweepOptions {
         dry_run: args.dry_run,
-        kept: args.kept,
+        kept: args.kept || args.run.is_some(),
+        only: args.run.clone(),
     };
     let swept = match sweep.run(&engine).await {
         Ok(swept) => swept,
@@ -24,6 +25,14 @@ pub(crate) async fn sweep(args: &SweepArgs, factor: TimeFactor) -> ExitCode {
             return ExitCode::Environment;
         }
     };
+    if let Some(run) = &args.run
+        && swept == Swept::default()
+    {
+        note!(
+            "error: no container, network or volume of run `{run}` exists; `docker ps --filter label=nodejoin.run` lists runs"
+        );
+        return ExitCode::Usage;
+    }
     let verb = if args.dry_run { "would remove" } else { "removed" };
     swept.removed.iter().for_each(|object| out!("{verb} {object}"));
     swept
@@ -33,7 +42,7 @@ pub(crate) async fn sweep(args: &SweepArgs, factor: TimeFactor) -> ExitCode {
     swept
         .left
         .iter()
-        .for_each(|object| eprintln!("could not remove: {object}"));
+        .for_each(|object| note!("could not remove: {object}"));
     out!(
         "{verb} {} objects of ended runs; {} objects of active runs remain",
         swept.removed.len(),

@@ -11,7 +11,7 @@ use crate::process;
 pub(crate) fn wiring(args: &WiringArgs) -> ExitCode {
     match flags(args) {
         Ok(flags) => {
-            eprintln!(
+            note!(
                 "make `{}` available to the API server as `{}`, start kube-apiserver with these flags, then run\n\
                  `nodejoin run --control-plane external --kubeconfig FILE --wiring {}`",
                 args.out.display(),

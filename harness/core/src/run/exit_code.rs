@@ -8,7 +8,7 @@ use crate::run::event::Summary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumCount)]
 #[repr(u8)]
 pub enum ExitCode {
-    /// Every scenario passed, or was skipped with a reason.
+    /// A scenario passed, and every other one passed or was skipped with a reason.
     Passed = 0,
     /// A scenario failed because of the node. Another run has the same result.
     Failed = 1,
@@ -18,6 +18,8 @@ pub enum ExitCode {
     Host = 3,
     /// The harness could not decide a scenario, or could not remove a resource. Another run may help.
     Environment = 4,
+    /// Nothing ran: every scenario was skipped.
+    NothingRan = 5,
     /// The user cancelled the run.
     Cancelled = 130,
 }
@@ -30,6 +32,7 @@ impl ExitCode {
         Self::Usage,
         Self::Host,
         Self::Environment,
+        Self::NothingRan,
         Self::Cancelled,
     ];
 
@@ -37,13 +40,16 @@ impl ExitCode {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Passed => "Every scenario passed, or was skipped with a reason.",
+            Self::Passed => {
+                "A scenario passed, and every other one passed or was skipped with a reason. Also a shard (`--shard`) in which nothing ran: other shards have scenarios."
+            }
             Self::Failed => "A scenario failed. The node is the cause; another run gives the same result.",
             Self::Usage => "The command line or a scenario file is invalid. Nothing was started.",
             Self::Host => "This host cannot run the harness. `nodejoin doctor` reports what is missing.",
             Self::Environment => {
                 "The harness could not decide a scenario, or could not remove something that it created. Another run may help."
             }
+            Self::NothingRan => "Nothing ran: every scenario was skipped. The report has the reasons.",
             Self::Cancelled => "A signal ended the run (Ctrl-C, SIGTERM or SIGHUP).",
         }
     }
@@ -56,6 +62,7 @@ impl ExitCode {
             Summary { failed: 1.., .. } => Self::Failed,
             Summary { errored: 1.., .. } => Self::Environment,
             summary if !summary.left_behind.is_empty() => Self::Environment,
+            Summary { passed: 0, .. } => Self::NothingRan,
             _ => Self::Passed,
         }
     }
@@ -80,6 +87,13 @@ mod tests {
                     ..Summary::default()
                 },
                 0,
+            ),
+            (
+                Summary {
+                    skipped: 2,
+                    ..Summary::default()
+                },
+                5,
             ),
             (
                 Summary {

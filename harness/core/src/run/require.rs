@@ -12,11 +12,20 @@ use crate::plan::provider::{ProviderName, UnknownProvider};
 pub struct Require(BTreeSet<ProviderName>);
 
 impl Require {
+    /// Also requires the provider that the command line names.
+    #[must_use]
+    pub fn with(mut self, provider: Option<ProviderName>) -> Self {
+        self.0.extend(provider);
+        self
+    }
+
     /// The outcome of a scenario whose provider is unavailable for this reason.
     #[must_use]
     pub fn outcome(&self, provider: ProviderName, reason: &str) -> Outcome {
         if self.0.contains(&provider) {
-            return Outcome::Errored(format!("{reason}\n`{provider}` is required by NODEJOIN_REQUIRE"));
+            return Outcome::Errored(format!(
+                "{reason}\n`{provider}` is required by `--require` or `--control-plane`"
+            ));
         }
         Outcome::Skipped(reason.to_owned())
     }
@@ -41,12 +50,17 @@ mod tests {
         let require: Require = "k3s, kind,".parse().unwrap();
         assert_eq!(
             require.outcome(ProviderName::K3s, "no image"),
-            Outcome::Errored("no image\n`k3s` is required by NODEJOIN_REQUIRE".to_owned())
+            Outcome::Errored("no image\n`k3s` is required by `--require` or `--control-plane`".to_owned())
         );
         assert_eq!(
             require.outcome(ProviderName::External, "no kubeconfig"),
             Outcome::Skipped("no kubeconfig".to_owned())
         );
+        let named = Require::default().with(Some(ProviderName::Kind));
+        assert!(matches!(
+            named.outcome(ProviderName::Kind, "no kind"),
+            Outcome::Errored(_)
+        ));
         let nothing: Require = "".parse().unwrap();
         assert_eq!(
             nothing.outcome(ProviderName::K3s, "no image"),

@@ -11,6 +11,7 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,6 +44,24 @@ pub struct SettingsFile {
 /// Number of scenarios that run at the same time, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct JobCount(#[schemars(range(min = 1))] pub usize);
+
+/// A number of jobs that is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid number of jobs `{given}`: expected a number from 1")]
+pub struct InvalidJobCount {
+    given: String,
+}
+
+impl FromStr for JobCount {
+    type Err = InvalidJobCount;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let count = text.parse().ok().filter(|count| *count > 0);
+        count.map(Self).ok_or_else(|| InvalidJobCount {
+            given: text.to_owned(),
+        })
+    }
+}
 
 /// When to keep nodes and control planes after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]

@@ -8,6 +8,8 @@ use crate::input::yaml;
 use crate::scenario::scenario_schema;
 use crate::vocabulary::nearest::nearest;
 
+const GIVE_SCENARIOS: &str = "give a scenario file or a folder with scenario files";
+
 /// A scenario file, and the folder that its id is relative to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScenarioPath {
@@ -27,7 +29,11 @@ pub fn discover(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<ScenarioPath
     let mut problems = Vec::new();
     for path in paths {
         if files.is_folder(path) {
-            below(path, path, files, &mut found, &mut problems);
+            let (scenarios, unreadable) = (found.len(), problems.len());
+            below(path, path, &mut Vec::new(), files, &mut found, &mut problems);
+            if (found.len(), problems.len()) == (scenarios, unreadable) {
+                problems.push(empty(path));
+            }
         } else if let Err(error) = files.read(path) {
             problems.push(missing(path, &error, files));
         } else {
@@ -52,16 +58,26 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
+/// Searches a folder. A link to one of `parents` leads to nothing new.
 fn below(
     folder: &Path,
     given: &Path,
+    parents: &mut Vec<PathBuf>,
     files: &dyn Files,
     found: &mut Vec<ScenarioPath>,
     problems: &mut Vec<Problem>,
 ) {
+    let here = files.absolute(folder);
+    if parents.contains(&here) {
+        return;
+    }
+    parents.push(here);
     let paths = match files.list(folder) {
         Ok(paths) => paths,
-        Err(error) => return problems.push(missing(folder, &error, files)),
+        Err(error) => {
+            problems.push(missing(folder, &error, files));
+            Vec::new()
+        }
     };
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -69,7 +85,7 @@ fn below(
             continue;
         }
         if files.is_folder(&path) {
-            below(&path, given, files, found, problems);
+            below(&path, given, parents, files, found, problems);
         } else if is_yaml(&path) && looks_like_a_scenario(&path, files) {
             found.push(ScenarioPath {
                 root: root_of(&path, given, files),
@@ -77,6 +93,7 @@ fn below(
             });
         }
     }
+    parents.pop();
 }
 
 fn is_yaml(path: &Path) -> bool {
@@ -132,8 +149,21 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
         key: String::new(),
         what: "cannot read the path".to_owned(),
         why: error.to_string(),
-        hint: nearest(&name, names.iter().map(String::as_str))
-            .map(|right| format!("did you mean `{right}`?")),
+        hint: nearest(&name, names.iter().map(String::as_str)).map_or_else(
+            || Some(GIVE_SCENARIOS.to_owned()),
+            |right| Some(format!("did you mean `{right}`?")),
+        ),
+    }
+}
+
+fn empty(folder: &Path) -> Problem {
+    Problem {
+        file: folder.display().to_string(),
+        place: Position::default(),
+        key: String::new(),
+        what: "no scenario".to_owned(),
+        why: "the folder contains no YAML file with keys of a scenario".to_owned(),
+        hint: Some(GIVE_SCENARIOS.to_owned()),
     }
 }
 
@@ -182,6 +212,28 @@ mod tests {
             discover(&["a.yaml".into()], &files).unwrap()[0].root,
             Path::new(".")
         );
+    }
+
+    #[test]
+    fn a_folder_without_a_scenario_is_an_error() {
+        let files = Memory::default().with("/p/empty/overlay.yaml", "root: x\n");
+        let error = discover(&["/p/empty".into()], &files).unwrap_err();
+        assert_eq!(
+            error.with_hints(),
+            "/p/empty: no scenario: the folder contains no YAML file with keys of a scenario\n  hint: give a scenario file or a folder with scenario files\n"
+        );
+    }
+
+    #[test]
+    fn a_link_to_a_parent_folder_ends_the_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let scenarios = folder.path().join("scenarios");
+        std::fs::create_dir_all(scenarios.join("deep")).unwrap();
+        std::fs::write(scenarios.join("deep/a.yaml"), "name: a\n").unwrap();
+        std::os::unix::fs::symlink(&scenarios, scenarios.join("deep/up")).unwrap();
+        let disk = crate::input::files::Disk::default();
+        let found = discover(std::slice::from_ref(&scenarios), &disk).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]

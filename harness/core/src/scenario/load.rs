@@ -9,7 +9,7 @@ use super::resolve::resolve;
 use super::{other_files, rules, sources};
 use crate::input::document;
 use crate::input::files::Files;
-use crate::input::problem::{Problem, ScenarioError};
+use crate::input::problem::{Position, Problem, ScenarioError};
 use crate::input::problems::{Problems, steps};
 use crate::input::yaml::YamlTree;
 use crate::plan::Plan;
@@ -92,7 +92,11 @@ pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
 
 /// Pairs of scenarios with the same instance id, address or MAC address.
 fn duplicates(loaded: &[Loaded]) -> Vec<Problem> {
-    let mut problems = Vec::new();
+    let mut problems = same_ids(loaded);
+    if !problems.is_empty() {
+        // Values that are derived from the id collide, too.
+        return problems;
+    }
     for (key, value) in [
         (
             "instance.id",
@@ -108,6 +112,26 @@ fn duplicates(loaded: &[Loaded]) -> Vec<Problem> {
                 None => drop(owners.insert(value(&one.plan), one)),
             }
         }
+    }
+    problems
+}
+
+/// Files whose paths differ in the extension or in characters that an id does not have.
+fn same_ids(loaded: &[Loaded]) -> Vec<Problem> {
+    let mut owners: BTreeMap<&str, &Loaded> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for one in loaded {
+        let Some(first) = owners.insert(one.plan.id.as_str(), one) else {
+            continue;
+        };
+        problems.push(Problem {
+            file: one.plan.file.clone(),
+            place: Position::default(),
+            key: String::new(),
+            what: format!("the id `{}` is already in use", one.plan.id),
+            why: format!("by {}: an id is the path without its extension", first.plan.file),
+            hint: Some("rename one of the files".to_owned()),
+        });
     }
     problems
 }

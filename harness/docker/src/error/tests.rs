@@ -9,6 +9,7 @@ use super::*;
 fn name(error: &DockerError) -> &'static str {
     match error {
         DockerError::Unreachable { .. } => "Unreachable",
+        DockerError::UnsupportedHost { .. } => "UnsupportedHost",
         DockerError::TooOld { .. } => "TooOld",
         DockerError::TimeFactor(_) => "TimeFactor",
         DockerError::Engine { .. } => "Engine",
@@ -64,6 +65,9 @@ fn examples() -> Vec<DockerError> {
         unreachable(DEFAULT_HOST, "connection refused"),
         unreachable(DEFAULT_HOST, "Permission denied (os error 13)"),
         unreachable("tcp://10.0.0.1:2375", "connection refused"),
+        DockerError::UnsupportedHost {
+            host: "ssh://build.example".to_owned(),
+        },
         DockerError::TooOld {
             version: "19.03".to_owned(),
             api: "1.40".to_owned(),

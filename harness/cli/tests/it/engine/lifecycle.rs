@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{
-    END, FinishedCommand, REGISTERS, RunningCommand, both, containers, exclusive_sweep, exit, folder,
-    nodejoin, objects, of_run, on_engine, signal, sweep, wait_for,
+    END, FinishedCommand, REGISTERS, RunningCommand, StallingEngine, both, containers, exclusive_sweep, exit,
+    folder, nodejoin, objects, of_run, on_engine, signal, sweep, wait_for,
 };
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::RunEvent;
@@ -119,14 +119,16 @@ fn an_interrupt_is_reported_with_the_result_of_the_run() {
 #[test]
 fn a_second_interrupt_exits_at_once_and_a_sweep_removes_the_rest() {
     let folder = folder(&[("joins.yaml", REGISTERS)]);
-    let mut run = RunningCommand::start(folder.path(), &[]);
+    let engine = StallingEngine::start();
+    let mut run = RunningCommand::start_on(&engine, folder.path());
     run.until_phase(Phase::Booted);
     let id = run.id.clone();
     let _alone = exclusive_sweep();
+    engine.stall();
     run.signal("INT");
     run.until("cancelling", |event| *event == RunEvent::Cancelling);
-    run.signal("INT");
-    let ended = run.end(END);
+    // A second signal counts after a second.
+    let ended = run.end_by("INT", END);
     let finished = |event: &RunEvent| matches!(event, RunEvent::RunFinished(_));
     assert!(!ended.events.iter().any(finished), "it waited for its end");
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
@@ -145,6 +147,19 @@ fn a_second_interrupt_exits_at_once_and_a_sweep_removes_the_rest() {
         sweep(&[]);
         of_run(&id).is_empty()
     });
+}
+
+#[test]
+fn two_signals_at_once_are_one_and_leave_nothing() {
+    let folder = folder(&[("joins.yaml", REGISTERS)]);
+    let mut run = RunningCommand::start(folder.path(), &[]);
+    run.until_phase(Phase::Booted);
+    let id = run.id.clone();
+    run.signal("TERM");
+    run.signal("HUP");
+    let ended = run.end(END);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(of_run(&id), Vec::<String>::new());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod actions;
 mod aws;
+mod before_start;
 mod help;
 mod inspect;
 mod on_demand;

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod github;
+mod stalling_engine;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,6 +21,7 @@ use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_docker::Engine;
 use nodejoin_engine::report::text;
+pub use stalling_engine::StallingEngine;
 use tempfile::TempDir;
 
 /// A scenario whose node registers.
@@ -245,7 +247,21 @@ impl RunningCommand {
     /// Starts a run of the scenarios in a folder.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
         build_images_once();
-        let mut command = nodejoin(folder, &[&["run", ".", "--format", "json"], arguments].concat());
+        Self::follow(nodejoin(
+            folder,
+            &[&["run", ".", "--format", "json"], arguments].concat(),
+        ))
+    }
+
+    /// Starts a run that reaches the engine through a relay.
+    pub fn start_on(engine: &StallingEngine, folder: &Path) -> Self {
+        build_images_once();
+        let mut command = nodejoin(folder, &["run", ".", "--format", "json"]);
+        command.env("DOCKER_HOST", engine.host());
+        Self::follow(command)
+    }
+
+    fn follow(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -315,6 +331,25 @@ impl RunningCommand {
             events: std::mem::take(&mut self.events),
             stderr: stderr.unwrap_or_default(),
         }
+    }
+
+    /// Sends a signal again and again until the run ends.
+    pub fn end_by(self, name: &str, timeout: Duration) -> FinishedCommand {
+        let pid = self.pid();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let name = name.to_owned();
+        let sender = std::thread::spawn(move || {
+            while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                // Fails once the process has ended.
+                let _ = Command::new("kill")
+                    .args(["-s", &name, &pid.to_string()])
+                    .output();
+            }
+        });
+        let finished = self.end(timeout);
+        drop(end);
+        sender.join().unwrap();
+        finished
     }
 
     /// The next event. Every line of standard output is one.

@@ -181,6 +181,13 @@ fn message(error: &serde_yaml::Error) -> String {
     ) {
         return "a second document starts here".to_owned();
     }
+    if let serde_yaml::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
+        let key = key.as_deref().unwrap_or_default();
+        return format!("the key `{key}` is given twice");
+    }
+    if let serde_yaml::Error::Budget { .. } = error.without_snippet() {
+        return "the document is too large, or its aliases repeat too much of it".to_owned();
+    }
     let text = error.without_snippet().to_string();
     let line = text.lines().next().unwrap_or_default();
     line.rsplit_once(" at line ")

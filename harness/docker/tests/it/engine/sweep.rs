@@ -102,7 +102,7 @@ async fn objects_of_a_killed_run_are_removed_and_those_of_a_live_run_stay() {
     assert!(live.tear_down().await.is_clean());
     let again = SweepOptions {
         dry_run: true,
-        kept: false,
+        ..SweepOptions::default()
     }
     .run(&engine)
     .await

@@ -1,0 +1,115 @@
+//! What a run checks before anything starts: files that it will write, the kubeconfig, the names of images.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
+use nodejoin_core::plan::Plan;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::vocabulary::nearest::nearest;
+use nodejoin_docker::Images;
+
+use crate::args::RunArgs;
+use crate::process;
+
+/// Checks the files of the command line.
+///
+/// # Errors
+/// The exit code for an invalid command line; the reason is printed.
+pub(crate) fn files(args: &RunArgs, artifacts: &Path) -> Result<(), ExitCode> {
+    let reports = [&args.junit, &args.summary, &args.outputs];
+    for file in reports.into_iter().flatten() {
+        check(file, "write", writable(file), "name a file in a writable folder")?;
+    }
+    let folder = writable_folder(artifacts);
+    check(
+        artifacts,
+        "write to",
+        folder,
+        "set `--artifacts-dir` to a writable folder",
+    )?;
+    let Some(kubeconfig) = &args.external.kubeconfig else {
+        return Ok(());
+    };
+    let read = fs::read(kubeconfig).map(drop);
+    check(
+        kubeconfig,
+        "read",
+        read,
+        "name the kubeconfig of a running cluster",
+    )
+}
+
+fn check(path: &Path, verb: &str, result: io::Result<()>, hint: &str) -> Result<(), ExitCode> {
+    result.map_err(|error| {
+        let what = format!("could not {verb} `{}`", path.display());
+        process::report_error(&what, &error, Some(hint.to_owned()));
+        ExitCode::Usage
+    })
+}
+
+/// Opens a file as a report will, without changing its content. A file that did not exist is removed again.
+fn writable(file: &Path) -> io::Result<()> {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or(Ok(()), fs::create_dir_all)?;
+    match OpenOptions::new().create_new(true).write(true).open(file) {
+        Ok(_) => fs::remove_file(file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            OpenOptions::new().append(true).open(file).map(drop)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates the folder, and a file in it that is removed again.
+fn writable_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    writable(&folder.join(format!(".writable-{}", std::process::id())))
+}
+
+/// Checks that each scenario's node image exists.
+pub(crate) fn images(plans: &[Plan]) -> Result<(), ScenarioError> {
+    let known = Images::node_names();
+    let problems: Vec<Problem> = plans
+        .iter()
+        .filter(|plan| !known.contains(&plan.image.name))
+        .map(|plan| unknown_image(plan, &known))
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(ScenarioError { problems })
+}
+
+fn unknown_image(plan: &Plan, known: &[String]) -> Problem {
+    let nearest = nearest(&plan.image.name, known.iter().map(String::as_str));
+    Problem {
+        file: plan.file.clone(),
+        place: Position::default(),
+        key: "image".to_owned(),
+        what: format!("unknown node image `{}`", plan.image.name),
+        why: format!("expected one of {}", known.join(", ")),
+        hint: nearest.map(|name| format!("did you mean `{name}`?")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_cannot_be_written_is_found_before_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("reports/junit.xml");
+        writable(&file).unwrap();
+        assert!(!file.exists(), "nothing remains");
+        fs::write(&file, "earlier").unwrap();
+        writable(&file).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "earlier");
+        assert!(writable(&file.join("below-a-file.xml")).is_err());
+        assert!(writable_folder(&file).is_err());
+        writable_folder(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
