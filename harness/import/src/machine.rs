@@ -171,6 +171,8 @@ pub struct ClusterTraits {
     pub version: Option<String>,
     pub ip_family: Option<IpFamily>,
     pub authentication_mode: Option<AuthenticationMode>,
+    /// ARNs of roles that access entries or `aws-auth` admit as nodes. Empty: not known.
+    pub node_roles: Vec<String>,
 }
 
 /// The family of an AMI. It decides what reads the user data.
@@ -234,6 +236,7 @@ impl ClusterTraits {
             version: None,
             ip_family: Some(IpFamily::Ipv4),
             authentication_mode: None,
+            node_roles: Vec::new(),
         }
     }
 
@@ -250,6 +253,11 @@ impl ClusterTraits {
             version: self.version.or(other.version),
             ip_family: self.ip_family.or(other.ip_family),
             authentication_mode: self.authentication_mode.or(other.authentication_mode),
+            node_roles: if self.node_roles.is_empty() {
+                other.node_roles
+            } else {
+                self.node_roles
+            },
         }
     }
 }

@@ -23,6 +23,15 @@ impl Reading {
         }
     }
 
+    /// Whether nothing was found: no machine, and none without its user data.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.machines.is_empty() && self.unread.is_empty()
+    }
+
+    pub(crate) fn has_machines(&self) -> bool {
+        !self.machines.is_empty()
+    }
+
     /// Adds a machine, or the reason why its user data is not in the file.
     pub(crate) fn add(&mut self, name: &str, machine: Result<Machine, ImportError>) {
         match machine.and_then(described) {

@@ -6,7 +6,7 @@ use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported};
 use crate::tree::{Tree, json, yaml};
-use crate::{ec2, template, text};
+use crate::{ec2, template, terraform, text};
 
 /// Layers of gzip and base64 around a text.
 const LAYERS: usize = 4;
@@ -130,7 +130,7 @@ fn of_document(document: &Tree) -> Option<Result<Imported, ImportError>> {
         let reading = ec2::launch_configurations(configurations.items());
         return Some(reading.finish("the list is empty", "check name and region of the command"));
     }
-    None
+    terraform::format(document).map(|format| terraform::read(document, format))
 }
 
 fn launch_template_versions(versions: &[Tree]) -> Result<Imported, ImportError> {

@@ -97,6 +97,23 @@ pub(crate) fn format(text: &str) -> Option<FileFormat> {
     None
 }
 
+/// Whether a text, which may be gzip data, is user data by its beginning or its commands.
+pub(crate) fn is_user_data(bytes: &[u8]) -> bool {
+    let plain = match is_gzip(bytes) {
+        true => unpacked(bytes).unwrap_or_default(),
+        false => bytes.to_vec(),
+    };
+    std::str::from_utf8(&plain).is_ok_and(|text| format(text).is_some() || joins(text))
+}
+
+/// Whether a text calls, or configures, a program that joins a cluster.
+pub(crate) fn joins(text: &str) -> bool {
+    is_bootstrap_script(text)
+        || ["node.eks.aws/", "[settings.kubernetes", "Start-EKSBootstrap"]
+            .iter()
+            .any(|word| text.contains(word))
+}
+
 /// Lines that only a bootstrap script has.
 pub(crate) fn is_bootstrap_script(text: &str) -> bool {
     ["/etc/eks/bootstrap.sh", "nodeadm init", "kubeadm join"]

@@ -1,6 +1,8 @@
 //! Files as tools write them, from bytes to machines.
 
 mod ec2;
+mod eks;
+mod terraform;
 mod texts;
 
 use std::collections::BTreeMap;

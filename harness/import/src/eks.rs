@@ -1,0 +1,250 @@
+//! The part that EKS appends to the user data of a managed node group whose launch template names no AMI.
+
+use std::collections::BTreeMap;
+
+use crate::error::ImportError;
+use crate::instance_types::least_max_pods;
+use crate::machine::{AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, System, Taint};
+use crate::words::{joined_labels, joined_taints};
+use crate::{mime, text};
+
+/// In place of the id of the AMI that EKS would choose.
+const STAND_IN_AMI: &str = "ami-0123456789abcdef0";
+const STAND_IN_GROUP: &str = "workers";
+/// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
+const AL2023_SINCE: u32 = 30;
+
+/// What the node must be, besides what the file states.
+struct Bootstrap {
+    labels: BTreeMap<String, String>,
+    taints: Vec<Taint>,
+    max_pods: Option<u32>,
+    cluster: ClusterTraits,
+}
+
+/// The user data that an instance of the machine's group receives: the machine's own, and EKS' part after it if
+/// [`Machine::managed`] is set. Values of the cluster that the file does not state are those of `cluster`, then those
+/// of [`ClusterTraits::stand_in`].
+///
+/// # Errors
+/// EKS rejects the user data: it is neither MIME nor settings of Bottlerocket.
+pub fn complete_user_data(
+    machine: &Machine,
+    cluster: &ClusterTraits,
+) -> Result<Option<Vec<u8>>, ImportError> {
+    let Some(group) = &machine.managed else {
+        return Ok(machine.user_data.clone());
+    };
+    let bootstrap = Bootstrap::of(machine, group, cluster);
+    match managed_family(machine) {
+        AmiFamily::Bottlerocket => bottlerocket(machine, &bootstrap).map(Some),
+        AmiFamily::Windows => Ok(machine.user_data.clone()),
+        AmiFamily::Al2 => with_part(machine, bootstrap.al2()).map(Some),
+        AmiFamily::Al2023 | AmiFamily::Ubuntu | AmiFamily::Custom => {
+            with_part(machine, bootstrap.al2023()).map(Some)
+        }
+    }
+}
+
+/// The AMI family of a managed node group: as stated, else by the user data, else by the version of the cluster.
+fn managed_family(machine: &Machine) -> AmiFamily {
+    if let Some(family) = machine.traits.ami_family {
+        return family;
+    }
+    let bytes = machine.user_data.clone().unwrap_or_default();
+    let content = String::from_utf8_lossy(&bytes);
+    if content.contains("/etc/eks/bootstrap.sh") {
+        return AmiFamily::Al2;
+    }
+    let version = machine.traits.cluster.version.as_deref().unwrap_or_default();
+    let minor = version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse::<u32>().ok());
+    if minor.is_some_and(|minor| minor < AL2023_SINCE) && !content.contains("node.eks.aws") {
+        return AmiFamily::Al2;
+    }
+    AmiFamily::Al2023
+}
+
+fn with_part(machine: &Machine, part: String) -> Result<Vec<u8>, ImportError> {
+    let mut parts = own_parts(machine)?;
+    parts.push(part);
+    Ok(mime::message(&parts).into_bytes())
+}
+
+fn own_parts(machine: &Machine) -> Result<Vec<String>, ImportError> {
+    let Some(bytes) = &machine.user_data else {
+        return Ok(Vec::new());
+    };
+    let content = String::from_utf8_lossy(bytes);
+    let parts = Some(content.as_ref())
+        .filter(|content| mime::is_message(content))
+        .and_then(mime::raw_parts);
+    parts.ok_or_else(|| ImportError::Invalid {
+        line: machine.line,
+        column: None,
+        problem: format!(
+            "EKS rejects the user data of `{}`, which is not a MIME message: it begins with `{}`",
+            machine.name,
+            text::beginning(&content)
+        ),
+        hint: "write it as a MIME multipart message, to which EKS appends its own part; or name an AMI in the launch \
+               template and call the bootstrap script"
+            .to_owned(),
+    })
+}
+
+impl Bootstrap {
+    fn of(machine: &Machine, group: &ManagedNodeGroup, cluster: &ClusterTraits) -> Self {
+        let traits = &machine.traits;
+        let cluster = traits.cluster.clone().or(cluster).or(&ClusterTraits::stand_in());
+        Self {
+            labels: labels(machine, group),
+            taints: group.taints.clone(),
+            max_pods: max_pods(machine, group),
+            cluster,
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.cluster.name.as_deref().unwrap_or_default()
+    }
+
+    fn endpoint(&self) -> &str {
+        self.cluster.endpoint.as_deref().unwrap_or_default()
+    }
+
+    fn authority(&self) -> &str {
+        self.cluster.certificate_authority.as_deref().unwrap_or_default()
+    }
+
+    fn dns_ip(&self) -> &str {
+        self.cluster.dns_ip.as_deref().unwrap_or_default()
+    }
+
+    /// The part has no empty line after its header, as that of EKS.
+    fn al2(&self) -> String {
+        let mut flags = format!("--node-labels={}", joined_labels(&self.labels));
+        if !self.taints.is_empty() {
+            flags.push_str(&format!(
+                " --register-with-taints={}",
+                joined_taints(&self.taints)
+            ));
+        }
+        let mut pods = "";
+        if let Some(max_pods) = self.max_pods {
+            flags.push_str(&format!(" --max-pods={max_pods}"));
+            pods = " --use-max-pods false";
+        }
+        format!(
+            "Content-Type: text/x-shellscript; charset=\"us-ascii\"\n#!/bin/bash\nset -ex\nB64_CLUSTER_CA={}\n\
+             API_SERVER_URL={}\nK8S_CLUSTER_DNS_IP={}\n/etc/eks/bootstrap.sh {} --kubelet-extra-args '{flags}' \
+             --b64-cluster-ca $B64_CLUSTER_CA --apiserver-endpoint $API_SERVER_URL --dns-cluster-ip \
+             $K8S_CLUSTER_DNS_IP{pods}\n",
+            self.authority(),
+            self.endpoint(),
+            self.dns_ip(),
+            self.name(),
+        )
+    }
+
+    fn al2023(&self) -> String {
+        let mut text = format!(
+            "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    apiServerEndpoint: {}\n    \
+             certificateAuthority: {}\n    cidr: {}\n    name: {}\n  kubelet:\n    config:\n",
+            self.endpoint(),
+            self.authority(),
+            self.cluster.service_cidr.as_deref().unwrap_or_default(),
+            self.name(),
+        );
+        if let Some(max_pods) = self.max_pods {
+            text.push_str(&format!("      maxPods: {max_pods}\n"));
+        }
+        text.push_str(&format!(
+            "      clusterDNS:\n      - {}\n    flags:\n    - \"--node-labels={}\"\n",
+            self.dns_ip(),
+            joined_labels(&self.labels)
+        ));
+        if !self.taints.is_empty() {
+            text.push_str(&format!(
+                "    - \"--register-with-taints={}\"\n",
+                joined_taints(&self.taints)
+            ));
+        }
+        mime::part("application/node.eks.aws", &text)
+    }
+}
+
+fn labels(machine: &Machine, group: &ManagedNodeGroup) -> BTreeMap<String, String> {
+    let capacity_type = match group.capacity_type {
+        None | Some(CapacityType::OnDemand) => "ON_DEMAND",
+        Some(CapacityType::Spot) => "SPOT",
+        Some(CapacityType::CapacityBlock) => "CAPACITY_BLOCK",
+    };
+    let ami = machine.traits.ami_id.as_deref().unwrap_or(STAND_IN_AMI);
+    let name = group.name.as_deref().unwrap_or(STAND_IN_GROUP);
+    let own = [
+        ("eks.amazonaws.com/nodegroup-image", ami),
+        ("eks.amazonaws.com/capacityType", capacity_type),
+        ("eks.amazonaws.com/nodegroup", name),
+    ];
+    let own = own
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    group.labels.clone().into_iter().chain(own).collect()
+}
+
+fn max_pods(machine: &Machine, group: &ManagedNodeGroup) -> Option<u32> {
+    match &machine.traits.instance_type {
+        Some(instance_type) if group.instance_types.is_empty() => {
+            least_max_pods(std::slice::from_ref(instance_type))
+        }
+        _ => least_max_pods(&group.instance_types),
+    }
+}
+
+/// The settings of the file, with those that EKS adds.
+fn bottlerocket(machine: &Machine, bootstrap: &Bootstrap) -> Result<Vec<u8>, ImportError> {
+    let bytes = machine.user_data.clone().unwrap_or_default();
+    let mut table = match machine.system {
+        System::Bottlerocket => text::settings(&String::from_utf8_lossy(&bytes))?,
+        System::Linux | System::Windows => toml::Table::new(),
+    };
+    let settings = subtable(&mut table, "settings");
+    let kubernetes = subtable(settings, "kubernetes");
+    for (key, value) in [
+        ("api-server", bootstrap.endpoint()),
+        ("cluster-certificate", bootstrap.authority()),
+        ("cluster-name", bootstrap.name()),
+        ("cluster-dns-ip", bootstrap.dns_ip()),
+    ] {
+        kubernetes.insert(key.to_owned(), value.into());
+    }
+    if let Some(max_pods) = bootstrap.max_pods {
+        kubernetes
+            .entry("max-pods")
+            .or_insert_with(|| i64::from(max_pods).into());
+    }
+    let labels = subtable(kubernetes, "node-labels");
+    for (key, value) in &bootstrap.labels {
+        labels.insert(key.clone(), value.as_str().into());
+    }
+    let taints = subtable(kubernetes, "node-taints");
+    for taint in &bootstrap.taints {
+        let value = format!("{}:{}", taint.value, taint.effect);
+        taints.insert(taint.key.clone(), vec![value].into());
+    }
+    Ok(table.to_string().into_bytes())
+}
+
+/// The table of a key; a value of another type is replaced.
+fn subtable<'a>(table: &'a mut toml::Table, key: &str) -> &'a mut toml::Table {
+    let value = table
+        .entry(key)
+        .or_insert_with(|| toml::Value::Table(toml::Table::new()));
+    if !value.is_table() {
+        *value = toml::Value::Table(toml::Table::new());
+    }
+    value.as_table_mut().expect("the value is a table")
+}

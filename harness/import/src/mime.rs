@@ -1,0 +1,99 @@
+//! Parts of MIME user data as they stand in the message, and messages made of such parts.
+//!
+//! `nodejoin_core::user_data` decodes parts as cloud-init does. A tool that appends its own part hands the others on
+//! as they are, with the faults of their headers.
+
+/// Splits a message at its boundary. `None`: not a message with parts.
+pub(crate) fn raw_parts(text: &str) -> Option<Vec<String>> {
+    let (head, body) = split_head(text)?;
+    let boundary = boundary(head)?;
+    let (open, close) = (format!("--{boundary}"), format!("--{boundary}--"));
+    let mut parts: Vec<String> = Vec::new();
+    let mut is_inside = false;
+    for line in body.split_inclusive('\n') {
+        let trimmed = line.trim_end();
+        if trimmed == close {
+            break;
+        } else if trimmed == open {
+            parts.push(String::new());
+            is_inside = true;
+        } else if let (true, Some(part)) = (is_inside, parts.last_mut()) {
+            part.push_str(line);
+        }
+    }
+    // The line break before a boundary is part of the boundary.
+    for part in &mut parts {
+        let length = part.strip_suffix('\n').map_or(part.len(), str::len);
+        part.truncate(length);
+    }
+    Some(parts)
+}
+
+/// A part with its header.
+pub(crate) fn part(content_type: &str, content: &str) -> String {
+    format!("Content-Type: {content_type}\n\n{content}")
+}
+
+/// A message in the form of EKS and Karpenter.
+pub(crate) fn message(parts: &[String]) -> String {
+    let mut boundary = "//".to_owned();
+    while parts.iter().any(|part| part.contains(&format!("--{boundary}"))) {
+        boundary.push('/');
+    }
+    let mut text = format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n\n");
+    for part in parts {
+        text.push_str(&format!("--{boundary}\n{part}\n"));
+    }
+    text.push_str(&format!("--{boundary}--\n"));
+    text
+}
+
+/// Whether a text begins with the header of a message.
+pub(crate) fn is_message(text: &str) -> bool {
+    let text = text.trim_start();
+    ["MIME-Version:", "Content-Type:"]
+        .iter()
+        .any(|begin| text.starts_with(begin))
+}
+
+fn split_head(text: &str) -> Option<(&str, &str)> {
+    let ends = ["\r\n\r\n", "\n\n"];
+    let found = ends.iter().filter_map(|end| text.find(end).map(|at| (at, end)));
+    let (at, end) = found.min_by_key(|(at, _)| *at)?;
+    Some((&text[..at], &text[at + end.len()..]))
+}
+
+fn boundary(head: &str) -> Option<&str> {
+    let lower = head.to_ascii_lowercase();
+    let start = lower.find("boundary=")? + "boundary=".len();
+    let rest = &head[start..];
+    match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => rest.split([';', ' ', '\r', '\n']).next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_keep_their_headers() {
+        let text = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\nContent-Type: a\r\n\r\nx\r\n--B\n\
+                    Content-Type: b\n#!/bin/sh\n\n--B--\nrest\n";
+        let parts = raw_parts(text).unwrap();
+        assert_eq!(
+            parts,
+            ["Content-Type: a\r\n\r\nx\r", "Content-Type: b\n#!/bin/sh\n"]
+        );
+        assert_eq!(raw_parts("#!/bin/sh\n\necho\n"), None);
+    }
+
+    #[test]
+    fn the_boundary_of_a_message_is_not_in_its_parts() {
+        let parts = [part("text/plain", "--// x\n")];
+        let text = message(&parts);
+        assert!(text.contains("boundary=\"///\""), "{text}");
+        assert_eq!(raw_parts(&text).unwrap(), parts);
+    }
+}

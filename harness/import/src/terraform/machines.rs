@@ -1,0 +1,250 @@
+//! The machines of a plan or state.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::Tokens;
+
+use super::resource::{TerraformFile, TerraformResource};
+use super::user_data::{unknown_until_apply, user_data};
+use super::{cluster, groups};
+use crate::ec2::{add_managed, tokens};
+use crate::error::ImportError;
+use crate::machine::{Machine, Traits};
+use crate::reading::Reading;
+use crate::text;
+use crate::words::{arn_parts, texts};
+
+/// Rendered texts, and the attribute with each.
+const TEXTS: &[(&str, &str)] = &[
+    ("cloudinit_config", "rendered"),
+    ("template_cloudinit_config", "rendered"),
+    ("template_file", "rendered"),
+    ("local_file", "content"),
+    ("local_sensitive_file", "content"),
+];
+
+/// Adds every machine of the file.
+pub(super) fn add(file: &TerraformFile<'_>, reading: &mut Reading) {
+    for template in file.of_kind(&["aws_launch_template"]) {
+        add_template(file, template, reading);
+    }
+    for group in file.of_kind(&["aws_eks_node_group"]) {
+        if group.values.items_at(&["launch_template"]).is_empty() {
+            reading.add(&group.address, Ok(group_machine(file, None, group)));
+        }
+    }
+    for configuration in file.of_kind(&["aws_launch_configuration"]) {
+        reading.add(&configuration.address, configuration_machine(file, configuration));
+    }
+    for instance in file.of_kind(&["aws_instance"]) {
+        reading.add(&instance.address, instance_machine(file, instance));
+    }
+    if !reading.has_machines() {
+        add_texts(file, reading);
+    }
+}
+
+/// A launch template of several groups is a machine for each of them.
+fn add_template(file: &TerraformFile<'_>, template: &TerraformResource<'_>, reading: &mut Reading) {
+    let groups = groups::of_template(file, "aws_eks_node_group", template);
+    if groups.is_empty() {
+        reading.add(&template.address, template_machine(file, template));
+    }
+    for group in &groups {
+        let name = match groups.len() {
+            1 => &template.address,
+            _ => &group.address,
+        };
+        let machine = user_data(file, template).map(|bytes| Machine {
+            name: name.clone(),
+            user_data: bytes,
+            ..group_machine(file, Some(template), group)
+        });
+        reading.add(name, machine);
+    }
+}
+
+/// A machine of a launch template that no node group of the file uses.
+fn template_machine(
+    file: &TerraformFile<'_>,
+    template: &TerraformResource<'_>,
+) -> Result<Machine, ImportError> {
+    let mut machine = base(file, template);
+    machine.user_data = user_data(file, template)?;
+    let scaling = groups::of_template(file, "aws_autoscaling_group", template);
+    for group in &scaling {
+        machine.traits.tags.append(&mut groups::propagated_tags(group));
+    }
+    if scaling.is_empty() && !template.is_unknown("image_id") {
+        add_managed(&mut machine);
+    }
+    cluster::describe(file, None, &mut machine.traits);
+    Ok(machine)
+}
+
+/// A machine of a node group, without its user data.
+fn group_machine(
+    file: &TerraformFile<'_>,
+    template: Option<&TerraformResource<'_>>,
+    group: &TerraformResource<'_>,
+) -> Machine {
+    let mut machine = base(file, template.unwrap_or(group));
+    groups::describe(&mut machine, group);
+    let has_ami = machine.traits.ami_id.is_some()
+        || template.is_some_and(|template| template.is_unknown("image_id"))
+        || group.text(&["ami_type"]).as_deref() == Some("CUSTOM");
+    if !has_ami {
+        machine.managed = Some(groups::managed(&machine, group));
+    }
+    let name = group.text(&["cluster_name"]);
+    cluster::describe(file, name.as_deref(), &mut machine.traits);
+    machine
+}
+
+fn configuration_machine(
+    file: &TerraformFile<'_>,
+    configuration: &TerraformResource<'_>,
+) -> Result<Machine, ImportError> {
+    let mut machine = base(file, configuration);
+    machine.user_data = user_data(file, configuration)?;
+    for group in file.of_kind(&["aws_autoscaling_group"]) {
+        if group.text(&["launch_configuration"]) == configuration.text(&["name"]) {
+            machine.traits.tags.append(&mut groups::propagated_tags(group));
+        }
+    }
+    cluster::describe(file, None, &mut machine.traits);
+    Ok(machine)
+}
+
+/// Most instances of a file are not nodes: one without signs of a cluster is not tried.
+fn instance_machine(
+    file: &TerraformFile<'_>,
+    instance: &TerraformResource<'_>,
+) -> Result<Machine, ImportError> {
+    let mut machine = base(file, instance);
+    machine.user_data = user_data(file, instance)?;
+    machine.traits.tags = texts(instance.values.get("tags"));
+    let bytes = machine.user_data.clone().unwrap_or_default();
+    let content = String::from_utf8_lossy(&bytes);
+    let is_tagged = machine
+        .traits
+        .tags
+        .keys()
+        .any(|key| key.starts_with("kubernetes.io/cluster/"));
+    if !is_tagged && !text::joins(&content) {
+        return Err(ImportError::OutOfScope {
+            line: instance.values.line(),
+            what: "an instance that is not a node",
+            why: "its user data calls no bootstrap program, and no tag names a cluster",
+            hint: "if it is a node, give its user data as a file",
+        });
+    }
+    cluster::describe(file, None, &mut machine.traits);
+    Ok(machine)
+}
+
+/// What the resource itself states.
+fn base(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Machine {
+    let field = ["user_data_base64", "user_data"]
+        .iter()
+        .find_map(|key| resource.values.get(key));
+    Machine {
+        name: resource.address.clone(),
+        line: field.unwrap_or(resource.values).line(),
+        traits: traits(file, resource),
+        ..Machine::default()
+    }
+}
+
+fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits {
+    let option = |key: &str| resource.text(&["metadata_options", "0", key]);
+    let is_enabled = |key: &str| option(key).map(|state| state == "enabled");
+    let profile = ["arn", "name"]
+        .iter()
+        .find_map(|key| resource.text(&["iam_instance_profile", "0", key]))
+        .or_else(|| resource.text(&["iam_instance_profile"]));
+    let role = profile.as_deref().and_then(|profile| role(file, profile));
+    let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());
+    let launch_configuration_default =
+        (resource.kind == "aws_launch_configuration").then_some(Tokens::Optional);
+    Traits {
+        ami_id: ["image_id", "ami"].iter().find_map(|key| resource.text(&[key])),
+        instance_type: resource.text(&["instance_type"]),
+        region: resource.text(&["region"]).or(region),
+        account,
+        instance_profile: profile.filter(|_| role.is_none()),
+        role,
+        tags: instance_tags(resource),
+        http_tokens: option("http_tokens")
+            .as_deref()
+            .and_then(tokens)
+            .or(launch_configuration_default),
+        hop_limit: option("http_put_response_hop_limit").and_then(|limit| limit.parse().ok()),
+        http_endpoint: is_enabled("http_endpoint"),
+        metadata_tags: is_enabled("instance_metadata_tags"),
+        ..Traits::default()
+    }
+}
+
+fn instance_tags(resource: &TerraformResource<'_>) -> BTreeMap<String, String> {
+    let specifications = resource.values.items_at(&["tag_specifications"]).iter();
+    let of_instances = specifications
+        .filter(|specification| specification.text_at(&["resource_type"]).as_deref() == Some("instance"));
+    of_instances
+        .flat_map(|specification| texts(specification.get("tags")))
+        .collect()
+}
+
+/// The role of an instance profile, by its name or ARN.
+fn role(file: &TerraformFile<'_>, profile: &str) -> Option<String> {
+    let mut profiles = file.of_kind(&["aws_iam_instance_profile"]);
+    let found = profiles.find(|one| {
+        ["arn", "name", "id"]
+            .iter()
+            .any(|key| one.text(&[key]).as_deref() == Some(profile))
+    })?;
+    let name = found.text(&["role"])?;
+    let mut roles = file.of_kind(&["aws_iam_role"]);
+    let arn = roles
+        .find(|role| role.text(&["name"]).as_deref() == Some(&name))
+        .and_then(|role| role.text(&["arn"]));
+    Some(arn.unwrap_or(name))
+}
+
+/// Rendered texts of a file without machines: a module that only renders user data.
+fn add_texts(file: &TerraformFile<'_>, reading: &mut Reading) {
+    for (kind, attribute) in TEXTS {
+        for resource in file.of_kind(&[kind]) {
+            if let Some(machine) = text_machine(file, resource, attribute).transpose() {
+                reading.add(&resource.address, machine);
+            }
+        }
+    }
+}
+
+fn text_machine(
+    file: &TerraformFile<'_>,
+    resource: &TerraformResource<'_>,
+    attribute: &str,
+) -> Result<Option<Machine>, ImportError> {
+    let Some(field) = resource.values.get(attribute) else {
+        let is_unknown = resource.is_unknown(attribute) && attribute == "rendered";
+        return match is_unknown {
+            true => Err(unknown_until_apply(resource)),
+            false => Ok(None),
+        };
+    };
+    let rendered = field.text().unwrap_or_default();
+    let bytes = text::decoded(rendered.as_bytes()).unwrap_or_else(|| rendered.as_bytes().to_vec());
+    if !text::is_user_data(&bytes) {
+        return Ok(None);
+    }
+    let mut machine = Machine {
+        name: resource.address.clone(),
+        line: field.line(),
+        user_data: Some(bytes),
+        ..Machine::default()
+    };
+    cluster::describe(file, None, &mut machine.traits);
+    Ok(Some(machine))
+}

@@ -1,0 +1,71 @@
+//! Terraform and OpenTofu: plans and states of `terraform show -json`, and raw states.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `resource.rs` | the resources of a plan or state |
+//! | `user_data.rs` | the user data of a resource: its encodings, and what a plan does not know |
+//! | `machines.rs` | launch templates, launch configurations, instances |
+//! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
+//! | `cluster.rs` | the cluster, and who may join |
+
+mod cluster;
+mod groups;
+mod machines;
+mod resource;
+mod user_data;
+
+use crate::error::ImportError;
+use crate::machine::{FileFormat, Imported};
+use crate::reading::Reading;
+use crate::tree::Tree;
+use resource::TerraformFile;
+
+/// The format of a document, if it is one of Terraform.
+pub(crate) fn format(document: &Tree) -> Option<FileFormat> {
+    let is_state = document.get("terraform_version").is_some()
+        && (document.get("resources").is_some() || document.get("lineage").is_some());
+    if document.get("format_version").is_some() {
+        let is_plan = document.get("planned_values").is_some() || document.get("resource_changes").is_some();
+        return Some(if is_plan {
+            FileFormat::TerraformPlan
+        } else {
+            FileFormat::TerraformState
+        });
+    }
+    is_state.then_some(FileFormat::TerraformState)
+}
+
+/// Reads a plan or state.
+pub(crate) fn read(document: &Tree, format: FileFormat) -> Result<Imported, ImportError> {
+    let file = TerraformFile::of(document);
+    let mut reading = Reading::of(format);
+    if document.get("errored").is_some_and(Tree::is_true) {
+        reading
+            .notes
+            .push("the plan ended with errors: resources may be missing".to_owned());
+    }
+    machines::add(&file, &mut reading);
+    if reading.is_empty() && file.clusters().any(|cluster| is_auto_mode(&cluster)) {
+        return Err(ImportError::OutOfScope {
+            line: None,
+            what: "EKS Auto Mode",
+            why: "EKS starts its nodes without user data",
+            hint: "only node groups and other machines with user data can be tried",
+        });
+    }
+    let hint = match format {
+        FileFormat::TerraformPlan => {
+            "give a plan or state with `aws_launch_template`, `aws_launch_configuration`, `aws_instance` or \
+             `aws_eks_node_group`; a plan without changes of them has their state in `terraform show -json`"
+        }
+        _ => {
+            "give the state of the module that creates `aws_launch_template`, `aws_launch_configuration`, \
+             `aws_instance` or `aws_eks_node_group`"
+        }
+    };
+    reading.finish("no resource of it has user data", hint)
+}
+
+fn is_auto_mode(cluster: &resource::TerraformResource<'_>) -> bool {
+    cluster.text(&["compute_config", "0", "enabled"]).as_deref() == Some("true")
+}

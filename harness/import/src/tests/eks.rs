@@ -1,0 +1,86 @@
+//! EKS' own part of the user data of managed node groups.
+
+use std::collections::BTreeMap;
+
+use super::SCRIPT;
+use crate::words::taint_of_text;
+use crate::{
+    AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, System, Traits, complete_user_data,
+};
+
+fn managed(family: AmiFamily, user_data: Option<&str>) -> Machine {
+    Machine {
+        name: "ng".to_owned(),
+        user_data: user_data.map(|text| text.as_bytes().to_vec()),
+        managed: Some(ManagedNodeGroup {
+            name: Some("ng-1".to_owned()),
+            labels: BTreeMap::from([("team".to_owned(), "web".to_owned())]),
+            taints: vec![taint_of_text("a=b:NoSchedule").unwrap()],
+            capacity_type: Some(CapacityType::Spot),
+            instance_types: vec!["m5.xlarge".to_owned(), "t3.medium".to_owned()],
+        }),
+        traits: Traits {
+            ami_family: Some(family),
+            ..Traits::default()
+        },
+        ..Machine::default()
+    }
+}
+
+fn complete(machine: &Machine) -> String {
+    let cluster = ClusterTraits {
+        name: Some("demo".to_owned()),
+        certificate_authority: Some("Q0E=".to_owned()),
+        ..ClusterTraits::default()
+    };
+    String::from_utf8(complete_user_data(machine, &cluster).unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn al2_gets_a_script() {
+    insta::assert_snapshot!(complete(&managed(AmiFamily::Al2, None)));
+}
+
+#[test]
+fn al2023_gets_a_node_config_after_the_own_parts() {
+    let own = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"X\"\n\n--X\nContent-Type: \
+               text/x-shellscript\n\n#!/bin/bash\necho\n--X--\n";
+    insta::assert_snapshot!(complete(&managed(AmiFamily::Al2023, Some(own))));
+}
+
+#[test]
+fn bottlerocket_gets_settings() {
+    let mut machine = managed(
+        AmiFamily::Bottlerocket,
+        Some("[settings.kubernetes.node-labels]\nx = \"y\"\n"),
+    );
+    machine.system = System::Bottlerocket;
+    insta::assert_snapshot!(complete(&machine));
+}
+
+#[test]
+fn a_script_is_rejected_as_eks_does() {
+    let machine = managed(AmiFamily::Al2, Some(SCRIPT));
+    let error = complete_user_data(&machine, &ClusterTraits::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "EKS rejects the user data of `ng`, which is not a MIME message: it begins with `#!/bin/bash`"
+    );
+}
+
+#[test]
+fn the_family_follows_from_the_version_unless_it_is_stated() {
+    for (version, expected) in [("1.29", "bootstrap.sh"), ("1.30", "node.eks.aws")] {
+        let mut machine = managed(AmiFamily::Al2, None);
+        machine.traits.ami_family = None;
+        machine.traits.cluster.version = Some(version.to_owned());
+        assert!(complete(&machine).contains(expected), "{version}");
+    }
+}
+
+#[test]
+fn other_machines_keep_their_user_data() {
+    let mut machine = managed(AmiFamily::Al2, Some(SCRIPT));
+    machine.managed = None;
+    assert_eq!(complete(&machine), SCRIPT);
+}

@@ -1,0 +1,163 @@
+//! Words of AWS and Kubernetes as types, and mappings that every format spells alike.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::aws::AuthenticationMode;
+
+use crate::machine::{AmiFamily, CapacityType, Taint, TaintEffect};
+use crate::tree::Tree;
+
+/// The effect of a taint, as Kubernetes or the API of EKS writes it.
+pub(crate) fn effect(word: &str) -> Option<TaintEffect> {
+    match word {
+        "NoSchedule" | "NO_SCHEDULE" => Some(TaintEffect::NoSchedule),
+        "PreferNoSchedule" | "PREFER_NO_SCHEDULE" => Some(TaintEffect::PreferNoSchedule),
+        "NoExecute" | "NO_EXECUTE" => Some(TaintEffect::NoExecute),
+        _ => None,
+    }
+}
+
+/// A taint as a mapping, in lower case or as CloudFormation writes it.
+pub(crate) fn taint(tree: &Tree) -> Option<Taint> {
+    let field = |lower: &str, upper: &str| tree.text_at(&[lower]).or_else(|| tree.text_at(&[upper]));
+    Some(Taint {
+        key: field("key", "Key")?,
+        value: field("value", "Value").unwrap_or_default(),
+        effect: effect(&field("effect", "Effect")?)?,
+    })
+}
+
+#[cfg(test)]
+/// A taint as text: `KEY=VALUE:EFFECT` or `KEY:EFFECT`.
+pub(crate) fn taint_of_text(text: &str) -> Option<Taint> {
+    let (rest, word) = text.rsplit_once(':')?;
+    let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+    Some(Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: effect(word)?,
+    })
+}
+
+/// The family of an `amiType` of the API of EKS. `CUSTOM` tells nothing about it.
+pub(crate) fn family_of_ami_type(word: &str) -> Option<AmiFamily> {
+    let begins = [
+        ("AL2023_", AmiFamily::Al2023),
+        ("AL2_", AmiFamily::Al2),
+        ("BOTTLEROCKET_", AmiFamily::Bottlerocket),
+        ("WINDOWS_", AmiFamily::Windows),
+    ];
+    let (_, family) = begins.iter().find(|(begin, _)| word.starts_with(begin))?;
+    Some(*family)
+}
+
+pub(crate) fn capacity_type(word: &str) -> Option<CapacityType> {
+    match word {
+        "ON_DEMAND" => Some(CapacityType::OnDemand),
+        "SPOT" => Some(CapacityType::Spot),
+        "CAPACITY_BLOCK" => Some(CapacityType::CapacityBlock),
+        _ => None,
+    }
+}
+
+pub(crate) fn authentication_mode(word: &str) -> Option<AuthenticationMode> {
+    match word {
+        "API" => Some(AuthenticationMode::Api),
+        "API_AND_CONFIG_MAP" => Some(AuthenticationMode::ApiAndConfigMap),
+        "CONFIG_MAP" => Some(AuthenticationMode::ConfigMap),
+        _ => None,
+    }
+}
+
+/// A mapping of texts, such as labels or tags. Values that are not text are left out.
+pub(crate) fn texts(tree: Option<&Tree>) -> BTreeMap<String, String> {
+    let entries = tree.map(Tree::entries).unwrap_or_default();
+    entries
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), value.text()?.to_owned())))
+        .collect()
+}
+
+/// The texts of a list.
+pub(crate) fn list(items: &[Tree]) -> Vec<String> {
+    items.iter().filter_map(Tree::text).map(str::to_owned).collect()
+}
+
+/// Labels as `--node-labels` takes them.
+pub(crate) fn joined_labels(labels: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    pairs.join(",")
+}
+
+/// Taints as `--register-with-taints` takes them.
+pub(crate) fn joined_taints(taints: &[Taint]) -> String {
+    let taints: Vec<String> = taints.iter().map(Taint::to_string).collect();
+    taints.join(",")
+}
+
+/// Region and account of an ARN; either may be empty in it.
+pub(crate) fn arn_parts(arn: &str) -> (Option<String>, Option<String>) {
+    let mut parts = arn.split(':');
+    if parts.next() != Some("arn") {
+        return (None, None);
+    }
+    let mut part = |index| {
+        parts
+            .nth(index)
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+    };
+    (part(2), part(0))
+}
+
+/// The address that EKS gives the cluster's DNS service: the tenth of the service network.
+pub(crate) fn dns_ip(service_cidr: &str) -> Option<String> {
+    let (address, _) = service_cidr.split_once('/')?;
+    if address.contains(':') {
+        return Some(format!("{}::a", address.trim_end_matches(':')));
+    }
+    let (network, _) = address.rsplit_once('.')?;
+    Some(format!("{network}.10"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arn_has_a_region_and_an_account() {
+        let cluster = "arn:aws:eks:eu-west-1:111122223333:cluster/demo";
+        assert_eq!(
+            arn_parts(cluster),
+            (Some("eu-west-1".into()), Some("111122223333".into()))
+        );
+        assert_eq!(
+            arn_parts("arn:aws:iam::111122223333:role/nodes"),
+            (None, Some("111122223333".into()))
+        );
+        assert_eq!(arn_parts("nodes"), (None, None));
+    }
+
+    #[test]
+    fn the_dns_service_has_the_tenth_address() {
+        assert_eq!(dns_ip("172.20.0.0/16").unwrap(), "172.20.0.10");
+        assert_eq!(dns_ip("fd30:1c53:5f8a::/108").unwrap(), "fd30:1c53:5f8a::a");
+        assert_eq!(dns_ip("172.20.0.0"), None);
+    }
+
+    #[test]
+    fn taints_are_read_from_text() {
+        assert_eq!(
+            taint_of_text("a=b:NoExecute").unwrap().to_string(),
+            "a=b:NoExecute"
+        );
+        assert_eq!(
+            taint_of_text("a:NoSchedule").unwrap().to_string(),
+            "a=:NoSchedule"
+        );
+        assert_eq!(taint_of_text("a=b"), None);
+    }
+}
