@@ -167,3 +167,13 @@ pub(crate) fn key_and_value(tag: &Tree) -> Option<(String, String)> {
         tag.text_at(&["Value"]).unwrap_or_default(),
     ))
 }
+
+/// Most instances of a file are not nodes: one without signs of a cluster is not tried.
+pub(crate) fn not_a_node(instance: &Tree) -> ImportError {
+    ImportError::OutOfScope {
+        line: instance.line(),
+        what: "an instance that is not a node",
+        why: "its user data calls no bootstrap program, and no tag names a cluster",
+        hint: "if it is a node, give its user data as a file",
+    }
+}

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 
 use crate::error::ImportError;
 use crate::instance_types::least_max_pods;
-use crate::machine::{AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, System, Taint};
+use crate::machine::{
+    AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, STAND_IN_AMI, System, Taint,
+};
+use crate::toml_table::{set_labels, set_taints, subtable};
 use crate::words::{joined_labels, joined_taints};
 use crate::{mime, text};
 
-/// In place of the id of the AMI that EKS would choose.
-const STAND_IN_AMI: &str = "ami-0123456789abcdef0";
 const STAND_IN_GROUP: &str = "workers";
 /// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
 const AL2023_SINCE: u32 = 30;
 
 /// What the node must be, besides what the file states.
-struct Bootstrap {
+struct EksPart {
     labels: BTreeMap<String, String>,
     taints: Vec<Taint>,
     max_pods: Option<u32>,
@@ -35,13 +36,13 @@ pub fn complete_user_data(
     let Some(group) = &machine.managed else {
         return Ok(machine.user_data.clone());
     };
-    let bootstrap = Bootstrap::of(machine, group, cluster);
+    let own = EksPart::of(machine, group, cluster);
     match managed_family(machine) {
-        AmiFamily::Bottlerocket => bottlerocket(machine, &bootstrap).map(Some),
+        AmiFamily::Bottlerocket => bottlerocket(machine, &own).map(Some),
         AmiFamily::Windows => Ok(machine.user_data.clone()),
-        AmiFamily::Al2 => with_part(machine, bootstrap.al2()).map(Some),
+        AmiFamily::Al2 => with_part(machine, own.al2()).map(Some),
         AmiFamily::Al2023 | AmiFamily::Ubuntu | AmiFamily::Custom => {
-            with_part(machine, bootstrap.al2023()).map(Some)
+            with_part(machine, own.al2023()).map(Some)
         }
     }
 }
@@ -95,7 +96,7 @@ fn own_parts(machine: &Machine) -> Result<Vec<String>, ImportError> {
     })
 }
 
-impl Bootstrap {
+impl EksPart {
     fn of(machine: &Machine, group: &ManagedNodeGroup, cluster: &ClusterTraits) -> Self {
         let traits = &machine.traits;
         let cluster = traits.cluster.clone().or(cluster).or(&ClusterTraits::stand_in());
@@ -205,7 +206,7 @@ fn max_pods(machine: &Machine, group: &ManagedNodeGroup) -> Option<u32> {
 }
 
 /// The settings of the file, with those that EKS adds.
-fn bottlerocket(machine: &Machine, bootstrap: &Bootstrap) -> Result<Vec<u8>, ImportError> {
+fn bottlerocket(machine: &Machine, own: &EksPart) -> Result<Vec<u8>, ImportError> {
     let bytes = machine.user_data.clone().unwrap_or_default();
     let mut table = match machine.system {
         System::Bottlerocket => text::settings(&String::from_utf8_lossy(&bytes))?,
@@ -214,37 +215,19 @@ fn bottlerocket(machine: &Machine, bootstrap: &Bootstrap) -> Result<Vec<u8>, Imp
     let settings = subtable(&mut table, "settings");
     let kubernetes = subtable(settings, "kubernetes");
     for (key, value) in [
-        ("api-server", bootstrap.endpoint()),
-        ("cluster-certificate", bootstrap.authority()),
-        ("cluster-name", bootstrap.name()),
-        ("cluster-dns-ip", bootstrap.dns_ip()),
+        ("api-server", own.endpoint()),
+        ("cluster-certificate", own.authority()),
+        ("cluster-name", own.name()),
+        ("cluster-dns-ip", own.dns_ip()),
     ] {
         kubernetes.insert(key.to_owned(), value.into());
     }
-    if let Some(max_pods) = bootstrap.max_pods {
+    if let Some(max_pods) = own.max_pods {
         kubernetes
             .entry("max-pods")
             .or_insert_with(|| i64::from(max_pods).into());
     }
-    let labels = subtable(kubernetes, "node-labels");
-    for (key, value) in &bootstrap.labels {
-        labels.insert(key.clone(), value.as_str().into());
-    }
-    let taints = subtable(kubernetes, "node-taints");
-    for taint in &bootstrap.taints {
-        let value = format!("{}:{}", taint.value, taint.effect);
-        taints.insert(taint.key.clone(), vec![value].into());
-    }
+    set_labels(kubernetes, &own.labels);
+    set_taints(kubernetes, &own.taints);
     Ok(table.to_string().into_bytes())
-}
-
-/// The table of a key; a value of another type is replaced.
-fn subtable<'a>(table: &'a mut toml::Table, key: &str) -> &'a mut toml::Table {
-    let value = table
-        .entry(key)
-        .or_insert_with(|| toml::Value::Table(toml::Table::new()));
-    if !value.is_table() {
-        *value = toml::Value::Table(toml::Table::new());
-    }
-    value.as_table_mut().expect("the value is a table")
 }

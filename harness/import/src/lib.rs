@@ -15,31 +15,50 @@
 //! | `machine` | what an import returns: machines with user data and traits |
 //! | `error` | why a file cannot be imported, and what to do next |
 //! | `input` | what an import reads |
+//! | `words` | words of AWS and Kubernetes as types |
+//! | `bottlerocket`, `windows` | check user data of these systems |
+//! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
 //! | `mime` | the parts of MIME user data as they are |
-//! | `words` | words of AWS and Kubernetes as types |
+//! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
 //! | `template` | files that a tool has not rendered yet |
 //! | `reading` | collects machines |
 //! | `ec2` | launch template versions, instance attributes, launch configurations |
+//! | `karpenter` | EC2NodeClass with NodePool |
+//! | `eksctl` | node groups of a ClusterConfig |
+//! | `cluster_api` | bootstrap configurations and Secrets of Cluster API |
+//! | `pulumi` | stacks and previews |
+//! | `rancher` | node groups of an EKSClusterConfig |
 //! | `terraform` | plans and states |
+//! | `cloudformation` | CloudFormation templates, and folders of `cdk synth` |
 //! | `recognize` | finds the format of a file and calls its reader |
 
+mod bottlerocket;
+mod cloudformation;
+mod cluster_api;
 mod ec2;
 mod eks;
+mod eksctl;
 mod error;
 mod input;
 mod instance_types;
+mod karpenter;
 mod machine;
 mod mime;
+mod pulumi;
+mod rancher;
 mod reading;
 mod recognize;
+mod scope;
 mod template;
 mod terraform;
 #[cfg(test)]
 mod tests;
 mod text;
+mod toml_table;
 mod tree;
+mod windows;
 mod words;
 
 pub use eks::complete_user_data;

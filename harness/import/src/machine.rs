@@ -10,6 +10,8 @@ use nodejoin_core::plan::aws::{AuthenticationMode, IpFamily};
 
 use crate::error::ImportError;
 
+/// In place of the id of an AMI that only AWS knows.
+pub(crate) const STAND_IN_AMI: &str = "ami-0123456789abcdef0";
 /// In place of a cluster's certificate authority.
 const STAND_IN_AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nbm9kZWpvaW4gcmVwbGFjZXMgdGhpcyBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n";
 

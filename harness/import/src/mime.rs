@@ -48,6 +48,22 @@ pub(crate) fn message(parts: &[String]) -> String {
     text
 }
 
+/// Whether an empty line ends the header of a part. The reader of Go, which Karpenter and nodeadm use, rejects others;
+/// that of Python, which cloud-init uses, reads them.
+pub(crate) fn has_complete_header(part: &str) -> bool {
+    for line in part.lines() {
+        if line.is_empty() {
+            return true;
+        }
+        let name = line.split_once(':').map(|(name, _)| name).unwrap_or_default();
+        let is_header = !name.is_empty() && !name.contains([' ', '/', '#']);
+        if !is_header && !line.starts_with([' ', '\t']) {
+            return false;
+        }
+    }
+    false
+}
+
 /// Whether a text begins with the header of a message.
 pub(crate) fn is_message(text: &str) -> bool {
     let text = text.trim_start();
@@ -87,6 +103,13 @@ mod tests {
             ["Content-Type: a\r\n\r\nx\r", "Content-Type: b\n#!/bin/sh\n"]
         );
         assert_eq!(raw_parts("#!/bin/sh\n\necho\n"), None);
+    }
+
+    #[test]
+    fn an_empty_line_ends_a_header() {
+        assert!(has_complete_header("Content-Type: a;\r\n charset=b\r\n\r\nx"));
+        assert!(!has_complete_header("Content-Type: a\n#!/bin/sh\n\nx"));
+        assert!(!has_complete_header("Content-Type: a"));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported};
 use crate::tree::{Tree, json, yaml};
-use crate::{ec2, template, terraform, text};
+use crate::{
+    cloudformation, cluster_api, ec2, eksctl, karpenter, pulumi, rancher, scope, template, terraform, text,
+};
 
 /// Layers of gzip and base64 around a text.
 const LAYERS: usize = 4;
@@ -16,9 +18,10 @@ const LAYERS: usize = 4;
 /// # Errors
 /// The format is unknown, the file is invalid or not rendered, or no machine has user data in it.
 pub fn import(input: &Import<'_>) -> Result<Imported, ImportError> {
-    let (bytes, notes) = unwrapped(input.bytes)?;
-    let mut imported = of_text(input, &bytes)?;
-    imported.notes.splice(0..0, notes);
+    let mut imported = match input.folder {
+        Some(folder) => cloudformation::read_folder(input, folder)?,
+        None => of_bytes(input)?,
+    };
     for machine in &mut imported.machines {
         let size = machine.user_data.as_ref().map_or(0, Vec::len);
         if size > LIMIT {
@@ -27,6 +30,13 @@ pub fn import(input: &Import<'_>) -> Result<Imported, ImportError> {
                 .push(format!("the user data has {size} bytes, but EC2 allows {LIMIT}"));
         }
     }
+    Ok(imported)
+}
+
+fn of_bytes(input: &Import<'_>) -> Result<Imported, ImportError> {
+    let (bytes, notes) = unwrapped(input.bytes)?;
+    let mut imported = of_text(input, &bytes)?;
+    imported.notes.splice(0..0, notes);
     Ok(imported)
 }
 
@@ -102,16 +112,59 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     {
         return whole_file(input, content.as_bytes(), content, FileFormat::NodeConfig);
     }
+    // `kubectl get -o yaml` prints a list.
+    let manifests: Vec<&Tree> = documents
+        .iter()
+        .flat_map(|document| match api(document).as_str() {
+            "v1" if document.get("items").is_some() => document.items_at(&["items"]).iter().collect(),
+            _ => vec![document],
+        })
+        .collect();
+    if let Some(found) = of_manifests(input, &manifests) {
+        return found;
+    }
     if let [document] = &documents[..]
-        && let Some(found) = of_document(document)
+        && let Some(found) = of_document(input, document)
     {
         return found;
     }
     Err(not_recognized(input, content))
 }
 
+/// A stream of manifests for Kubernetes.
+fn of_manifests(input: &Import<'_>, manifests: &[&Tree]) -> Option<Result<Imported, ImportError>> {
+    if manifests.iter().any(|document| karpenter::is_manifest(document)) {
+        return Some(karpenter::read(input, manifests));
+    }
+    if let Some(config) = manifests.iter().find(|document| eksctl::is_manifest(document)) {
+        return Some(eksctl::read(input, config));
+    }
+    if let Some(config) = manifests.iter().find(|document| rancher::is_manifest(document)) {
+        return Some(rancher::read(config));
+    }
+    if manifests
+        .iter()
+        .any(|document| cluster_api::is_manifest(document))
+    {
+        return Some(cluster_api::read(input, manifests));
+    }
+    if manifests.iter().any(|document| cluster_api::is_secret(document)) {
+        return Some(cluster_api::read_secrets(manifests));
+    }
+    if let Some(error) = manifests
+        .iter()
+        .find_map(|document| scope::check_manifest(document))
+    {
+        return Some(Err(error));
+    }
+    manifests
+        .iter()
+        .find(|document| karpenter::is_auto_mode(document))
+        .map(|document| Err(karpenter::auto_mode(document)))
+}
+
 /// A file with one JSON or YAML document.
-fn of_document(document: &Tree) -> Option<Result<Imported, ImportError>> {
+fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, ImportError>> {
     if let Some(versions) = document.get("LaunchTemplateVersions") {
         return Some(launch_template_versions(versions.items()));
     }
@@ -130,7 +183,13 @@ fn of_document(document: &Tree) -> Option<Result<Imported, ImportError>> {
         let reading = ec2::launch_configurations(configurations.items());
         return Some(reading.finish("the list is empty", "check name and region of the command"));
     }
-    terraform::format(document).map(|format| terraform::read(document, format))
+    if cloudformation::is_template(document) {
+        return Some(cloudformation::read(input, document));
+    }
+    if pulumi::is_document(document) {
+        return Some(pulumi::read(document));
+    }
+    terraform::format(document).map(|format| terraform::read(input, document, format))
 }
 
 fn launch_template_versions(versions: &[Tree]) -> Result<Imported, ImportError> {
@@ -145,6 +204,7 @@ fn is_yaml(text: &str) -> bool {
     let keys = [
         "apiVersion:",
         "Resources:",
+        "AWSTemplateFormatVersion:",
         "LaunchTemplateVersions:",
         "LaunchConfigurations:",
         "UserData:",

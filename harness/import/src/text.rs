@@ -8,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, FileFormat, Machine, System, Traits};
+use crate::{bottlerocket, scope, windows};
 
 /// The first bytes of gzip data.
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -151,15 +152,22 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
     let family = |traits: &mut Traits, family| {
         traits.ami_family.get_or_insert(family);
     };
+    scope::check_user_data(text)?;
     match format {
         FileFormat::BottlerocketSettings => {
             machine.system = System::Bottlerocket;
             family(&mut machine.traits, AmiFamily::Bottlerocket);
-            settings(text)?;
+            let table = settings(text)?;
+            machine.notes.append(&mut bottlerocket::check(text, &table)?);
+            bottlerocket::describe(&table, &mut machine.traits);
         }
         FileFormat::WindowsScript => {
             machine.system = System::Windows;
             family(&mut machine.traits, AmiFamily::Windows);
+            let mut call = windows::check(text)?;
+            machine.notes.append(&mut call.notes);
+            let cluster = &mut machine.traits.cluster;
+            cluster.name = cluster.name.take().or(call.cluster);
         }
         FileFormat::NodeConfig => family(&mut machine.traits, AmiFamily::Al2023),
         FileFormat::Mime if !begins_with_header(text) => machine.notes.push(format!(

@@ -27,7 +27,6 @@ pub(crate) fn taint(tree: &Tree) -> Option<Taint> {
     })
 }
 
-#[cfg(test)]
 /// A taint as text: `KEY=VALUE:EFFECT` or `KEY:EFFECT`.
 pub(crate) fn taint_of_text(text: &str) -> Option<Taint> {
     let (rest, word) = text.rsplit_once(':')?;

@@ -7,7 +7,7 @@ use nodejoin_core::plan::Tokens;
 use super::resource::{TerraformFile, TerraformResource};
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
-use crate::ec2::{add_managed, tokens};
+use crate::ec2::{add_managed, not_a_node, tokens};
 use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
@@ -38,9 +38,6 @@ pub(super) fn add(file: &TerraformFile<'_>, reading: &mut Reading) {
     }
     for instance in file.of_kind(&["aws_instance"]) {
         reading.add(&instance.address, instance_machine(file, instance));
-    }
-    if !reading.has_machines() {
-        add_texts(file, reading);
     }
 }
 
@@ -132,12 +129,7 @@ fn instance_machine(
         .keys()
         .any(|key| key.starts_with("kubernetes.io/cluster/"));
     if !is_tagged && !text::joins(&content) {
-        return Err(ImportError::OutOfScope {
-            line: instance.values.line(),
-            what: "an instance that is not a node",
-            why: "its user data calls no bootstrap program, and no tag names a cluster",
-            hint: "if it is a node, give its user data as a file",
-        });
+        return Err(not_a_node(instance.values));
     }
     cluster::describe(file, None, &mut machine.traits);
     Ok(machine)
@@ -212,7 +204,7 @@ fn role(file: &TerraformFile<'_>, profile: &str) -> Option<String> {
 }
 
 /// Rendered texts of a file without machines: a module that only renders user data.
-fn add_texts(file: &TerraformFile<'_>, reading: &mut Reading) {
+pub(super) fn add_texts(file: &TerraformFile<'_>, reading: &mut Reading) {
     for (kind, attribute) in TEXTS {
         for resource in file.of_kind(&[kind]) {
             if let Some(machine) = text_machine(file, resource, attribute).transpose() {

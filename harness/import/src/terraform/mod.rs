@@ -6,15 +6,19 @@
 //! | `user_data.rs` | the user data of a resource: its encodings, and what a plan does not know |
 //! | `machines.rs` | launch templates, launch configurations, instances |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
+//! | `manifests.rs` | manifests of Karpenter in resources |
 //! | `cluster.rs` | the cluster, and who may join |
 
 mod cluster;
 mod groups;
 mod machines;
+mod manifests;
 mod resource;
 mod user_data;
 
 use crate::error::ImportError;
+use crate::input::Import;
+use crate::karpenter;
 use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
@@ -36,7 +40,7 @@ pub(crate) fn format(document: &Tree) -> Option<FileFormat> {
 }
 
 /// Reads a plan or state.
-pub(crate) fn read(document: &Tree, format: FileFormat) -> Result<Imported, ImportError> {
+pub(crate) fn read(input: &Import<'_>, document: &Tree, format: FileFormat) -> Result<Imported, ImportError> {
     let file = TerraformFile::of(document);
     let mut reading = Reading::of(format);
     if document.get("errored").is_some_and(Tree::is_true) {
@@ -45,13 +49,13 @@ pub(crate) fn read(document: &Tree, format: FileFormat) -> Result<Imported, Impo
             .push("the plan ended with errors: resources may be missing".to_owned());
     }
     machines::add(&file, &mut reading);
-    if reading.is_empty() && file.clusters().any(|cluster| is_auto_mode(&cluster)) {
-        return Err(ImportError::OutOfScope {
-            line: None,
-            what: "EKS Auto Mode",
-            why: "EKS starts its nodes without user data",
-            hint: "only node groups and other machines with user data can be tried",
-        });
+    manifests::add(input, &file, &mut reading);
+    if !reading.has_machines() {
+        machines::add_texts(&file, &mut reading);
+    }
+    let auto_mode = file.clusters().find(is_auto_mode);
+    if let Some(cluster) = auto_mode.filter(|_| reading.is_empty()) {
+        return Err(karpenter::auto_mode(cluster.values));
     }
     let hint = match format {
         FileFormat::TerraformPlan => {

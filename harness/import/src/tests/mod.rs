@@ -1,7 +1,15 @@
 //! Files as tools write them, from bytes to machines.
 
+mod any_bytes;
+mod cloudformation;
+mod cluster_api;
 mod ec2;
 mod eks;
+mod eksctl;
+mod karpenter;
+mod pulumi;
+mod rancher;
+mod systems;
 mod terraform;
 mod texts;
 

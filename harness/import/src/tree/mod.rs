@@ -98,7 +98,6 @@ impl Tree {
         (self.line > 0).then_some(self.line)
     }
 
-    #[cfg(test)]
     /// The value with the types that YAML 1.2 gives plain scalars.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -116,7 +115,6 @@ impl Tree {
     }
 }
 
-#[cfg(test)]
 fn plain(text: &str) -> serde_json::Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => serde_json::Value::Null,

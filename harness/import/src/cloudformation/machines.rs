@@ -1,0 +1,256 @@
+//! The machines of a template.
+
+use super::groups::StackGroup;
+use super::reference::{cluster_property, is_cluster};
+use super::template::{Template, invalid};
+use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
+use crate::error::ImportError;
+use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI};
+use crate::reading::Reading;
+use crate::text::{from_base64, joins};
+use crate::tree::Tree;
+use crate::words::{authentication_mode, dns_ip};
+
+/// Words in the SSM parameters of AMIs.
+const FAMILIES: &[(&str, AmiFamily)] = &[
+    ("amazon-linux-2023", AmiFamily::Al2023),
+    ("amazon-linux-2", AmiFamily::Al2),
+    ("bottlerocket", AmiFamily::Bottlerocket),
+    ("windows", AmiFamily::Windows),
+    ("ubuntu", AmiFamily::Ubuntu),
+];
+
+/// Adds the machines of a template; `prefix` begins their names.
+pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
+    let groups = StackGroup::all(template);
+    for (id, resource) in template.resources() {
+        let name = format!("{prefix}{id}");
+        match is_created(template, resource) {
+            Ok(true) => add_resource(template, &groups, (id, resource), &name, reading),
+            Ok(false) => {}
+            Err(error) => reading.add(&name, Err(error)),
+        }
+    }
+    reading.notes.append(&mut template.notes.borrow_mut());
+}
+
+/// Whether the condition of a machine's resource holds.
+fn is_created(template: &Template<'_>, resource: &Tree) -> Result<bool, ImportError> {
+    match resource.get("Condition").filter(|_| is_machine(resource)) {
+        Some(name) => template.condition(name),
+        None => Ok(true),
+    }
+}
+
+fn is_machine(resource: &Tree) -> bool {
+    let kind = resource.text_at(&["Type"]).unwrap_or_default();
+    [
+        "AWS::EC2::LaunchTemplate",
+        "AWS::AutoScaling::LaunchConfiguration",
+        "AWS::EC2::Instance",
+        "AWS::EKS::Nodegroup",
+    ]
+    .contains(&kind.as_str())
+}
+
+fn add_resource(
+    template: &Template<'_>,
+    groups: &[StackGroup<'_>],
+    (id, resource): (&str, &Tree),
+    name: &str,
+    reading: &mut Reading,
+) {
+    let Some(properties) = resource.get("Properties") else {
+        return;
+    };
+    let named = |machine: Machine| Machine {
+        name: name.to_owned(),
+        ..machine
+    };
+    match resource.text_at(&["Type"]).unwrap_or_default().as_str() {
+        "AWS::EC2::LaunchTemplate" => {
+            for machine in templates(template, groups, id, properties) {
+                reading.add(name, machine.map(named));
+            }
+        }
+        "AWS::AutoScaling::LaunchConfiguration" => {
+            let machine = configuration(template, groups, id, properties);
+            reading.add(name, machine.map(named));
+        }
+        "AWS::EC2::Instance" => reading.add(name, instance(template, properties).map(named)),
+        "AWS::EKS::Nodegroup" => {
+            let group = groups
+                .iter()
+                .find(|group| group.name == id && !group.has_template());
+            if let Some(group) = group {
+                let mut machine = base(template, properties);
+                group.describe(&mut machine);
+                reading.add(name, Ok(named(machine)));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A launch template of several node groups is a machine for each of them.
+fn templates(
+    template: &Template<'_>,
+    groups: &[StackGroup<'_>],
+    id: &str,
+    properties: &Tree,
+) -> Vec<Result<Machine, ImportError>> {
+    let data = properties.get("LaunchTemplateData").unwrap_or(properties);
+    let machine = match read(template, data) {
+        Ok(machine) => machine,
+        Err(error) => return vec![Err(error)],
+    };
+    let name = properties
+        .get("LaunchTemplateName")
+        .and_then(|name| template.text_of(name).ok());
+    let users: Vec<_> = groups
+        .iter()
+        .filter(|group| group.starts(id, name.as_deref()))
+        .collect();
+    if users.is_empty() {
+        let mut machine = machine;
+        add_managed(&mut machine);
+        return vec![Ok(machine)];
+    }
+    let with_group = |group: &&StackGroup<'_>| {
+        let mut machine = machine.clone();
+        machine.traits.tags.append(&mut group.propagated_tags());
+        if group.is_node_group() {
+            group.describe(&mut machine);
+        }
+        Ok(machine)
+    };
+    users.iter().map(with_group).collect()
+}
+
+fn configuration(
+    template: &Template<'_>,
+    groups: &[StackGroup<'_>],
+    id: &str,
+    properties: &Tree,
+) -> Result<Machine, ImportError> {
+    let mut machine = read(template, properties)?;
+    for group in groups.iter().filter(|group| group.starts(id, None)) {
+        machine.traits.tags.append(&mut group.propagated_tags());
+    }
+    Ok(machine)
+}
+
+/// An instance without signs of a cluster is not tried.
+fn instance(template: &Template<'_>, properties: &Tree) -> Result<Machine, ImportError> {
+    let mut machine = read(template, properties)?;
+    let tags = template.evaluate_known(properties);
+    machine.traits.tags = tags
+        .items_at(&["Tags"])
+        .iter()
+        .filter_map(key_and_value)
+        .collect();
+    let bytes = machine.user_data.clone().unwrap_or_default();
+    if joins(&String::from_utf8_lossy(&bytes)) {
+        return Ok(machine);
+    }
+    Err(not_a_node(properties))
+}
+
+/// A machine of launch template data or of similar properties.
+fn read(template: &Template<'_>, data: &Tree) -> Result<Machine, ImportError> {
+    let mut machine = base(template, data);
+    if let Some(field) = data.get("UserData") {
+        machine.line = field.line();
+        machine.user_data = Some(user_data(template, field)?).filter(|bytes| !bytes.is_empty());
+    }
+    Ok(machine)
+}
+
+/// `Fn::Base64` of a text, or base64.
+fn user_data(template: &Template<'_>, field: &Tree) -> Result<Vec<u8>, ImportError> {
+    if let Some(plain) = field.get("Fn::Base64") {
+        return Ok(template.text_of(plain)?.into_bytes());
+    }
+    let value = template.text_of(field)?;
+    // A function that returns `Fn::Base64`, such as `Fn::If`, has left plain text.
+    if field.is_map() && crate::text::is_user_data(value.as_bytes()) {
+        return Ok(value.into_bytes());
+    }
+    if value.trim_start().starts_with("#!") {
+        return Err(invalid(
+            field,
+            "the user data is not base64".to_owned(),
+            "write it as `Fn::Base64`, or `!Base64` in YAML",
+        ));
+    }
+    from_base64(&value, field.line())
+}
+
+/// What properties state besides the user data.
+fn base(template: &Template<'_>, properties: &Tree) -> Machine {
+    let known = template.evaluate_known(properties);
+    let mut traits = traits(&known);
+    if traits.instance_profile.is_none() {
+        traits.instance_profile = known.text_at(&["IamInstanceProfile"]);
+    }
+    traits.region = template.set.get("AWS::Region").cloned();
+    traits.ami_family = traits.ami_id.as_deref().and_then(family);
+    if traits.ami_id.as_deref().is_some_and(|id| !id.starts_with("ami-")) {
+        traits.ami_id = Some(STAND_IN_AMI.to_owned());
+    }
+    // An AMI that only CloudFormation knows is an AMI.
+    if traits.ami_id.is_none() && properties.get("ImageId").is_some_and(Tree::is_map) {
+        traits.ami_id = is_given(template, properties).then(|| STAND_IN_AMI.to_owned());
+    }
+    traits.cluster = cluster(template);
+    Machine {
+        line: properties.line(),
+        traits,
+        ..Machine::default()
+    }
+}
+
+/// Whether the AMI cannot be evaluated, in contrast to `AWS::NoValue` and an empty parameter.
+fn is_given(template: &Template<'_>, properties: &Tree) -> bool {
+    properties
+        .get("ImageId")
+        .is_some_and(|field| template.evaluate(field).is_err())
+}
+
+fn family(ami: &str) -> Option<AmiFamily> {
+    let (_, family) = FAMILIES.iter().find(|(word, _)| ami.contains(word))?;
+    Some(*family)
+}
+
+/// The cluster of the template, if it has one only.
+fn cluster(template: &Template<'_>) -> ClusterTraits {
+    let mut clusters = template
+        .resources()
+        .iter()
+        .filter(|(_, resource)| is_cluster(resource));
+    let (Some((_, resource)), None) = (clusters.next(), clusters.next()) else {
+        return ClusterTraits::default();
+    };
+    let property = |name: &str| cluster_property(resource, name).map(|tree| template.evaluate_known(tree));
+    let text = |tree: Option<Tree>, keys: &[&str]| {
+        let tree = tree?;
+        keys.iter().find_map(|key| tree.text_at(&[key]))
+    };
+    let cidr = text(
+        property("KubernetesNetworkConfig"),
+        &["ServiceIpv4Cidr", "serviceIpv4Cidr"],
+    );
+    ClusterTraits {
+        name: Some(template.cluster_name(resource)),
+        version: property("Version").and_then(|tree| tree.text().map(str::to_owned)),
+        dns_ip: cidr.as_deref().and_then(dns_ip),
+        service_cidr: cidr,
+        authentication_mode: text(
+            property("AccessConfig"),
+            &["AuthenticationMode", "authenticationMode"],
+        )
+        .as_deref()
+        .and_then(authentication_mode),
+        ..ClusterTraits::default()
+    }
+}

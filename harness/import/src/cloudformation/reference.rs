@@ -1,0 +1,196 @@
+//! What `Ref` and `Fn::GetAtt` return: parameters, pseudo parameters, and the names of resources.
+
+use super::template::{Template, at, invalid, nothing, text};
+use crate::error::ImportError;
+use crate::tree::{Tree, TreeValue};
+
+/// What CloudFormation fills in by region and account; `--set` takes precedence.
+const PSEUDO: &[(&str, &str)] = &[
+    ("AWS::Region", "us-west-2"),
+    ("AWS::AccountId", "111122223333"),
+    ("AWS::Partition", "aws"),
+    ("AWS::URLSuffix", "amazonaws.com"),
+    ("AWS::StackName", "nodejoin"),
+    (
+        "AWS::StackId",
+        "arn:aws:cloudformation:us-west-2:111122223333:stack/nodejoin/00000000-0000-0000-0000-000000000000",
+    ),
+];
+/// A cluster of CloudFormation, and the custom resource of the CDK.
+const CLUSTERS: &[&str] = &["AWS::EKS::Cluster", "Custom::AWSCDK-EKS-Cluster"];
+/// Properties that hold the name which `Ref` returns.
+const NAMES: &[&str] = &[
+    "RoleName",
+    "InstanceProfileName",
+    "AutoScalingGroupName",
+    "LaunchTemplateName",
+    "NodegroupName",
+    "Name",
+];
+
+impl Template<'_> {
+    /// `Ref`.
+    pub(super) fn reference(&self, argument: &Tree) -> Result<Tree, ImportError> {
+        let name = argument.text().unwrap_or_default();
+        if name == "AWS::NoValue" {
+            return Ok(nothing(argument));
+        }
+        if let Some(value) = self.pseudo(name) {
+            return Ok(text(argument, value));
+        }
+        if let Some(parameter) = self.document.at(&["Parameters", name]) {
+            return self.parameter(argument, name, parameter);
+        }
+        match self.resource(name) {
+            Some(resource) => self.nested(argument, || self.physical_name(argument, name, resource)),
+            None => Err(invalid(
+                argument,
+                format!("the template has no parameter or resource `{name}`"),
+                "a shell variable in `Fn::Sub` is written `${!NAME}`",
+            )),
+        }
+    }
+
+    /// The value of a pseudo parameter.
+    pub(super) fn pseudo(&self, name: &str) -> Option<String> {
+        let (_, default) = PSEUDO.iter().find(|(pseudo, _)| *pseudo == name)?;
+        Some(
+            self.set
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| (*default).to_owned()),
+        )
+    }
+
+    fn parameter(&self, argument: &Tree, name: &str, parameter: &Tree) -> Result<Tree, ImportError> {
+        let default = parameter.get("Default").and_then(Tree::text);
+        let Some(value) = self.set.get(name).map(String::as_str).or(default) else {
+            return Err(invalid(
+                argument,
+                format!("parameter `{name}` has no default"),
+                format!("give its value: `--set {name}=VALUE`"),
+            ));
+        };
+        let kind = parameter.text_at(&["Type"]).unwrap_or_default();
+        if kind == "CommaDelimitedList" || kind.starts_with("List<") {
+            let items = value.split(',').map(|item| text(argument, item.trim()));
+            return Ok(at(argument, TreeValue::List(items.collect())));
+        }
+        Ok(text(argument, value))
+    }
+
+    fn physical_name(&self, argument: &Tree, name: &str, resource: &Tree) -> Result<Tree, ImportError> {
+        if let Some(value) = self.set.get(name) {
+            return Ok(text(argument, value));
+        }
+        if is_cluster(resource) {
+            return Ok(text(argument, self.cluster_name(resource)));
+        }
+        let property = NAMES.iter().find_map(|key| resource.at(&["Properties", key]));
+        if let Some(property) = property {
+            return self.evaluate(property);
+        }
+        let made_up = format!("{}-{name}", self.pseudo("AWS::StackName").unwrap_or_default());
+        self.note(format!(
+            "`{made_up}` stands for the id that CloudFormation gives `{name}` (`--set {name}=VALUE` for another one)"
+        ));
+        Ok(text(argument, made_up))
+    }
+
+    /// The name of a cluster, which CloudFormation makes up if the template does not state it.
+    pub(super) fn cluster_name(&self, cluster: &Tree) -> String {
+        cluster_property(cluster, "Name")
+            .and_then(|property| self.text_of(property).ok())
+            .or_else(|| self.cluster.name.clone())
+            .unwrap_or_default()
+    }
+
+    /// `Fn::GetAtt`.
+    pub(super) fn attribute(&self, argument: &Tree) -> Result<Tree, ImportError> {
+        if let Some(text) = argument.text() {
+            let (resource, attribute) = text.split_once('.').unwrap_or((text, ""));
+            return self.attribute_of(argument, resource, attribute);
+        }
+        let [resource, attribute] =
+            super::evaluate::arguments(argument, "Fn::GetAtt", "[RESOURCE, ATTRIBUTE]")?;
+        let attribute = self.text_of(attribute)?;
+        self.attribute_of(argument, resource.text().unwrap_or_default(), &attribute)
+    }
+
+    pub(super) fn attribute_of(
+        &self,
+        place: &Tree,
+        resource: &str,
+        attribute: &str,
+    ) -> Result<Tree, ImportError> {
+        let name = format!("{resource}.{attribute}");
+        if let Some(value) = self.set.get(&name) {
+            return Ok(text(place, value));
+        }
+        let value = self
+            .resource(resource)
+            .and_then(|tree| self.known_attribute(place, resource, tree, attribute));
+        match value {
+            Some(value) => Ok(text(place, value)),
+            None => Err(invalid(
+                place,
+                format!("CloudFormation knows `{name}` when it has created the resource"),
+                format!("give its value: `--set {name}=VALUE`"),
+            )),
+        }
+    }
+
+    fn known_attribute(&self, place: &Tree, name: &str, resource: &Tree, attribute: &str) -> Option<String> {
+        if is_cluster(resource) {
+            let cidr = || {
+                let property = cluster_property(resource, "KubernetesNetworkConfig")?;
+                self.evaluate_known(property).text_at(&["ServiceIpv4Cidr"])
+            };
+            return match attribute {
+                "Endpoint" => self.cluster.endpoint.clone(),
+                "CertificateAuthorityData" => self.cluster.certificate_authority.clone(),
+                "KubernetesNetworkConfig.ServiceIpv4Cidr" => {
+                    cidr().or_else(|| self.cluster.service_cidr.clone())
+                }
+                _ => None,
+            };
+        }
+        let kind = resource.text_at(&["Type"])?;
+        let physical = || {
+            self.nested(place, || self.physical_name(place, name, resource))
+                .ok()
+        };
+        let arn = |what: &str| {
+            let account = self.pseudo("AWS::AccountId")?;
+            let partition = self.pseudo("AWS::Partition")?;
+            Some(format!(
+                "arn:{partition}:iam::{account}:{what}/{}",
+                physical()?.text()?
+            ))
+        };
+        match (kind.as_str(), attribute) {
+            ("AWS::IAM::Role", "Arn") => arn("role"),
+            ("AWS::IAM::InstanceProfile", "Arn") => arn("instance-profile"),
+            ("AWS::EC2::LaunchTemplate", "LatestVersionNumber" | "DefaultVersionNumber") => {
+                Some("1".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn is_cluster(resource: &Tree) -> bool {
+    let kind = resource.text_at(&["Type"]).unwrap_or_default();
+    CLUSTERS.contains(&kind.as_str())
+}
+
+/// A property of a cluster; the custom resource of the CDK takes those of the API, in lower case.
+pub(super) fn cluster_property<'t>(cluster: &'t Tree, name: &str) -> Option<&'t Tree> {
+    let mut lower = name.to_owned();
+    if let Some(first) = lower.get_mut(0..1) {
+        first.make_ascii_lowercase();
+    }
+    cluster
+        .at(&["Properties", name])
+        .or_else(|| cluster.at(&["Properties", "Config", &lower]))
+}

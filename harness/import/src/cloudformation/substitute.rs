@@ -1,0 +1,83 @@
+//! `Fn::Sub`, and dynamic references such as `{{resolve:ssm:NAME}}`.
+
+use super::template::{Template, invalid, text};
+use crate::error::ImportError;
+use crate::tree::Tree;
+
+const DYNAMIC: &str = "{{resolve:";
+
+impl Template<'_> {
+    /// `Fn::Sub` of a text, or of a text and a mapping of names.
+    pub(super) fn substituted(&self, argument: &Tree) -> Result<Tree, ImportError> {
+        let (template, names) = match argument.items() {
+            [template, names] => (template, Some(names)),
+            _ => (argument, None),
+        };
+        let Some(source) = template.text() else {
+            return Err(invalid(
+                argument,
+                "invalid arguments of `Fn::Sub`: expected TEXT or [TEXT, MAPPING]".to_owned(),
+                "write names as `${NAME}` in the text",
+            ));
+        };
+        let mut result = String::new();
+        let mut rest = source;
+        while let Some((before, after)) = rest.split_once("${") {
+            result.push_str(before);
+            let Some((name, after)) = after.split_once('}') else {
+                result.push_str("${");
+                rest = after;
+                continue;
+            };
+            match name.strip_prefix('!') {
+                Some(literal) => result.push_str(&format!("${{{literal}}}")),
+                None => result.push_str(&self.named(template, name.trim(), names)?),
+            }
+            rest = after;
+        }
+        result.push_str(rest);
+        self.resolved(&text(template, result))
+    }
+
+    fn named(&self, place: &Tree, name: &str, names: Option<&Tree>) -> Result<String, ImportError> {
+        if let Some(value) = names.and_then(|names| names.get(name)) {
+            return self.text_of(value);
+        }
+        let value = match name.split_once('.') {
+            Some((resource, attribute)) => self.attribute_of(place, resource, attribute)?,
+            None => self.reference(&text(place, name))?,
+        };
+        self.text_of(&value)
+    }
+
+    /// Fills in dynamic references that the user gives values for.
+    ///
+    /// # Errors
+    /// A reference without value.
+    pub(super) fn resolved(&self, tree: &Tree) -> Result<Tree, ImportError> {
+        let Some(source) = tree.text().filter(|source| source.contains(DYNAMIC)) else {
+            return Ok(tree.clone());
+        };
+        let mut result = source.to_owned();
+        while let Some(start) = result.find(DYNAMIC) {
+            let end = result[start..]
+                .find("}}")
+                .map_or(result.len(), |end| start + end + 2);
+            let name = result[start..end]
+                .trim_start_matches("{{")
+                .trim_end_matches("}}")
+                .to_owned();
+            // A value may not contain a reference: CloudFormation resolves once.
+            let value = self.set.get(&name).filter(|value| !value.contains(DYNAMIC));
+            let Some(value) = value else {
+                return Err(invalid(
+                    tree,
+                    format!("CloudFormation reads `{name}` when it creates the stack"),
+                    format!("give its value: `--set {name}=VALUE`"),
+                ));
+            };
+            result.replace_range(start..end, value);
+        }
+        Ok(text(tree, result))
+    }
+}

@@ -1,0 +1,119 @@
+//! A template with the values of its parameters.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use crate::error::ImportError;
+use crate::input::Import;
+use crate::machine::ClusterTraits;
+use crate::tree::{Tree, TreeValue};
+
+/// Functions inside functions, and conditions that use conditions.
+const DEPTH: usize = 100;
+/// Evaluated values of one template. Real templates stay far below; conditions that use each other many times do not.
+const STEPS: usize = 200_000;
+
+/// A template that is being evaluated.
+pub(super) struct Template<'a> {
+    pub(super) document: &'a Tree,
+    /// Values of parameters, attributes and exports by the user.
+    pub(super) set: &'a BTreeMap<String, String>,
+    /// What the cluster of a template returns, if the template does not state it.
+    pub(super) cluster: ClusterTraits,
+    pub(super) notes: RefCell<Vec<String>>,
+    depth: Cell<usize>,
+    steps: Cell<usize>,
+}
+
+impl<'a> Template<'a> {
+    pub(super) fn of(input: &Import<'a>, document: &'a Tree) -> Self {
+        Self {
+            document,
+            set: input.set,
+            cluster: input.cluster.clone().or(&ClusterTraits::stand_in()),
+            notes: RefCell::default(),
+            depth: Cell::new(0),
+            steps: Cell::new(0),
+        }
+    }
+
+    pub(super) fn resources(&self) -> &'a [(String, Tree)] {
+        self.document
+            .get("Resources")
+            .map(Tree::entries)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn resource(&self, name: &str) -> Option<&'a Tree> {
+        self.document.at(&["Resources", name])
+    }
+
+    /// Runs one level of the evaluation.
+    ///
+    /// # Errors
+    /// Values that contain themselves, or far too many of them.
+    pub(super) fn nested<T>(
+        &self,
+        tree: &Tree,
+        evaluate: impl FnOnce() -> Result<T, ImportError>,
+    ) -> Result<T, ImportError> {
+        self.steps.set(self.steps.get() + 1);
+        if self.depth.get() >= DEPTH || self.steps.get() > STEPS {
+            return Err(invalid(
+                tree,
+                "the functions are nested too deep, or refer to themselves".to_owned(),
+                "remove the circle; CloudFormation rejects it, too",
+            ));
+        }
+        self.depth.set(self.depth.get() + 1);
+        let result = evaluate();
+        self.depth.set(self.depth.get() - 1);
+        result
+    }
+
+    pub(super) fn note(&self, note: String) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}
+
+/// A text at the place of a value.
+pub(super) fn text(place: &Tree, text: impl Into<String>) -> Tree {
+    at(
+        place,
+        TreeValue::Scalar {
+            text: text.into(),
+            is_plain: false,
+        },
+    )
+}
+
+pub(super) fn at(place: &Tree, value: TreeValue) -> Tree {
+    Tree {
+        line: place.line,
+        column: place.column,
+        value,
+    }
+}
+
+/// What `AWS::NoValue` leaves.
+pub(super) fn nothing(place: &Tree) -> Tree {
+    at(
+        place,
+        TreeValue::Scalar {
+            text: "null".to_owned(),
+            is_plain: true,
+        },
+    )
+}
+
+pub(super) fn invalid(place: &Tree, problem: String, hint: impl Into<String>) -> ImportError {
+    ImportError::Invalid {
+        line: place.line(),
+        column: place.line().map(|_| place.column),
+        problem,
+        hint: hint.into(),
+    }
+}

@@ -1,0 +1,64 @@
+//! Cluster API: bootstrap configurations for nodes of EKS and kubeadm, and the Secret that holds rendered user data.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `config.rs` | a bootstrap configuration, and what other manifests state about its machines |
+//! | `eks_config.rs` | EKSConfig: cloud-config that calls bootstrap.sh |
+//! | `nodeadm_config.rs` | NodeadmConfig: a MIME message with a NodeConfig |
+//! | `kubeadm_config.rs` | KubeadmConfig: cloud-config that calls kubeadm |
+//! | `secret.rs` | the bootstrap Secret |
+
+mod config;
+mod eks_config;
+mod kubeadm_config;
+mod nodeadm_config;
+mod secret;
+
+use crate::error::ImportError;
+use crate::input::Import;
+use crate::machine::{FileFormat, Imported};
+use crate::reading::Reading;
+use crate::tree::Tree;
+use config::BootstrapConfig;
+
+/// Whether a manifest belongs to Cluster API.
+pub(crate) fn is_manifest(document: &Tree) -> bool {
+    document
+        .text_at(&["apiVersion"])
+        .is_some_and(|api| api.contains(".cluster.x-k8s.io/"))
+}
+
+/// Whether a manifest is a bootstrap Secret.
+pub(crate) fn is_secret(document: &Tree) -> bool {
+    document.text_at(&["kind"]).as_deref() == Some("Secret")
+        && ["data", "stringData"]
+            .iter()
+            .any(|key| document.at(&[key, "value"]).is_some())
+}
+
+/// Reads a stream of manifests.
+pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, ImportError> {
+    let mut reading = Reading::of(FileFormat::ClusterApi);
+    for config in documents
+        .iter()
+        .filter_map(|document| BootstrapConfig::of(input, document, documents))
+    {
+        reading.add(&config.name, config.machine());
+    }
+    reading.finish(
+        "no EKSConfig, NodeadmConfig or KubeadmConfig is in it",
+        "give the bootstrap configuration of a MachineDeployment or MachinePool, or its Secret: `kubectl get secret NAME -o yaml`",
+    )
+}
+
+/// Reads bootstrap Secrets.
+pub(crate) fn read_secrets(documents: &[&Tree]) -> Result<Imported, ImportError> {
+    let mut reading = Reading::of(FileFormat::BootstrapSecret);
+    for document in documents.iter().filter(|document| is_secret(document)) {
+        let name = document
+            .text_at(&["metadata", "name"])
+            .unwrap_or_else(|| "secret".to_owned());
+        reading.add(&name, secret::machine(&name, document));
+    }
+    reading.finish("the Secret has no value", "wait until Cluster API has written it")
+}

@@ -1,0 +1,160 @@
+//! The user data of each AMI family.
+
+use std::io::Write as _;
+
+use flate2::{Compression, GzBuilder};
+use serde_json::json;
+
+use super::cloud_config;
+use super::group::EksctlGroup;
+use crate::error::ImportError;
+use crate::machine::AmiFamily;
+use crate::mime;
+use crate::toml_table::{set_labels, set_taints, subtable};
+use crate::tree::Tree;
+use crate::words::{joined_labels, joined_taints};
+
+const SHELL: &str = "text/x-shellscript; charset=\"us-ascii\"";
+const NODE_CONFIG: &str = "application/node.eks.aws";
+
+/// What an instance of the group receives; `None`: nothing.
+pub(super) fn user_data(group: &EksctlGroup<'_>, family: AmiFamily) -> Result<Option<Vec<u8>>, ImportError> {
+    match family {
+        AmiFamily::Al2023 => Ok(message(&al2023(group), "\r\n")),
+        AmiFamily::Al2 if group.is_managed => Ok(message(&managed_al2(group), "\n")),
+        AmiFamily::Bottlerocket => bottlerocket(group).map(Some),
+        AmiFamily::Windows => Ok(windows(group)),
+        AmiFamily::Al2 | AmiFamily::Ubuntu | AmiFamily::Custom => {
+            Ok(Some(gzip(cloud_config::render(group, family).as_bytes())))
+        }
+    }
+}
+
+fn message(parts: &[String], line_end: &str) -> Option<Vec<u8>> {
+    let text = mime::message(parts).replace('\n', line_end);
+    (!parts.is_empty()).then(|| text.into_bytes())
+}
+
+/// Scripts come first. Those of AL2023 get the `#!` that the user left out.
+fn al2023(group: &EksctlGroup<'_>) -> Vec<String> {
+    let mut parts: Vec<String> = group
+        .commands()
+        .iter()
+        .map(|command| match command.starts_with("#!") {
+            true => mime::part(SHELL, command),
+            false => mime::part(SHELL, &format!("#!/bin/bash\n{command}")),
+        })
+        .collect();
+    if !group.is_bootstrapped_by_eks() {
+        parts.push(node_config(&json!({
+            "cluster": {
+                "name": group.cluster.name,
+                "apiServerEndpoint": group.cluster.endpoint,
+                "certificateAuthority": group.cluster.certificate_authority,
+                "cidr": group.cluster.service_cidr,
+            },
+            "kubelet": {"config": {"clusterDNS": [group.dns_ip()]}, "flags": flags(group)},
+        })));
+    }
+    if let Some(max_pods) = group.max_pods() {
+        parts.push(node_config(
+            &json!({"kubelet": {"config": {"maxPods": max_pods}}}),
+        ));
+    }
+    if let Some(command) = group.text("overrideBootstrapCommand") {
+        parts.push(mime::part(NODE_CONFIG, &command));
+    }
+    parts
+}
+
+/// JSON is YAML, too.
+fn node_config(spec: &serde_json::Value) -> String {
+    let text = format!("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {spec}\n");
+    mime::part(NODE_CONFIG, &text)
+}
+
+fn flags(group: &EksctlGroup<'_>) -> Vec<String> {
+    let mut flags = vec![format!("--node-labels={}", joined_labels(&group.labels()))];
+    let taints = group.taints();
+    if !taints.is_empty() {
+        flags.push(format!("--register-with-taints={}", joined_taints(&taints)));
+    }
+    flags
+}
+
+/// Commands as the user typed them: eksctl adds no `#!` here.
+fn managed_al2(group: &EksctlGroup<'_>) -> Vec<String> {
+    let mut parts: Vec<String> = group
+        .commands()
+        .iter()
+        .map(|command| mime::part(SHELL, command))
+        .collect();
+    if let Some(command) = group.text("overrideBootstrapCommand") {
+        parts.push(mime::part(SHELL, &command));
+    } else if let Some(max_pods) = group.max_pods() {
+        let script = format!(
+            "#!/bin/sh\nset -ex\nsed -i 's/KUBELET_EXTRA_ARGS=$2/KUBELET_EXTRA_ARGS=\"$2 --max-pods={max_pods}\"/' \
+             /etc/eks/bootstrap.sh\n"
+        );
+        parts.push(mime::part(SHELL, &script));
+    }
+    parts
+}
+
+/// The user's settings, and those of eksctl, which win.
+fn bottlerocket(group: &EksctlGroup<'_>) -> Result<Vec<u8>, ImportError> {
+    let own = group.tree.at(&["bottlerocket", "settings"]).map(Tree::to_json);
+    let mut table = toml::Table::new();
+    let settings = subtable(&mut table, "settings");
+    if let Some(own) = own {
+        *settings = toml::Table::try_from(own).map_err(|error| {
+            group.invalid(
+                format!("invalid settings of Bottlerocket: {error}"),
+                "correct `bottlerocket.settings`; TOML has no null",
+            )
+        })?;
+    }
+    let kubernetes = subtable(settings, "kubernetes");
+    if let Some(max_pods) = group.max_pods() {
+        kubernetes.insert("max-pods".to_owned(), i64::from(max_pods).into());
+    }
+    set_labels(kubernetes, &group.labels());
+    set_taints(kubernetes, &group.taints());
+    if !group.is_bootstrapped_by_eks() {
+        let values = [
+            ("cluster-name", group.cluster.name.clone()),
+            ("api-server", group.cluster.endpoint.clone()),
+            ("cluster-certificate", group.cluster.certificate_authority.clone()),
+            ("cluster-dns-ip", Some(group.dns_ip())),
+        ];
+        for (key, value) in values {
+            kubernetes.insert(key.to_owned(), value.unwrap_or_default().into());
+        }
+    }
+    Ok(table.to_string().into_bytes())
+}
+
+fn windows(group: &EksctlGroup<'_>) -> Option<Vec<u8>> {
+    let mut lines = group.commands();
+    if !group.is_bootstrapped_by_eks() {
+        lines.push(format!(
+            "[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n\
+             & $EKSBootstrapScriptFile -EKSClusterName \"{}\" -APIServerEndpoint \"{}\" -Base64ClusterCA \"{}\" -ServiceCIDR \"{}\" \
+             -DNSClusterIP \"{}\" -KubeletExtraArgs \"{}\"",
+            group.cluster.name.as_deref().unwrap_or_default(),
+            group.cluster.endpoint.as_deref().unwrap_or_default(),
+            group.cluster.certificate_authority.as_deref().unwrap_or_default(),
+            group.cluster.service_cidr.as_deref().unwrap_or_default(),
+            group.dns_ip(),
+            flags(group).join(" ")
+        ));
+    }
+    (!lines.is_empty()).then(|| format!("<powershell>\n{}\n</powershell>\n", lines.join("\n")).into_bytes())
+}
+
+/// Without time and name, so that a file always gives the same bytes.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    written.expect("writing to memory does not fail")
+}

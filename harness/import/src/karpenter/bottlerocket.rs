@@ -1,0 +1,52 @@
+//! The settings of Bottlerocket: those of the class, and Karpenter's, which win.
+
+use super::node::NodeOptions;
+use super::node_class::NodeClass;
+use crate::error::ImportError;
+use crate::machine::{ClusterTraits, Taint};
+use crate::text::settings;
+use crate::toml_table::{set_labels, set_taints, subtable};
+
+/// Merges the settings key by key; taints are replaced as a whole.
+pub(super) fn merged(
+    class: &NodeClass<'_>,
+    text: &str,
+    options: &NodeOptions<'_>,
+) -> Result<String, ImportError> {
+    let mut table = settings(text).map_err(|error| {
+        class.invalid(
+            format!("has invalid settings of Bottlerocket: {error}"),
+            "correct the TOML in `spec.userData`",
+        )
+    })?;
+    let kubernetes = subtable(subtable(&mut table, "settings"), "kubernetes");
+    cluster(kubernetes, &options.cluster);
+    kubernetes.insert("max-pods".to_owned(), i64::from(options.max_pods).into());
+    set_labels(kubernetes, &options.labels);
+    kubernetes.remove("node-taints");
+    let taints: &[Taint] = &options.taints;
+    set_taints(kubernetes, taints);
+    if options.is_raid0 {
+        let bootstrap = subtable(subtable(&mut table, "settings"), "bootstrap-commands");
+        let command = subtable(bootstrap, "000-mount-instance-storage");
+        let commands: toml::Value = vec![vec!["apiclient", "ephemeral-storage", "init"]].into();
+        command.insert("commands".to_owned(), commands);
+        command.insert("mode".to_owned(), "always".into());
+        command.insert("essential".to_owned(), true.into());
+    }
+    Ok(table.to_string())
+}
+
+fn cluster(kubernetes: &mut toml::Table, cluster: &ClusterTraits) {
+    let values = [
+        ("cluster-name", &cluster.name),
+        ("api-server", &cluster.endpoint),
+        ("cluster-certificate", &cluster.certificate_authority),
+        ("cluster-dns-ip", &cluster.dns_ip),
+    ];
+    for (key, value) in values {
+        if let Some(value) = value {
+            kubernetes.insert(key.to_owned(), value.as_str().into());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A class and a pool together: what Karpenter tells the node, and what the node must be.
+
+use std::collections::BTreeMap;
+
+use super::node_class::NodeClass;
+use super::node_pool::NodePool;
+use super::render::user_data;
+use crate::error::ImportError;
+use crate::input::Import;
+use crate::instance_types::max_pods;
+use crate::machine::{AmiFamily, ClusterTraits, Machine, Taint, TaintEffect};
+use crate::tree::Tree;
+
+/// Karpenter's own choice depends on pending pods.
+const STAND_IN_TYPE: &str = "m5.large";
+/// Karpenter removes this taint when it has seen the node, and ends nodes without it.
+const UNREGISTERED: &str = "karpenter.sh/unregistered";
+
+/// The node that a pool starts.
+pub(super) struct KarpenterNode<'a> {
+    pub(super) input: &'a Import<'a>,
+    pub(super) class: &'a NodeClass<'a>,
+    pub(super) pool: Option<&'a NodePool<'a>>,
+}
+
+/// What Karpenter's part of the user data contains.
+pub(super) struct NodeOptions<'a> {
+    pub(super) cluster: ClusterTraits,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) taints: Vec<Taint>,
+    pub(super) max_pods: u32,
+    pub(super) kubelet: Option<&'a Tree>,
+    /// Instance stores become one file system.
+    pub(super) is_raid0: bool,
+}
+
+impl KarpenterNode<'_> {
+    pub(super) fn name(&self) -> String {
+        match self.pool {
+            Some(pool) => pool.name.clone(),
+            None => self.class.name.clone(),
+        }
+    }
+
+    pub(super) fn machine(&self) -> Result<Machine, ImportError> {
+        let family = self.class.family()?;
+        let options = self.options(family);
+        let own = self.class.user_data();
+        let mut machine = Machine {
+            name: self.name(),
+            line: own.unwrap_or(self.class.document).line(),
+            traits: self.class.traits(),
+            ..Machine::default()
+        };
+        let text = own.and_then(Tree::text).unwrap_or_default();
+        machine.user_data = user_data(self.class, family, text, &options, &mut machine.notes)?;
+        self.describe(&mut machine, family, options);
+        Ok(machine)
+    }
+
+    fn describe(&self, machine: &mut Machine, family: AmiFamily, options: NodeOptions<'_>) {
+        let traits = &mut machine.traits;
+        let cluster = options.cluster.name.clone().unwrap_or_default();
+        traits
+            .tags
+            .insert(format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned());
+        traits.tags.insert("eks:eks-cluster-name".to_owned(), cluster);
+        if let Some(pool) = self.pool {
+            traits.tags.insert(pool.label.to_owned(), pool.name.clone());
+        }
+        traits.ami_family = Some(family);
+        traits.instance_type = self.pool.and_then(NodePool::instance_type);
+        traits.taints = options.taints;
+        if family != AmiFamily::Custom {
+            traits.labels = options.labels;
+            traits.max_pods = Some(options.max_pods);
+        }
+        if traits.instance_type.is_none() {
+            machine
+                .notes
+                .push(format!("the instance type is not stated: {STAND_IN_TYPE}"));
+            traits.instance_type = Some(STAND_IN_TYPE.to_owned());
+        }
+        traits.cluster = self.input.cluster.clone();
+        if self.pool.is_none() {
+            machine.notes.push(
+                "the file has no NodePool of the class: its labels, taints and instance types are not tried"
+                    .to_owned(),
+            );
+        }
+    }
+
+    fn options(&self, family: AmiFamily) -> NodeOptions<'_> {
+        let kubelet = self
+            .class
+            .document
+            .at(&["spec", "kubelet"])
+            .or_else(|| self.pool.and_then(|pool| pool.kubelet));
+        let instance_type = self.pool.and_then(NodePool::instance_type);
+        let by_type = max_pods(instance_type.as_deref().unwrap_or(STAND_IN_TYPE));
+        let stated = kubelet.and_then(|kubelet| kubelet.text_at(&["maxPods"])?.parse().ok());
+        let mut cluster = self.input.cluster.clone().or(&ClusterTraits::stand_in());
+        if let Some(dns) = kubelet.and_then(|kubelet| kubelet.text_at(&["clusterDNS", "0"])) {
+            cluster.dns_ip = Some(dns);
+        }
+        NodeOptions {
+            cluster,
+            labels: self.labels(family),
+            taints: self.taints(),
+            max_pods: stated.or(by_type).unwrap_or_default(),
+            kubelet,
+            is_raid0: self.class.text("instanceStorePolicy").as_deref() == Some("RAID0"),
+        }
+    }
+
+    /// The kubelet may not set labels of Kubernetes' own domains itself: Karpenter adds those after the join.
+    fn labels(&self, family: AmiFamily) -> BTreeMap<String, String> {
+        let mut labels = self.pool.map(NodePool::labels).unwrap_or_default();
+        labels.retain(|key, _| !is_restricted(key));
+        if let Some(pool) = self.pool {
+            labels.insert("karpenter.sh/capacity-type".to_owned(), pool.capacity_type());
+        }
+        if self.class.kind == "EC2NodeClass" {
+            labels.insert(
+                "karpenter.k8s.aws/ec2nodeclass".to_owned(),
+                self.class.name.clone(),
+            );
+        }
+        if self.class.is_v1() && family != AmiFamily::Custom {
+            labels.insert("karpenter.sh/do-not-sync-taints".to_owned(), "true".to_owned());
+        }
+        labels
+    }
+
+    fn taints(&self) -> Vec<Taint> {
+        let mut taints = self.pool.map(NodePool::taints).unwrap_or_default();
+        if self.class.is_v1() {
+            taints.push(Taint {
+                key: UNREGISTERED.to_owned(),
+                value: String::new(),
+                effect: TaintEffect::NoExecute,
+            });
+        }
+        taints
+    }
+}
+
+fn is_restricted(label: &str) -> bool {
+    let domain = label
+        .split_once('/')
+        .map(|(domain, _)| domain)
+        .unwrap_or_default();
+    ["kubernetes.io", "k8s.io"]
+        .iter()
+        .any(|own| domain == *own || domain.ends_with(&format!(".{own}")))
+}

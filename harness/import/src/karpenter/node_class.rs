@@ -1,0 +1,126 @@
+//! What an EC2NodeClass, or an older AWSNodeTemplate, states.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::Tokens;
+
+use crate::ec2::tokens;
+use crate::error::ImportError;
+use crate::machine::{AmiFamily, Traits};
+use crate::tree::Tree;
+use crate::words::texts;
+
+/// A class of nodes.
+#[derive(Debug)]
+pub(super) struct NodeClass<'a> {
+    pub(super) name: String,
+    pub(super) kind: String,
+    version: String,
+    pub(super) document: &'a Tree,
+}
+
+impl<'a> NodeClass<'a> {
+    pub(super) fn of(document: &'a Tree) -> Option<Self> {
+        let kind = document.text_at(&["kind"])?;
+        if !["EC2NodeClass", "AWSNodeTemplate"].contains(&kind.as_str()) {
+            return None;
+        }
+        Some(Self {
+            name: document.text_at(&["metadata", "name"]).unwrap_or_default(),
+            kind,
+            version: document
+                .text_at(&["apiVersion"])?
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            document,
+        })
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        self.document.text_at(&["spec", key])
+    }
+
+    /// Whether Karpenter expects the taint `karpenter.sh/unregistered`.
+    pub(super) fn is_v1(&self) -> bool {
+        self.version == "v1"
+    }
+
+    pub(super) fn user_data(&self) -> Option<&'a Tree> {
+        self.document.at(&["spec", "userData"])
+    }
+
+    /// The AMI family: `amiFamily`, else by the alias of an AMI.
+    ///
+    /// # Errors
+    /// The class states neither, or an unknown family.
+    pub(super) fn family(&self) -> Result<AmiFamily, ImportError> {
+        let aliases = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
+        let alias = aliases.filter_map(|term| term.text_at(&["alias"])).next();
+        let by_alias = alias.and_then(|alias| alias.split('@').next().map(str::to_owned));
+        let stated = self.text("amiFamily").or(by_alias);
+        let default = (self.kind == "AWSNodeTemplate").then(|| "AL2".to_owned());
+        let Some(word) = stated.or(default) else {
+            return Err(self.invalid(
+                "states no AMI family".to_owned(),
+                "set `spec.amiFamily`, or an `alias` in `spec.amiSelectorTerms`",
+            ));
+        };
+        family(&word).ok_or_else(|| {
+            self.invalid(
+                format!("has the unknown AMI family `{word}`"),
+                "set `spec.amiFamily` to AL2, AL2023, Bottlerocket, Custom, Windows2019, Windows2022 or Windows2025",
+            )
+        })
+    }
+
+    pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {
+        ImportError::Invalid {
+            line: self.document.line(),
+            column: None,
+            problem: format!("{} `{}` {problem}", self.kind, self.name),
+            hint: hint.to_owned(),
+        }
+    }
+
+    /// What the class states about its instances. Karpenter's defaults are stricter than those of EC2.
+    pub(super) fn traits(&self) -> Traits {
+        let option = |key: &str| self.document.text_at(&["spec", "metadataOptions", key]);
+        let default_hops = if self.is_v1() { 1 } else { 2 };
+        let hops = option("httpPutResponseHopLimit").and_then(|limit| limit.parse().ok());
+        Traits {
+            role: self.text("role"),
+            instance_profile: self.text("instanceProfile"),
+            tags: self.tags(),
+            http_tokens: option("httpTokens")
+                .as_deref()
+                .and_then(tokens)
+                .or(Some(Tokens::Required)),
+            hop_limit: Some(hops.unwrap_or(default_hops)),
+            http_endpoint: option("httpEndpoint").map(|state| state == "enabled"),
+            ami_id: self
+                .document
+                .items_at(&["spec", "amiSelectorTerms"])
+                .iter()
+                .find_map(|term| term.text_at(&["id"])),
+            ..Traits::default()
+        }
+    }
+
+    fn tags(&self) -> BTreeMap<String, String> {
+        texts(self.document.at(&["spec", "tags"]))
+    }
+}
+
+fn family(word: &str) -> Option<AmiFamily> {
+    match word.to_ascii_lowercase().as_str() {
+        "al2" => Some(AmiFamily::Al2),
+        "al2023" => Some(AmiFamily::Al2023),
+        "ubuntu" => Some(AmiFamily::Ubuntu),
+        "bottlerocket" => Some(AmiFamily::Bottlerocket),
+        "custom" => Some(AmiFamily::Custom),
+        "windows2019" | "windows2022" | "windows2025" => Some(AmiFamily::Windows),
+        _ => None,
+    }
+}

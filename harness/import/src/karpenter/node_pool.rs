@@ -1,0 +1,110 @@
+//! What a NodePool, or an older Provisioner, states.
+
+use std::collections::BTreeMap;
+
+use crate::machine::Taint;
+use crate::tree::Tree;
+use crate::words::{list, taint, texts};
+
+const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+
+/// A pool of nodes.
+#[derive(Debug)]
+pub(super) struct NodePool<'a> {
+    pub(super) name: String,
+    /// Name of its class.
+    pub(super) class: String,
+    /// Key of its name among the labels of a node.
+    pub(super) label: &'static str,
+    document: &'a Tree,
+    /// What its nodes are made of.
+    template: &'a Tree,
+    pub(super) kubelet: Option<&'a Tree>,
+}
+
+impl<'a> NodePool<'a> {
+    pub(super) fn of(document: &'a Tree) -> Option<Self> {
+        let is_provisioner = match document.text_at(&["kind"])?.as_str() {
+            "NodePool" => false,
+            "Provisioner" => true,
+            _ => return None,
+        };
+        let spec = document.get("spec")?;
+        let template = if is_provisioner {
+            spec
+        } else {
+            spec.at(&["template", "spec"])?
+        };
+        let class = ["nodeClassRef", "providerRef"]
+            .iter()
+            .find_map(|key| template.text_at(&[key, "name"]));
+        Some(Self {
+            name: document.text_at(&["metadata", "name"]).unwrap_or_default(),
+            class: class.unwrap_or_default(),
+            label: if is_provisioner {
+                "karpenter.sh/provisioner-name"
+            } else {
+                "karpenter.sh/nodepool"
+            },
+            document,
+            template,
+            kubelet: template
+                .get("kubelet")
+                .or_else(|| template.get("kubeletConfiguration")),
+        })
+    }
+
+    /// Labels of the pool, and requirements that allow one value.
+    pub(super) fn labels(&self) -> BTreeMap<String, String> {
+        let paths: [&[&str]; 2] = [&["spec", "template", "metadata", "labels"], &["spec", "labels"]];
+        let mut labels: BTreeMap<String, String> = paths
+            .iter()
+            .flat_map(|path| texts(self.document.at(path)))
+            .collect();
+        for requirement in self.template.items_at(&["requirements"]) {
+            let values = list(requirement.items_at(&["values"]));
+            let is_in = requirement.text_at(&["operator"]).as_deref() == Some("In");
+            if let (true, Some(key), [value]) = (is_in, requirement.text_at(&["key"]), &values[..]) {
+                labels.insert(key, value.clone());
+            }
+        }
+        labels.insert(self.label.to_owned(), self.name.clone());
+        labels
+    }
+
+    pub(super) fn taints(&self) -> Vec<Taint> {
+        let taints = ["taints", "startupTaints"]
+            .iter()
+            .flat_map(|key| self.template.items_at(&[key]));
+        taints.filter_map(taint).collect()
+    }
+
+    /// The first instance type that a requirement allows.
+    pub(super) fn instance_type(&self) -> Option<String> {
+        self.allowed(INSTANCE_TYPE).into_iter().next()
+    }
+
+    /// Karpenter prefers spot instances.
+    pub(super) fn capacity_type(&self) -> String {
+        let allowed = self.allowed(CAPACITY_TYPE);
+        match allowed.iter().any(|word| word == "spot") {
+            true => "spot".to_owned(),
+            false => allowed
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| "on-demand".to_owned()),
+        }
+    }
+
+    fn allowed(&self, key: &str) -> Vec<String> {
+        let requirements = self.template.items_at(&["requirements"]).iter();
+        let found = requirements.filter(|requirement| {
+            requirement.text_at(&["key"]).as_deref() == Some(key)
+                && requirement.text_at(&["operator"]).as_deref() == Some("In")
+        });
+        found
+            .flat_map(|requirement| list(requirement.items_at(&["values"])))
+            .collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! No file makes the import panic, and none takes it long.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{SCRIPT, base64, gzip, read_with};
+
+/// Beginnings that lead into the readers, and words that they look for.
+const WORDS: &[&str] = &[
+    "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nspec:\n  kubelet: x\n  amiFamily: AL2023\n  userData: |\n    MIME-Version: 1.0\n",
+    "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: { template: { spec: { taints: [x, {}], requirements: 1 } } }\n",
+    "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups:\n- taints: x\n- { labels: [], amiFamily: Bottlerocket, bottlerocket: { settings: [1] } }\n",
+    "apiVersion: bootstrap.cluster.x-k8s.io/v1\nkind: NodeadmConfig\nspec:\n  files: [1]\n  kubelet: []\n",
+    "apiVersion: eks.cattle.io/v1\nspec: { nodeGroups: [x, {}] }\n",
+    "Resources:\n  A:\n    Type: AWS::EC2::LaunchTemplate\n    Properties: { LaunchTemplateData: { UserData: !Sub [\"${A\", x] } }\n",
+    "Resources:\n  A:\n    Type: AWS::EC2::Instance\n    Condition: []\n    Properties:\n      UserData: !Select [x, !Join [1]]\n",
+    "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"\"\n\n--\n",
+    "#cloud-config\n",
+    "#!/bin/bash\n",
+    "<powershell>\n& EKSBootstrap -\u{e4} '-",
+    "[settings.kubernetes]\n",
+    "node-taints = { a = [1] }\n",
+    "---\n",
+    "\n",
+    "\r\n",
+    "{\"deployment\": {\"resources\": [{\"urn\": \"u\", \"type\": \"aws:eks/nodeGroup:NodeGroup\", \"inputs\": {\"taints\": 1}}]}}",
+    "{\"format_version\": \"1\", \"values\": {\"root_module\": {\"resources\": [{\"address\": \"\", \"type\": \"aws_instance\", \"values\": []}]}}}",
+    "{\"version\": 4, \"terraform_version\": \"1\", \"resources\": [{\"type\": \"aws_launch_template\", \"instances\": [{\"attributes\": {\"user_data\": \"_\"}}]}]}",
+    "{\"LaunchTemplateVersions\": [1, {\"LaunchTemplateData\": []}]}",
+    "\u{feff}",
+    "${",
+    "}",
+    "[",
+    "*a",
+    "&a",
+    "<<: ",
+    "- ",
+    "!GetAtt ",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+    #[test]
+    fn bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), name in "[a-z.]{0,8}") {
+        let _ = read_with(&name, &bytes, &[]);
+    }
+
+    #[test]
+    fn words_of_the_formats_never_panic(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..8), cut in 0usize..400) {
+        let text: String = words.concat();
+        let end = (0..=cut.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        for text in [text.as_str(), &text[..end]] {
+            let _ = read_with("file", text.as_bytes(), &[("A", "b")]);
+            let _ = read_with("file", base64(text).as_bytes(), &[]);
+            let _ = read_with("u.tpl", &gzip(text), &[]);
+        }
+    }
+}
+
+#[test]
+fn each_word_alone_does_not_panic() {
+    for word in WORDS {
+        let _ = read_with("file", word.as_bytes(), &[]);
+    }
+}
+
+#[test]
+fn bombs_are_errors() {
+    let mut aliases = "apiVersion: eksctl.io/v1alpha5\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..20 {
+        let list = vec![format!("*a{}", level - 1); 10].join(", ");
+        aliases.push_str(&format!("a{level}: &a{level} [{list}]\n"));
+    }
+    let deep =
+        |open: &str, close: &str| format!("apiVersion: {}{}", open.repeat(100_000), close.repeat(100_000));
+    let json_deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let mut nested = SCRIPT.to_owned();
+    for _ in 0..8 {
+        nested = base64(&nested);
+    }
+    for (text, expected) in [
+        (aliases, "aliases expand to more than"),
+        (deep("[", "]"), "recursion limit exceeded"),
+        (deep("{a: ", "}"), "more than 128 nested values"),
+        (json_deep, "recursion limit exceeded"),
+        (nested, "is not user data"),
+    ] {
+        let error = read_with("file", text.as_bytes(), &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let wide = json!({"LaunchTemplateVersions": vec![json!({"LaunchTemplateData": {}}); 2_000]});
+    assert_eq!(
+        read_with("file", wide.to_string().as_bytes(), &[])
+            .unwrap()
+            .machines
+            .len(),
+        2_000
+    );
+}

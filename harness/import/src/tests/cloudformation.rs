@@ -1,0 +1,247 @@
+//! CloudFormation templates and folders of the CDK.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::Tokens;
+
+use super::{SCRIPT, all_refused, base64, machine, read, read_with, refused, user_data};
+use crate::{AmiFamily, ClusterTraits, FileFormat, Import, import};
+
+/// A stack of nodes as the template of EKS writes it: short forms, a long one around them, parameters and conditions.
+const NODES: &str = r#"AWSTemplateFormatVersion: "2010-09-09"
+Parameters:
+  ClusterName:
+    Type: String
+  BootstrapArguments:
+    Type: String
+    Default: --kubelet-extra-args '--node-labels=a=b'
+  Image:
+    Type: "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>"
+    Default: /aws/service/eks/optimized-ami/1.29/amazon-linux-2/recommended/image_id
+  CustomImage:
+    Type: String
+    Default: ""
+  DisableIMDSv1:
+    Type: String
+    Default: "true"
+Mappings:
+  Sizes:
+    us-west-2: { Type: m5.large }
+    eu-west-1: { Type: m6i.large }
+Conditions:
+  HasImage: !Not [!Equals [!Ref CustomImage, ""]]
+  Strict: !And [!Equals [!Ref DisableIMDSv1, "true"], !Not [Condition: HasImage]]
+Resources:
+  Role:
+    Type: AWS::IAM::Role
+    Properties: { RoleName: nodes }
+  Template:
+    Type: "AWS::EC2::LaunchTemplate"
+    Properties:
+      LaunchTemplateData:
+        IamInstanceProfile: { Arn: !GetAtt Profile.Arn }
+        ImageId: !If [HasImage, !Ref CustomImage, !Ref Image]
+        InstanceType: !FindInMap [Sizes, !Ref "AWS::Region", Type]
+        MetadataOptions:
+          HttpPutResponseHopLimit: 2
+          HttpTokens: !If [Strict, required, optional]
+        UserData: !Base64
+          "Fn::Sub": |
+            #!/bin/bash
+            set -o xtrace
+            /etc/eks/bootstrap.sh ${ClusterName} ${BootstrapArguments}
+            echo ${!HOME} ${AWS::Region} ${Role.Arn}
+            /opt/aws/bin/cfn-signal --exit-code $? --stack ${AWS::StackName} --resource Group --region ${AWS::Region}
+  Profile:
+    Type: AWS::IAM::InstanceProfile
+  Group:
+    Type: AWS::AutoScaling::AutoScalingGroup
+    Properties:
+      LaunchTemplate: { LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber }
+      Tags:
+        - { Key: Name, Value: !Sub "${ClusterName}-node", PropagateAtLaunch: true }
+        - { Key: other, Value: x, PropagateAtLaunch: false }
+"#;
+
+#[test]
+fn functions_are_evaluated() {
+    let imported = read_with(
+        "t.yaml",
+        NODES.as_bytes(),
+        &[("ClusterName", "demo"), ("AWS::Region", "eu-west-1")],
+    )
+    .unwrap();
+    assert_eq!(imported.format, FileFormat::CloudFormation);
+    let [machine] = &imported.machines[..] else {
+        panic!("{imported:?}");
+    };
+    insta::assert_snapshot!(user_data(machine));
+    let traits = &machine.traits;
+    assert_eq!(machine.name, "Template");
+    assert_eq!(traits.ami_family, Some(AmiFamily::Al2));
+    assert_eq!(traits.instance_type.as_deref(), Some("m6i.large"));
+    assert_eq!(
+        (traits.http_tokens, traits.hop_limit),
+        (Some(Tokens::Required), Some(2))
+    );
+    assert_eq!(traits.region.as_deref(), Some("eu-west-1"));
+    assert_eq!(
+        traits.tags,
+        BTreeMap::from([("Name".to_owned(), "demo-node".to_owned())])
+    );
+    assert_eq!(machine.managed, None);
+}
+
+#[test]
+fn what_only_cloudformation_knows_is_asked_for() {
+    let with = |value: &str| {
+        format!(
+            "Resources:\n  A:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        UserData:\n          Fn::Base64: {value}\n"
+        )
+    };
+    let files = [
+        ("parameter", NODES.to_owned()),
+        ("attribute", with("!GetAtt Queue.Arn")),
+        ("export", with("{ \"Fn::ImportValue\": shared-cluster }")),
+        ("dynamic", with("\"{{resolve:ssm:/name:1}}\"")),
+        ("unknown", with("!Sub \"${HOME}\"")),
+        ("transform", with("{ \"Fn::Transform\": { Name: x } }")),
+        ("list", with("!Split [\",\", \"a,b\"]")),
+        ("index", with("!Select [2, [a, b]]")),
+        (
+            "plain",
+            with("x")
+                .replace("Fn::Base64: x", "")
+                .replace("UserData:\n", "UserData: \"#!/bin/bash\"\n"),
+        ),
+    ];
+    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    insta::assert_snapshot!(all_refused(&files));
+    let text = with(
+        "!Join [\"\", [\"#!\", !GetAtt Queue.Arn, \"{{resolve:ssm:/name:1}}\", !Select [1, !Split [\",\", \"a,b\"]]]]",
+    );
+    let set = [("Queue.Arn", "q"), ("resolve:ssm:/name:1", "s")];
+    let imported = read_with("t.yaml", text.as_bytes(), &set).unwrap();
+    assert_eq!(user_data(&imported.machines[0]), "#!qsb");
+}
+
+#[test]
+fn the_cluster_of_a_template_has_a_name_and_stand_ins() {
+    let text = r##"{"Resources": {
+        "Cluster": {"Type": "AWS::EKS::Cluster", "Properties": {"Version": "1.31", "KubernetesNetworkConfig": {"ServiceIpv4Cidr": "172.20.0.0/16"},
+            "AccessConfig": {"AuthenticationMode": "API"}}},
+        "Launch": {"Type": "AWS::AutoScaling::LaunchConfiguration", "Properties": {"ImageId": "ami-1", "IamInstanceProfile": {"Ref": "P"},
+            "UserData": {"Fn::Base64": {"Fn::Join": ["", ["#!/bin/bash\n/etc/eks/bootstrap.sh ", {"Ref": "Cluster"}, " --apiserver-endpoint ",
+                {"Fn::GetAtt": ["Cluster", "Endpoint"]}, "\n"]]}}}},
+        "P": {"Type": "AWS::IAM::InstanceProfile"}}}"##;
+    let machine = machine(text);
+    assert_eq!(
+        user_data(&machine),
+        "#!/bin/bash\n/etc/eks/bootstrap.sh nodejoin --apiserver-endpoint \
+         https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com\n"
+    );
+    let cluster = machine.traits.cluster;
+    assert_eq!(cluster.name.as_deref(), Some("nodejoin"));
+    assert_eq!(cluster.version.as_deref(), Some("1.31"));
+    assert_eq!(cluster.dns_ip.as_deref(), Some("172.20.0.10"));
+    assert_eq!(machine.traits.instance_profile.as_deref(), Some("nodejoin-P"));
+}
+
+#[test]
+fn node_groups_state_labels_and_what_eks_adds() {
+    let text = format!(
+        "Resources:\n  LT:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateName: n\n      LaunchTemplateData:\n        \
+         UserData: {}\n  A:\n    Type: AWS::EKS::Nodegroup\n    Properties: {{ LaunchTemplate: {{ Id: !Ref LT }}, NodegroupName: ng, AmiType: AL2_x86_64,\n      \
+         Labels: {{ team: web }}, Taints: [{{ Key: a, Value: b, Effect: NO_EXECUTE }}], InstanceTypes: [m5.large] }}\n  B:\n    Type: AWS::EKS::Nodegroup\n    \
+         Properties: {{ LaunchTemplate: {{ Name: n }}, ClusterName: demo }}\n  C:\n    Type: AWS::EKS::Nodegroup\n    Properties: {{ AmiType: AL2023_x86_64_STANDARD }}\n",
+        base64(SCRIPT)
+    );
+    let imported = read(&text);
+    let names: Vec<_> = imported
+        .machines
+        .iter()
+        .map(|machine| machine.name.as_str())
+        .collect();
+    assert_eq!(names, ["LT", "LT#2", "C"]);
+    let [first, second, third] = &imported.machines[..] else {
+        unreachable!()
+    };
+    assert_eq!(user_data(first), SCRIPT);
+    assert_eq!(first.traits.taints[0].to_string(), "a=b:NoExecute");
+    let managed = first.managed.clone().unwrap();
+    assert_eq!(
+        (managed.name.as_deref(), managed.labels["team"].as_str()),
+        (Some("ng"), "web")
+    );
+    assert_eq!(second.traits.cluster.name.as_deref(), Some("demo"));
+    assert_eq!(
+        (third.traits.ami_family, third.user_data.clone()),
+        (Some(AmiFamily::Al2023), None)
+    );
+}
+
+#[test]
+fn conditions_that_do_not_hold_remove_machines() {
+    let text = "Conditions:\n  No: !Or [!Equals [a, b], !Equals [a, c]]\nResources:\n  A:\n    Type: AWS::EKS::Nodegroup\n    Condition: No\n    Properties: {}\n";
+    assert!(refused("t.yaml", text).contains("no resource of it starts machines"));
+    let unknown = text.replace("Condition: No", "Condition: Yes");
+    assert!(refused("t.yaml", &unknown).contains("the template has no condition `Yes`"));
+}
+
+#[test]
+fn circles_and_bombs_of_conditions_end() {
+    let mut text = "Conditions:\n  C40: !Equals [a, a]\n".to_owned();
+    for level in 0..40 {
+        let next = level + 1;
+        text.push_str(&format!(
+            "  C{level}: !And [Condition: C{next}, Condition: C{next}]\n"
+        ));
+    }
+    text.push_str("  Loop: !Not [Condition: Loop]\nResources:\n  A:\n    Type: AWS::EKS::Nodegroup\n    Condition: C0\n    Properties: {}\n");
+    for text in [text.clone(), text.replace("Condition: C0\n", "Condition: Loop\n")] {
+        let error = refused("t.yaml", &text);
+        assert!(error.contains("nested too deep"), "{error}");
+    }
+}
+
+#[test]
+fn instances_that_are_not_nodes_are_left_out() {
+    let text = "Resources:\n  Bastion:\n    Type: AWS::EC2::Instance\n    Properties:\n      UserData: !Base64 \"#!/bin/bash\\n\"\n";
+    assert!(refused("t.yaml", text).contains("an instance that is not a node"));
+}
+
+#[test]
+fn a_folder_of_the_cdk_is_read() {
+    let folder = std::env::temp_dir().join(format!("nodejoin-import-cdk-{}", std::process::id()));
+    let stage = folder.join("assembly-Prod");
+    std::fs::create_dir_all(&stage).unwrap();
+    let template = format!(
+        "{{\"Resources\": {{\"LT\": {{\"Type\": \"AWS::EC2::LaunchTemplate\", \"Properties\": {{\"LaunchTemplateData\": {{\"UserData\": \"{}\"}}}}}}}}}}",
+        base64(SCRIPT)
+    );
+    std::fs::write(folder.join("App.template.json"), &template).unwrap();
+    std::fs::write(folder.join("tree.json"), "{}").unwrap();
+    std::fs::write(folder.join("manifest.json"), "{}").unwrap();
+    std::fs::write(stage.join("manifest.json"), "{}").unwrap();
+    std::fs::write(stage.join("ProdApp.template.json"), &template).unwrap();
+    let of = |folder: &std::path::Path| {
+        import(&Import {
+            name: "cdk.out",
+            bytes: b"",
+            folder: Some(folder),
+            set: &BTreeMap::new(),
+            cluster: &ClusterTraits::default(),
+        })
+    };
+    let imported = of(&folder).unwrap();
+    let missing = of(&folder.join("none")).unwrap_err();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(imported.format, FileFormat::CdkOutput);
+    let names: Vec<_> = imported
+        .machines
+        .iter()
+        .map(|machine| machine.name.as_str())
+        .collect();
+    assert_eq!(names, ["App/LT", "assembly-Prod/ProdApp/LT"]);
+    assert!(missing.hint().contains("cdk synth"));
+}

@@ -1,0 +1,106 @@
+//! Manifests of Cluster API.
+
+use nodejoin_core::plan::Tokens;
+
+use super::{SCRIPT, base64, machine, read, refused, user_data};
+use crate::{AmiFamily, FileFormat};
+
+const CLUSTER: &str = "---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: { name: c }
+spec: { clusterNetwork: { services: { cidrBlocks: [10.128.0.0/12] } } }
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: AWSManagedControlPlane
+metadata: { name: c-control-plane, namespace: ns }
+spec: { version: v1.31.2 }
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachineDeployment
+metadata: { name: md }
+spec: { template: { spec: { bootstrap: { configRef: { name: cfg } }, infrastructureRef: { name: infra } } } }
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachineTemplate
+metadata: { name: infra }
+spec: { template: { spec: { instanceType: m5.large, iamInstanceProfile: p, ami: { id: ami-1 } } } }
+";
+
+fn config(kind: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: {kind}Template\nmetadata: {{ name: cfg }}\nspec:\n  template:\n    spec:\n{spec}"
+    )
+}
+
+#[test]
+fn an_eks_config_calls_the_script() {
+    let spec = "      preBootstrapCommands: [\"echo a: b\"]\n      postBootstrapCommands: [echo c]\n      kubeletExtraArgs: { node-labels: a=b }\n      useMaxPods: false\n      files: [{ path: /etc/x, content: y, append: true }]\n      ntp: { enabled: true }\n";
+    let machine = machine(&format!("{}{CLUSTER}", config("EKSConfig", spec)));
+    insta::assert_snapshot!(user_data(&machine));
+    let traits = machine.traits;
+    assert_eq!(traits.ami_family, Some(AmiFamily::Al2));
+    assert_eq!(
+        (traits.http_tokens, traits.hop_limit),
+        (Some(Tokens::Optional), Some(1))
+    );
+    assert_eq!(traits.instance_type.as_deref(), Some("m5.large"));
+    assert_eq!(traits.cluster.name.as_deref(), Some("ns_c-control-plane"));
+    assert_eq!(traits.cluster.version.as_deref(), Some("1.31.2"));
+}
+
+#[test]
+fn an_argument_that_breaks_the_yaml_is_refused() {
+    let spec = "      dockerConfigJson: '{\"debug\": true}'\n";
+    insta::assert_snapshot!(refused("m.yaml", &config("EKSConfig", spec)));
+    assert!(
+        user_data(&machine(&config(
+            "EKSConfig",
+            "      dockerConfigJson: '{\"debug\":true}'\n"
+        )))
+        .contains("debug")
+    );
+}
+
+#[test]
+fn a_nodeadm_config_is_a_message() {
+    let spec = "      preNodeadmCommands: [echo a]\n      kubelet: { flags: [\"--v=2\"], config: { maxPods: 20 } }\n      containerd: { config: \"a = 1\\nb = 2\\n\" }\n      mounts: [[/dev/x, /data]]\n";
+    let own = machine(&format!("{}{CLUSTER}", config("NodeadmConfig", spec)));
+    insta::assert_snapshot!(user_data(&own));
+    let alone = user_data(&machine(&config("NodeadmConfig", "      kubelet: {}\n")));
+    assert!(alone.contains("\"cidr\":\"172.20.0.0/16\""), "{alone}");
+}
+
+#[test]
+fn a_kubeadm_config_calls_kubeadm() {
+    let spec = "      joinConfiguration: { nodeRegistration: { name: \"{{ ds.meta_data.local_hostname }}\" } }\n      preKubeadmCommands: [hostname x]\n";
+    insta::assert_snapshot!(user_data(&machine(&config("KubeadmConfig", spec))));
+    // A value of the wrong type is not a reason to stop.
+    machine(&config("KubeadmConfig", "      joinConfiguration: text\n"));
+}
+
+#[test]
+fn a_bootstrap_secret_has_the_true_user_data() {
+    let secret = |data: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{ name: s }}\ntype: cluster.x-k8s.io/secret\n{data}\n"
+        )
+    };
+    let imported = read(&secret(&format!(
+        "data: {{ value: {}, format: Y2xvdWQtY29uZmln }}",
+        base64(SCRIPT)
+    )));
+    assert_eq!(imported.format, FileFormat::BootstrapSecret);
+    assert_eq!(user_data(&imported.machines[0]), SCRIPT);
+    assert_eq!(
+        user_data(&machine(&secret("stringData: { value: \"#!/bin/sh\" }"))),
+        "#!/bin/sh"
+    );
+    let ignition = secret(&format!("data: {{ value: {} }}", base64("{\"ignition\":{}}")));
+    assert!(refused("s.yaml", &ignition).contains("Ignition is out of scope"));
+}
+
+#[test]
+fn manifests_without_a_configuration_are_refused() {
+    insta::assert_snapshot!(refused("m.yaml", CLUSTER.trim_start_matches("---\n")));
+}

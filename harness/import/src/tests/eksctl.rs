@@ -1,0 +1,153 @@
+//! Node groups of eksctl.
+
+use nodejoin_core::plan::Tokens;
+
+use super::{machine, read, refused, user_data};
+use crate::{AmiFamily, FileFormat, System, complete_user_data};
+
+const GROUP: &str = "  instanceType: m5.large
+  labels: { team: web }
+  taints: [{ key: a, value: b, effect: NoSchedule }]
+  maxPodsPerNode: 20
+  preBootstrapCommands: [echo one]
+";
+
+fn config(version: &str, key: &str, group: &str) -> String {
+    format!(
+        "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {{ name: demo, region: eu-west-1, version: \"{version}\" }}\n\
+         kubernetesNetworkConfig: {{ serviceIPv4CIDR: 172.20.0.0/16 }}\n{key}:\n- name: ng\n{group}"
+    )
+}
+
+#[test]
+fn self_managed_al2_is_a_compressed_cloud_config() {
+    let machine = machine(&config("1.29", "nodeGroups", GROUP));
+    assert!(machine.user_data.as_ref().unwrap().starts_with(&[0x1f, 0x8b]));
+    let text = user_data(&machine);
+    let parsed = nodejoin_core::user_data::parse(text.as_bytes());
+    assert_eq!(parsed.faults, []);
+    let config = parsed.cloud_config();
+    let paths: Vec<&str> = config.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "/etc/eksctl/kubelet-extra.json",
+            "/etc/eksctl/kubelet.env",
+            "/var/lib/cloud/scripts/eksctl/bootstrap.helper.sh",
+            "/var/lib/cloud/scripts/eksctl/bootstrap.al2.sh"
+        ]
+    );
+    assert!(text.contains(
+        "NODE_LABELS=alpha.eksctl.io/cluster-name=demo,alpha.eksctl.io/nodegroup-name=ng,team=web"
+    ));
+    assert!(text.contains("MAX_PODS=20"));
+    assert_eq!((machine.name.as_str(), machine.managed), ("nodeGroups/ng", None));
+    let traits = machine.traits;
+    assert_eq!(
+        (traits.ami_family, traits.max_pods),
+        (Some(AmiFamily::Al2), Some(20))
+    );
+    assert_eq!(
+        (traits.http_tokens, traits.hop_limit),
+        (Some(Tokens::Required), Some(2))
+    );
+    assert_eq!(traits.region.as_deref(), Some("eu-west-1"));
+    assert_eq!(traits.cluster.dns_ip.as_deref(), Some("172.20.0.10"));
+}
+
+#[test]
+fn an_override_replaces_the_bootstrap_script() {
+    let text = user_data(&machine(&config(
+        "1.33",
+        "nodeGroups",
+        "  amiFamily: Ubuntu2204\n  overrideBootstrapCommand: /opt/join\n",
+    )));
+    assert!(
+        text.contains("/opt/join") && !text.contains("bootstrap.ubuntu.sh"),
+        "{text}"
+    );
+}
+
+#[test]
+fn al2023_gets_node_configs() {
+    let own = machine(&config(
+        "1.33",
+        "nodeGroups",
+        &format!(
+            "{GROUP}  overrideBootstrapCommand: |\n    apiVersion: node.eks.aws/v1alpha1\n    kind: NodeConfig\n"
+        ),
+    ));
+    insta::assert_snapshot!(user_data(&own).replace("\r\n", "\n"));
+    assert!(user_data(&own).contains("--//--\r\n"));
+    let managed = machine(&config("1.33", "managedNodeGroups", GROUP));
+    let text = user_data(&managed);
+    assert!(
+        text.contains("maxPods") && !text.contains("apiServerEndpoint"),
+        "{text}"
+    );
+    let complete = complete_user_data(&managed, &managed.traits.cluster)
+        .unwrap()
+        .unwrap();
+    let complete = String::from_utf8(complete).unwrap();
+    assert!(
+        complete.contains("alpha.eksctl.io/nodegroup-name=ng"),
+        "{complete}"
+    );
+}
+
+#[test]
+fn managed_al2_keeps_commands_as_they_are() {
+    let managed = machine(&config("1.29", "managedNodeGroups", GROUP));
+    insta::assert_snapshot!(user_data(&managed));
+    let none = machine(&config("1.29", "managedNodeGroups", "  spot: true\n"));
+    assert_eq!(none.user_data, None);
+    let own_ami = machine(&config(
+        "1.29",
+        "managedNodeGroups",
+        "  ami: ami-1\n  overrideBootstrapCommand: /opt/join\n",
+    ));
+    assert_eq!(
+        (own_ami.managed.is_none(), own_ami.traits.ami_id.as_deref()),
+        (true, Some("ami-1"))
+    );
+    assert!(user_data(&own_ami).contains("\n/opt/join\n"));
+}
+
+#[test]
+fn bottlerocket_and_windows_are_rendered() {
+    let settings = "  amiFamily: Bottlerocket\n  taints: { a: \"b:NoSchedule\" }\n  bottlerocket: { settings: { motd: hi, kubernetes: { allowed-unsafe-sysctls: [x] } } }\n";
+    let machine = machine(&config("1.33", "nodeGroups", settings));
+    assert_eq!(machine.system, System::Bottlerocket);
+    insta::assert_snapshot!(user_data(&machine));
+    let windows = super::machine(&config(
+        "1.33",
+        "nodeGroups",
+        "  amiFamily: WindowsServer2022CoreContainer\n",
+    ));
+    insta::assert_snapshot!(user_data(&windows));
+}
+
+#[test]
+fn groups_without_user_data_are_reported() {
+    let text = config(
+        "1.33",
+        "managedNodeGroups",
+        "- name: b\n  launchTemplate: { id: lt-1 }\n",
+    );
+    let imported = read(&text);
+    assert_eq!(imported.format, FileFormat::Eksctl);
+    assert!(
+        imported.unread[0]
+            .error
+            .to_string()
+            .contains("is in launch template `lt-1`")
+    );
+    assert!(
+        refused("c", &config("1.33", "nodeGroups", "  amiFamily: AL2\n"))
+            .contains("unknown AMI family `AL2`")
+    );
+    insta::assert_snapshot!(refused(
+        "c",
+        "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nautoModeConfig: { enabled: true }\n"
+    ));
+}

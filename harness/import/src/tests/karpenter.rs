@@ -1,0 +1,176 @@
+//! Manifests of Karpenter.
+
+use nodejoin_core::plan::Tokens;
+
+use super::{all_refused, machine, read, refused, user_data};
+use crate::{AmiFamily, FileFormat};
+
+const POOL: &str = "---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: { name: default }
+spec:
+  template:
+    metadata: { labels: { team: web, node-role.kubernetes.io/web: x } }
+    spec:
+      nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: main }
+      taints: [{ key: a, value: b, effect: NoSchedule }]
+      startupTaints: [{ key: s, effect: NoExecute }]
+      requirements:
+      - { key: node.kubernetes.io/instance-type, operator: In, values: [t3.medium, m5.large] }
+      - { key: karpenter.sh/capacity-type, operator: In, values: [on-demand, spot] }
+      - { key: size, operator: In, values: [big] }
+";
+
+fn class(spec: &str) -> String {
+    format!(
+        "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {{ name: main }}\nspec:\n  role: nodes\n{spec}"
+    )
+}
+
+fn with_pool(spec: &str) -> String {
+    format!("{}{POOL}", class(spec))
+}
+
+#[test]
+fn al2_merges_a_script() {
+    let machine = machine(&with_pool(
+        "  amiFamily: AL2\n  tags: { x: y }\n  instanceStorePolicy: RAID0\n  kubelet:\n    systemReserved: { cpu: 100m }\n    evictionHard: { memory.available: 5% }\n    cpuCFSQuota: true\n  userData: |\n    #!/bin/bash\n    echo\n",
+    ));
+    insta::assert_snapshot!(user_data(&machine));
+    assert_eq!(machine.name, "default");
+    let traits = machine.traits;
+    assert_eq!(traits.ami_family, Some(AmiFamily::Al2));
+    assert_eq!(
+        (traits.http_tokens, traits.hop_limit),
+        (Some(Tokens::Required), Some(1))
+    );
+    assert_eq!(
+        (traits.role.as_deref(), traits.max_pods),
+        (Some("nodes"), Some(17))
+    );
+    let taints: Vec<String> = traits.taints.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        taints,
+        [
+            "a=b:NoSchedule",
+            "s=:NoExecute",
+            "karpenter.sh/unregistered=:NoExecute"
+        ]
+    );
+    assert_eq!(traits.labels["size"], "big");
+    assert!(!traits.labels.contains_key("node-role.kubernetes.io/web"));
+    assert_eq!(traits.tags["karpenter.sh/nodepool"], "default");
+}
+
+#[test]
+fn al2023_merges_a_node_config_and_guesses_the_kind_of_a_text() {
+    let alias = "  amiSelectorTerms: [{ alias: al2023@latest }]\n";
+    let own = "  kubelet: { maxPods: 42, clusterDNS: [169.254.20.10] }\n  userData: |\n    MIME-Version: 1.0\n    Content-Type: multipart/mixed; boundary=\"X\"\n\n    --X\n    Content-Type: text/x-shellscript\n\n    #!/bin/bash\n    --X--\n";
+    let machine_with = |spec: &str| machine(&with_pool(&format!("{alias}{spec}")));
+    let message = machine_with(own);
+    insta::assert_snapshot!(user_data(&message));
+    assert_eq!(message.traits.max_pods, Some(42));
+    for (text, kind, notes) in [
+        ("#!/bin/bash\n    echo", "text/x-shellscript", 0),
+        (
+            "apiVersion: node.eks.aws/v1alpha1\n    kind: NodeConfig",
+            "application/node.eks.aws",
+            0,
+        ),
+        ("#cloud-config\n    runcmd: []", "application/node.eks.aws", 1),
+    ] {
+        let machine = machine_with(&format!("  userData: |\n    {text}\n"));
+        let first = user_data(&machine).lines().nth(4).unwrap().to_owned();
+        assert!(first.contains(kind), "{text}: {first}");
+        assert_eq!(machine.notes.len(), notes, "{text}: {:?}", machine.notes);
+    }
+}
+
+#[test]
+fn bottlerocket_settings_are_merged() {
+    let machine = machine(&with_pool(
+        "  amiFamily: Bottlerocket\n  instanceStorePolicy: RAID0\n  userData: |\n    [settings.kubernetes]\n    cluster-name = \"other\"\n    [settings.kubernetes.node-taints]\n    x = [\"y:NoSchedule\"]\n    [settings.kubernetes.node-labels]\n    own = \"1\"\n",
+    ));
+    insta::assert_snapshot!(user_data(&machine));
+}
+
+#[test]
+fn windows_and_custom_families_are_rendered() {
+    let windows = machine(&with_pool(
+        "  amiFamily: Windows2022\n  userData: Write-Host hi\n",
+    ));
+    insta::assert_snapshot!(user_data(&windows));
+    let custom = machine(&with_pool(
+        "  amiFamily: Custom\n  userData: |\n    #!/bin/bash\n    echo\n",
+    ));
+    assert_eq!(user_data(&custom), "#!/bin/bash\necho\n");
+    assert_eq!(custom.traits.labels.len(), 0, "Karpenter tells the node nothing");
+    assert_eq!(custom.traits.taints.len(), 3);
+}
+
+#[test]
+fn a_class_alone_and_old_kinds_are_read() {
+    let alone = read(&class("  amiFamily: AL2\n"));
+    assert_eq!(alone.format, FileFormat::Karpenter);
+    assert!(
+        alone.machines[0]
+            .notes
+            .iter()
+            .any(|note| note.contains("no NodePool"))
+    );
+    let old = "apiVersion: karpenter.k8s.aws/v1alpha1\nkind: AWSNodeTemplate\nmetadata: { name: t }\nspec: {}\n---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: { name: p }\nspec:\n  providerRef: { name: t }\n  labels: { a: b }\n  kubeletConfiguration: { maxPods: 20 }\n";
+    let machine = machine(old);
+    assert_eq!((machine.name.as_str(), machine.traits.max_pods), ("p", Some(20)));
+    assert_eq!(machine.traits.labels["karpenter.sh/provisioner-name"], "p");
+    assert_eq!(machine.traits.taints, [], "the taint came with v1");
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {{ name: main }}\n  spec: {{ amiFamily: AL2 }}\n{}",
+        "- apiVersion: karpenter.sh/v1\n  kind: NodePool\n  metadata: { name: q }\n  spec: { template: { spec: { nodeClassRef: { name: main } } } }\n"
+    );
+    assert_eq!(read(&list).machines[0].name, "q");
+}
+
+#[test]
+fn what_karpenter_rejects_is_refused() {
+    let message = |text: &str| {
+        class(&format!(
+            "  amiFamily: AL2\n  userData: |\n    MIME-Version: 1.0\n    Content-Type: multipart/mixed; boundary=\"X\"\n\n{text}"
+        ))
+    };
+    let files = [
+        ("no-family", class("")),
+        ("unknown-family", class("  amiFamily: AL3\n")),
+        (
+            "no-parts",
+            message("      --X\n      Content-Type: a\n\n      x\n      --X--\n"),
+        ),
+        (
+            "no-empty-line",
+            message("    --X\n    Content-Type: text/x-shellscript\n    #!/bin/bash\n    --X--\n"),
+        ),
+        (
+            "bottlerocket",
+            class("  amiFamily: Bottlerocket\n  userData: \"a = b\"\n"),
+        ),
+        ("pool", POOL.trim_start_matches("---\n").to_owned()),
+        (
+            "auto-mode",
+            "apiVersion: eks.amazonaws.com/v1\nkind: NodeClass\n".to_owned(),
+        ),
+    ];
+    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    insta::assert_snapshot!(all_refused(&files));
+}
+
+#[test]
+fn terraform_applies_manifests() {
+    let values = serde_json::json!({"yaml_body": with_pool("  amiFamily: AL2\n")});
+    let state = serde_json::json!({"format_version": "1.0", "values": {"root_module": {"resources": [
+        {"address": "kubectl_manifest.k", "type": "kubectl_manifest", "values": values},
+        {"address": "aws_eks_cluster.c", "type": "aws_eks_cluster", "values": {"name": "demo"}}]}}});
+    let machine = machine(&state.to_string());
+    assert_eq!(machine.name, "default");
+    assert!(user_data(&machine).contains("bootstrap.sh 'demo'"));
+    assert!(refused("s", &state.to_string().replace("AL2", "AL3")).contains("unknown AMI family `AL3`"));
+}

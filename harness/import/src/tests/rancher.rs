@@ -1,0 +1,34 @@
+//! Node groups of Rancher.
+
+use super::{machine, read, refused, user_data};
+use crate::FileFormat;
+
+fn config(group: &str) -> String {
+    format!(
+        "apiVersion: eks.cattle.io/v1\nkind: EKSClusterConfig\nspec:\n  displayName: demo\n  region: eu-west-1\n  kubernetesVersion: \"1.31\"\n  nodeGroups:\n  - nodegroupName: ng\n{group}"
+    )
+}
+
+#[test]
+fn a_node_group_has_plain_user_data() {
+    let message = "    labels: { a: b }\n    instanceType: m5.large\n    userData: |\n      MIME-Version: 1.0\n      Content-Type: multipart/mixed; boundary=\"X\"\n\n      --X--\n";
+    assert_eq!(read(&config(message)).format, FileFormat::Rancher);
+    let machine = machine(&config(message));
+    assert!(user_data(&machine).starts_with("MIME-Version: 1.0\nContent-Type: multipart/mixed"));
+    assert_eq!(machine.managed.unwrap().instance_types, ["m5.large"]);
+    assert_eq!(machine.traits.cluster.version.as_deref(), Some("1.31"));
+    let own_ami = super::machine(&config("    imageId: ami-1\n"));
+    assert_eq!((own_ami.managed, own_ami.user_data), (None, None));
+}
+
+#[test]
+fn what_rancher_rejects_is_refused() {
+    insta::assert_snapshot!(refused("r.yaml", &config("    userData: \"#!/bin/bash\\n\"\n")));
+    assert!(
+        refused("r.yaml", &config("    launchTemplate: { id: lt-1 }\n")).contains("launch template `lt-1`")
+    );
+    assert!(
+        refused("r.yaml", "apiVersion: eks.cattle.io/v1\nkind: EKSClusterConfig\n")
+            .contains("no `nodeGroups`")
+    );
+}

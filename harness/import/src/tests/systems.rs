@@ -1,0 +1,104 @@
+//! Bottlerocket, Windows, and tools that do not use EKS.
+
+use super::{all_refused, machine, refused};
+
+const SETTINGS: &str = "[settings.kubernetes]\napi-server = \"https://x\"\ncluster-certificate = \"Q0E=\"\ncluster-name = \"demo\"\n\
+                        cluster-dns-ip = [\"10.100.0.10\"]\nmax-pods = 1_5\n[settings.kubernetes.node-labels]\na = \"b\"\n\
+                        [settings.kubernetes.node-taints]\nk = [\"v:NoSchedule\", \"w:NoExecute\"]\nl = \":NoSchedule\"\n";
+
+#[test]
+fn settings_of_bottlerocket_state_node_and_cluster() {
+    let machine = machine(SETTINGS);
+    assert_eq!(machine.notes, [""; 0]);
+    let traits = machine.traits;
+    assert_eq!(traits.cluster.name.as_deref(), Some("demo"));
+    assert_eq!((traits.max_pods, traits.labels["a"].as_str()), (Some(15), "b"));
+    let taints: Vec<String> = traits.taints.iter().map(ToString::to_string).collect();
+    assert_eq!(taints, ["k=v:NoSchedule", "k=w:NoExecute", "l=:NoSchedule"]);
+}
+
+#[test]
+fn settings_that_bottlerocket_rejects_are_refused() {
+    let files = [
+        ("misspelled", SETTINGS.replace("cluster-name", "cluster_name")),
+        (
+            "section",
+            SETTINGS.replace("[settings.kubernetes]", "[settings.kubernets]"),
+        ),
+        ("type", SETTINGS.replace("1_5", "\"15\"")),
+        ("labels", SETTINGS.replace("a = \"b\"", "a = 1")),
+    ];
+    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    insta::assert_snapshot!(all_refused(&files));
+    let unknown = machine(&format!("{SETTINGS}[settings.zzz]\nq = 1\n"));
+    assert!(
+        unknown.notes[0].contains("does not know the setting `settings.zzz`"),
+        "{:?}",
+        unknown.notes
+    );
+    let part = machine("[settings.host-containers.admin]\nenabled = true\n");
+    assert!(
+        part.notes[0].contains("no api-server, cluster-certificate, cluster-name"),
+        "{:?}",
+        part.notes
+    );
+}
+
+#[test]
+fn parameters_for_windows_are_checked() {
+    let script = |call: &str| {
+        format!("<powershell>\n[string]$EKSBootstrapScriptFile = \"x\"\n{call}\n</powershell>\n")
+    };
+    let good = machine(&script(
+        "& $EKSBootstrapScriptFile -eksClusterName \"demo\" `\n  -KubeletExtraArgs \"--node-labels=a=b\" -Service 10.0.0.0/16",
+    ));
+    assert_eq!(
+        (good.traits.cluster.name.as_deref(), good.notes.len()),
+        (Some("demo"), 0)
+    );
+    let other = machine(&script("Write-Host hi"));
+    assert!(
+        other.notes[0].contains("does not call Start-EKSBootstrap.ps1"),
+        "{:?}",
+        other.notes
+    );
+    let calls = [
+        (
+            "misspelled",
+            script("& $EKSBootstrapScriptFile -EKSClusterName demo -APIServerEndpont x"),
+        ),
+        (
+            "no-name",
+            script("& $EKSBootstrapScriptFile -DNSClusterIP 10.0.0.10"),
+        ),
+    ];
+    let files: Vec<_> = calls.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    insta::assert_snapshot!(all_refused(&files));
+}
+
+#[test]
+fn tools_without_eks_are_out_of_scope() {
+    let files = [
+        (
+            "ig.yaml",
+            "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\n",
+        ),
+        ("nodeup", "#!/bin/bash\nNODEUP_URL_AMD64=https://x\n"),
+        (
+            "worker.yaml",
+            "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Worker\n",
+        ),
+        (
+            "hybrid.yaml",
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  hybrid:\n    ssm: {}\n",
+        ),
+    ];
+    insta::assert_snapshot!(all_refused(&files));
+    assert!(
+        refused(
+            "class.yaml",
+            "apiVersion: eks.amazonaws.com/v1\nkind: NodeClass\n"
+        )
+        .contains("EKS Auto Mode")
+    );
+}
