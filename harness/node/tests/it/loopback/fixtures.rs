@@ -18,7 +18,8 @@ fn every_script_is_one_that_bash_can_read() {
     ];
     let eras = [
         "al2-2019/bootstrap.sh",
-        "al2-2026/bootstrap.sh",
+        "al2-2026/bootstrap-functions.sh",
+        "ubuntu-bootstrap/bootstrap-functions.sh",
         "kubeadm/crictl",
         "nodeadm/bootstrap.sh",
     ];
@@ -65,8 +66,7 @@ fn the_bootstrap_script_knows_the_flags_of_2022() {
 #[test]
 fn scripts_of_other_years_know_the_flags_of_theirs() {
     let flags = |era: &str| {
-        let script =
-            std::fs::read_to_string(fixtures().join("overlays").join(era).join("bootstrap.sh")).unwrap();
+        let script = std::fs::read_to_string(fixtures().join("overlays").join(era)).unwrap();
         let words = script.lines().filter_map(|line| line.trim().strip_prefix("--"));
         let is_flag = |flag: &String| flag.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         let mut flags: Vec<_> = words
@@ -87,10 +87,10 @@ fn scripts_of_other_years_know_the_flags_of_theirs() {
         "pause-container-version",
         "use-max-pods",
     ];
-    assert_eq!(flags("al2-2019"), of_2019);
+    assert_eq!(flags("al2-2019/bootstrap.sh"), of_2019);
     // Beside those of 2022, which it hands on.
     assert_eq!(
-        flags("al2-2026"),
+        flags("al2-2026/bootstrap-functions.sh"),
         ["local-disks", "mount-bpf-fs", "service-ipv4-cidr"]
     );
 }
