@@ -153,9 +153,14 @@ fn settle(codes: &mut BTreeMap<String, i32>, part: Option<String>, failed: bool)
     }
 }
 
-/// `part-001` of `'/var/lib/cloud/instance/scripts/part-001'] with allowed ...`.
+/// `part-001` of `'/var/lib/cloud/instance/scripts/part-001'] with allowed ...`. A shell can come before it.
 fn script(rest: &str) -> Option<String> {
-    let path = rest.strip_prefix('\'')?.split('\'').next()?;
+    let (command, _) = rest.split_once(']')?;
+    let words: Vec<&str> = command.split(", ").collect();
+    let path = match words.as_slice() {
+        [path] | ["'/bin/bash'", path] => path.strip_prefix('\'')?.strip_suffix('\'')?,
+        _ => return None,
+    };
     let (folder, name) = path.rsplit_once('/')?;
     format!("{folder}/").ends_with(SCRIPTS).then(|| name.to_owned())
 }
@@ -188,6 +193,14 @@ Reason: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-003'
         let over =
             format!("{LOG}x - handlers.py[DEBUG]: finish: modules-final/config-scripts-user: SUCCESS\n");
         assert_eq!(exit_codes(&over)["runcmd"], 0);
+    }
+
+    #[test]
+    fn a_script_without_an_interpreter_has_its_exit_code() {
+        let log = "x - subp.py[DEBUG]: Running command ['/bin/bash', '/var/lib/cloud/instance/scripts/part-001'] with \
+                   allowed return codes [0] (shell=False, capture=False)\n\
+                   x - handlers.py[DEBUG]: finish: modules-final/config-scripts-user: SUCCESS\n";
+        assert_eq!(exit_codes(log)["part-001"], 0);
     }
 
     #[test]

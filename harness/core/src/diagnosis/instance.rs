@@ -3,6 +3,7 @@
 use super::facts::{Evidence, Facts, between};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, JournalLine, Millis};
+use crate::plan::ImagePlan;
 use crate::user_data::{self, FaultKind};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::inotify;
@@ -183,7 +184,7 @@ pub(super) fn missing_shebang(facts: &Facts<'_>) -> Option<Finding> {
     let reported = facts.user_data_lines().find(|(_, line)| is_format_error(line));
     // Parse the user data only if it can matter: the rules run after every event.
     reported.map(|(at, _)| at).or(facts.user_data_done)?;
-    let faulty = faulty_part(facts, &[FaultKind::MissingShebang, FaultKind::Unhandled]);
+    let faulty = faulty_part(facts, kinds_that_do_not_run(&facts.plan.image));
     let evidence = match (reported, &faulty, facts.user_data_done) {
         (Some((at, line)), _, _) => Evidence::journal(at, line),
         (None, Some((part, what)), Some(done)) => Evidence::new("user data", done, format!("{part}: {what}")),
@@ -200,6 +201,21 @@ pub(super) fn missing_shebang(facts: &Facts<'_>) -> Option<Finding> {
     let remedy = format!("begin {part} with `#!/bin/bash`");
     facts.final_(Cause::MissingShebang, because, &evidence, remedy)
 }
+
+/// Amazon Linux 2 runs parts without `#!` with bash, and reports nothing; user data that is no MIME message does not run.
+fn kinds_that_do_not_run(image: &ImagePlan) -> &'static [FaultKind] {
+    /// The file of a node image that says what happens to such parts.
+    const RULE: &str = "/etc/cloud/scripts-without-interpreter";
+    let is_replaced = image.overlay.iter().any(|file| file.to == RULE);
+    if image.name == AMAZON_LINUX_2 && !is_replaced {
+        &[FaultKind::Unhandled]
+    } else {
+        &[FaultKind::MissingShebang, FaultKind::Unhandled]
+    }
+}
+
+/// The node image of this repository.
+const AMAZON_LINUX_2: &str = "al2";
 
 fn is_format_error(line: &JournalLine) -> bool {
     line.message.contains("Exec format error") || line.message.contains("Missing #! in script")

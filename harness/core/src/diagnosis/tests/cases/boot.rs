@@ -94,7 +94,18 @@ pub(super) fn cases() -> Vec<Case> {
             "part without an interpreter in the user data",
             [boot(), failed_unit()],
         )
+        .user_data(PART_WITHOUT_INTERPRETER)
+        .plan(|plan| plan.image.name = "own-image:1".to_owned()),
+        Case::new(
+            "part without an interpreter on Amazon Linux 2",
+            [boot(), failed_unit()],
+        )
         .user_data(PART_WITHOUT_INTERPRETER),
+        Case::new(
+            "user data without an interpreter on Amazon Linux 2",
+            [boot(), failed_unit()],
+        )
+        .user_data("set -ex\n/etc/eks/bootstrap.sh demo\n"),
         Case::new(
             "host without inotify instances",
             after_start([journal(
