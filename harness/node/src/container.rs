@@ -14,6 +14,10 @@ use crate::layer;
 /// overlay, and the kubelet needs the block device below its folder.
 const VOLUMES: [&str; 3] = ["/var/lib/containerd", "/var/lib/docker", "/var/lib/kubelet"];
 
+/// A node can create any device, and open the character devices. It cannot open a block device: with CAP_MKNOD it could
+/// otherwise format the disks of the host.
+const DEVICE_RULES: [&str; 2] = ["c *:* rwm", "b *:* m"];
+
 /// The container that runs a node.
 pub(crate) fn request(
     run: &Run,
@@ -66,7 +70,7 @@ fn allow(host: &mut HostConfig, privileges: &Privileges) {
     // The same as `--security-opt systempaths=unconfined` of the docker command.
     host.masked_paths = Some(Vec::new());
     host.readonly_paths = Some(Vec::new());
-    host.device_cgroup_rules = Some(vec!["a *:* rwm".to_owned()]);
+    host.device_cgroup_rules = Some(DEVICE_RULES.map(str::to_owned).to_vec());
     host.devices = Some(vec![DeviceMapping {
         path_on_host: Some("/dev/kmsg".to_owned()),
         path_in_container: Some("/dev/kmsg".to_owned()),
@@ -123,6 +127,20 @@ mod tests {
             .filter_map(|device| device.path_on_host)
             .collect();
         assert_eq!(devices, ["/dev/kmsg"]);
+    }
+
+    #[test]
+    fn no_node_can_open_a_block_device() {
+        let mut host = HostConfig::default();
+        let privileges = Privileges {
+            privileged: true,
+            lacking: Vec::new(),
+            dropped: Vec::new(),
+        };
+        allow(&mut host, &privileges);
+        let rules = host.device_cgroup_rules.unwrap();
+        let of_blocks: Vec<_> = rules.iter().filter(|rule| !rule.starts_with("c ")).collect();
+        assert_eq!(of_blocks, ["b *:* m"]);
     }
 
     #[test]

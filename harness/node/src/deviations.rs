@@ -127,7 +127,7 @@ impl DeviationKind {
                 "the system's certificate bundle contains one more certificate authority, and `/etc/resolv.conf` names the resolver of the harness"
             }
             Self::PrivateKernelSettings => {
-                "/proc/sys/{kernel,vm,fs} are copies with the kernel settings of EKS, each boot has its own boot id, /sys is read-only with an empty PCI bus (except for a GPU of the instance type), and the clock and kernel modules cannot be changed"
+                "/proc/sys/{kernel,vm,fs} are copies with the kernel settings of EKS, each boot has its own boot id, /sys is read-only with an empty PCI bus (except for a GPU of the instance type) and without disks, block devices cannot be opened, and the clock and kernel modules cannot be changed"
             }
             Self::JournalStream => {
                 "a unit copies the journal to the container's output, and the journal omits kernel messages"
