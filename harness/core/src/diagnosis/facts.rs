@@ -126,11 +126,7 @@ impl<'a> Facts<'a> {
 
     /// Lines of the units that run user data, with the output of the scripts.
     pub(super) fn user_data_lines(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
-        self.journal().filter(|(_, line)| {
-            line.unit
-                .as_deref()
-                .is_some_and(|unit| unit.starts_with("cloud-") || unit.contains("user-data"))
-        })
+        self.journal().filter(|(_, line)| is_of_user_data(line))
     }
 
     pub(super) fn calls(&self) -> impl Iterator<Item = (Millis, &'a AwsCall)> + use<'a> {
@@ -246,6 +242,13 @@ pub(super) fn sentence(message: &str) -> &str {
         message
     };
     sentence.lines().next().unwrap_or_default().trim()
+}
+
+/// Whether the line belongs to a unit that runs user data.
+pub(super) fn is_of_user_data(line: &JournalLine) -> bool {
+    line.unit
+        .as_deref()
+        .is_some_and(|unit| unit.starts_with("cloud-") || unit.contains("user-data"))
 }
 
 /// Formats names for a sentence: `a`, `b` and `c`.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Evidence, Facts};
+use super::facts::{Evidence, Facts, is_of_user_data};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
@@ -51,7 +51,7 @@ pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = errors(facts, FATAL).next()?;
+    let (at, line, error) = fatal(facts)?;
     if !is_about_config(&error) {
         return None;
     }
@@ -75,7 +75,7 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, line, error) = errors(facts, FATAL).next()?;
+    let (at, line, error) = fatal(facts)?;
     facts.final_(
         Cause::ScriptFailed,
         format!("nodeadm ended with an error before it started the kubelet: {error}"),
@@ -84,12 +84,34 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
+/// The error that nodeadm ended with. If the user data calls nodeadm itself, the errors of nodeadm's units have no effect.
+fn fatal<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine, String)> {
+    let first = errors(facts, FATAL).next()?;
+    if !is_called_by_script(facts) {
+        return Some(first);
+    }
+    errors(facts, FATAL).find(|(_, line, _)| !is_of_nodeadm(line))
+}
+
+fn is_called_by_script(facts: &Facts<'_>) -> bool {
+    texts(facts).iter().any(|text| text.contains("nodeadm init"))
+}
+
 fn is_about_config(error: &str) -> bool {
     // An error of the metadata service says nothing about the user data, unless there is none (404).
     CONFIG.iter().any(|word| error.contains(word)) && (!error.contains("ec2imds") || error.contains("404"))
 }
 
 fn remedy(facts: &Facts<'_>, error: &str) -> String {
+    if error.contains("malformed MIME header") {
+        return "insert an empty line after the headers of each MIME part: nodeadm requires it, cloud-init does not"
+            .to_owned();
+    }
+    if error.contains("multipart: ") || error.contains("unexpected EOF") {
+        return "separate the MIME parts with the boundary that the first header names, and end the last one with \
+                `--BOUNDARY--`: nodeadm requires it, cloud-init does not"
+            .to_owned();
+    }
     if let Some((wrong, right)) = misnamed(facts) {
         return format!("write `{right}` instead of `{wrong}`: nodeadm ignores unknown fields");
     }
@@ -112,9 +134,9 @@ fn errors<'a>(
     facts: &Facts<'a>,
     message: &'static str,
 ) -> impl Iterator<Item = (Millis, &'a JournalLine, String)> {
-    let lines = facts
-        .journal()
-        .filter(|(_, line)| is_of_nodeadm(line) && !line.by_systemd);
+    let is_by_nodeadm =
+        |line: &JournalLine| !line.by_systemd && (is_of_nodeadm(line) || is_of_user_data(line));
+    let lines = facts.journal().filter(move |(_, line)| is_by_nodeadm(line));
     lines.filter_map(move |(at, line)| {
         let (_, fields) = line.message.split_once(message)?;
         let fields: Value = serde_json::from_str(fields.trim()).ok()?;

@@ -1,4 +1,6 @@
 //! Tests that need no container engine.
 
 mod authenticator;
+mod bootstrap_arguments;
 mod fixtures;
+mod mime_parts;

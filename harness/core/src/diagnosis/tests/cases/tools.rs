@@ -54,6 +54,17 @@ fn failed(name: &'static str, error: &str) -> Case {
     Case::new(name, after_boot([nodeadm("fatal", "Command failed", error)])).user_data(MISSPELT)
 }
 
+/// User data that calls nodeadm itself, after nodeadm's unit has found no NodeConfig.
+fn called_by_script(name: &'static str, error: Option<&str>) -> Case {
+    let of_unit = nodeadm("fatal", "Command failed", "no config in chain");
+    let of_script = error.map(|error| {
+        let fields = json!({ "error": error });
+        cloud(&format!("fatal cli/main.go:35 Command failed {fields}"))
+    });
+    Case::new(name, after_boot([of_unit]).into_iter().chain(of_script))
+        .user_data("#!/bin/bash\nnodeadm init --config-source file:///etc/node.yaml\n")
+}
+
 fn of_kubeadm() -> Vec<Case> {
     let info = || read("cluster-info", 200);
     let unauthorized = || [info(), read("/api/v1/nodes", 401)];
@@ -134,6 +145,19 @@ fn of_nodeadm() -> Vec<Case> {
         failed(
             "nodeadm without a metadata service",
             "config provider at index 0 failed: operation error ec2imds: GetUserData, http response error StatusCode: 503",
+        ),
+        failed(
+            "MIME part without an empty line after its headers",
+            "config provider at index 0 failed: malformed MIME header: missing colon: \"#!/bin/bash\"",
+        ),
+        failed(
+            "MIME message without its last boundary",
+            "config provider at index 0 failed: multipart: NextPart: EOF",
+        ),
+        called_by_script("nodeadm's unit without a NodeConfig, and a script that calls nodeadm", None),
+        called_by_script(
+            "nodeadm that a script calls with a NodeConfig without a field",
+            Some(missing),
         ),
     ]
 }
