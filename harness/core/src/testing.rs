@@ -14,7 +14,7 @@ use crate::plan::expect::Expect;
 use crate::plan::sources::Sources;
 use crate::plan::{
     CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, MetadataPlan, Network,
-    Plan, RoleMapping, RolePlan, StatusStep, Timeouts,
+    Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts,
 };
 
 /// A plan with one instance and no user data.
@@ -46,6 +46,7 @@ pub fn plan() -> Plan {
         user_data: None,
         faults: Vec::new(),
         cni: Cni::Bridge,
+        stubs: Stubs::Packages,
         pod: None,
         expect: Expect::default(),
         limits: Timeouts::default(),

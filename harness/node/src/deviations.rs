@@ -1,7 +1,7 @@
 //! Every difference between a node of the harness and an instance that runs the AMI. Each one is named in the report.
 
 use nodejoin_core::observation::Deviation;
-use nodejoin_core::plan::{Cni, Network, UserDataEngine};
+use nodejoin_core::plan::{Cni, Network, Stubs, UserDataEngine};
 use strum::EnumCount;
 
 use crate::host_workarounds::HostWorkarounds;
@@ -28,6 +28,10 @@ pub enum DeviationKind {
     RuncClamp,
     /// The kubelet accepts cgroup v1.
     CgroupV1Allowed,
+    /// Package tools of Amazon Linux record what they should install.
+    PackageStubs,
+    /// The unit of the SSM agent does nothing.
+    AgentStub,
     /// Pods use a bridge of the node.
     CniBridge,
     /// The control plane assigns a pod CIDR.
@@ -58,6 +62,8 @@ impl DeviationKind {
         Self::ClockOfAws,
         Self::RuncClamp,
         Self::CgroupV1Allowed,
+        Self::PackageStubs,
+        Self::AgentStub,
         Self::CniBridge,
         Self::PodCidr,
         Self::NoWindowsKubelet,
@@ -81,6 +87,8 @@ impl DeviationKind {
             Self::ClockOfAws => "clock-of-aws",
             Self::RuncClamp => "runc-clamp",
             Self::CgroupV1Allowed => "cgroup-v1-allowed",
+            Self::PackageStubs => "package-stubs",
+            Self::AgentStub => "agent-stub",
             Self::CniBridge => "cni-bridge",
             Self::PodCidr => "pod-cidr",
             Self::NoWindowsKubelet => "no-windows-kubelet",
@@ -105,6 +113,9 @@ impl DeviationKind {
             Self::ClockOfAws => "`instance.clock_ahead_seconds`",
             Self::RuncClamp => "the host lacks CAP_SYS_RESOURCE",
             Self::CgroupV1Allowed => "the host uses cgroup v1 and the kubelet is 1.35 or newer",
+            Self::PackageStubs | Self::AgentStub => {
+                "`stubs: packages`, the default, and an image without them"
+            }
             Self::CniBridge => "`cni: bridge`, the default",
             Self::PodCidr => "`cni: bridge` and a kubelet before 1.22",
             Self::NoWindowsKubelet => "a mapped role with the groups of Windows nodes",
@@ -145,6 +156,10 @@ impl DeviationKind {
             Self::CgroupV1Allowed => {
                 "the kubelet starts with `--fail-cgroupv1=false` after all other arguments"
             }
+            Self::PackageStubs => {
+                "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands and units without a function, and fail for names that Amazon Linux does not have"
+            }
+            Self::AgentStub => "the unit `amazon-ssm-agent` runs a program that does nothing",
             Self::CniBridge => {
                 "/etc/cni/net.d contains a CNI configuration whose pod addresses belong to this node alone"
             }
@@ -187,6 +202,10 @@ impl DeviationKind {
             Self::ClockOfAws => "a container shares its host's clock, and so does its kubelet",
             Self::RuncClamp => "this host lacks CAP_SYS_RESOURCE, without which pods do not start",
             Self::CgroupV1Allowed => "this host uses cgroup v1, and this kubelet would exit at once",
+            Self::PackageStubs => {
+                "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network"
+            }
+            Self::AgentStub => "the AMI contains the agent, and user data restarts it",
             Self::CniBridge => "on EKS the VPC CNI writes it, and needs the real EC2",
             Self::PodCidr => {
                 "a kubelet before 1.22 reports readiness only at its next status update, up to 10 s later"
@@ -244,6 +263,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::ClockOfAws => instance.clock_ahead_seconds != 0,
         DeviationKind::RuncClamp => host.clamps_limits,
         DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,
+        DeviationKind::PackageStubs | DeviationKind::AgentStub => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
         DeviationKind::PodCidr => false,
         DeviationKind::NoWindowsKubelet => request.plan.cluster.maps_windows(),

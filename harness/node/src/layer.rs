@@ -7,7 +7,7 @@ use nodejoin_core::plan::aws::InterfacePlan;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::link_local;
-use nodejoin_core::plan::{Cni, InstancePlan, Network, UserDataEngine};
+use nodejoin_core::plan::{Cni, InstancePlan, Network, Stubs, UserDataEngine};
 use nodejoin_core::run::shell::quoted;
 use nodejoin_core::run::time_factor::TimeFactor;
 
@@ -30,6 +30,7 @@ const JOURNALD: &str = include_str!("../guest/journald.conf");
 const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
+const PACKAGES: &str = include_str!("../guest/packages");
 const RUNC: &str = include_str!("../guest/runc");
 const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
 const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
@@ -70,12 +71,8 @@ pub(crate) fn archive(
         0o644,
         JOURNALD.as_bytes(),
     )?;
-    match request
-        .plan
-        .user_data
-        .as_ref()
-        .map_or(UserDataEngine::CloudInit, |data| data.engine)
-    {
+    let user_data = request.plan.user_data.as_ref();
+    match user_data.map_or(UserDataEngine::CloudInit, |data| data.engine) {
         UserDataEngine::CloudInit => layer.cloud_init()?,
         UserDataEngine::Direct => {
             layer.direct(request.direct.as_ref().unwrap_or(&DirectUserData::default()))?
@@ -92,6 +89,9 @@ pub(crate) fn archive(
     if host.clamps_limits {
         layer.file("/opt/nodejoin/runc", 0o755, RUNC.as_bytes())?;
         layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
+    }
+    if request.plan.stubs == Stubs::Packages {
+        layer.file("/opt/nodejoin/packages", 0o755, PACKAGES.as_bytes())?;
     }
     if request.plan.cni == Cni::Bridge {
         layer.file(

@@ -30,4 +30,4 @@ pub use instance::{InstancePlan, LifeCycle, RolePlan};
 pub use metadata::{MetadataPlan, Tokens};
 pub use provider::ProviderName;
 pub use scenario_plan::Plan;
-pub use values::{Cni, Network, PodPlan, Timeouts, UserDataEngine, UserDataPlan};
+pub use values::{Cni, Network, PodPlan, Stubs, Timeouts, UserDataEngine, UserDataPlan};

@@ -13,7 +13,7 @@ use crate::plan::instance::{InstancePlan, RolePlan};
 use crate::plan::provider::ProviderName;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
-use crate::plan::values::{Cni, Network, PodPlan, Timeouts, UserDataPlan};
+use crate::plan::values::{Cni, Network, PodPlan, Stubs, Timeouts, UserDataPlan};
 use crate::vocabulary::ids::{AccountId, ScenarioId};
 use crate::vocabulary::region::Region;
 
@@ -59,6 +59,9 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// Container networking of the node.
     pub cni: Cni,
+    /// Programs of Amazon Linux that stand in for those that the image lacks.
+    #[serde(default, skip_serializing_if = "Stubs::are_default")]
+    pub stubs: Stubs,
     /// A pod that must answer once the node is ready.
     pub pod: Option<PodPlan>,
     /// The expected outcome of the join.

@@ -50,6 +50,24 @@ pub enum Cni {
     None,
 }
 
+/// Programs of Amazon Linux that a node image lacks and user data calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stubs {
+    /// `yum`, `dnf`, `rpm` and `amazon-linux-extras` record the packages and install nothing, and the unit
+    /// `amazon-ssm-agent` does nothing. What the image has stays.
+    #[default]
+    Packages,
+    /// None: a script that calls them fails.
+    None,
+}
+
+impl Stubs {
+    pub(crate) fn are_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A pod that must answer over HTTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodPlan {

@@ -20,7 +20,7 @@ use crate::plan::aws::AwsPlan;
 use crate::plan::change::AwsAuthText;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
-use crate::plan::{Cni, Network, Plan, RoleMapping, Timeouts};
+use crate::plan::{Cni, Network, Plan, RoleMapping, Stubs, Timeouts};
 use crate::vocabulary::ids::AccountId;
 use crate::vocabulary::region::Region;
 
@@ -146,6 +146,7 @@ fn scenario(file: AccountFile) -> Scenario {
         user_data: file.user_data,
         faults: file.faults,
         cni: Cni::default(),
+        stubs: Stubs::default(),
         pod: None,
         count: None,
         golden: None,

@@ -15,7 +15,7 @@ use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
 use crate::plan::step::Action;
-use crate::plan::{Cni, LifeCycle, Network, ProviderName, Timeouts};
+use crate::plan::{Cni, LifeCycle, Network, ProviderName, Stubs, Timeouts};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::ids::{AccountId, InstanceId};
 use crate::vocabulary::region::Region;
@@ -87,6 +87,9 @@ pub struct Scenario {
     /// Container networking of the node.
     #[serde(default)]
     pub cni: Cni,
+    /// Programs of Amazon Linux that the node image lacks and user data calls.
+    #[serde(default)]
+    pub stubs: Stubs,
     /// A pod that must run on the node and answer once the node is ready.
     #[serde(default)]
     pub pod: Option<PodFile>,

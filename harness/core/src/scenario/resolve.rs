@@ -83,6 +83,7 @@ pub(super) fn resolve(
         aws,
         faults: scenario.faults.clone(),
         cni: scenario.cni,
+        stubs: scenario.stubs,
         pod: scenario.pod.as_ref().map(|pod| PodPlan {
             image: pod.image.clone(),
         }),

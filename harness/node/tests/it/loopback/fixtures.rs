@@ -25,7 +25,9 @@ fn every_script_is_one_that_bash_can_read() {
     ];
     scripts.extend(eras.map(|script| fixtures().join("overlays").join(script)));
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
-    scripts.extend(["enter", "runc", "collect", "evidence", "user-data"].map(|name| guest.join(name)));
+    scripts.extend(
+        ["enter", "packages", "runc", "collect", "evidence", "user-data"].map(|name| guest.join(name)),
+    );
     for script in scripts {
         let read = Command::new("bash")
             .arg("-n")

@@ -4,3 +4,4 @@ mod authenticator;
 mod bootstrap_arguments;
 mod fixtures;
 mod mime_parts;
+mod packages;

@@ -1,0 +1,98 @@
+//! The package tools in a node record what they should install, and fail for names that Amazon Linux does not have.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A root folder with the tools.
+struct Root(tempfile::TempDir);
+
+impl Root {
+    fn new() -> Self {
+        let root = Self(tempfile::tempdir().unwrap());
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest/packages");
+        for tool in ["yum", "dnf", "rpm", "amazon-linux-extras", "mount.nfs"] {
+            symlink(&program, root.0.path().join(tool)).unwrap();
+        }
+        root
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn run(&self, command: &str) -> Output {
+        let mut words = command.split_whitespace();
+        Command::new("bash")
+            .arg(self.path(words.next().unwrap()))
+            .args(words)
+            .env("NODEJOIN_ROOT", self.0.path())
+            .output()
+            .unwrap()
+    }
+
+    fn code(&self, command: &str) -> i32 {
+        self.run(command).status.code().unwrap()
+    }
+
+    fn record(&self) -> String {
+        std::fs::read_to_string(self.path("var/log/nodejoin-packages")).unwrap_or_default()
+    }
+}
+
+#[test]
+fn known_packages_are_recorded_and_bring_their_commands_and_units() {
+    let root = Root::new();
+    assert_eq!(root.code("yum install -y nfs-utils amazon-ssm-agent"), 0);
+    assert_eq!(
+        root.record(),
+        "yum install nfs-utils\nyum install amazon-ssm-agent\n"
+    );
+    assert!(root.path("usr/bin/mount.nfs").is_symlink());
+    assert!(
+        root.path("usr/lib/systemd/system/amazon-ssm-agent.service")
+            .exists()
+    );
+}
+
+#[test]
+fn a_file_or_url_has_the_name_of_its_package() {
+    let root = Root::new();
+    assert_eq!(root.code("rpm -q amazon-ssm-agent"), 1);
+    assert_eq!(
+        root.code("yum install -y https://s3.eu-west-1.amazonaws.com/agent/amazon-ssm-agent.rpm"),
+        0
+    );
+    assert!(
+        root.path("usr/lib/systemd/system/amazon-ssm-agent.service")
+            .exists()
+    );
+    assert_eq!(root.code("rpm -q amazon-ssm-agent"), 0);
+}
+
+#[test]
+fn unknown_packages_fail_as_in_each_tool() {
+    let root = Root::new();
+    assert_eq!(root.code("yum install -y no-such-package"), 1);
+    // yum installs the others, dnf nothing more.
+    assert_eq!(root.code("yum install -y no-such-package jq"), 0);
+    let refused = root.run("dnf install -y no-such-package jq");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("Unable to find a match: no-such-package"));
+    assert_eq!(root.code("amazon-linux-extras install no-such-topic"), 1);
+}
+
+#[test]
+fn updates_and_topics_succeed_and_change_nothing() {
+    let root = Root::new();
+    assert_eq!(root.code("yum -y update"), 0);
+    assert_eq!(root.code("amazon-linux-extras install -y docker"), 0);
+    assert!(!root.path("usr").exists());
+}
+
+#[test]
+fn a_command_of_a_package_is_recorded_and_succeeds() {
+    let root = Root::new();
+    assert_eq!(root.code("mount.nfs server:/share /mnt"), 0);
+    assert_eq!(root.record(), "mount.nfs server:/share /mnt\n");
+}
