@@ -152,6 +152,12 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
         }
         _ => return None,
     };
+    if let Some((url, remedy)) = missing_include(facts) {
+        let because = format!(
+            "cloud-init cannot read `{url}`, which the user data includes, and runs nothing of the user data"
+        );
+        return facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned());
+    }
     // cloud-init drops the EC2 data source when a metadata path that it reads fails.
     let failed = facts
         .calls()
@@ -163,6 +169,15 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
         format!("cloud-init dropped the EC2 data source{why}, and finished without running any user data");
     let remedy = "make sure that the metadata service responds to every path that it lists: cloud-init gives up at the first error";
     facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
+}
+
+/// The URL of `#include` that cloud-init cannot read, and the way out. cloud-init reads all of them first.
+fn missing_include<'a>(facts: &Facts<'a>) -> Option<(&'a str, &'static str)> {
+    let mut lines = facts.user_data_lines();
+    let url = lines.find_map(|(_, line)| Some(line.message.trim().split_once(" for url: ")?.1))?;
+    let remedy = "make the file or URL available before cloud-init starts: boothooks run only after cloud-init has read \
+                  every `#include`";
+    Some((url, remedy))
 }
 
 /// The line of cloud-init that reports that it has no data source.
