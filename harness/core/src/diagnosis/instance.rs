@@ -217,7 +217,7 @@ pub(super) fn missing_shebang(facts: &Facts<'_>) -> Option<Finding> {
     facts.final_(Cause::MissingShebang, because, &evidence, remedy)
 }
 
-/// Amazon Linux 2 runs parts without `#!` with bash, and reports nothing; user data that is no MIME message does not run.
+/// Amazon Linux 2 runs parts without `#!` with bash, and reports nothing. Other user data without it does not run.
 fn kinds_that_do_not_run(image: &ImagePlan) -> &'static [FaultKind] {
     /// The file of a node image that says what happens to such parts.
     const RULE: &str = "/etc/cloud/scripts-without-interpreter";

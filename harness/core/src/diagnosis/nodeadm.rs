@@ -84,7 +84,7 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-/// The error that nodeadm ended with. If the user data calls nodeadm itself, the errors of nodeadm's units have no effect.
+/// The error that nodeadm ended with. If the user data calls nodeadm itself, errors of nodeadm's units have no effect.
 fn fatal<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine, String)> {
     let first = errors(facts, FATAL).next()?;
     if !is_called_by_script(facts) {
