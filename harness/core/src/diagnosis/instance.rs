@@ -130,6 +130,9 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) || facts.plan.user_data.is_none() {
         return None;
     }
+    if let Some(finding) = missing_include(facts) {
+        return Some(finding);
+    }
     let line = without_data_source(facts);
     let result = facts
         .observation
@@ -152,12 +155,6 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
         }
         _ => return None,
     };
-    if let Some((url, remedy)) = missing_include(facts) {
-        let because = format!(
-            "cloud-init cannot read `{url}`, which the user data includes, and runs nothing of the user data"
-        );
-        return facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned());
-    }
     // cloud-init drops the EC2 data source when a metadata path that it reads fails.
     let failed = facts
         .calls()
@@ -171,13 +168,24 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
     facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
 }
 
-/// The URL of `#include` that cloud-init cannot read, and the way out. cloud-init reads all of them first.
-fn missing_include<'a>(facts: &Facts<'a>) -> Option<(&'a str, &'static str)> {
+/// cloud-init reads every `#include` first, and stops at one that it cannot read.
+fn missing_include(facts: &Facts<'_>) -> Option<Finding> {
     let mut lines = facts.user_data_lines();
-    let url = lines.find_map(|(_, line)| Some(line.message.trim().split_once(" for url: ")?.1))?;
+    let (at, line, url) = lines.find_map(|(at, line)| {
+        let (_, error) = line.message.split_once("Exception: ")?;
+        Some((at, line, error.trim().split_once(" for url: ")?.1))
+    })?;
+    let because = format!(
+        "cloud-init cannot read `{url}`, which the user data includes, and runs nothing of the user data"
+    );
     let remedy = "make the file or URL available before cloud-init starts: boothooks run only after cloud-init has read \
                   every `#include`";
-    Some((url, remedy))
+    facts.final_(
+        Cause::UserDataNeverRan,
+        because,
+        &Evidence::journal(at, line),
+        remedy.to_owned(),
+    )
 }
 
 /// The line of cloud-init that reports that it has no data source.

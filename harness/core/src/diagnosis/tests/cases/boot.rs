@@ -80,12 +80,11 @@ pub(super) fn cases() -> Vec<Case> {
                 done("DataSourceNone"),
             ]),
         ),
-        with_result(
+        Case::new(
             "file that the user data includes is missing",
             after_boot([cloud(
                 "Exception: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt",
             )]),
-            not_run.clone(),
         ),
         with_result("no data source by cloud-init's status", after_boot([]), not_run),
         Case::new("user data encoded twice", [boot(), failed_unit()])
