@@ -312,10 +312,10 @@ fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
     let done = facts.user_data_done.filter(|_| !facts.has(Phase::Configured))?;
     let (at, line) = facts.user_data_lines().find(|(at, _)| *at == done)?;
     let because = "the user data is done, and nothing started the kubelet".to_owned();
-    let script = facts
-        .user_data_text()
-        .is_some_and(|text| text.contains("bootstrap.sh"));
-    let remedy = if script {
+    let text = facts.user_data_text().unwrap_or_default();
+    let remedy = if text.contains("kind: NodeConfig") {
+        "use an image with nodeadm (AL2023; here the overlay of nodeadm): nothing in this image reads a NodeConfig"
+    } else if text.contains("bootstrap.sh") {
         "read the output of the script (user-data output in the evidence folder): it succeeded without starting the kubelet"
     } else {
         "call the bootstrap script in the user data: /etc/eks/bootstrap.sh CLUSTER"

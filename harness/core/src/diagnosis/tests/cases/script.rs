@@ -119,6 +119,11 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .user_data("#!/bin/bash\ntrue\n"),
         Case::new(
+            "NodeConfig on an image without nodeadm",
+            after_boot([done("DataSourceEc2")]),
+        )
+        .user_data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
+        Case::new(
             "unit that the kubelet needs",
             after_boot([
                 systemd(
