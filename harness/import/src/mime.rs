@@ -21,10 +21,12 @@ pub(crate) fn raw_parts(text: &str) -> Option<Vec<String>> {
             part.push_str(line);
         }
     }
+    // A message that ends with a boundary in place of the closing one has no further part.
+    parts.pop_if(|last| last.trim().is_empty());
     // The line break before a boundary is part of the boundary.
     for part in &mut parts {
-        let length = part.strip_suffix('\n').map_or(part.len(), str::len);
-        part.truncate(length);
+        let line_end = ["\r\n", "\n"].iter().find(|end| part.ends_with(**end));
+        part.truncate(part.len() - line_end.map_or(0, |end| end.len()));
     }
     Some(parts)
 }
@@ -45,6 +47,22 @@ pub(crate) fn message(parts: &[String]) -> String {
         text.push_str(&format!("--{boundary}\n{part}\n"));
     }
     text.push_str(&format!("--{boundary}--\n"));
+    text
+}
+
+/// A message in the form of Go's writer: CRLF in headers and around boundaries, content as it is. A type with several
+/// values is several lines, of which Python reads the first.
+pub(crate) fn message_of_go(parts: &[(&[&str], String)]) -> String {
+    const BOUNDARY: &str = "6e6f64656a6f696e6e6f64656a6f696e6e6f64656a6f696e6e6f64656a6f";
+    let mut text = format!("MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary={BOUNDARY}\r\n\r\n");
+    for (types, content) in parts {
+        text.push_str(&format!("--{BOUNDARY}\r\n"));
+        for value in *types {
+            text.push_str(&format!("Content-Type: {value}\r\n"));
+        }
+        text.push_str(&format!("\r\n{content}\r\n"));
+    }
+    text.push_str(&format!("--{BOUNDARY}--\r\n"));
     text
 }
 
@@ -100,8 +118,10 @@ mod tests {
         let parts = raw_parts(text).unwrap();
         assert_eq!(
             parts,
-            ["Content-Type: a\r\n\r\nx\r", "Content-Type: b\n#!/bin/sh\n"]
+            ["Content-Type: a\r\n\r\nx", "Content-Type: b\n#!/bin/sh\n"]
         );
+        let unclosed = text.replace("--B--\nrest\n", "--B\n");
+        assert_eq!(raw_parts(&unclosed).unwrap(), parts);
         assert_eq!(raw_parts("#!/bin/sh\n\necho\n"), None);
     }
 

@@ -1,5 +1,7 @@
 //! Collects the machines of a file, and those whose user data it does not contain.
 
+use std::collections::BTreeMap;
+
 use crate::error::ImportError;
 use crate::machine::{FileFormat, Imported, Machine, UnreadMachine};
 use crate::text;
@@ -10,6 +12,8 @@ pub(crate) struct Reading {
     format: FileFormat,
     machines: Vec<Machine>,
     unread: Vec<UnreadMachine>,
+    /// Names in use, each with the last number that was given to another machine of this name.
+    names: BTreeMap<String, usize>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -19,6 +23,7 @@ impl Reading {
             format,
             machines: Vec::new(),
             unread: Vec::new(),
+            names: BTreeMap::new(),
             notes: Vec::new(),
         }
     }
@@ -39,10 +44,10 @@ impl Reading {
                 machine.name = self.unique(&machine.name);
                 self.machines.push(machine);
             }
-            Err(error) => self.unread.push(UnreadMachine {
-                name: self.unique(name),
-                error,
-            }),
+            Err(error) => {
+                let name = self.unique(name);
+                self.unread.push(UnreadMachine { name, error });
+            }
         }
     }
 
@@ -67,16 +72,16 @@ impl Reading {
         })
     }
 
-    fn unique(&self, name: &str) -> String {
-        let is_taken = |name: &str| {
-            self.machines.iter().any(|machine| machine.name == name)
-                || self.unread.iter().any(|unread| unread.name == name)
-        };
-        let numbered = (2..).map(|number| format!("{name}#{number}"));
-        std::iter::once(name.to_owned())
-            .chain(numbered)
-            .find(|name| !is_taken(name))
-            .unwrap_or_default()
+    /// The name, with a number if another machine has it.
+    fn unique(&mut self, name: &str) -> String {
+        let mut unique = name.to_owned();
+        while self.names.contains_key(&unique) {
+            let number = self.names.entry(name.to_owned()).or_insert(1);
+            *number += 1;
+            unique = format!("{name}#{number}");
+        }
+        self.names.insert(unique.clone(), 1);
+        unique
     }
 }
 

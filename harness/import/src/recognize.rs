@@ -95,7 +95,7 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     if text::format(content).is_some() {
         return user_data(input, bytes, content);
     }
-    if body.starts_with(['{', '[']) {
+    if is_json(body) {
         return of_documents(input, vec![json(body)?], content);
     }
     if is_yaml(body) {
@@ -120,6 +120,12 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
             _ => vec![document],
         })
         .collect();
+    template::check_manifests(
+        content,
+        manifests
+            .iter()
+            .any(|document| cluster_api::is_manifest(document)),
+    )?;
     if let Some(found) = of_manifests(input, &manifests) {
         return found;
     }
@@ -199,6 +205,14 @@ fn launch_template_versions(versions: &[Tree]) -> Result<Imported, ImportError> 
     )
 }
 
+/// Whether a text begins as JSON does; PowerShell begins with `[string]`, too.
+fn is_json(text: &str) -> bool {
+    let inside = text.strip_prefix(['{', '[']).map(str::trim_start);
+    inside.is_some_and(|inside| {
+        inside.is_empty() || inside.starts_with(|c: char| c.is_ascii_digit() || "\"{}[]-tfn".contains(c))
+    })
+}
+
 /// Whether a text has a key of the formats that are YAML.
 fn is_yaml(text: &str) -> bool {
     let keys = [
@@ -222,6 +236,9 @@ fn user_data(input: &Import<'_>, bytes: &[u8], content: &str) -> Result<Imported
         Some(format) => whole_file(input, bytes, content, format),
         None if text::is_bootstrap_script(content) => {
             whole_file(input, bytes, content, FileFormat::ShellScript)
+        }
+        None if input.name.ends_with(".ps1") && !content.trim().is_empty() => {
+            whole_file(input, bytes, content, FileFormat::WindowsScript)
         }
         None => Err(not_recognized(input, content)),
     }

@@ -38,6 +38,24 @@ const PULUMI: Renderer = Renderer {
     command: "`pulumi stack export --show-secrets > stack.json`",
 };
 
+const CLUSTERCTL: Renderer = Renderer {
+    kind: "a template of clusterctl",
+    command: "`clusterctl generate cluster NAME --from FILE > manifests.yaml`",
+};
+
+/// Rejects manifests of Cluster API whose names are not filled in. `${NAME}` elsewhere may belong to a script.
+pub(crate) fn check_manifests(text: &str, is_cluster_api: bool) -> Result<(), ImportError> {
+    let keys = ["name:", "instanceType:", "region:", "version:", "replicas:"];
+    let is_open = |line: &str| {
+        let line = line.trim_start();
+        line.contains("${") && keys.iter().any(|key| line.starts_with(key))
+    };
+    match line_of(text, is_open).filter(|_| is_cluster_api) {
+        Some(line) => Err(not_rendered(&CLUSTERCTL, Some(line))),
+        None => Ok(()),
+    }
+}
+
 /// Rejects a file that is not rendered yet.
 pub(crate) fn check_binary(bytes: &[u8]) -> Result<(), ImportError> {
     if bytes.starts_with(b"PK\x03\x04") {

@@ -164,6 +164,12 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
         FileFormat::WindowsScript => {
             machine.system = System::Windows;
             family(&mut machine.traits, AmiFamily::Windows);
+            if !text.to_ascii_lowercase().contains("<powershell>") {
+                machine.notes.push(
+                    "there is no tag `<powershell>`: Windows runs the file only as part of the user data that EKS composes"
+                        .to_owned(),
+                );
+            }
             let mut call = windows::check(text)?;
             machine.notes.append(&mut call.notes);
             let cluster = &mut machine.traits.cluster;

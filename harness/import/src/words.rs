@@ -93,8 +93,11 @@ pub(crate) fn joined_labels(labels: &BTreeMap<String, String>) -> String {
 
 /// Taints as `--register-with-taints` takes them.
 pub(crate) fn joined_taints(taints: &[Taint]) -> String {
-    let taints: Vec<String> = taints.iter().map(Taint::to_string).collect();
-    taints.join(",")
+    let text = |taint: &Taint| match taint.value.as_str() {
+        "" => format!("{}:{}", taint.key, taint.effect),
+        _ => taint.to_string(),
+    };
+    taints.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Region and account of an ARN; either may be empty in it.

@@ -161,7 +161,10 @@ fn read(template: &Template<'_>, data: &Tree) -> Result<Machine, ImportError> {
     let mut machine = base(template, data);
     if let Some(field) = data.get("UserData") {
         machine.line = field.line();
-        machine.user_data = Some(user_data(template, field)?).filter(|bytes| !bytes.is_empty());
+        template.is_noting.set(true);
+        let bytes = user_data(template, field);
+        template.is_noting.set(false);
+        machine.user_data = Some(bytes?).filter(|bytes| !bytes.is_empty());
     }
     Ok(machine)
 }
@@ -193,7 +196,7 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
     if traits.instance_profile.is_none() {
         traits.instance_profile = known.text_at(&["IamInstanceProfile"]);
     }
-    traits.region = template.set.get("AWS::Region").cloned();
+    traits.region = template.pseudo("AWS::Region");
     traits.ami_family = traits.ami_id.as_deref().and_then(family);
     if traits.ami_id.as_deref().is_some_and(|id| !id.starts_with("ami-")) {
         traits.ami_id = Some(STAND_IN_AMI.to_owned());

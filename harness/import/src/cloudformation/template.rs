@@ -21,6 +21,8 @@ pub(super) struct Template<'a> {
     /// What the cluster of a template returns, if the template does not state it.
     pub(super) cluster: ClusterTraits,
     pub(super) notes: RefCell<Vec<String>>,
+    /// Whether notes are taken: only stand-ins in user data matter.
+    pub(super) is_noting: Cell<bool>,
     depth: Cell<usize>,
     steps: Cell<usize>,
 }
@@ -32,6 +34,7 @@ impl<'a> Template<'a> {
             set: input.set,
             cluster: input.cluster.clone().or(&ClusterTraits::stand_in()),
             notes: RefCell::default(),
+            is_noting: Cell::new(false),
             depth: Cell::new(0),
             steps: Cell::new(0),
         }
@@ -73,7 +76,7 @@ impl<'a> Template<'a> {
 
     pub(super) fn note(&self, note: String) {
         let mut notes = self.notes.borrow_mut();
-        if !notes.contains(&note) {
+        if self.is_noting.get() && !notes.contains(&note) {
             notes.push(note);
         }
     }

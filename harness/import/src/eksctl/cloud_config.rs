@@ -10,7 +10,8 @@ use crate::tree::Tree;
 use crate::words::{joined_labels, joined_taints};
 
 const SCRIPTS: &str = "/var/lib/cloud/scripts/eksctl";
-/// Reads the file of the environment, and what only the instance knows.
+/// Reads the file of the environment, and what only the instance knows. Commands that replace the bootstrap script read
+/// it, too, so that its variables have the names of eksctl.
 const HELPER: &str = r#"#!/bin/bash
 set -o errexit
 set -o pipefail
@@ -21,56 +22,58 @@ source /etc/eksctl/kubelet.env
 metadata() {
   local token
   token=$(curl --silent --fail -X PUT -H "X-aws-ec2-metadata-token-ttl-seconds: 600" http://169.254.169.254/latest/api/token)
-  curl --silent --fail -H "X-aws-ec2-metadata-token: ${token}" "http://169.254.169.254/latest/meta-data/$1"
+  curl --silent -H "X-aws-ec2-metadata-token: ${token}" "http://169.254.169.254/latest/meta-data/$1"
 }
 
+: "${CLUSTER_DNS:=}" "${NODE_TAINTS:=}" "${MAX_PODS:=}" "${CONTAINER_RUNTIME:=dockerd}"
 INSTANCE_ID=$(metadata instance-id)
-INSTANCE_LIFECYCLE=$(metadata instance-life-cycle || true)
-NODE_LABELS="${NODE_LABELS},node-lifecycle=${INSTANCE_LIFECYCLE:-on-demand},alpha.eksctl.io/instance-id=${INSTANCE_ID}"
-KUBELET_ARGS="--node-labels=${NODE_LABELS} --register-with-taints=${NODE_TAINTS:-}"
-if [[ -n "${MAX_PODS:-}" ]]; then
-  KUBELET_ARGS="${KUBELET_ARGS} --max-pods=${MAX_PODS}"
-fi
+INSTANCE_LIFECYCLE=$(metadata instance-life-cycle)
+NODE_LABELS+=",node-lifecycle=${INSTANCE_LIFECYCLE},alpha.eksctl.io/instance-id=${INSTANCE_ID}"
+KUBELET_EXTRA_ARGS="--node-labels=${NODE_LABELS}"
+if [[ -n ${NODE_TAINTS} ]]; then KUBELET_EXTRA_ARGS+=" --register-with-taints=${NODE_TAINTS}"; fi
+if [[ -n ${MAX_PODS} ]]; then KUBELET_EXTRA_ARGS+=" --max-pods=${MAX_PODS}"; fi
+KUBELET_CONFIG=/etc/kubernetes/kubelet/kubelet-config.json
+KUBELET_EXTRA_CONFIG=/etc/eksctl/kubelet-extra.json
 "#;
-/// Calls the script of the AMI, with the settings of the kubelet merged into its file.
-const BOOTSTRAP: &str = r#"#!/bin/bash
+const BEGIN: &str = r#"#!/bin/bash
 set -o errexit
 set -o pipefail
 set -o nounset
 
 source /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh
 
-config=/etc/kubernetes/kubelet/kubelet-config.json
-if [[ -f "${config}" ]]; then
-  merged=$(jq -s '.[0] * .[1]' "${config}" /etc/eksctl/kubelet-extra.json)
-  echo "${merged}" > "${config}"
-fi
-
-/etc/eks/bootstrap.sh "${CLUSTER_NAME}" \
-  --apiserver-endpoint "${API_SERVER_URL}" \
-  --b64-cluster-ca "${B64_CLUSTER_CA}" \
-  --dns-cluster-ip "${CLUSTER_DNS}" \
-  --kubelet-extra-args "${KUBELET_ARGS}"
+"#;
+/// The calls of the AMI's script, each followed by a merge of the user's settings and a restart of the kubelet.
+const AL2: &str = r#"/etc/eks/bootstrap.sh "${CLUSTER_NAME}" --apiserver-endpoint "${API_SERVER_URL}" \
+  --b64-cluster-ca "${B64_CLUSTER_CA}" --dns-cluster-ip "${CLUSTER_DNS}" \
+  --kubelet-extra-args "${KUBELET_EXTRA_ARGS}" --container-runtime "${CONTAINER_RUNTIME}"
+"#;
+const UBUNTU: &str = r#"/etc/eks/bootstrap.sh "${CLUSTER_NAME}" --dns-cluster-ip "${CLUSTER_DNS}" \
+  --kubelet-extra-args "${KUBELET_EXTRA_ARGS}"
+"#;
+const MERGE: &str = r#"merged=$(jq -s '.[0] * .[1]' "${KUBELET_CONFIG}" "${KUBELET_EXTRA_CONFIG}")
+printf '%s\n' "${merged}" > "${KUBELET_CONFIG}"
 "#;
 
 /// JSON is YAML, too.
 pub(super) fn render(group: &EksctlGroup<'_>, family: AmiFamily) -> String {
-    let name = match family {
-        AmiFamily::Ubuntu => "ubuntu",
-        _ => "al2",
+    let (name, call, restart) = match family {
+        AmiFamily::Ubuntu => ("ubuntu", UBUNTU, "snap restart kubelet-eks\n"),
+        _ => ("al2", AL2, "systemctl daemon-reload\nsystemctl restart kubelet\n"),
     };
     let script = format!("{SCRIPTS}/bootstrap.{name}.sh");
     let shell = |command: &String| json!(["/bin/bash", "-c", command]);
     let mut commands: Vec<Value> = group.commands().iter().map(shell).collect();
     let mut files = vec![
         file("/etc/eksctl/kubelet-extra.json", &kubelet(group), "0644"),
-        file("/etc/eksctl/kubelet.env", &environment(group), "0644"),
+        file("/etc/eksctl/kubelet.env", &environment(group, family), "0644"),
         file(&format!("{SCRIPTS}/bootstrap.helper.sh"), HELPER, "0755"),
     ];
     match group.text("overrideBootstrapCommand") {
         Some(command) => commands.push(shell(&command)),
         None => {
-            files.push(file(&script, BOOTSTRAP, "0755"));
+            let content = [BEGIN, call, MERGE, restart].concat();
+            files.push(file(&script, &content, "0755"));
             commands.push(json!([script]));
         }
     }
@@ -89,7 +92,7 @@ fn kubelet(group: &EksctlGroup<'_>) -> String {
     extra.unwrap_or_else(|| json!({})).to_string()
 }
 
-fn environment(group: &EksctlGroup<'_>) -> String {
+fn environment(group: &EksctlGroup<'_>, family: AmiFamily) -> String {
     let cluster = group.cluster;
     let mut lines = vec![
         format!("CLUSTER_NAME={}", cluster.name.as_deref().unwrap_or_default()),
@@ -105,6 +108,9 @@ fn environment(group: &EksctlGroup<'_>) -> String {
         format!("NODE_TAINTS={}", joined_taints(&group.taints())),
         format!("CLUSTER_DNS={}", group.dns_ip()),
     ];
+    if family == AmiFamily::Al2 {
+        lines.push("CONTAINER_RUNTIME=containerd".to_owned());
+    }
     if let Some(max_pods) = group.max_pods() {
         lines.push(format!("MAX_PODS={max_pods}"));
     }

@@ -14,14 +14,17 @@ use crate::toml_table::{set_labels, set_taints, subtable};
 use crate::tree::Tree;
 use crate::words::{joined_labels, joined_taints};
 
-const SHELL: &str = "text/x-shellscript; charset=\"us-ascii\"";
-const NODE_CONFIG: &str = "application/node.eks.aws";
+const SHELL: &[&str] = &["text/x-shellscript", "charset=\"us-ascii\""];
+const NODE_CONFIG: &[&str] = &["application/node.eks.aws"];
+
+/// The types and the content of a part.
+type TypedPart = (&'static [&'static str], String);
 
 /// What an instance of the group receives; `None`: nothing.
 pub(super) fn user_data(group: &EksctlGroup<'_>, family: AmiFamily) -> Result<Option<Vec<u8>>, ImportError> {
     match family {
-        AmiFamily::Al2023 => Ok(message(&al2023(group), "\r\n")),
-        AmiFamily::Al2 if group.is_managed => Ok(message(&managed_al2(group), "\n")),
+        AmiFamily::Al2023 => Ok(message(&al2023(group))),
+        AmiFamily::Al2 if group.is_managed => Ok(message(&managed_al2(group))),
         AmiFamily::Bottlerocket => bottlerocket(group).map(Some),
         AmiFamily::Windows => Ok(windows(group)),
         AmiFamily::Al2 | AmiFamily::Ubuntu | AmiFamily::Custom => {
@@ -30,20 +33,16 @@ pub(super) fn user_data(group: &EksctlGroup<'_>, family: AmiFamily) -> Result<Op
     }
 }
 
-fn message(parts: &[String], line_end: &str) -> Option<Vec<u8>> {
-    let text = mime::message(parts).replace('\n', line_end);
-    (!parts.is_empty()).then(|| text.into_bytes())
+fn message(parts: &[TypedPart]) -> Option<Vec<u8>> {
+    (!parts.is_empty()).then(|| mime::message_of_go(parts).into_bytes())
 }
 
-/// Scripts come first. Those of AL2023 get the `#!` that the user left out.
-fn al2023(group: &EksctlGroup<'_>) -> Vec<String> {
-    let mut parts: Vec<String> = group
+/// Scripts come first. eksctl writes a `#!` before each.
+fn al2023(group: &EksctlGroup<'_>) -> Vec<TypedPart> {
+    let mut parts: Vec<TypedPart> = group
         .commands()
         .iter()
-        .map(|command| match command.starts_with("#!") {
-            true => mime::part(SHELL, command),
-            false => mime::part(SHELL, &format!("#!/bin/bash\n{command}")),
-        })
+        .map(|command| (SHELL, format!("#!/bin/bash\n{command}")))
         .collect();
     if !group.is_bootstrapped_by_eks() {
         parts.push(node_config(&json!({
@@ -53,7 +52,7 @@ fn al2023(group: &EksctlGroup<'_>) -> Vec<String> {
                 "certificateAuthority": group.cluster.certificate_authority,
                 "cidr": group.cluster.service_cidr,
             },
-            "kubelet": {"config": {"clusterDNS": [group.dns_ip()]}, "flags": flags(group)},
+            "kubelet": {"config": kubelet(group), "flags": flags(group)},
         })));
     }
     if let Some(max_pods) = group.max_pods() {
@@ -62,15 +61,26 @@ fn al2023(group: &EksctlGroup<'_>) -> Vec<String> {
         ));
     }
     if let Some(command) = group.text("overrideBootstrapCommand") {
-        parts.push(mime::part(NODE_CONFIG, &command));
+        parts.push((NODE_CONFIG, command));
     }
     parts
 }
 
 /// JSON is YAML, too.
-fn node_config(spec: &serde_json::Value) -> String {
+fn node_config(spec: &serde_json::Value) -> TypedPart {
     let text = format!("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {spec}\n");
-    mime::part(NODE_CONFIG, &text)
+    (NODE_CONFIG, text)
+}
+
+/// `kubeletExtraConfig` is for self-managed groups only.
+fn kubelet(group: &EksctlGroup<'_>) -> serde_json::Value {
+    let extra = group
+        .tree
+        .get("kubeletExtraConfig")
+        .filter(|extra| extra.is_map() && !group.is_managed);
+    let mut config = extra.map_or_else(|| json!({}), Tree::to_json);
+    config["clusterDNS"] = json!([group.dns_ip()]);
+    config
 }
 
 fn flags(group: &EksctlGroup<'_>) -> Vec<String> {
@@ -83,20 +93,21 @@ fn flags(group: &EksctlGroup<'_>) -> Vec<String> {
 }
 
 /// Commands as the user typed them: eksctl adds no `#!` here.
-fn managed_al2(group: &EksctlGroup<'_>) -> Vec<String> {
-    let mut parts: Vec<String> = group
+fn managed_al2(group: &EksctlGroup<'_>) -> Vec<TypedPart> {
+    let mut parts: Vec<TypedPart> = group
         .commands()
-        .iter()
-        .map(|command| mime::part(SHELL, command))
+        .into_iter()
+        .map(|command| (SHELL, command))
         .collect();
+    let max_pods = group.max_pods().filter(|_| group.is_bootstrapped_by_eks());
     if let Some(command) = group.text("overrideBootstrapCommand") {
-        parts.push(mime::part(SHELL, &command));
-    } else if let Some(max_pods) = group.max_pods() {
+        parts.push((SHELL, command));
+    } else if let Some(max_pods) = max_pods {
         let script = format!(
             "#!/bin/sh\nset -ex\nsed -i 's/KUBELET_EXTRA_ARGS=$2/KUBELET_EXTRA_ARGS=\"$2 --max-pods={max_pods}\"/' \
              /etc/eks/bootstrap.sh\n"
         );
-        parts.push(mime::part(SHELL, &script));
+        parts.push((SHELL, script));
     }
     parts
 }

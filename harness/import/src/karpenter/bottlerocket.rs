@@ -1,11 +1,26 @@
 //! The settings of Bottlerocket: those of the class, and Karpenter's, which win.
 
+use super::kubelet;
 use super::node::NodeOptions;
 use super::node_class::NodeClass;
 use crate::error::ImportError;
 use crate::machine::{ClusterTraits, Taint};
 use crate::text::settings;
 use crate::toml_table::{set_labels, set_taints, subtable};
+
+/// Makes one file system of the instance's own disks, and moves the folders of pods and images to it.
+const STORAGE: &[&[&str]] = &[
+    &["apiclient", "ephemeral-storage", "init"],
+    &[
+        "apiclient",
+        "ephemeral-storage",
+        "bind",
+        "--dirs",
+        "/var/lib/containerd",
+        "/var/lib/kubelet",
+        "/var/log/pods",
+    ],
+];
 
 /// Merges the settings key by key; taints are replaced as a whole.
 pub(super) fn merged(
@@ -22,6 +37,9 @@ pub(super) fn merged(
     let kubernetes = subtable(subtable(&mut table, "settings"), "kubernetes");
     cluster(kubernetes, &options.cluster);
     kubernetes.insert("max-pods".to_owned(), i64::from(options.max_pods).into());
+    if let Some(own) = options.kubelet {
+        kubelet::set(kubernetes, own);
+    }
     set_labels(kubernetes, &options.labels);
     kubernetes.remove("node-taints");
     let taints: &[Taint] = &options.taints;
@@ -29,7 +47,11 @@ pub(super) fn merged(
     if options.is_raid0 {
         let bootstrap = subtable(subtable(&mut table, "settings"), "bootstrap-commands");
         let command = subtable(bootstrap, "000-mount-instance-storage");
-        let commands: toml::Value = vec![vec!["apiclient", "ephemeral-storage", "init"]].into();
+        let commands: toml::Value = STORAGE
+            .iter()
+            .map(|words| toml::Value::from(words.to_vec()))
+            .collect::<Vec<_>>()
+            .into();
         command.insert("commands".to_owned(), commands);
         command.insert("mode".to_owned(), "always".into());
         command.insert("essential".to_owned(), true.into());

@@ -134,12 +134,13 @@ impl KarpenterNode<'_> {
 
     fn taints(&self) -> Vec<Taint> {
         let mut taints = self.pool.map(NodePool::taints).unwrap_or_default();
-        if self.class.is_v1() {
-            taints.push(Taint {
-                key: UNREGISTERED.to_owned(),
-                value: String::new(),
-                effect: TaintEffect::NoExecute,
-            });
+        let unregistered = Taint {
+            key: UNREGISTERED.to_owned(),
+            value: String::new(),
+            effect: TaintEffect::NoExecute,
+        };
+        if self.class.is_v1() && !taints.iter().any(|taint| taint.key == unregistered.key) {
+            taints.push(unregistered);
         }
         taints
     }

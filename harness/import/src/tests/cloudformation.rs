@@ -140,11 +140,24 @@ fn the_cluster_of_a_template_has_a_name_and_stand_ins() {
         "#!/bin/bash\n/etc/eks/bootstrap.sh nodejoin --apiserver-endpoint \
          https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com\n"
     );
+    assert_eq!(machine.traits.region.as_deref(), Some("us-west-2"));
     let cluster = machine.traits.cluster;
     assert_eq!(cluster.name.as_deref(), Some("nodejoin"));
     assert_eq!(cluster.version.as_deref(), Some("1.31"));
     assert_eq!(cluster.dns_ip.as_deref(), Some("172.20.0.10"));
     assert_eq!(machine.traits.instance_profile.as_deref(), Some("nodejoin-P"));
+}
+
+#[test]
+fn only_stand_ins_in_user_data_are_noted() {
+    let text = "Resources:\n  A:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        SecurityGroupIds: [!Ref G]\n        \
+                UserData: !Base64 { \"Fn::Sub\": \"#!/bin/sh ${H}\" }\n  G:\n    Type: AWS::EC2::SecurityGroup\n  H:\n    Type: AWS::SQS::Queue\n";
+    let notes = read(text).notes;
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(
+        notes[0].starts_with("`nodejoin-H` stands for the id"),
+        "{notes:?}"
+    );
 }
 
 #[test]

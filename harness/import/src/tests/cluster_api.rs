@@ -103,4 +103,10 @@ fn a_bootstrap_secret_has_the_true_user_data() {
 #[test]
 fn manifests_without_a_configuration_are_refused() {
     insta::assert_snapshot!(refused("m.yaml", CLUSTER.trim_start_matches("---\n")));
+    let template =
+        config("EKSConfig", "      useMaxPods: true\n").replace("name: cfg", "name: \"${CLUSTER_NAME}-md\"");
+    let template = template
+        .replace("metadata: { ", "metadata:\n  ")
+        .replace(" }\nspec", "\nspec");
+    insta::assert_snapshot!(refused("m.yaml", &template));
 }

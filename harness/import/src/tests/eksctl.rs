@@ -41,6 +41,10 @@ fn self_managed_al2_is_a_compressed_cloud_config() {
         "NODE_LABELS=alpha.eksctl.io/cluster-name=demo,alpha.eksctl.io/nodegroup-name=ng,team=web"
     ));
     assert!(text.contains("MAX_PODS=20"));
+    for file in config.files.iter().filter(|file| file.path.ends_with(".sh")) {
+        let script = String::from_utf8(file.content.clone()).unwrap();
+        assert!(script.starts_with("#!/bin/bash\n"), "{script}");
+    }
     assert_eq!((machine.name.as_str(), machine.managed), ("nodeGroups/ng", None));
     let traits = machine.traits;
     assert_eq!(
@@ -78,7 +82,8 @@ fn al2023_gets_node_configs() {
         ),
     ));
     insta::assert_snapshot!(user_data(&own).replace("\r\n", "\n"));
-    assert!(user_data(&own).contains("--//--\r\n"));
+    // A line end of Windows in a script would be part of its commands.
+    assert!(user_data(&own).contains("\r\n\r\n#!/bin/bash\necho one\r\n--"));
     let managed = machine(&config("1.33", "managedNodeGroups", GROUP));
     let text = user_data(&managed);
     assert!(
@@ -110,7 +115,7 @@ fn managed_al2_keeps_commands_as_they_are() {
         (own_ami.managed.is_none(), own_ami.traits.ami_id.as_deref()),
         (true, Some("ami-1"))
     );
-    assert!(user_data(&own_ami).contains("\n/opt/join\n"));
+    assert!(user_data(&own_ami).contains("\n/opt/join\r\n"));
 }
 
 #[test]

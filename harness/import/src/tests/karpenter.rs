@@ -90,7 +90,7 @@ fn al2023_merges_a_node_config_and_guesses_the_kind_of_a_text() {
 #[test]
 fn bottlerocket_settings_are_merged() {
     let machine = machine(&with_pool(
-        "  amiFamily: Bottlerocket\n  instanceStorePolicy: RAID0\n  userData: |\n    [settings.kubernetes]\n    cluster-name = \"other\"\n    [settings.kubernetes.node-taints]\n    x = [\"y:NoSchedule\"]\n    [settings.kubernetes.node-labels]\n    own = \"1\"\n",
+        "  amiFamily: Bottlerocket\n  instanceStorePolicy: RAID0\n  kubelet: { kubeReserved: { cpu: 1 }, imageGCHighThresholdPercent: 80, evictionMaxPodGracePeriod: 5, cpuCFSQuota: false }\n  userData: |\n    [settings.kubernetes]\n    cluster-name = \"other\"\n    [settings.kubernetes.node-taints]\n    x = [\"y:NoSchedule\"]\n    [settings.kubernetes.node-labels]\n    own = \"1\"\n",
     ));
     insta::assert_snapshot!(user_data(&machine));
 }
@@ -107,6 +107,17 @@ fn windows_and_custom_families_are_rendered() {
     assert_eq!(user_data(&custom), "#!/bin/bash\necho\n");
     assert_eq!(custom.traits.labels.len(), 0, "Karpenter tells the node nothing");
     assert_eq!(custom.traits.taints.len(), 3);
+}
+
+#[test]
+fn a_taint_that_the_pool_states_is_not_repeated() {
+    let pool = POOL.replace(
+        "startupTaints: [{ key: s, effect: NoExecute }]",
+        "startupTaints: [{ key: karpenter.sh/unregistered, effect: NoExecute }]",
+    );
+    let machine = machine(&format!("{}{pool}", class("  amiFamily: AL2\n")));
+    assert_eq!(machine.traits.taints.len(), 2);
+    assert!(user_data(&machine).contains("\"a=b:NoSchedule,karpenter.sh/unregistered:NoExecute\""));
 }
 
 #[test]

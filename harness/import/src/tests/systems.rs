@@ -1,6 +1,7 @@
 //! Bottlerocket, Windows, and tools that do not use EKS.
 
-use super::{all_refused, machine, refused};
+use super::{all_refused, machine, read_with, refused};
+use crate::System;
 
 const SETTINGS: &str = "[settings.kubernetes]\napi-server = \"https://x\"\ncluster-certificate = \"Q0E=\"\ncluster-name = \"demo\"\n\
                         cluster-dns-ip = [\"10.100.0.10\"]\nmax-pods = 1_5\n[settings.kubernetes.node-labels]\na = \"b\"\n\
@@ -61,6 +62,12 @@ fn parameters_for_windows_are_checked() {
         other.notes[0].contains("does not call Start-EKSBootstrap.ps1"),
         "{:?}",
         other.notes
+    );
+    let part = read_with("pre.ps1", b"[string]$x = \"y\"\n", &[]).unwrap();
+    assert_eq!(part.machines[0].system, System::Windows);
+    assert!(
+        part.machines[0].notes[0].contains("no tag `<powershell>`"),
+        "{part:?}"
     );
     let calls = [
         (
