@@ -9,6 +9,7 @@ use crate::machine::{FileFormat, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::from_base64;
 use crate::tree::Tree;
+use crate::words::{ami_id, family_of_image};
 
 /// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
 const PLACEHOLDER: &str = "placeholder";
@@ -125,9 +126,11 @@ pub(crate) fn launch_configurations(configurations: &[Tree]) -> Reading {
 /// What launch template data states besides the user data.
 pub(crate) fn traits(data: &Tree) -> Traits {
     let options = data.get("MetadataOptions");
+    let image = data.text_at(&["ImageId"]);
     let option = |key: &str| options.and_then(|options| options.text_at(&[key]));
     Traits {
-        ami_id: data.text_at(&["ImageId"]),
+        ami_family: image.as_deref().and_then(family_of_image),
+        ami_id: image.as_deref().map(ami_id),
         instance_type: data.text_at(&["InstanceType"]),
         instance_profile: data
             .text_at(&["IamInstanceProfile", "Arn"])

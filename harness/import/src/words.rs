@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::aws::AuthenticationMode;
 
-use crate::machine::{AmiFamily, CapacityType, Taint, TaintEffect};
+use crate::machine::{AmiFamily, CapacityType, STAND_IN_AMI, Taint, TaintEffect};
 use crate::tree::Tree;
 
 /// The effect of a taint, as Kubernetes or the API of EKS writes it.
@@ -48,6 +48,28 @@ pub(crate) fn family_of_ami_type(word: &str) -> Option<AmiFamily> {
     ];
     let (_, family) = begins.iter().find(|(begin, _)| word.starts_with(begin))?;
     Some(*family)
+}
+
+/// The family of an AMI that is named by a parameter of SSM, such as
+/// `resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id`.
+pub(crate) fn family_of_image(image: &str) -> Option<AmiFamily> {
+    let words = [
+        ("amazon-linux-2023", AmiFamily::Al2023),
+        ("amazon-linux-2", AmiFamily::Al2),
+        ("bottlerocket", AmiFamily::Bottlerocket),
+        ("windows", AmiFamily::Windows),
+        ("ubuntu", AmiFamily::Ubuntu),
+    ];
+    let (_, family) = words.iter().find(|(word, _)| image.contains(word))?;
+    Some(*family)
+}
+
+/// The id of an AMI; a stand-in for a parameter of SSM, whose value only AWS knows.
+pub(crate) fn ami_id(image: &str) -> String {
+    match image.contains('/') || image.starts_with("resolve:") {
+        true => STAND_IN_AMI.to_owned(),
+        false => image.to_owned(),
+    }
 }
 
 pub(crate) fn capacity_type(word: &str) -> Option<CapacityType> {
@@ -148,6 +170,17 @@ mod tests {
         assert_eq!(dns_ip("172.20.0.0/16").unwrap(), "172.20.0.10");
         assert_eq!(dns_ip("fd30:1c53:5f8a::/108").unwrap(), "fd30:1c53:5f8a::a");
         assert_eq!(dns_ip("172.20.0.0"), None);
+    }
+
+    #[test]
+    fn a_parameter_of_ssm_tells_the_family() {
+        let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id";
+        assert_eq!(family_of_image(image), Some(AmiFamily::Al2023));
+        assert_eq!(ami_id(image), STAND_IN_AMI);
+        assert_eq!(
+            (family_of_image("ami-1"), ami_id("ami-1").as_str()),
+            (None, "ami-1")
+        );
     }
 
     #[test]

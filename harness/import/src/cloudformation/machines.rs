@@ -5,20 +5,11 @@ use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
 use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
 use crate::error::ImportError;
-use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI};
+use crate::machine::{ClusterTraits, Machine, STAND_IN_AMI};
 use crate::reading::Reading;
 use crate::text::{from_base64, joins};
 use crate::tree::Tree;
-use crate::words::{authentication_mode, dns_ip};
-
-/// Words in the SSM parameters of AMIs.
-const FAMILIES: &[(&str, AmiFamily)] = &[
-    ("amazon-linux-2023", AmiFamily::Al2023),
-    ("amazon-linux-2", AmiFamily::Al2),
-    ("bottlerocket", AmiFamily::Bottlerocket),
-    ("windows", AmiFamily::Windows),
-    ("ubuntu", AmiFamily::Ubuntu),
-];
+use crate::words::{authentication_mode, dns_ip, family_of_image};
 
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
@@ -197,13 +188,11 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
         traits.instance_profile = known.text_at(&["IamInstanceProfile"]);
     }
     traits.region = template.pseudo("AWS::Region");
-    traits.ami_family = traits.ami_id.as_deref().and_then(family);
-    if traits.ami_id.as_deref().is_some_and(|id| !id.starts_with("ami-")) {
-        traits.ami_id = Some(STAND_IN_AMI.to_owned());
-    }
     // An AMI that only CloudFormation knows is an AMI.
-    if traits.ami_id.is_none() && properties.get("ImageId").is_some_and(Tree::is_map) {
-        traits.ami_id = is_given(template, properties).then(|| STAND_IN_AMI.to_owned());
+    let image = properties.get("ImageId").filter(|_| traits.ami_id.is_none());
+    if let Some(image) = image.filter(|image| template.evaluate(image).is_err()) {
+        traits.ami_family = image.text().and_then(family_of_image);
+        traits.ami_id = Some(STAND_IN_AMI.to_owned());
     }
     traits.cluster = cluster(template);
     Machine {
@@ -211,18 +200,6 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
         traits,
         ..Machine::default()
     }
-}
-
-/// Whether the AMI cannot be evaluated, in contrast to `AWS::NoValue` and an empty parameter.
-fn is_given(template: &Template<'_>, properties: &Tree) -> bool {
-    properties
-        .get("ImageId")
-        .is_some_and(|field| template.evaluate(field).is_err())
-}
-
-fn family(ami: &str) -> Option<AmiFamily> {
-    let (_, family) = FAMILIES.iter().find(|(word, _)| ami.contains(word))?;
-    Some(*family)
 }
 
 /// The cluster of the template, if it has one only.

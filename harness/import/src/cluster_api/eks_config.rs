@@ -3,17 +3,10 @@
 use serde_json::{Value, json};
 
 use super::config::BootstrapConfig;
+use super::sections::{files, sections};
 use crate::error::ImportError;
-use crate::tree::{Tree, yaml};
+use crate::tree::yaml;
 use crate::words::texts;
-
-/// Sections of cloud-config, each with its field.
-pub(super) const SECTIONS: &[(&str, &str)] = &[
-    ("ntp", "ntp"),
-    ("users", "users"),
-    ("diskSetup", "disk_setup"),
-    ("mounts", "mounts"),
-];
 
 /// The user data. Cluster API writes the call of bootstrap.sh as a plain scalar of YAML.
 ///
@@ -100,33 +93,4 @@ fn arguments(config: &BootstrapConfig<'_>) -> String {
         text.push_str(&format!(" --ip-family ipv6 --service-ipv6-cidr {cidr}"));
     }
     text
-}
-
-/// `files` as cloud-init writes them. Those whose content is in a Secret are left empty.
-pub(super) fn files(spec: &Tree) -> Vec<Value> {
-    let files = spec.items_at(&["files"]).iter();
-    files
-        .map(|file| {
-            let mut own = json!({});
-            for key in ["path", "owner", "permissions", "encoding", "content"] {
-                if let Some(value) = file.text_at(&[key]) {
-                    own[key] = value.into();
-                }
-            }
-            if file.get("append").is_some_and(Tree::is_true) {
-                own["append"] = true.into();
-            }
-            own
-        })
-        .collect()
-}
-
-/// The other sections of the cloud-config.
-pub(super) fn sections(spec: &Tree) -> String {
-    let found = SECTIONS
-        .iter()
-        .filter_map(|(field, section)| Some((section, spec.get(field)?)));
-    found
-        .map(|(section, tree)| format!("{section}: {}\n", tree.to_json()))
-        .collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::config::BootstrapConfig;
-use super::eks_config::{files, sections};
+use super::sections::{files, sections};
 use crate::tree::Tree;
 
 const PATH: &str = "/run/kubeadm/kubeadm-join-config.yaml";

@@ -6,6 +6,7 @@
 //! | `eks_config.rs` | EKSConfig: cloud-config that calls bootstrap.sh |
 //! | `nodeadm_config.rs` | NodeadmConfig: a MIME message with a NodeConfig |
 //! | `kubeadm_config.rs` | KubeadmConfig: cloud-config that calls kubeadm |
+//! | `sections.rs` | files, users, disks and mounts as sections of a cloud-config |
 //! | `secret.rs` | the bootstrap Secret |
 
 mod config;
@@ -13,6 +14,7 @@ mod eks_config;
 mod kubeadm_config;
 mod nodeadm_config;
 mod secret;
+mod sections;
 
 use crate::error::ImportError;
 use crate::input::Import;

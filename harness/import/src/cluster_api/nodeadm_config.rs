@@ -3,32 +3,41 @@
 use serde_json::{Value, json};
 
 use super::config::BootstrapConfig;
-use super::eks_config::{files, sections};
-use crate::mime;
+use super::sections::{files, sections};
 use crate::tree::Tree;
 
 /// What Cluster API assumes if the Cluster names no range for services.
 const DEFAULT_CIDR: &str = "172.20.0.0/16";
 
-/// The user data.
+/// What stands before the content of a part besides its type.
+const ENCODING: &str =
+    "MIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\nContent-Disposition: attachment; filename=";
+
+/// The user data. Each part ends with a boundary of its own: after the commands stands an empty part.
 pub(super) fn render(config: &BootstrapConfig<'_>) -> String {
-    let mut parts = Vec::new();
+    let mut text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n".to_owned();
     let commands = config.commands("preNodeadmCommands");
     if !commands.is_empty() {
-        let text = format!(
-            "#!/bin/bash\nset -o errexit\nset -o pipefail\nset -o nounset\n{}\n",
+        text.push_str(&format!(
+            "\n--//\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n{ENCODING}\"commands.sh\"\n\n#!/bin/bash\n\
+             set -o errexit\nset -o pipefail\nset -o nounset\n{}\n--//\n",
             commands.join("\n")
-        );
-        parts.push(mime::part("text/x-shellscript; charset=\"us-ascii\"", &text));
+        ));
     }
-    parts.push(mime::part("application/node.eks.aws", &node_config(config)));
+    text.push_str(&format!(
+        "\n--//\nContent-Type: application/node.eks.aws\n\n{}\n--//",
+        node_config(config)
+    ));
     let files = files(config.spec);
     let sections = sections(config.spec);
     if !files.is_empty() || !sections.is_empty() {
-        let text = format!("#cloud-config\nwrite_files: {}\n{sections}", Value::from(files));
-        parts.push(mime::part("text/cloud-config", &text));
+        text.push_str(&format!(
+            "\nContent-Type: text/cloud-config\n{ENCODING}\"cloud-config.yaml\"\n\n#cloud-config\nwrite_files: {}\n{sections}--//",
+            Value::from(files)
+        ));
     }
-    mime::message(&parts)
+    text.push_str("--");
+    text
 }
 
 fn node_config(config: &BootstrapConfig<'_>) -> String {
@@ -42,7 +51,7 @@ fn node_config(config: &BootstrapConfig<'_>) -> String {
     });
     let mut text =
         format!("---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: {own}\n");
-    for key in ["featureGates", "instance", "kubelet"] {
+    for key in ["featureGates", "kubelet"] {
         if let Some(value) = config.spec.get(key) {
             text.push_str(&format!("  {key}: {}\n", value.to_json()));
         }
@@ -56,14 +65,14 @@ fn node_config(config: &BootstrapConfig<'_>) -> String {
 /// Cluster API writes `config` below its key without `|`: two lines of TOML make the document invalid.
 fn self_contained(containerd: &Tree) -> String {
     let mut text = String::new();
-    if let Some(base) = containerd.get("baseRuntimeSpec") {
-        text.push_str(&format!("    baseRuntimeSpec: {}\n", base.to_json()));
-    }
     if let Some(config) = containerd.text_at(&["config"]) {
         text.push_str("    config:\n");
         for line in config.lines() {
             text.push_str(&format!("      {line}\n"));
         }
+    }
+    if let Some(base) = containerd.get("baseRuntimeSpec") {
+        text.push_str(&format!("    baseRuntimeSpec: {}\n", base.to_json()));
     }
     text
 }

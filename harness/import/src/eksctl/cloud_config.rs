@@ -43,7 +43,7 @@ set -o nounset
 source /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh
 
 "#;
-/// The calls of the AMI's script, each followed by a merge of the user's settings and a restart of the kubelet.
+/// The calls of the AMI's script, each followed by a merge of extra settings and a restart of the kubelet.
 const AL2: &str = r#"/etc/eks/bootstrap.sh "${CLUSTER_NAME}" --apiserver-endpoint "${API_SERVER_URL}" \
   --b64-cluster-ca "${B64_CLUSTER_CA}" --dns-cluster-ip "${CLUSTER_DNS}" \
   --kubelet-extra-args "${KUBELET_EXTRA_ARGS}" --container-runtime "${CONTAINER_RUNTIME}"

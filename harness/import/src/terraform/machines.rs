@@ -12,7 +12,7 @@ use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
 use crate::text;
-use crate::words::{arn_parts, texts};
+use crate::words::{ami_id, arn_parts, family_of_image, texts};
 
 /// Rendered texts, and the attribute with each.
 const TEXTS: &[(&str, &str)] = &[
@@ -149,6 +149,7 @@ fn base(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Machine {
 }
 
 fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits {
+    let image = ["image_id", "ami"].iter().find_map(|key| resource.text(&[key]));
     let option = |key: &str| resource.text(&["metadata_options", "0", key]);
     let is_enabled = |key: &str| option(key).map(|state| state == "enabled");
     let profile = ["arn", "name"]
@@ -160,7 +161,8 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
     let launch_configuration_default =
         (resource.kind == "aws_launch_configuration").then_some(Tokens::Optional);
     Traits {
-        ami_id: ["image_id", "ami"].iter().find_map(|key| resource.text(&[key])),
+        ami_family: image.as_deref().and_then(family_of_image),
+        ami_id: image.as_deref().map(ami_id),
         instance_type: resource.text(&["instance_type"]),
         region: resource.text(&["region"]).or(region),
         account,

@@ -51,6 +51,9 @@ impl<'a> TerraformFile<'a> {
         if let Some(root) = document.at(&["planned_values", "root_module"]) {
             of_module(root, &unknown, &mut resources);
         }
+        if document.get("planned_values").is_none() {
+            of_changes(document, &mut resources);
+        }
         let states = [
             ["values", "root_module"].as_slice(),
             &["prior_state", "values", "root_module"],
@@ -118,6 +121,25 @@ fn of_module<'a>(
     }
     for child in module.items_at(&["child_modules"]) {
         of_module(child, unknown, resources);
+    }
+}
+
+/// The resources of a plan that a tool has reduced to its changes.
+fn of_changes<'a>(document: &'a Tree, resources: &mut Vec<TerraformResource<'a>>) {
+    for change in document.items_at(&["resource_changes"]) {
+        let (Some(address), Some(kind), Some(values)) = (
+            change.text_at(&["address"]),
+            change.text_at(&["type"]),
+            change.at(&["change", "after"]),
+        ) else {
+            continue;
+        };
+        resources.push(TerraformResource {
+            address,
+            kind,
+            values,
+            unknown: change.at(&["change", "after_unknown"]),
+        });
     }
 }
 

@@ -194,6 +194,20 @@ fn node_groups_state_labels_and_what_eks_adds() {
 }
 
 #[test]
+fn an_ami_of_a_dynamic_reference_is_an_ami() {
+    let text = format!(
+        "Resources:\n  A:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        UserData: {}\n        \
+         ImageId: \"{{{{resolve:ssm:/aws/service/bottlerocket/aws-k8s-1.33/x86_64/latest/image_id}}}}\"\n",
+        base64(SCRIPT)
+    );
+    let machine = machine(&text);
+    assert_eq!(
+        (machine.traits.ami_family, machine.managed),
+        (Some(AmiFamily::Bottlerocket), None)
+    );
+}
+
+#[test]
 fn conditions_that_do_not_hold_remove_machines() {
     let text = "Conditions:\n  No: !Or [!Equals [a, b], !Equals [a, c]]\nResources:\n  A:\n    Type: AWS::EKS::Nodegroup\n    Condition: No\n    Properties: {}\n";
     assert!(refused("t.yaml", text).contains("no resource of it starts machines"));

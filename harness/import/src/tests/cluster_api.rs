@@ -64,7 +64,7 @@ fn an_argument_that_breaks_the_yaml_is_refused() {
 
 #[test]
 fn a_nodeadm_config_is_a_message() {
-    let spec = "      preNodeadmCommands: [echo a]\n      kubelet: { flags: [\"--v=2\"], config: { maxPods: 20 } }\n      containerd: { config: \"a = 1\\nb = 2\\n\" }\n      mounts: [[/dev/x, /data]]\n";
+    let spec = "      preNodeadmCommands: [echo a]\n      kubelet: { flags: [\"--v=2\"], config: { maxPods: 20 } }\n      containerd: { config: \"a = 1\\nb = 2\\n\" }\n      mounts: [[/dev/x, /data]]\n      users: [{ name: u, lockPassword: true, sshAuthorizedKeys: [k] }]\n      diskSetup: { partitions: [{ device: /dev/x, tableType: gpt }], filesystems: [{ device: /dev/x, filesystem: xfs, replaceFS: ext4 }] }\n";
     let own = machine(&format!("{}{CLUSTER}", config("NodeadmConfig", spec)));
     insta::assert_snapshot!(user_data(&own));
     let alone = user_data(&machine(&config("NodeadmConfig", "      kubelet: {}\n")));

@@ -193,6 +193,15 @@ fn a_template_whose_ami_is_unknown_is_not_bootstrapped_by_eks() {
 }
 
 #[test]
+fn changes_alone_are_a_plan() {
+    let values = serde_json::json!({"user_data": base64(SCRIPT), "image_id": "ami-1"});
+    let text = serde_json::json!({"format_version": "1.2", "resource_changes": [
+        {"address": "aws_launch_template.w", "type": "aws_launch_template", "change": {"actions": ["create"], "after": values}},
+        {"address": "aws_launch_template.gone", "type": "aws_launch_template", "change": {"actions": ["delete"], "after": null}}]});
+    assert_eq!(user_data(&machine(&text.to_string())), SCRIPT);
+}
+
+#[test]
 fn a_hash_of_user_data_is_said() {
     let hash = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
     let both = state(&[
