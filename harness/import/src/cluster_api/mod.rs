@@ -6,12 +6,14 @@
 //! | `eks_config.rs` | EKSConfig: cloud-config that calls bootstrap.sh |
 //! | `nodeadm_config.rs` | NodeadmConfig: a MIME message with a NodeConfig |
 //! | `kubeadm_config.rs` | KubeadmConfig: cloud-config that calls kubeadm |
+//! | `managed_pool.rs` | AWSManagedMachinePool: EKS bootstraps its nodes |
 //! | `sections.rs` | files, users, disks and mounts as sections of a cloud-config |
 //! | `secret.rs` | the bootstrap Secret |
 
 mod config;
 mod eks_config;
 mod kubeadm_config;
+mod managed_pool;
 mod nodeadm_config;
 mod secret;
 mod sections;
@@ -46,6 +48,12 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
         .filter_map(|document| BootstrapConfig::of(input, document, documents))
     {
         reading.add(&config.name, config.machine());
+    }
+    for machine in documents
+        .iter()
+        .filter_map(|document| managed_pool::machine(document))
+    {
+        reading.add(&machine.name.clone(), Ok(machine));
     }
     reading.finish(
         "no EKSConfig, NodeadmConfig or KubeadmConfig is in it",

@@ -80,6 +80,21 @@ fn a_kubeadm_config_calls_kubeadm() {
 }
 
 #[test]
+fn a_managed_pool_is_bootstrapped_by_eks() {
+    let pool = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedMachinePool\nmetadata: { name: p }\nspec:\n  amiType: AL2_x86_64\n  \
+                instanceType: m5.large\n  labels: { a: b }\n  taints: [{ key: k, value: v, effect: no-execute }]\n";
+    let own = machine(pool);
+    let managed = own.managed.unwrap();
+    assert_eq!((own.name.as_str(), managed.name.as_deref()), ("p", Some("p")));
+    assert_eq!(managed.taints[0].to_string(), "k=v:NoExecute");
+    assert_eq!(
+        (own.traits.ami_family, own.traits.labels["a"].as_str()),
+        (Some(AmiFamily::Al2), "b")
+    );
+    assert!(refused("m.yaml", &format!("{pool}  awsLaunchTemplate: {{}}\n")).contains("without a machine"));
+}
+
+#[test]
 fn a_bootstrap_secret_has_the_true_user_data() {
     let secret = |data: &str| {
         format!(

@@ -1,0 +1,61 @@
+//! AWSManagedMachinePool: a managed node group, whose nodes EKS bootstraps.
+
+use crate::machine::{CapacityType, Machine, ManagedNodeGroup, Taint, TaintEffect, Traits};
+use crate::tree::Tree;
+use crate::words::{family_of_ami_type, texts};
+
+/// The machine of a pool without a launch template; one with a template has a bootstrap configuration.
+pub(super) fn machine(document: &Tree) -> Option<Machine> {
+    if document.text_at(&["kind"]).as_deref() != Some("AWSManagedMachinePool") {
+        return None;
+    }
+    let spec = document.get("spec")?;
+    if spec.get("awsLaunchTemplate").is_some() {
+        return None;
+    }
+    let name = document.text_at(&["metadata", "name"])?;
+    let text = |key: &str| spec.text_at(&[key]);
+    let labels = texts(spec.get("labels"));
+    let taints: Vec<Taint> = spec.items_at(&["taints"]).iter().filter_map(taint).collect();
+    let is_spot = text("capacityType").as_deref() == Some("spot");
+    Some(Machine {
+        line: document.line(),
+        managed: Some(ManagedNodeGroup {
+            name: text("eksNodegroupName").or_else(|| Some(name.clone())),
+            labels: labels.clone(),
+            taints: taints.clone(),
+            capacity_type: Some(if is_spot {
+                CapacityType::Spot
+            } else {
+                CapacityType::OnDemand
+            }),
+            instance_types: text("instanceType").into_iter().collect(),
+        }),
+        traits: Traits {
+            ami_family: text("amiType").as_deref().and_then(family_of_ami_type),
+            instance_type: text("instanceType"),
+            role: text("roleName"),
+            tags: texts(spec.get("additionalTags")),
+            labels,
+            taints,
+            ..Traits::default()
+        },
+        name,
+        ..Machine::default()
+    })
+}
+
+/// Effects are written with a hyphen here.
+fn taint(tree: &Tree) -> Option<Taint> {
+    let effect = match tree.text_at(&["effect"])?.as_str() {
+        "no-schedule" => TaintEffect::NoSchedule,
+        "no-execute" => TaintEffect::NoExecute,
+        "prefer-no-schedule" => TaintEffect::PreferNoSchedule,
+        _ => return None,
+    };
+    Some(Taint {
+        key: tree.text_at(&["key"])?,
+        value: tree.text_at(&["value"]).unwrap_or_default(),
+        effect,
+    })
+}
