@@ -53,6 +53,8 @@ pub enum Command {
     List(ListArgs),
     /// Print the JSON schema of a scenario, for editors
     Schema,
+    /// Explain a cause of a stopped join: phases, evidence, remedy, and the scenarios that prove it
+    Explain(ExplainArgs),
     /// Build, list or remove images
     Images(ImagesArgs),
     /// Check whether this host can run scenarios, without changing anything
@@ -85,6 +87,9 @@ pub struct RunArgs {
     /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
     #[arg(long)]
     pub bless: bool,
+    /// Fail scenarios whose node joins with a problem, as `expect: { clean: true }` does
+    #[arg(long)]
+    pub strict: bool,
     /// Add the files of this overlay manifest to every node, after the scenario's own overlay
     #[arg(long)]
     pub overlay: Vec<PathBuf>,
@@ -122,6 +127,13 @@ pub struct RunArgs {
     pub external: ExternalArgs,
     #[command(flatten)]
     pub images: ImageArgs,
+}
+
+/// `nodejoin explain`
+#[derive(Debug, ClapArgs)]
+pub struct ExplainArgs {
+    /// Word of the cause, e.g. `role-not-mapped` [default: list all causes]
+    pub cause: Option<String>,
 }
 
 /// The cluster of the provider `external`.

@@ -131,7 +131,7 @@ fn denied(
 /// IAM compares actions without regard to case; `*` stands for any text and `?` for one character.
 fn action_matches(pattern: &str, action: &str) -> bool {
     let (pattern, action) = (pattern.to_ascii_lowercase(), action.to_ascii_lowercase());
-    crate::wildcard::matches(&pattern, &action)
+    nodejoin_core::vocabulary::wildcard::matches(&pattern, &action)
 }
 
 #[cfg(test)]

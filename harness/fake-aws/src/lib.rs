@@ -61,7 +61,6 @@ mod sts_client;
 #[cfg(test)]
 mod testing;
 mod tls;
-mod wildcard;
 mod wire;
 mod world;
 mod world_registry;

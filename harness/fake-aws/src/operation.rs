@@ -1,50 +1,10 @@
-//! Operations of the AWS APIs, and the identification of a request before it is answered.
+//! The identification of a request before it is answered.
 
 use nodejoin_core::observation::CalledService;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::ApiOperation;
 
 use crate::http::Request;
-
-/// The operations of one service, declared by [`operations`].
-pub(crate) trait ApiOperation: Copy + 'static {
-    const ALL: &'static [Self];
-
-    /// The name in AWS' words.
-    fn name(self) -> &'static str;
-
-    /// Finds an operation by its exact name.
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|operation| operation.name() == name)
-    }
-}
-
-/// Declares a service's enum `Operation`. Each service matches on it exhaustively, so that an operation without a
-/// response does not compile.
-macro_rules! operations {
-    ($(#[$attribute:meta])* enum Operation { $($Variant:ident = $name:literal),+ $(,)? }) => {
-        $(#[$attribute])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Operation { $($Variant),+ }
-
-        impl Operation {
-            /// In the order of the variants.
-            pub(crate) const NAMES: &'static [&'static str] = &[$($name),+];
-        }
-
-        impl $crate::operation::ApiOperation for Operation {
-            const ALL: &'static [Self] = &[$(Self::$Variant),+];
-
-            fn name(self) -> &'static str {
-                match self { $(Self::$Variant => $name),+ }
-            }
-        }
-    };
-}
-
-pub(crate) use operations;
 
 /// The target of a request: faults match on it, and the transcript shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -120,19 +120,6 @@ pub(crate) fn wire_format(service: Service) -> WireFormat {
     }
 }
 
-/// The names of a service's operations; empty for the metadata service, which has paths instead.
-pub(crate) fn operation_names(service: Service) -> &'static [&'static str] {
-    match service {
-        Service::Imds => &[],
-        Service::Eks => eks::Operation::NAMES,
-        Service::Sts => sts::Operation::NAMES,
-        Service::Ec2 => ec2::Operation::NAMES,
-        Service::Ecr => ecr::Operation::NAMES,
-        Service::Registry => registry::Operation::NAMES,
-        Service::Cloudformation => cloudformation::Operation::NAMES,
-    }
-}
-
 fn service_response(instance: &mut Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
     match call.endpoint.service {
         Service::Imds => Ok(imds::respond(instance, call.request, call.time)),
@@ -167,7 +154,7 @@ mod tests {
             (Service::Ec2, "ec2"),
             (Service::Cloudformation, "cloudformation"),
         ] {
-            for operation in operation_names(service) {
+            for operation in service.operations() {
                 let host = format!("{host}.eu-west-1.amazonaws.com");
                 let request = get(&host, &format!("Action={operation}"));
                 let target = Route::of_host(&request).identify(&request);

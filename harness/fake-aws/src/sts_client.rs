@@ -6,13 +6,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, StsOperation};
 use url::Url;
 
 use crate::effects::{Applied, Disconnect, applied};
 use crate::endpoint::Endpoint;
 use crate::faults::RequestSummary;
 use crate::http::{Request, ServiceError};
-use crate::operation::ApiOperation as _;
 use crate::services::ServiceRequest;
 use crate::services::ec2::inventory;
 use crate::services::sts::{self, CallerIdentity};
@@ -103,7 +103,7 @@ impl StsClient {
         let at = self.0.now();
         let summary = RequestSummary {
             service: Service::Sts.into(),
-            operation: sts::Operation::GetCallerIdentity.name(),
+            operation: StsOperation::GetCallerIdentity.name(),
             path: &request.path,
             seconds: instance.request_time(at).seconds(),
             at,

@@ -2,6 +2,7 @@
 
 mod aws;
 mod doctor;
+mod explain;
 mod images;
 mod inspect;
 mod preflight;
@@ -21,6 +22,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),
         Command::Schema => inspect::schema(),
+        Command::Explain(args) => explain::explain(&args),
         Command::Images(args) => images::images(args, factor).await,
         Command::Doctor => doctor::doctor(factor).await,
         Command::Sweep(args) => sweep::sweep(&args, factor).await,

@@ -116,6 +116,9 @@ fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, Scen
         plans
             .retain(|plan| plan.id.as_str().contains(filter.as_str()) || plan.name.contains(filter.as_str()));
     }
+    if args.strict {
+        plans.iter_mut().for_each(Plan::require_clean);
+    }
     Ok(plans)
 }
 

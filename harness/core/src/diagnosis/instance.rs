@@ -2,8 +2,8 @@
 
 use super::facts::{Evidence, Facts, between};
 use super::types::{Finding, RuleEntry, rule};
-use crate::observation::{AwsCall, JournalLine, Millis};
-use crate::plan::ImagePlan;
+use crate::observation::{AwsCall, JournalLine, Millis, Observation};
+use crate::plan::{ImagePlan, Plan};
 use crate::user_data::{self, FaultKind};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::inotify;
@@ -80,16 +80,7 @@ pub(super) fn metadata_token_missing(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;
     }
-    // Some clients try without a token first and repeat the request with one.
-    let was_answered = |since: Millis, refused: &AwsCall| {
-        facts
-            .calls()
-            .any(|(at, call)| at >= since && call.operation == refused.operation && call.status == 200)
-    };
-    let refused: Vec<(Millis, &AwsCall)> = facts
-        .calls()
-        .filter(|(at, call)| is_without_token(call) && !was_answered(*at, call))
-        .collect();
+    let refused = without_token(facts);
     let (at, first) = refused.first()?;
     let because = format!(
         "the metadata service returned 401 to {}, the first for `{}`: this instance requires a session token",
@@ -109,6 +100,25 @@ pub(super) fn metadata_token_missing(facts: &Facts<'_>) -> Option<Finding> {
         is_final: facts.is_before(Phase::Configured),
         ..finding
     })
+}
+
+/// Refused requests without a token. Some clients try without a token first and repeat the request with one.
+fn without_token<'a>(facts: &Facts<'a>) -> Vec<(Millis, &'a AwsCall)> {
+    let was_answered = |since: Millis, refused: &AwsCall| {
+        let mut later = facts.calls().filter(|(at, _)| *at >= since);
+        later.any(|(_, call)| call.operation == refused.operation && call.status == 200)
+    };
+    let calls = facts.calls();
+    calls
+        .filter(|(at, call)| is_without_token(call) && !was_answered(*at, call))
+        .collect()
+}
+
+/// The number of refused requests without a token, and the path of the first.
+pub(crate) fn requests_without_token(plan: &Plan, observation: &Observation) -> Option<(usize, String)> {
+    let refused = without_token(&Facts::of(plan, observation));
+    let (_, first) = refused.first()?;
+    Some((refused.len(), format!("`{}`", first.operation)))
 }
 
 /// The service refused the request because it has no token.

@@ -41,6 +41,7 @@ use crate::observation::Observation;
 use crate::plan::Plan;
 pub use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
+pub(crate) use instance::requests_without_token;
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 

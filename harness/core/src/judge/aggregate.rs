@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::check;
 use super::join::counted;
 use crate::diagnosis::Diagnosis;
-use crate::judge::verdict::{Check, Outcome, Verdict, VerdictPart};
+use crate::judge::verdict::{Check, Note, Outcome, Verdict, VerdictPart};
 use crate::observation::{Millis, Observation};
 use crate::plan::Plan;
 use crate::vocabulary::phase::Phase;
@@ -38,6 +38,10 @@ pub fn of_nodes(nodes: &[Joined<'_>]) -> Verdict {
     }
     let mut checks = together(nodes);
     checks.extend(distinct(nodes));
+    let of_node = |node: &Joined<'_>| -> Vec<Note> {
+        let notes = node.verdict.notes.iter();
+        notes.map(|note| note.of(node.name())).collect()
+    };
     let deviations: BTreeSet<_> = nodes
         .iter()
         .flat_map(|node| node.verdict.deviations.clone())
@@ -51,6 +55,7 @@ pub fn of_nodes(nodes: &[Joined<'_>]) -> Verdict {
         phases: latest(nodes),
         diagnosis: worst(nodes),
         checks,
+        notes: nodes.iter().flat_map(of_node).collect(),
         deviations: deviations.into_iter().collect(),
         parts: Vec::new(),
     }
@@ -230,6 +235,14 @@ pub fn of_steps(join: Verdict, steps: &[(&str, Verdict)], planned: usize) -> Ver
             ..check.clone()
         });
         verdict.checks.extend(checks);
+        let is_new = |note: &&Note| verdict.notes.iter().all(|known| known.what != note.what);
+        let notes: Vec<Note> = step
+            .notes
+            .iter()
+            .filter(is_new)
+            .map(|note| note.of(&format!("then {name}")))
+            .collect();
+        verdict.notes.extend(notes);
         verdict.parts.push(VerdictPart {
             name: format!("then {name}"),
             phases: step.phases.clone(),

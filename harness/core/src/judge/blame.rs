@@ -181,6 +181,7 @@ mod tests {
             phases: BTreeMap::new(),
             diagnosis: Some(diagnosis),
             checks: checks.collect(),
+            notes: Vec::new(),
             deviations: Vec::new(),
             parts: Vec::new(),
             versions: None,

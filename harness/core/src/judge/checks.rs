@@ -3,9 +3,9 @@
 use strum::EnumCount;
 
 use super::certificates::{JoinState, certificates};
-use super::{join, node, node_state, ownership};
+use super::{join, node, node_state, notes, ownership};
 use crate::diagnosis::Diagnosis;
-use crate::judge::verdict::Check;
+use crate::judge::verdict::{Check, Note};
 use crate::observation::Observation;
 use crate::plan::Plan;
 use crate::vocabulary::phase::Phase;
@@ -21,6 +21,7 @@ pub(super) struct Join<'a> {
 pub(super) struct End<'a> {
     pub(super) reached: Option<Phase>,
     pub(super) diagnosis: Option<&'a Diagnosis>,
+    pub(super) notes: &'a [Note],
 }
 
 /// The checks of one or more keys of `expect`, in the order of a report.
@@ -36,6 +37,7 @@ enum CheckKind {
     AwsCalls,
     NodeState,
     Golden,
+    Clean,
     Implicit,
 }
 
@@ -63,6 +65,7 @@ impl CheckKind {
         Self::AwsCalls,
         Self::NodeState,
         Self::Golden,
+        Self::Clean,
         Self::Implicit,
     ];
 
@@ -72,7 +75,12 @@ impl CheckKind {
             Self::Node => Self::node(join),
             Self::Authentication | Self::Audit | Self::AwsAuth | Self::AwsCalls => self.of_events(join),
             // The wait compares the phase itself; the rest is collected or complete only at the end.
-            Self::Outcome | Self::Ownership | Self::NodeState | Self::Golden | Self::Implicit => Vec::new(),
+            Self::Outcome
+            | Self::Ownership
+            | Self::NodeState
+            | Self::Golden
+            | Self::Clean
+            | Self::Implicit => Vec::new(),
         }
     }
 
@@ -91,6 +99,7 @@ impl CheckKind {
             }
             Self::NodeState => node_state::node_state(&plan.expect, observation),
             Self::Golden => node_state::golden(plan, observation).into_iter().collect(),
+            Self::Clean => notes::clean(&plan.expect, end.notes).into_iter().collect(),
             Self::Implicit => join::implicit_checks(plan, observation),
         }
     }
@@ -114,6 +123,7 @@ impl CheckKind {
             | Self::Ownership
             | Self::NodeState
             | Self::Golden
+            | Self::Clean
             | Self::Implicit => Vec::new(),
         }
     }
@@ -152,6 +162,7 @@ mod tests {
                 Self::AwsAuth => &["aws_auth"],
                 Self::AwsCalls => &["aws", "aws_order"],
                 Self::NodeState => &["files", "kubelet", "user_data", "units", "pod", "access"],
+                Self::Clean => &["clean"],
                 Self::Golden | Self::Implicit => &[],
             }
         }

@@ -1,6 +1,7 @@
 //! The verdict at the end of a join.
 
 use super::checks::{End, Join, final_checks};
+use super::notes::notes;
 use crate::diagnosis::{Cause, Diagnosis, diagnose};
 use crate::judge::verdict::{Check, Outcome, Verdict, Versions};
 use crate::observation::phases::{phases, reached};
@@ -14,9 +15,11 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     let phases = phases(observation);
     let reached = reached(&phases, observation);
     let diagnosis = diagnose(plan, observation);
+    let notes = notes(plan, observation);
     let end = End {
         reached,
         diagnosis: diagnosis.as_ref(),
+        notes: &notes,
     };
     let checks = final_checks(Join { plan, observation }, &end);
     let outcome = match diagnosis.as_ref().and_then(|found| host_limit(plan, found)) {
@@ -37,6 +40,7 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         phases,
         diagnosis: diagnosis.filter(|_| is_reported),
         checks,
+        notes,
         deviations: observation.deviations.clone(),
         parts: Vec::new(),
     }

@@ -8,6 +8,9 @@ use crate::plan::Plan;
 use crate::plan::expect::{AuthenticationExpect, CountExpect, Expect, MappingExpect};
 use crate::vocabulary::phase::Phase;
 
+/// Without a token, nothing was accepted or refused.
+const NO_TOKEN: &str = "not requested: the node sent no token";
+
 /// The phase and, for a scenario that expects a failure, its cause.
 pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option<&Diagnosis>) -> Vec<Check> {
     let seen = reached.map_or("nothing", Phase::word);
@@ -51,14 +54,20 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         } else {
             "tokens, but none accepted"
         };
-        let seen = format!("{} of {} tokens accepted", accepted.len(), decisions.len());
+        let seen = match decisions.len() {
+            0 => NO_TOKEN.to_owned(),
+            all => format!("{} of {all} tokens accepted", accepted.len()),
+        };
         checks.push(check("authentication.accepted", held, expected, seen));
     }
     if let Some(required) = &expect.refused {
         let seen = decisions.len() - accepted.len();
         let (matches, expected) = count_matches(required, seen, "refused token");
         let held = matches && !decisions.is_empty();
-        let seen = format!("{seen} of {}", counted(decisions.len(), "token"));
+        let seen = match decisions.len() {
+            0 => NO_TOKEN.to_owned(),
+            all => format!("{seen} of {}", counted(all, "token")),
+        };
         checks.push(check("authentication.refused", held, expected, seen));
     }
     if let Some(role) = &expect.role {
@@ -183,17 +192,10 @@ fn count(name: &str, required: &CountExpect, observation: &Observation) -> Check
             range.subject.as_deref(),
         ),
     };
-    let is_about = |call: &AwsCall| {
-        subject.is_none_or(|required| {
-            call.subject
-                .as_deref()
-                .is_some_and(|seen| seen.contains(required))
-        })
-    };
     let named: Vec<&AwsCall> = calls(observation)
         .filter(|call| is_called(name, &name_of(call)))
         .collect();
-    let seen = named.iter().filter(|call| is_about(call)).count();
+    let seen = calls_of(name, required, observation).len();
     let held = u32::try_from(seen).is_ok_and(|seen| (min..=max).contains(&seen));
     let expected = match (min, max) {
         (min, max) if min == max => times(min),
@@ -215,6 +217,27 @@ fn count(name: &str, required: &CountExpect, observation: &Observation) -> Check
         format!("{expected}{about}"),
         format!("{}{others}", times(u32::try_from(seen).unwrap_or(u32::MAX))),
     )
+}
+
+/// The calls that a count is about.
+pub(super) fn calls_of<'a>(
+    name: &str,
+    required: &CountExpect,
+    observation: &'a Observation,
+) -> Vec<&'a AwsCall> {
+    let subject = match required {
+        CountExpect::Count(_) => None,
+        CountExpect::Range(range) => range.subject.as_deref(),
+    };
+    let is_about = |call: &AwsCall| {
+        subject.is_none_or(|required| {
+            let seen = call.subject.as_deref();
+            seen.is_some_and(|seen| seen.contains(required))
+        })
+    };
+    calls(observation)
+        .filter(|call| is_called(name, &name_of(call)) && is_about(call))
+        .collect()
 }
 
 /// A name may end in `*`, such as `imds.meta-data/*`.

@@ -3,6 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `progress.rs` | decides while the join runs whether to keep waiting |
+//! | `lost.rs` | expectations that no later event can meet |
 //! | `decide.rs` | the verdict at the end of a join |
 //! | `checks.rs` | the list of checks for both |
 //! | `join.rs` | checks of phase, cause, authentication, AWS calls, faults |
@@ -10,6 +11,7 @@
 //! | `node.rs` | checks of the Node object |
 //! | `ownership.rs` | checks of who set its labels and taints, and of the audit log |
 //! | `node_state.rs` | checks of files, units, kubelet, user data, pod |
+//! | `notes.rs` | problems of a node that joined nevertheless |
 //! | `golden.rs` | the difference between a node and its snapshot |
 //! | `verdict.rs` | the verdict as data |
 //! | `blame.rs` | the line of the caller's files that a verdict belongs to |
@@ -22,8 +24,10 @@ mod checks;
 mod decide;
 mod golden;
 mod join;
+mod lost;
 mod node;
 mod node_state;
+mod notes;
 mod ownership;
 mod progress;
 #[cfg(test)]

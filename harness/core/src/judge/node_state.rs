@@ -179,7 +179,11 @@ fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observ
             .configz
             .as_ref()
             .and_then(|config| config_value(config, path));
-        let found = seen.map_or("nothing".to_owned(), Value::to_string);
+        let found = match (&collected.configz, seen) {
+            (None, _) => "not collected: the API server could not read /configz of the kubelet".to_owned(),
+            (Some(_), None) => "no such key in /configz".to_owned(),
+            (Some(_), Some(seen)) => seen.to_string(),
+        };
         checks.push(check(
             format!("kubelet.config.{path}"),
             seen == Some(required),

@@ -119,9 +119,7 @@ fn name(setter: &Audit, observation: &Observation, flag: &str, is_in_flag: impl 
 /// Requests that the audit log must contain.
 pub(super) fn requests(required: &[AuditExpect], observation: &Observation) -> Vec<Check> {
     let checks = (0..).zip(required).map(|(index, required): (usize, _)| {
-        let found = audits(observation)
-            .filter(|audit| is_like(audit, required))
-            .count();
+        let found = requests_of(required, observation);
         if let Some(times) = &required.times {
             let (held, times) = count_matches(times, found, "request");
             let expected = format!("{}, {times}", expected_text(required));
@@ -146,6 +144,12 @@ pub(super) fn requests(required: &[AuditExpect], observation: &Observation) -> V
         )
     });
     checks.collect()
+}
+
+/// The number of requests that an entry matches.
+pub(super) fn requests_of(required: &AuditExpect, observation: &Observation) -> usize {
+    let requests = audits(observation);
+    requests.filter(|audit| is_like(audit, required)).count()
 }
 
 fn is_close(audit: &Audit, required: &AuditExpect) -> bool {

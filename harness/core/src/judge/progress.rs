@@ -1,8 +1,9 @@
 //! Decides while a join runs whether to keep waiting.
 
 use super::checks::{Join, live_checks};
+use super::lost::is_lost;
 use crate::diagnosis::{Cause, Finding, find};
-use crate::observation::phases::{KUBELET_SERVING, phases, reached, user_data_done};
+use crate::observation::phases::{KUBELET_SERVING, is_of_kubelet, phases, reached, user_data_done};
 use crate::observation::{Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
 use crate::vocabulary::phase::Phase;
@@ -147,11 +148,16 @@ impl<'a> RunningJoin<'a> {
         if self.wants_end_of_user_data() || (expect.phase.is_none() && !has_none_to_wait_for) {
             return Some("the end of user data".to_owned());
         }
+        if !has_none_to_wait_for && !self.has_settled(self.since) {
+            return Some("the end of user data".to_owned());
+        }
         if let Some(check) = live_checks(self.join()).into_iter().find(|check| !check.held) {
             return Some(format!("{}: {}", check.key, check.expected));
         }
         let from = self.user_data_done.unwrap_or(0).max(self.since);
-        (expect.phase.is_none() && !self.has_settled(from)).then(|| "the settle time".to_owned())
+        // Without the authenticator, the node has to stay in its phase with the credentials that it has.
+        let has_to_last = expect.phase.is_none() || self.plan.cluster.authenticator_until.is_some();
+        (has_to_last && !self.has_settled(from)).then(|| "the settle time".to_owned())
     }
 
     /// A kubelet can be ready before it requests its serving certificate. One that never requests it has none to wait
@@ -165,56 +171,104 @@ impl<'a> RunningJoin<'a> {
         requested || self.has_settled(self.since)
     }
 
-    /// Whether waiting longer cannot help: the cause is final, or has lasted so long that the join will not recover.
+    /// Whether waiting longer cannot help: the cause is final, nothing can start a kubelet any more, or the state has
+    /// lasted so long that the join will not recover.
     fn is_hopeless(&self) -> bool {
         let Some(done) = self.user_data_done else {
             return false;
         };
-        let has_expected_phase = self
-            .plan
-            .expect
-            .phase
-            .is_some_and(|required| self.reached >= Some(required));
-        let began = self
-            .finding
-            .as_ref()
-            .map_or(0, |finding| finding.at)
-            .max(self.since)
-            .max(done);
-        if self
-            .finding
-            .as_ref()
-            .is_some_and(|finding| finding.is_final && !has_expected_phase)
-        {
+        let expect = &self.plan.expect;
+        let has_expected_phase = expect.diagnosis.is_none()
+            && expect
+                .phase
+                .is_some_and(|required| self.reached >= Some(required));
+        if has_expected_phase && is_lost(self.join()) {
+            return true;
+        }
+        let found = self.finding.as_ref();
+        let began = found.map_or(0, |finding| finding.at).max(self.since).max(done);
+        if found.is_some_and(|finding| finding.is_final && !has_expected_phase) {
             return self.has_settled(began);
         }
-        let known = self
-            .finding
-            .as_ref()
-            .is_none_or(|finding| !finding.diagnosis.cause.may_pass());
+        if !has_expected_phase && self.has_no_kubelet() {
+            return self.has_settled(done.max(self.last_call()));
+        }
+        let known = found.is_none_or(|finding| !finding.diagnosis.cause.may_pass());
         known
-            && !self.has_temporary_faults()
+            && (has_expected_phase || !self.has_temporary_faults(began))
             && !self.has_delayed_rows(began)
-            && self.now.saturating_sub(began) as f64 >= self.settle() as f64 * SETTLE_TIMES_BEFORE_GIVING_UP
+            && self.has_given_up(began)
+    }
+
+    /// Whether the harness gives up on a state that began at `at`.
+    fn has_given_up(&self, at: Millis) -> bool {
+        self.now.saturating_sub(at) as f64 >= self.settle() as f64 * SETTLE_TIMES_BEFORE_GIVING_UP
+    }
+
+    /// Whether no kubelet runs and systemd does not start one: it never did, or it stopped for good.
+    fn has_no_kubelet(&self) -> bool {
+        let lines = self
+            .observation
+            .timeline
+            .iter()
+            .rev()
+            .filter_map(|seen| match &seen.what {
+                ObservedEvent::Journal(line) if line.by_systemd && is_of_kubelet(line) => {
+                    Some(line.message.as_str())
+                }
+                _ => None,
+            });
+        const STARTS: [&str; 3] = ["Starting ", "Started ", "Scheduled restart job"];
+        const ENDS: [&str; 3] = [
+            "Stopped ",
+            "Deactivated successfully",
+            "Start request repeated too quickly",
+        ];
+        let last = lines.into_iter().find_map(|message| {
+            let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
+            (has(&STARTS) || has(&ENDS)).then(|| has(&ENDS))
+        });
+        last.unwrap_or(self.reached < Some(Phase::Configured))
+    }
+
+    /// The time of the last request to AWS: a process that the script left behind sends requests.
+    fn last_call(&self) -> Millis {
+        let calls = self.observation.timeline.iter().rev();
+        let mut calls = calls.filter(|seen| matches!(seen.what, ObservedEvent::Aws(_)));
+        calls.next().map_or(0, |seen| seen.at)
     }
 
     /// Whether a delayed row of `aws-auth` can still let the node join.
     fn has_delayed_rows(&self, began: Millis) -> bool {
         let rows = self.plan.cluster.aws_auth.iter();
         let last = rows.filter_map(|row| row.after_seconds).map(millis).max();
-        let giving_up_after = (self.settle() as f64 * SETTLE_TIMES_BEFORE_GIVING_UP) as Millis;
-        last.is_some_and(|last| self.now < last.max(began) + giving_up_after)
+        last.is_some_and(|last| !self.has_given_up(last.max(began)))
     }
 
     /// Whether the end of a fault, or the next status of the cluster, can still let the node join.
-    fn has_temporary_faults(&self) -> bool {
-        let steps = self.plan.cluster.status.len() > 1;
-        steps
-            || self
-                .plan
-                .faults
-                .iter()
-                .any(|fault| fault.until_seconds.is_some() || fault.times.is_some())
+    fn has_temporary_faults(&self, began: Millis) -> bool {
+        let steps = self
+            .plan
+            .cluster
+            .status
+            .iter()
+            .filter_map(|step| step.until_seconds);
+        let faults = self.plan.faults.iter().enumerate();
+        let ends = faults.filter_map(|(index, fault)| match (fault.until_seconds, fault.times) {
+            (Some(until), _) => Some(millis(until)),
+            (None, Some(_)) => self.last_fault(index),
+            (None, None) => None,
+        });
+        let last = ends.chain(steps.map(millis)).max();
+        last.is_some_and(|last| !self.has_given_up(last.max(began)))
+    }
+
+    /// When a fault fired last.
+    fn last_fault(&self, index: usize) -> Option<Millis> {
+        let mut seen = self.observation.timeline.iter().rev();
+        let is_it =
+            |what: &ObservedEvent| matches!(what, ObservedEvent::Aws(call) if call.fault == Some(index));
+        seen.find(|seen| is_it(&seen.what)).map(|seen| seen.at)
     }
 }
 

@@ -20,11 +20,56 @@ pub struct Verdict {
     /// Why the join stopped.
     pub diagnosis: Option<Diagnosis>,
     pub checks: Vec<Check>,
+    /// Problems of a node that joined nevertheless.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// Differences between the node and the AMI that the harness caused.
     pub deviations: Vec<Deviation>,
     /// The steps after the join.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<VerdictPart>,
+}
+
+/// Problems that do not stop a join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoteKind {
+    /// A part of the user data ended with an error.
+    UserDataFailed,
+    /// The user data was still running at the verdict.
+    UserDataRuns,
+    /// A command in the user data failed, and the user data continued.
+    CommandFailed,
+    /// systemd ignored a line of a unit.
+    UnitLineIgnored,
+    /// A part of the user data did not run.
+    PartNotRun,
+    /// cloud-init reports errors.
+    CloudInitError,
+    /// The metadata service rejected requests without a session token.
+    RequestWithoutToken,
+}
+
+/// A problem of a node that joined nevertheless.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Note {
+    pub kind: NoteKind,
+    /// The problem in one sentence, with its evidence.
+    pub what: String,
+}
+
+impl Note {
+    pub(crate) fn new(kind: NoteKind, what: impl Into<String>) -> Self {
+        Self {
+            kind,
+            what: what.into(),
+        }
+    }
+
+    /// The note with the name of its node or step.
+    pub(crate) fn of(&self, name: &str) -> Self {
+        Self::new(self.kind, format!("{name}: {}", self.what))
+    }
 }
 
 /// The part of a verdict for one step.

@@ -1,4 +1,5 @@
-//! Versions of Kubernetes: how they are written, which combinations are supported, and how they differ.
+//! Versions of Kubernetes: how they are written, which combinations are supported, and how they differ; the names of
+//! its API.
 //!
 //! All code that depends on a version asks this module, so that a new version is one edit of `differences`.
 //!
@@ -8,9 +9,11 @@
 //! | `differences` | first and last version of flags, API versions, behaviours |
 //! | `skew` | which kubelets an API server supports |
 //! | `requested` | the versions that a run requests |
+//! | `resources` | resources, verbs and label domains |
 
 mod differences;
 mod requested;
+pub mod resources;
 mod skew;
 #[cfg(test)]
 mod tests;

@@ -39,10 +39,13 @@ pub struct Expect {
     pub kubelet: Option<KubeletExpect>,
     /// User data as a whole and by part.
     pub user_data: Option<UserDataExpect>,
-    /// States of systemd units: `active`, `inactive`, `failed`, `activating`, `deactivating` or `reloading`.
+    /// States of systemd units: `active`, `inactive`, `failed`, `activating`, `deactivating`, `reloading`, or `not-found`
+    /// for a unit that the node does not have.
     pub units: BTreeMap<String, String>,
     /// Whether the scenario's pod answers.
     pub pod: Option<PodExpect>,
+    /// Whether the verdict has no notes, such as about a part of the user data that failed after the join.
+    pub clean: Option<bool>,
     /// Permissions of the node in the API server, by a SubjectAccessReview for the user name and groups of its token.
     pub access: Vec<AccessExpect>,
 }

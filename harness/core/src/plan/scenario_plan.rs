@@ -86,6 +86,14 @@ impl Plan {
         self.cluster.aws_auth_text.is_some() || self.cluster.restart_api_server_after.is_some()
     }
 
+    /// Lets notes fail the join and each step, unless the scenario decides it.
+    pub fn require_clean(&mut self) {
+        let steps = self.then.iter_mut().map(|step| &mut step.expect);
+        for expect in std::iter::once(&mut self.expect).chain(steps) {
+            expect.clean.get_or_insert(true);
+        }
+    }
+
     /// All instances of the scenario, including replacements.
     pub fn instances(&self) -> impl Iterator<Item = &InstancePlan> {
         let replaced = self.then.iter().map(|step| &step.instance);

@@ -4,21 +4,30 @@
 //! | --- | --- |
 //! | `phase.rs` | the phases of a join |
 //! | `cause.rs`, `cause_facts.rs` | the causes of a stopped join, with what holds for each |
-//! | `service.rs` | the services of the fake AWS |
+//! | `service.rs`, `operation.rs` | the services of the fake AWS and their operations |
+//! | `metadata_path.rs` | the paths of the metadata service |
+//! | `ec2_type.rs` | the EC2 instance types |
 //! | `region.rs` | the AWS regions with EKS |
 //! | `ids.rs` | ids of accounts, instances, runs and scenarios, and bootstrap tokens |
 //! | `cluster_status.rs` | the statuses of an EKS cluster |
 //! | `cidr.rs` | IPv4 networks |
 //! | `inotify.rs` | the inotify instances that nodes need |
 //! | `nearest.rs` | suggestions for misspelled words |
+//! | `unit.rs` | systemd units |
+//! | `wildcard.rs` | the patterns of IAM and of filters |
 
 pub mod cause;
 pub mod cause_facts;
 pub mod cidr;
 pub mod cluster_status;
+pub mod ec2_type;
 pub mod ids;
 pub mod inotify;
+pub mod metadata_path;
 pub mod nearest;
+pub mod operation;
 pub mod phase;
 pub mod region;
 pub mod service;
+pub mod unit;
+pub mod wildcard;

@@ -112,14 +112,18 @@ fn annotation(
     mut properties: Vec<(&'static str, String)>,
 ) -> Option<String> {
     let (level, word) = match verdict.outcome {
-        Outcome::Passed => return None,
+        Outcome::Passed if verdict.notes.is_empty() => return None,
+        Outcome::Passed => ("warning", "passed with notes"),
         Outcome::Failed => ("error", "failed"),
         Outcome::Errored(_) => ("error", "errored"),
         Outcome::Cancelled => ("warning", "cancelled"),
         Outcome::Skipped(_) => ("notice", "skipped"),
     };
     properties.push(("title", format!("{word}: {name}")));
-    let mut message = text::summary(verdict);
+    let mut message = match verdict.outcome {
+        Outcome::Passed => notes(verdict),
+        _ => text::summary(verdict),
+    };
     if let Some(diagnosis) = verdict.diagnosis.as_ref().filter(|_| level == "error") {
         message.push_str(&format!("\nseen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
     }
@@ -131,6 +135,12 @@ fn annotation(
         message.push_str(&format!("\nevidence: {}", folder.to_string_lossy()));
     }
     Some(command(level, &properties, &message))
+}
+
+/// The notes of a verdict, one in each line.
+fn notes(verdict: &Verdict) -> String {
+    let notes: Vec<&str> = verdict.notes.iter().map(|note| note.what.as_str()).collect();
+    notes.join("\n")
 }
 
 fn is_long(verdict: &Verdict) -> bool {
@@ -214,6 +224,7 @@ pub(crate) mod tests {
             phases: BTreeMap::from([(Phase::Booted, 500), (Phase::Metadata, 700)]),
             diagnosis: None,
             checks: Vec::new(),
+            notes: Vec::new(),
             deviations: Vec::new(),
             parts: Vec::new(),
         };

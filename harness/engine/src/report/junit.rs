@@ -49,6 +49,9 @@ impl Junit {
                     format!("{:.3}", *millis as f64 / 1000.0),
                 ));
             }
+            for note in &verdict.notes {
+                case.add_property(Property::new("note", note.what.as_str()));
+            }
             self.suite.add_test_case(case);
         }
     }
@@ -104,6 +107,7 @@ mod tests {
             phases: BTreeMap::new(),
             diagnosis: None,
             checks: Vec::new(),
+            notes: Vec::new(),
             deviations: Vec::new(),
             parts: Vec::new(),
         };

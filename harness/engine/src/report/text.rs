@@ -122,6 +122,15 @@ fn passed(text: &mut String, verdict: &Verdict) {
             &format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
         );
     }
+    notes(text, verdict);
+}
+
+/// Problems of a node that joined nevertheless.
+fn notes(text: &mut String, verdict: &Verdict) {
+    verdict
+        .notes
+        .iter()
+        .for_each(|note| line(text, "note", &note.what));
 }
 
 fn failed(text: &mut String, verdict: &Verdict) {
@@ -132,6 +141,10 @@ fn failed(text: &mut String, verdict: &Verdict) {
     }
     for checks in group_by_result(verdict) {
         failed_checks(text, &checks);
+    }
+    // The check of `clean` lists the notes.
+    if failed_checks_of(verdict).all(|check| check.key != "clean") {
+        notes(text, verdict);
     }
     conditions(text, verdict);
 }
@@ -247,6 +260,7 @@ mod tests {
             ]),
             diagnosis: None,
             checks: Vec::new(),
+            notes: Vec::new(),
             deviations: Vec::new(),
             parts: Vec::new(),
         }

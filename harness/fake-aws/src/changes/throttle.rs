@@ -5,7 +5,6 @@ use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::vocabulary::nearest::nearest;
 
 use super::{ChangeLines, line};
-use crate::router::operation_names;
 use crate::world::World;
 
 /// A throttle precedes every other fault, so that it takes effect at once.
@@ -65,7 +64,7 @@ fn check_operation(throttle: &Throttle) -> Result<(), Refused> {
     let Some(operation) = throttle.operation.as_deref() else {
         return Ok(());
     };
-    let (known, word) = (operation_names(throttle.service), throttle.service.word());
+    let (known, word) = (throttle.service.operations(), throttle.service.word());
     if throttle.service == Service::Imds {
         let is_path = operation.starts_with('/');
         return if is_path {

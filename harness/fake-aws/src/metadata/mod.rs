@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use nodejoin_core::plan::aws::SpotAction;
+use nodejoin_core::vocabulary::metadata_path;
 
 use crate::ec2_names;
 use crate::identity::DocumentSignature;
@@ -136,7 +137,7 @@ impl MetadataTree {
         tree.add_notices(world);
         tree.add_dynamic();
         if let Some(bytes) = &world.user_data {
-            tree.add("user-data", "1.0", Leaf::UserData(Bytes::copy_from_slice(bytes)));
+            tree.add("user-data", Leaf::UserData(Bytes::copy_from_slice(bytes)));
         }
         tree
     }
@@ -207,17 +208,17 @@ impl MetadataTree {
     }
 
     /// Adds a constant below `meta-data/`.
-    fn text(&mut self, path: &str, since: &'static str, value: impl Into<String>) {
-        self.add(&format!("meta-data/{path}"), since, Leaf::Text(value.into()));
+    fn text(&mut self, path: &str, value: impl Into<String>) {
+        self.add(&format!("meta-data/{path}"), Leaf::Text(value.into()));
     }
 
-    fn add(&mut self, path: &str, since: &'static str, leaf: Leaf) {
-        self.add_from(path, since, 0.0, leaf);
+    fn add(&mut self, path: &str, leaf: Leaf) {
+        self.add_from(path, 0.0, leaf);
     }
 
-    fn add_from(&mut self, path: &str, since: &'static str, from_seconds: f64, leaf: Leaf) {
+    fn add_from(&mut self, path: &str, from_seconds: f64, leaf: Leaf) {
         let entry = TreeEntry {
-            since,
+            since: metadata_path::since(path),
             from_seconds,
             leaf,
         };
@@ -227,49 +228,41 @@ impl MetadataTree {
     fn add_instance(&mut self, world: &World) {
         let instance = &world.instance;
         let host_name = network::local_host_name(instance);
-        let rows: [(&str, &'static str, &str); 23] = [
-            ("ami-id", "1.0", &instance.ami),
-            ("ami-launch-index", "1.0", "0"),
-            ("ami-manifest-path", "1.0", "(unknown)"),
-            ("block-device-mapping/ami", "2007-12-15", "/dev/xvda"),
-            ("block-device-mapping/root", "2007-12-15", "/dev/xvda"),
-            ("events/maintenance/history", "2018-08-17", "[]"),
-            ("events/maintenance/scheduled", "2018-08-17", "[]"),
-            ("hibernation/configured", "2018-11-29", "false"),
-            ("hostname", "1.0", &host_name),
-            ("instance-action", "2008-09-01", "none"),
-            ("instance-id", "1.0", instance.id.as_str()),
-            ("instance-life-cycle", "2019-10-01", instance.life_cycle.as_str()),
-            ("instance-type", "2007-08-29", &instance.instance_type),
-            ("local-hostname", "2007-01-19", &host_name),
-            ("local-ipv4", "1.0", &instance.private_ip.to_string()),
-            ("mac", "2011-01-01", &instance.mac),
-            (
-                "metrics/vhostmd",
-                "2011-05-01",
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
-            ),
-            ("profile", "2007-12-15", "default-hvm"),
-            ("reservation-id", "1.0", &ec2_names::reservation_id(instance)),
-            ("security-groups", "1.0", ec2_names::SECURITY_GROUP),
-            ("services/domain", "2014-02-25", world.region.dns_suffix()),
-            ("services/partition", "2015-10-20", world.region.partition()),
-            ("system", "2018-08-17", "nitro"),
+        let rows: [(&str, &str); 23] = [
+            ("ami-id", &instance.ami),
+            ("ami-launch-index", "0"),
+            ("ami-manifest-path", "(unknown)"),
+            ("block-device-mapping/ami", "/dev/xvda"),
+            ("block-device-mapping/root", "/dev/xvda"),
+            ("events/maintenance/history", "[]"),
+            ("events/maintenance/scheduled", "[]"),
+            ("hibernation/configured", "false"),
+            ("hostname", &host_name),
+            ("instance-action", "none"),
+            ("instance-id", instance.id.as_str()),
+            ("instance-life-cycle", instance.life_cycle.as_str()),
+            ("instance-type", &instance.instance_type),
+            ("local-hostname", &host_name),
+            ("local-ipv4", &instance.private_ip.to_string()),
+            ("mac", &instance.mac),
+            ("metrics/vhostmd", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"),
+            ("profile", "default-hvm"),
+            ("reservation-id", &ec2_names::reservation_id(instance)),
+            ("security-groups", ec2_names::SECURITY_GROUP),
+            ("services/domain", world.region.dns_suffix()),
+            ("services/partition", world.region.partition()),
+            ("system", "nitro"),
         ];
-        for (path, since, value) in rows {
-            self.text(path, since, value);
+        for (path, value) in rows {
+            self.text(path, value);
         }
     }
 
     fn add_placement(&mut self, world: &World) {
         let zone = &world.instance.availability_zone;
-        self.text("placement/availability-zone", "2008-02-01", zone);
-        self.text(
-            "placement/availability-zone-id",
-            "2020-08-24",
-            world.region.zone_id(zone),
-        );
-        self.text("placement/region", "2020-08-24", world.region.as_str());
+        self.text("placement/availability-zone", zone);
+        self.text("placement/availability-zone-id", world.region.zone_id(zone));
+        self.text("placement/region", world.region.as_str());
     }
 
     fn add_role(&mut self, world: &World) {
@@ -278,17 +271,13 @@ impl MetadataTree {
             ("security-credentials/ec2-instance", Leaf::IdentityCredentials),
         ];
         for (path, leaf) in identity {
-            self.add(
-                &format!("meta-data/identity-credentials/ec2/{path}"),
-                "2018-05-23",
-                leaf,
-            );
+            self.add(&format!("meta-data/identity-credentials/ec2/{path}"), leaf);
         }
         let Some(role) = &world.role else { return };
         let after = world.instance.metadata.credentials.after_seconds;
-        self.add_from("meta-data/iam/info", "2012-01-12", after, Leaf::ProfileInfo);
+        self.add_from("meta-data/iam/info", after, Leaf::ProfileInfo);
         let path = format!("meta-data/iam/security-credentials/{}", role.name);
-        self.add_from(&path, "2012-01-12", after, Leaf::Credentials);
+        self.add_from(&path, after, Leaf::Credentials);
     }
 
     fn add_tags(&mut self, world: &World) {
@@ -299,7 +288,7 @@ impl MetadataTree {
         self.directories
             .insert("meta-data/tags/instance".to_owned(), "2021-03-23");
         for (key, value) in &world.instance.tags {
-            self.text(&format!("tags/instance/{key}"), "2021-03-23", value);
+            self.text(&format!("tags/instance/{key}"), value);
         }
     }
 
@@ -307,7 +296,7 @@ impl MetadataTree {
     fn add_public_keys(&mut self, world: &World) {
         for (index, (name, key)) in world.instance.metadata.public_keys.iter().enumerate() {
             self.public_keys.push(format!("{index}={name}"));
-            self.text(&format!("public-keys/{index}/openssh-key"), "1.0", key);
+            self.text(&format!("public-keys/{index}/openssh-key"), key);
         }
     }
 
@@ -320,47 +309,44 @@ impl MetadataTree {
             let seconds = from + 120.0;
             let form = format!("{{\"action\": \"{word}\", \"time\": \"{{}}\"}}");
             let action = Leaf::Later { form, seconds };
-            self.add_from("meta-data/spot/instance-action", "2016-11-15", from, action);
+            self.add_from("meta-data/spot/instance-action", from, action);
             if notice.action == SpotAction::Terminate {
                 let form = "{}".to_owned();
                 let time = Leaf::Later { form, seconds };
-                self.add_from("meta-data/spot/termination-time", "2014-11-05", from, time);
+                self.add_from("meta-data/spot/termination-time", from, time);
             }
         }
         if let Some(seconds) = metadata.rebalance_after_seconds {
             let form = "{\"noticeTime\": \"{}\"}".to_owned();
             let notice = Leaf::Later { form, seconds };
             let path = "meta-data/events/recommendations/rebalance";
-            self.add_from(path, "2020-10-27", seconds, notice);
+            self.add_from(path, seconds, notice);
         }
         if let Some(state) = &metadata.lifecycle_state {
-            self.text("autoscaling/target-lifecycle-state", "2021-07-15", state);
+            self.text("autoscaling/target-lifecycle-state", state);
         }
     }
 
     fn add_dynamic(&mut self) {
         let monitoring = Leaf::Text("disabled".to_owned());
         let rows = [
-            ("fws/instance-monitoring", "2009-04-04", monitoring),
-            ("instance-identity/document", "2009-04-04", Leaf::IdentityDocument),
+            ("fws/instance-monitoring", monitoring),
+            ("instance-identity/document", Leaf::IdentityDocument),
             (
                 "instance-identity/signature",
-                "2009-04-04",
                 Leaf::IdentitySignature(DocumentSignature::Signature),
             ),
             (
                 "instance-identity/pkcs7",
-                "2009-04-04",
                 Leaf::IdentitySignature(DocumentSignature::Pkcs7),
             ),
             (
                 "instance-identity/rsa2048",
-                "2016-06-30",
                 Leaf::IdentitySignature(DocumentSignature::Rsa2048),
             ),
         ];
-        for (path, since, leaf) in rows {
-            self.add(&format!("dynamic/{path}"), since, leaf);
+        for (path, leaf) in rows {
+            self.add(&format!("dynamic/{path}"), leaf);
         }
     }
 }

@@ -54,15 +54,14 @@ pub(super) fn local_host_name(instance: &InstancePlan) -> String {
 fn add_addresses(tree: &mut MetadataTree, world: &World) {
     let network = &world.instance.network;
     if let Some(address) = network.public_ip {
-        tree.text("public-ipv4", "2007-01-19", address.to_string());
+        tree.text("public-ipv4", address.to_string());
         tree.text(
             "public-hostname",
-            "2007-01-19",
             ec2_names::public_dns_name(&world.region, address),
         );
     }
     if let Some(address) = network.ipv6.first() {
-        tree.text("ipv6", "2021-01-03", address.to_string());
+        tree.text("ipv6", address.to_string());
     }
 }
 
@@ -73,30 +72,25 @@ fn add_interface(tree: &mut MetadataTree, world: &World, interface: &Interface<'
         (0, _) | (_, None) => local_host_name(instance),
         (_, Some(address)) => ec2_names::private_dns_name(&world.region, *address),
     };
-    let rows: [(&str, &'static str, &str); 14] = [
-        ("device-number", "2011-01-01", &interface.device.to_string()),
-        ("interface-id", "2011-01-01", &interface.id),
-        ("local-hostname", "2011-01-01", &host_name),
-        ("local-ipv4s", "2011-01-01", &lines(&interface.addresses)),
-        ("mac", "2011-01-01", interface.mac),
-        ("network-card", "2020-11-01", &interface.card.to_string()),
-        ("owner-id", "2011-01-01", world.account.as_str()),
-        ("security-group-ids", "2011-01-01", &instance.security_group_id),
-        ("security-groups", "2011-01-01", ec2_names::SECURITY_GROUP),
-        ("subnet-id", "2011-01-01", &instance.subnet_id),
-        ("subnet-ipv4-cidr-block", "2011-01-01", &instance.subnet_cidr),
-        ("vpc-id", "2011-01-01", &instance.vpc_id),
-        ("vpc-ipv4-cidr-block", "2011-01-01", primary),
-        (
-            "vpc-ipv4-cidr-blocks",
-            "2016-06-30",
-            &instance.vpc_cidrs.join("\n"),
-        ),
+    let rows: [(&str, &str); 14] = [
+        ("device-number", &interface.device.to_string()),
+        ("interface-id", &interface.id),
+        ("local-hostname", &host_name),
+        ("local-ipv4s", &lines(&interface.addresses)),
+        ("mac", interface.mac),
+        ("network-card", &interface.card.to_string()),
+        ("owner-id", world.account.as_str()),
+        ("security-group-ids", &instance.security_group_id),
+        ("security-groups", ec2_names::SECURITY_GROUP),
+        ("subnet-id", &instance.subnet_id),
+        ("subnet-ipv4-cidr-block", &instance.subnet_cidr),
+        ("vpc-id", &instance.vpc_id),
+        ("vpc-ipv4-cidr-block", primary),
+        ("vpc-ipv4-cidr-blocks", &instance.vpc_cidrs.join("\n")),
     ];
-    for (path, since, value) in rows {
+    for (path, value) in rows {
         tree.text(
             &format!("network/interfaces/macs/{}/{path}", interface.mac),
-            since,
             value,
         );
     }
@@ -105,36 +99,23 @@ fn add_interface(tree: &mut MetadataTree, world: &World, interface: &Interface<'
 /// Adds the public and IPv6 addresses, which only the primary interface has.
 fn add_primary(tree: &mut MetadataTree, world: &World) {
     let (instance, network) = (&world.instance, &world.instance.network);
-    let mut add = |path: &str, since, value: String| {
-        tree.text(
-            &format!("network/interfaces/macs/{}/{path}", instance.mac),
-            since,
-            value,
-        );
+    let mut add = |path: &str, value: String| {
+        tree.text(&format!("network/interfaces/macs/{}/{path}", instance.mac), value);
     };
     if let Some(address) = network.public_ip {
-        add("public-ipv4s", "2011-01-01", address.to_string());
+        add("public-ipv4s", address.to_string());
         add(
             "public-hostname",
-            "2011-01-01",
             ec2_names::public_dns_name(&world.region, address),
         );
         // The value is the private address behind the public one.
         let path = format!("ipv4-associations/{address}");
-        add(&path, "2011-01-01", instance.private_ip.to_string());
+        add(&path, instance.private_ip.to_string());
     }
     if !network.ipv6.is_empty() {
-        add("ipv6s", "2016-06-30", lines(&network.ipv6));
-        add(
-            "subnet-ipv6-cidr-blocks",
-            "2016-06-30",
-            ec2_names::ipv6_block(network, 64),
-        );
-        add(
-            "vpc-ipv6-cidr-blocks",
-            "2016-06-30",
-            ec2_names::ipv6_block(network, 56),
-        );
+        add("ipv6s", lines(&network.ipv6));
+        add("subnet-ipv6-cidr-blocks", ec2_names::ipv6_block(network, 64));
+        add("vpc-ipv6-cidr-blocks", ec2_names::ipv6_block(network, 56));
     }
 }
 

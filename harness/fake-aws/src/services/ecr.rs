@@ -9,6 +9,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, EcrOperation as Operation};
 use serde_json::{Value, json};
 use time::Duration;
 
@@ -17,19 +18,13 @@ use crate::clock::RequestTime;
 use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
-use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::operation::RequestTarget;
 use crate::wire::{self, WireFormat};
 
 const TARGET_PREFIX: &str = "AmazonEC2ContainerRegistry_V20150921.";
 const PASSWORD_LIFETIME: Duration = Duration::hours(12);
 /// Limit of `registryIds`.
 const MAX_REGISTRIES: usize = 10;
-
-operations! {
-    enum Operation {
-        GetAuthorizationToken = "GetAuthorizationToken",
-    }
-}
 
 /// The operation's name in a request, known or not.
 fn operation_name(request: &Request) -> &str {
@@ -53,7 +48,9 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
     let operation = Operation::named(operation_name(call.request))
         .ok_or_else(|| ServiceError::new(400, "UnknownOperationException", "The operation is not known."))?;
     let signer = authorize::signature(instance, call, WireFormat::Json11)?;
-    signer.permit(Service::Ecr, &format!("ecr:{}", operation.name()), "*")?;
+    if let Some(action) = operation.action() {
+        signer.permit(Service::Ecr, action, "*")?;
+    }
     match operation {
         Operation::GetAuthorizationToken => Ok(authorization_token(
             instance,

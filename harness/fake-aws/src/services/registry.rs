@@ -21,6 +21,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::Method;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, RegistryOperation as Operation};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
@@ -32,28 +33,8 @@ use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::images::{Blob, RegistryImage, RegistryScope, Tags};
 use crate::instance::Instance;
-use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::operation::RequestTarget;
 use nodejoin_core::run::secret::Secret;
-
-operations! {
-    enum Operation {
-        Blob = "blob",
-        Manifest = "manifest",
-        Tags = "tags",
-        Version = "version",
-    }
-}
-
-impl Operation {
-    /// The IAM action that the caller needs.
-    const fn action(self) -> Option<&'static str> {
-        match self {
-            Self::Blob => Some("ecr:GetDownloadUrlForLayer"),
-            Self::Manifest => Some("ecr:BatchGetImage"),
-            Self::Tags | Self::Version => None,
-        }
-    }
-}
 
 /// An operation with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -139,3 +139,84 @@ fn without_a_phase_the_join_lasts_until_the_end_of_user_data() {
     assert!(!is_settled(&required, &observed(events.clone()), 4000));
     assert!(is_settled(&required, &observed(events), 6000));
 }
+
+/// User data that ended at 4 s without a kubelet, and DescribeCluster with a fault that is still pending.
+fn dead_script() -> Observation {
+    let done = journal(
+        "cloud-final.service",
+        "systemd",
+        "Finished Execute cloud user/final scripts.",
+    );
+    let mut events: Vec<ObservedEvent> = join().into_iter().take(2).collect();
+    let throttled =
+        crate::observation::phases::tests::aws(crate::plan::fault::Service::Eks, "DescribeCluster", 429);
+    events.extend([
+        ObservedEvent::Aws(crate::observation::AwsCall {
+            fault: Some(0),
+            ..throttled
+        }),
+        done,
+    ]);
+    observed(events)
+}
+
+fn fault(keys: &str) -> crate::plan::fault::Fault {
+    let text = format!("{{ service: eks, operation: DescribeCluster, effect: throttle, {keys} }}");
+    serde_json::from_value(crate::input::yaml::parse(&text).unwrap().to_json()).unwrap()
+}
+
+#[test]
+fn a_pending_fault_does_not_delay_the_verdict_on_a_script_that_ended() {
+    for keys in ["times: 20", "until_seconds: 80"] {
+        let mut ready = plan("phase: ready");
+        ready.faults = vec![fault(keys)];
+        assert!(!is_settled(&ready, &dead_script(), 4000), "{keys}");
+        assert!(
+            is_settled(&ready, &dead_script(), 6000),
+            "{keys}: 3 s after the end of the script"
+        );
+    }
+}
+
+#[test]
+fn a_process_that_the_script_left_behind_is_awaited_while_it_sends_requests() {
+    let mut seen = dead_script();
+    let call =
+        crate::observation::phases::tests::aws(crate::plan::fault::Service::Eks, "DescribeCluster", 429);
+    seen.timeline.push(crate::observation::TimelineEntry {
+        at: 20_000,
+        what: ObservedEvent::Aws(call),
+    });
+    let mut ready = plan("phase: ready");
+    ready.faults = vec![fault("until_seconds: 80")];
+    assert!(!is_settled(&ready, &seen, 22_000));
+    assert!(is_settled(&ready, &seen, 23_000));
+}
+
+#[test]
+fn an_expectation_that_cannot_hold_any_more_is_not_awaited() {
+    let required = plan("{ phase: ready, aws: { eks.DescribeCluster: 0 } }");
+    let done = journal(
+        "cloud-final.service",
+        "systemd",
+        "Finished Execute cloud user/final scripts.",
+    );
+    let seen = observed(join().into_iter().chain([done]));
+    assert!(is_settled(&required, &seen, 9000));
+    let label = plan("{ phase: ready, node: { labels: { team: thor } } }");
+    assert!(
+        !is_settled(&label, &seen, 9000),
+        "a controller can set the label later"
+    );
+}
+
+#[test]
+fn a_node_without_its_authenticator_has_to_stay_ready() {
+    let mut required = plan("phase: ready");
+    required.limits.settle_seconds = 70.0;
+    let seen = observed(join());
+    assert!(is_settled(&required, &seen, 9000));
+    required.cluster.authenticator_until = Some(crate::vocabulary::phase::Phase::Ready);
+    assert!(!is_settled(&required, &seen, 9000));
+    assert!(is_settled(&required, &seen, 79_000));
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::names::{self, PolicyEffect, check_actions};
 use crate::input::problems::Problems;
 use crate::plan::aws::IpFamily;
 use crate::plan::fault::{Effect, Fault};
@@ -13,6 +14,7 @@ use crate::vocabulary::phase::Phase;
 pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
     for (index, fault) in plan.faults.iter().enumerate() {
         when(index, fault, problems);
+        names::check_fault(index, fault, problems);
         if let Effect::Error { status, .. } = &fault.effect
             && !(400..=599).contains(status)
         {
@@ -64,32 +66,14 @@ fn when(index: usize, fault: &Fault, problems: &mut Problems<'_>) {
 
 pub(super) fn iam(plan: &Plan, problems: &mut Problems<'_>) {
     let Some(role) = &plan.role else { return };
-    actions("iam.allow", role.allow.as_deref().unwrap_or_default(), problems);
-    actions("iam.deny", &role.deny, problems);
+    let allow = role.allow.as_deref().unwrap_or_default();
+    check_actions("iam.allow", allow, PolicyEffect::Allow, problems);
+    check_actions("iam.deny", &role.deny, PolicyEffect::Deny, problems);
     for (index, role) in plan.aws.roles.iter().enumerate() {
         let key = format!("aws.roles[{index}]");
-        actions(
-            &format!("{key}.allow"),
-            role.allow.as_deref().unwrap_or_default(),
-            problems,
-        );
-        actions(&format!("{key}.deny"), &role.deny, problems);
-    }
-}
-
-fn actions(key: &str, actions: &[String], problems: &mut Problems<'_>) {
-    for (index, action) in actions.iter().enumerate() {
-        let named = action
-            .split_once(':')
-            .is_some_and(|(service, name)| !service.is_empty() && !name.is_empty());
-        if !named && action != "*" {
-            problems.add(
-                &format!("{key}[{index}]"),
-                format!("invalid IAM action `{action}`: expected `SERVICE:OPERATION`"),
-                "",
-                "for example `eks:DescribeCluster`",
-            );
-        }
+        let allow = role.allow.as_deref().unwrap_or_default();
+        check_actions(&format!("{key}.allow"), allow, PolicyEffect::Allow, problems);
+        check_actions(&format!("{key}.deny"), &role.deny, PolicyEffect::Deny, problems);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rules for the format of expectations.
 
+use super::names;
 use crate::input::mode::octal;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
@@ -7,15 +8,15 @@ use crate::plan::Plan;
 use crate::plan::expect::Expect;
 use crate::user_data::Values;
 use crate::vocabulary::nearest::nearest;
-use crate::vocabulary::service::Service;
 
-const STATES: [&str; 6] = [
+const STATES: [&str; 7] = [
     "active",
     "inactive",
     "failed",
     "activating",
     "deactivating",
     "reloading",
+    "not-found",
 ];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -26,14 +27,14 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
         problems.add_at(keys, what, "", unknown.hint());
     });
     for name in expect.aws.keys() {
-        call(
+        names::check_call(
             name,
             &[PathStep::Key("expect"), PathStep::Key("aws"), PathStep::Key(name)],
             problems,
         );
     }
     for (index, name) in expect.aws_order.iter().enumerate() {
-        call(
+        names::check_call(
             name,
             &[
                 PathStep::Key("expect"),
@@ -96,27 +97,13 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
             );
         }
     }
-    taints(expect, problems);
-}
-
-/// Checks a `service.Operation` against the services of the fake AWS.
-fn call(name: &str, at: &[PathStep<'_>], problems: &mut Problems<'_>) {
-    let words: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
-    let Some((service, _)) = name.split_once('.') else {
-        return problems.add_at(
-            at,
-            format!("invalid call `{name}`: expected `service.Operation`"),
-            "",
-            "for example `eks.DescribeCluster`",
-        );
-    };
-    if !words.contains(&service) {
-        let hint = nearest(service, words.iter().copied()).map_or_else(
-            || format!("services: {}", words.join(", ")),
-            |right| format!("did you mean `{right}`?"),
-        );
-        problems.add_at(at, format!("unknown service `{service}`"), "", hint);
+    names::units(plan, problems);
+    names::audit(&expect.audit, problems);
+    names::access(&expect.access, problems);
+    if let Some(node) = &expect.node {
+        names::labels(node, problems);
     }
+    taints(expect, problems);
 }
 
 fn taints(expect: &Expect, problems: &mut Problems<'_>) {

@@ -4,6 +4,7 @@ mod access;
 mod aws;
 mod expectations;
 mod many;
+mod names;
 mod outcome;
 mod shape;
 mod steps;
@@ -12,13 +13,14 @@ mod tests;
 
 use super::file::Scenario;
 use crate::input::problems::Problems;
-use crate::plan::Plan;
+use crate::plan::{Plan, Timeouts};
 
 /// Reports all problems of a plan.
 pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     name(scenario, problems);
     check_account(scenario, plan, problems);
     limits(plan, problems);
+    settle(plan, problems);
     many::many(scenario, plan, problems);
     many::golden(plan, problems);
     outcome::outcome(plan, problems);
@@ -83,6 +85,22 @@ fn limits(plan: &Plan, problems: &mut Problems<'_>) {
             "the time is too long",
             why,
             "use much less than `join_seconds`",
+        );
+    }
+}
+
+/// A join that reaches its expected phase ends at once, unless the authenticator ends during the join.
+fn settle(plan: &Plan, problems: &mut Problems<'_>) {
+    let is_longer = plan.limits.settle_seconds > Timeouts::default().settle_seconds;
+    let (expect, cluster) = (&plan.expect, &plan.cluster);
+    let ends_at_once =
+        expect.phase.is_some() && expect.diagnosis.is_none() && cluster.authenticator_until.is_none();
+    if is_longer && ends_at_once && plan.then.is_empty() {
+        problems.add(
+            "limits.settle_seconds",
+            "the time has no effect",
+            "a join that reaches its expected phase ends at once",
+            "remove it, or expect the failure with `diagnosis`",
         );
     }
 }

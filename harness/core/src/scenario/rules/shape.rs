@@ -6,6 +6,8 @@ use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::scenario::cluster_file::{AwsAuthFile, RoleMappingFile};
 use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::ec2_type::{EC2_TYPES, ec2_type};
+use crate::vocabulary::nearest::nearest;
 
 pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
     let instance = &plan.instance;
@@ -58,6 +60,7 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
             "for example `0a:1b:2c:3d:4e:5f`",
         );
     }
+    instance_type(&instance.instance_type, problems);
     if !instance.availability_zone.starts_with(plan.region.as_str()) {
         let what = format!(
             "unknown availability zone `{}` in {}",
@@ -98,6 +101,23 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
             "remove `instance.metadata.instance_tags`, or rename the tag",
         );
     }
+}
+
+fn instance_type(name: &str, problems: &mut Problems<'_>) {
+    if ec2_type(name).is_some() {
+        return;
+    }
+    let hint = nearest(name, EC2_TYPES.iter().map(|known| known.name)).map_or_else(
+        || "for example `m5.large`".to_owned(),
+        |right| format!("did you mean `{right}`?"),
+    );
+    let why = "DescribeInstanceTypes has no such type";
+    problems.add(
+        "instance.type",
+        format!("unknown instance type `{name}`"),
+        why,
+        hint,
+    );
 }
 
 pub(super) fn is_mac(text: &str) -> bool {

@@ -12,6 +12,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, CloudformationOperation as Operation};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
@@ -23,7 +24,7 @@ use crate::endpoint::Endpoint;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
 use crate::identity::DocumentSignature;
 use crate::instance::Instance;
-use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::operation::RequestTarget;
 use crate::stacks::{Signal, Stack, validation_error};
 use crate::wire::xml::Xml;
 use crate::wire::{WireFormat, accepts_json};
@@ -34,36 +35,27 @@ const NAMESPACE: &str = "http://cloudformation.amazonaws.com/doc/2010-05-15/";
 /// Limit of `UniqueId`.
 const MAX_UNIQUE_ID: usize = 64;
 
-operations! {
-    enum Operation {
-        DescribeStacks = "DescribeStacks",
-        SignalResource = "SignalResource",
-    }
-}
-
-impl Operation {
-    /// The stack; for a signal also its resource, status and sender.
-    fn subject(self, request: &Request) -> Option<String> {
-        let parameters = request.parameters();
-        match self {
-            Self::DescribeStacks => parameters.get("StackName").map(ToOwned::to_owned),
-            Self::SignalResource => {
-                let part = |name| parameters.get(name).unwrap_or_default();
-                Some(format!(
-                    "{}/{} {} {}",
-                    part("StackName"),
-                    part("LogicalResourceId"),
-                    part("Status"),
-                    part("UniqueId")
-                ))
-            }
+/// The stack; for a signal also its resource, status and sender.
+fn subject(operation: Operation, request: &Request) -> Option<String> {
+    let parameters = request.parameters();
+    match operation {
+        Operation::DescribeStacks => parameters.get("StackName").map(ToOwned::to_owned),
+        Operation::SignalResource => {
+            let part = |name| parameters.get(name).unwrap_or_default();
+            Some(format!(
+                "{}/{} {} {}",
+                part("StackName"),
+                part("LogicalResourceId"),
+                part("Status"),
+                part("UniqueId")
+            ))
         }
     }
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
     RequestTarget::of_action(Service::Cloudformation, request, |operation: Operation| {
-        operation.subject(request)
+        subject(operation, request)
     })
 }
 
@@ -115,8 +107,10 @@ fn permit(instance: &Instance, call: ServiceRequest<'_>, operation: Operation) -
         endpoint,
         parameters.get("StackName").unwrap_or("*"),
     );
-    let action = format!("cloudformation:{}", operation.name());
-    signer.permit(Service::Cloudformation, &action, &resource)
+    match operation.action() {
+        Some(action) => signer.permit(Service::Cloudformation, action, &resource),
+        None => Ok(()),
+    }
 }
 
 fn stack_resource(world: &World, endpoint: &Endpoint, name: &str) -> String {

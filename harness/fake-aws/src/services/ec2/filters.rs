@@ -1,7 +1,7 @@
 //! Filters of EC2's Describe actions: names that depend on the resource type, values with wildcards.
 
 use crate::http::{QueryParameters, ServiceError};
-use crate::wildcard::matches;
+use nodejoin_core::vocabulary::wildcard::matches;
 
 /// A filter. A resource passes if one of the values matches.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,12 +22,13 @@ mod topology;
 pub(crate) mod types;
 
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, Ec2Operation as Operation};
 
 use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
 use crate::instance::Instance;
-use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::operation::RequestTarget;
 use crate::wire::WireFormat;
 use crate::wire::xml::Xml;
 
@@ -38,38 +39,25 @@ const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 /// The one API version, for requests without `Version`.
 const VERSION: &str = "2016-11-15";
 
-operations! {
-    #[expect(clippy::enum_variant_names, reason = "the names are those of AWS")]
-    enum Operation {
-        DescribeInstanceTopology = "DescribeInstanceTopology",
-        DescribeInstanceTypes = "DescribeInstanceTypes",
-        DescribeInstances = "DescribeInstances",
-        DescribeNetworkInterfaces = "DescribeNetworkInterfaces",
-        DescribeTags = "DescribeTags",
+/// The parameter whose values are the subject.
+const fn subject_list(operation: Operation) -> Option<&'static str> {
+    match operation {
+        Operation::DescribeInstances | Operation::DescribeInstanceTopology => Some("InstanceId"),
+        Operation::DescribeInstanceTypes => Some("InstanceType"),
+        Operation::DescribeNetworkInterfaces => Some("NetworkInterfaceId"),
+        Operation::DescribeTags => None,
     }
 }
 
-impl Operation {
-    /// The parameter whose values are the subject.
-    const fn subject_list(self) -> Option<&'static str> {
-        match self {
-            Self::DescribeInstances | Self::DescribeInstanceTopology => Some("InstanceId"),
-            Self::DescribeInstanceTypes => Some("InstanceType"),
-            Self::DescribeNetworkInterfaces => Some("NetworkInterfaceId"),
-            Self::DescribeTags => None,
-        }
-    }
-
-    /// The requested ids or types.
-    fn subject(self, parameters: &QueryParameters) -> Option<String> {
-        let values = parameters.list(self.subject_list()?).join(",");
-        Some(values).filter(|subject| !subject.is_empty())
-    }
+/// The requested ids or types.
+fn subject(operation: Operation, parameters: &QueryParameters) -> Option<String> {
+    let values = parameters.list(subject_list(operation)?).join(",");
+    Some(values).filter(|subject| !subject.is_empty())
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
     RequestTarget::of_action(Service::Ec2, request, |operation: Operation| {
-        operation.subject(&request.parameters())
+        subject(operation, &request.parameters())
     })
 }
 
@@ -81,7 +69,9 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
     let (action, parameters) = (call.request.action(), call.request.parameters());
     let operation = Operation::named(&action).ok_or_else(|| unknown(&action, &parameters))?;
     let signer = authorize::signature(instance, call, WireFormat::Ec2)?;
-    signer.permit(Service::Ec2, &format!("ec2:{}", operation.name()), "*")?;
+    if let Some(action) = operation.action() {
+        signer.permit(Service::Ec2, action, "*")?;
+    }
     let all = inventory::of_region(instance, &call.endpoint.region, call.time);
     let body = Xml::new().text("requestId", request_id());
     let body = match operation {

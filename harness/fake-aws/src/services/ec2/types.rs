@@ -1,93 +1,15 @@
-//! DescribeInstanceTypes: real figures of instance types, from a data file that travels inside the program.
+//! DescribeInstanceTypes: real figures of instance types.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type, ec2_type};
 
 use super::page;
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// One type per line, after comments that name the columns.
-const DATA: &str = include_str!("../../../data/instance-types.tsv");
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct InstanceType {
-    name: &'static str,
-    /// `nitro`, `xen`, or `-` on bare metal.
-    hypervisor: &'static str,
-    /// Separated by commas.
-    architectures: &'static str,
-    vcpus: &'static str,
-    cores: &'static str,
-    memory_mib: &'static str,
-    default_card: &'static str,
-    /// Limit of interfaces per network card, separated by commas.
-    cards: &'static str,
-    ipv4_addresses: &'static str,
-    ipv6_addresses: &'static str,
-    bare_metal: bool,
-    current: bool,
-}
-
-impl InstanceType {
-    fn read(line: &'static str) -> Option<Self> {
-        let columns: Vec<&'static str> = line.split('\t').collect();
-        let &[
-            name,
-            hypervisor,
-            architectures,
-            vcpus,
-            cores,
-            memory_mib,
-            default_card,
-            cards,
-            ipv4_addresses,
-            ipv6_addresses,
-            bare,
-            age,
-        ] = columns.as_slice()
-        else {
-            return None;
-        };
-        let (bare_metal, current) = (bare == "bare", age == "current");
-        Some(Self {
-            name,
-            hypervisor,
-            architectures,
-            vcpus,
-            cores,
-            memory_mib,
-            default_card,
-            cards,
-            ipv4_addresses,
-            ipv6_addresses,
-            bare_metal,
-            current,
-        })
-    }
-
-    fn interfaces(&self) -> u32 {
-        self.cards
-            .split(',')
-            .filter_map(|card| card.parse::<u32>().ok())
-            .sum()
-    }
-}
-
-/// Parsed once: every DescribeInstances looks up a type.
-static ALL: LazyLock<Vec<InstanceType>> = LazyLock::new(|| {
-    let lines = DATA.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(InstanceType::read).collect()
-});
-
-static BY_NAME: LazyLock<HashMap<&str, &InstanceType>> =
-    LazyLock::new(|| ALL.iter().map(|one| (one.name, one)).collect());
-
 /// The architecture in the identity document and DescribeInstances; `x86_64` for unknown types.
 #[must_use]
 pub(crate) fn architecture(instance_type: &str) -> &'static str {
-    BY_NAME
-        .get(instance_type)
+    ec2_type(instance_type)
         .and_then(|found| found.architectures.rsplit(',').next())
         .unwrap_or("x86_64")
 }
@@ -98,7 +20,7 @@ pub(crate) fn architecture(instance_type: &str) -> &'static str {
 /// For types that do not exist.
 pub(crate) fn describe(body: Xml, parameters: &QueryParameters) -> Result<Xml, ServiceError> {
     let names = parameters.list("InstanceType");
-    let found: Vec<&InstanceType> = ALL
+    let found: Vec<&Ec2Type> = EC2_TYPES
         .iter()
         .filter(|found| names.is_empty() || names.contains(&found.name))
         .collect();
@@ -117,7 +39,7 @@ pub(crate) fn describe(body: Xml, parameters: &QueryParameters) -> Result<Xml, S
     page::write(body, "instanceTypeSet", found, parameters, 5..=100, write)
 }
 
-fn write(item: Xml, found: &InstanceType) -> Xml {
+fn write(item: Xml, found: &Ec2Type) -> Xml {
     let item = item
         .text("instanceType", found.name)
         .text("currentGeneration", found.current)
@@ -166,13 +88,6 @@ fn write(item: Xml, found: &InstanceType) -> Xml {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_line_of_the_data_file_is_read() {
-        let lines = DATA.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!((ALL.len(), BY_NAME.len()), (lines, lines));
-        assert!(lines > 1_000);
-    }
-
     /// Limit of pods: interfaces * (addresses - 1) + 2 of each type in the list of the node image.
     #[test]
     fn figures_give_the_pods_of_eni_max_pods() {
@@ -184,7 +99,7 @@ mod tests {
         let mut checked = 0;
         for row in rows {
             let (name, pods) = row.split_once(' ').unwrap();
-            let found = ALL.iter().find(|found| found.name == name);
+            let found = EC2_TYPES.iter().find(|found| found.name == name);
             let found = found.unwrap_or_else(|| panic!("{name} is in no row of the data file"));
             let pods: u32 = pods.parse().unwrap();
             let addresses: u32 = found.ipv4_addresses.parse().unwrap();

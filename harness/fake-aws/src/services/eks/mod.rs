@@ -21,6 +21,7 @@ mod nodegroup;
 use http::Method;
 use nodejoin_core::plan::access_entry::AccessEntry;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, EksOperation as Operation};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -29,46 +30,21 @@ use crate::clock::{RequestTime, StateView};
 use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::instance::Instance;
-use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::operation::RequestTarget;
 use crate::wire::{self, WireFormat};
 use crate::world::World;
 
-operations! {
-    enum Operation {
-        DescribeAccessEntry = "DescribeAccessEntry",
-        DescribeCluster = "DescribeCluster",
-        DescribeNodegroup = "DescribeNodegroup",
-        ListAccessEntries = "ListAccessEntries",
-        ListClusters = "ListClusters",
-        ListNodegroups = "ListNodegroups",
-    }
-}
-
-impl Operation {
-    /// The path of its GET requests; `{}` stands for one segment. The segments form the subject.
-    const fn path(self) -> &'static str {
-        match self {
-            Self::DescribeAccessEntry => "clusters/{}/access-entries/{}",
-            Self::DescribeCluster => "clusters/{}",
-            Self::DescribeNodegroup => "clusters/{}/node-groups/{}",
-            Self::ListAccessEntries => "clusters/{}/access-entries",
-            Self::ListClusters => "clusters",
-            Self::ListNodegroups => "clusters/{}/node-groups",
-        }
-    }
-
-    /// The decoded parameters of a path; `None` for a path of another operation.
-    fn parameters(self, path: &str) -> Option<Vec<String>> {
-        let (template, path): (Vec<&str>, Vec<&str>) =
-            (self.path().split('/').collect(), path.split('/').collect());
-        let pairs = || template.iter().zip(&path);
-        let matches =
-            template.len() == path.len() && pairs().all(|(part, segment)| part == segment || *part == "{}");
-        matches.then(|| {
-            let parameters = pairs().filter(|(part, _)| **part == "{}");
-            parameters.map(|(_, segment)| decode(segment)).collect()
-        })
-    }
+/// The decoded parameters of a path, which form the subject; `None` for a path of another operation.
+fn parameters(operation: Operation, path: &str) -> Option<Vec<String>> {
+    let (template, path): (Vec<&str>, Vec<&str>) =
+        (operation.path().split('/').collect(), path.split('/').collect());
+    let pairs = || template.iter().zip(&path);
+    let matches =
+        template.len() == path.len() && pairs().all(|(part, segment)| part == segment || *part == "{}");
+    matches.then(|| {
+        let parameters = pairs().filter(|(part, _)| **part == "{}");
+        parameters.map(|(_, segment)| decode(segment)).collect()
+    })
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
@@ -84,7 +60,7 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 fn parse(request: &Request) -> Option<(Operation, Vec<String>)> {
     let path = request.path.trim_matches('/');
     let mut operations = Operation::ALL.iter().filter(|_| request.method == Method::GET);
-    operations.find_map(|operation| Some((*operation, operation.parameters(path)?)))
+    operations.find_map(|operation| Some((*operation, parameters(*operation, path)?)))
 }
 
 /// Responds to a request.
@@ -228,8 +204,10 @@ impl AuthorizedRequest<'_> {
 
     /// Checks that the caller may call the operation on this resource.
     fn permit(&self, resource: &str) -> Result<(), ServiceError> {
-        let action = format!("eks:{}", self.operation.name());
-        self.signer.permit(Service::Eks, &action, resource)
+        match self.operation.action() {
+            Some(action) => self.signer.permit(Service::Eks, action, resource),
+            None => Ok(()),
+        }
     }
 }
 

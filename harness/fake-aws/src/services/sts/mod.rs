@@ -16,49 +16,33 @@ mod assume;
 mod web_identity;
 
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::operation::{ApiOperation as _, StsOperation as Operation};
 use serde_json::{Map, Value, json};
 
 use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
-use crate::operation::{ApiOperation as _, RequestTarget, operations};
+use crate::operation::RequestTarget;
 use crate::wire::xml::Xml;
 use crate::wire::{WireFormat, accepts_json};
 
 pub(crate) const WIRE_FORMAT: WireFormat = WireFormat::Query(NAMESPACE);
 const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
-operations! {
-    enum Operation {
-        AssumeRole = "AssumeRole",
-        AssumeRoleWithWebIdentity = "AssumeRoleWithWebIdentity",
-        GetCallerIdentity = "GetCallerIdentity",
-    }
-}
-
-impl Operation {
-    /// The IAM action that the caller needs.
-    const fn action(self) -> Option<&'static str> {
-        match self {
-            Self::AssumeRole => Some("sts:AssumeRole"),
-            Self::AssumeRoleWithWebIdentity | Self::GetCallerIdentity => None,
+/// The role of the request.
+fn subject(operation: Operation, request: &Request) -> Option<String> {
+    match operation {
+        Operation::AssumeRole | Operation::AssumeRoleWithWebIdentity => {
+            request.parameters().get("RoleArn").map(ToOwned::to_owned)
         }
-    }
-
-    fn subject(self, request: &Request) -> Option<String> {
-        match self {
-            Self::AssumeRole | Self::AssumeRoleWithWebIdentity => {
-                request.parameters().get("RoleArn").map(ToOwned::to_owned)
-            }
-            Self::GetCallerIdentity => None,
-        }
+        Operation::GetCallerIdentity => None,
     }
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
     RequestTarget::of_action(Service::Sts, request, |operation: Operation| {
-        operation.subject(request)
+        subject(operation, request)
     })
 }
 

@@ -2,7 +2,7 @@
 
 /// Matches a pattern: `*` for any text, `?` for one character, a backslash before a literal character.
 #[must_use]
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     // The position of the last `*` and of the text that it has consumed: enough to backtrack in constant memory.
     let (mut p, mut t, mut star) = (0, 0, None);

@@ -1,0 +1,342 @@
+//! Notes of a verdict: problems of a node that joined nevertheless. With `expect.clean` they fail the scenario.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::list;
+use crate::diagnosis::requests_without_token;
+use crate::judge::verdict::{Check, Note, NoteKind};
+use crate::observation::phases::user_data_done;
+use crate::observation::{JournalLine, Observation, ObservedEvent, UserDataResult};
+use crate::plan::expect::{Expect, UserDataExpect};
+use crate::plan::{Plan, UserDataEngine};
+use crate::user_data::{Parsed, parse};
+
+/// The notes on a join that should succeed. A join that should fail has a diagnosis instead.
+pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
+    if plan.expect.diagnosis.is_some() {
+        return Vec::new();
+    }
+    let mut notes = user_data_notes(plan, observation);
+    notes.extend(ignored_unit_lines(observation));
+    notes.extend(without_token(plan, observation));
+    notes
+}
+
+/// The check of `expect.clean`.
+pub(super) fn clean(expect: &Expect, notes: &[Note]) -> Option<Check> {
+    let required = expect.clean?;
+    let expected = if required { "no notes" } else { "a note" };
+    let seen = list(notes.iter().map(|note| note.what.as_str()));
+    Some(super::check(
+        "clean",
+        notes.is_empty() == required,
+        expected,
+        seen,
+    ))
+}
+
+fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
+    let collected = observation.collected.as_ref();
+    let result = collected.and_then(|collected| collected.user_data.as_ref());
+    let Some(result) = result.filter(|_| plan.user_data.is_some()) else {
+        return Vec::new();
+    };
+    let done = user_data_done(observation).is_some();
+    let mut notes = failed_parts(plan.expect.user_data.as_ref(), result);
+    if !done {
+        notes.push(Note::new(
+            NoteKind::UserDataRuns,
+            "the user data was still running at the verdict",
+        ));
+    }
+    notes.extend(failed_commands(observation));
+    if done {
+        notes.extend(parts_not_run(plan, result));
+    }
+    if notes.is_empty() && plan.expect.user_data.as_ref().and_then(|data| data.succeeded) != Some(false) {
+        let errors = result.errors.iter();
+        notes.extend(
+            errors.map(|error| Note::new(NoteKind::CloudInitError, format!("cloud-init reports: {error}"))),
+        );
+    }
+    notes
+}
+
+/// Parts with an exit code that the scenario does not expect.
+fn failed_parts(required: Option<&UserDataExpect>, result: &UserDataResult) -> Vec<Note> {
+    let is_expected = |part: &str, code: i32| {
+        required.is_some_and(|required| {
+            required.succeeded == Some(false) || required.exit_codes.get(part) == Some(&code)
+        })
+    };
+    let failed = result
+        .exit_codes
+        .iter()
+        .filter(|(part, code)| **code != 0 && !is_expected(part, **code));
+    let note = |(part, code): (&String, &i32)| {
+        let what = format!("the user data failed although the node joined: {part} exited with {code}");
+        Note::new(NoteKind::UserDataFailed, what)
+    };
+    failed.map(note).collect()
+}
+
+/// Messages of a shell about a command of the user data, once for each text.
+fn failed_commands(observation: &Observation) -> Vec<Note> {
+    let lines = journal(observation).filter(|line| is_of_user_data(line) && is_shell_error(&line.message));
+    let mut notes: Vec<Note> = Vec::new();
+    for line in lines {
+        let what = format!(
+            "a command of the user data failed, and the script continued: {}",
+            line.message.trim()
+        );
+        if notes.iter().all(|note| note.what != what) {
+            notes.push(Note::new(NoteKind::CommandFailed, what));
+        }
+    }
+    notes
+}
+
+fn is_of_user_data(line: &JournalLine) -> bool {
+    let unit = line.unit.as_deref().unwrap_or_default();
+    !line.by_systemd && (unit.starts_with("cloud-final") || unit.contains("user-data"))
+}
+
+/// Whether bash reports the line of a command that it could not run.
+fn is_shell_error(message: &str) -> bool {
+    const WORDS: [&str; 5] = [
+        "command not found",
+        "No such file or directory",
+        "Permission denied",
+        "unbound variable",
+        "syntax error",
+    ];
+    let has_line = message
+        .split_once(": line ")
+        .is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()));
+    has_line && WORDS.iter().any(|word| message.contains(word))
+}
+
+/// Parts that cloud-init cannot use, and scripts without a result.
+fn parts_not_run(plan: &Plan, result: &UserDataResult) -> Vec<Note> {
+    let Some(parsed) = parsed(plan) else {
+        return Vec::new();
+    };
+    let faults = parsed.faults.iter().map(|fault| {
+        let part = fault.part.as_deref().unwrap_or("the user data");
+        Note::new(
+            NoteKind::PartNotRun,
+            format!("{part} did not run: {}", fault.what),
+        )
+    });
+    let mut notes: Vec<Note> = faults.collect();
+    let is_cloud_init = plan
+        .user_data
+        .as_ref()
+        .is_some_and(|data| data.engine == UserDataEngine::CloudInit);
+    if is_cloud_init && !result.exit_codes.is_empty() {
+        let scripts = parsed.scripts();
+        let missing = scripts.iter().filter(|script| {
+            script.name != "runcmd"
+                && !result.exit_codes.contains_key(&script.name)
+                && parsed
+                    .faults
+                    .iter()
+                    .all(|fault| fault.part.as_ref() != Some(&script.name))
+        });
+        notes.extend(missing.map(|script| {
+            Note::new(
+                NoteKind::PartNotRun,
+                format!("{} of the user data did not run", script.name),
+            )
+        }));
+    }
+    notes
+}
+
+fn parsed(plan: &Plan) -> Option<Parsed> {
+    let bytes = STANDARD.decode(&plan.user_data.as_ref()?.base64).ok()?;
+    Some(parse(&bytes))
+}
+
+/// Lines of units and drop-ins below /etc and /run that systemd ignored.
+fn ignored_unit_lines(observation: &Observation) -> Vec<Note> {
+    let is_own = |message: &str| message.starts_with("/etc/") || message.starts_with("/run/");
+    let ignored = journal(observation).filter(|line| {
+        line.by_systemd && is_own(&line.message) && line.message.to_lowercase().contains("ignoring")
+    });
+    let mut notes: Vec<Note> = Vec::new();
+    for line in ignored {
+        let what = format!("systemd ignored a line of a unit: {}", line.message.trim());
+        if notes.iter().all(|note| note.what != what) {
+            notes.push(Note::new(NoteKind::UnitLineIgnored, what));
+        }
+    }
+    notes
+}
+
+fn without_token(plan: &Plan, observation: &Observation) -> Option<Note> {
+    let (count, first) = requests_without_token(plan, observation)?;
+    let what = match count {
+        1 => format!("the metadata service rejected a request without a token: {first}"),
+        count => {
+            format!("the metadata service rejected {count} requests without a token, the first for {first}")
+        }
+    };
+    Some(Note::new(NoteKind::RequestWithoutToken, what))
+}
+
+fn journal(observation: &Observation) -> impl Iterator<Item = &JournalLine> {
+    observation.timeline.iter().filter_map(|seen| match &seen.what {
+        ObservedEvent::Journal(line) => Some(line),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::judge;
+    use crate::judge::tests::{complete, plan};
+    use crate::judge::verdict::Outcome;
+    use crate::observation::phases::tests::{aws, journal};
+    use crate::observation::{AwsCall, TimelineEntry};
+    use crate::plan::UserDataPlan;
+
+    fn with_user_data(expect: &str, user_data: &str) -> Plan {
+        let data = UserDataPlan {
+            engine: UserDataEngine::CloudInit,
+            base64: STANDARD.encode(user_data),
+            gzip: false,
+        };
+        Plan {
+            user_data: Some(data),
+            ..plan(expect)
+        }
+    }
+
+    /// A complete join, with further events before the end of its user data.
+    fn joined(events: Vec<ObservedEvent>) -> Observation {
+        let mut seen = complete();
+        let done = journal(
+            "cloud-final.service",
+            "systemd",
+            "Finished Execute cloud user/final scripts.",
+        );
+        let more = events.into_iter().chain([done]);
+        seen.timeline
+            .extend(more.map(|what| TimelineEntry { at: 9000, what }));
+        seen
+    }
+
+    fn of(plan: &Plan, seen: &Observation) -> Vec<(NoteKind, String)> {
+        let verdict = judge(plan, seen);
+        assert_eq!(verdict.outcome, Outcome::Passed);
+        verdict
+            .notes
+            .into_iter()
+            .map(|note| (note.kind, note.what))
+            .collect()
+    }
+
+    fn result(seen: &mut Observation) -> &mut UserDataResult {
+        seen.collected.as_mut().unwrap().user_data.as_mut().unwrap()
+    }
+
+    const SCRIPT: &str = "#!/bin/bash\ntrue\n";
+
+    #[test]
+    fn a_join_without_problems_has_no_notes() {
+        assert_eq!(
+            of(&with_user_data("phase: ready", SCRIPT), &joined(vec![])),
+            vec![]
+        );
+    }
+
+    #[test]
+    fn user_data_that_failed_after_the_join_is_noted_unless_it_is_expected() {
+        let mut seen = joined(vec![]);
+        result(&mut seen).exit_codes = [("part-001".to_owned(), 3)].into();
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+        let what = "the user data failed although the node joined: part-001 exited with 3".to_owned();
+        assert_eq!(notes, [(NoteKind::UserDataFailed, what)]);
+        for expect in [
+            "user_data: { exit_codes: { part-001: 3 } }",
+            "user_data: { succeeded: false }",
+        ] {
+            let plan = with_user_data(&format!("phase: ready\n{expect}"), SCRIPT);
+            assert_eq!(judge(&plan, &seen).notes, vec![], "{expect}");
+        }
+    }
+
+    #[test]
+    fn user_data_that_still_runs_is_noted() {
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &complete());
+        assert_eq!(notes[0].0, NoteKind::UserDataRuns);
+    }
+
+    #[test]
+    fn problems_in_the_journal_are_noted_once() {
+        let shell = "/var/lib/cloud/instance/scripts/part-001: line 3: jq: command not found";
+        let unit = "/etc/systemd/system/kubelet.service.d/10-x.conf:3: Invalid environment assignment, ignoring: <h1>404";
+        let seen = joined(vec![
+            journal("cloud-final.service", "cloud-init", shell),
+            journal("cloud-final.service", "cloud-init", shell),
+            journal("init.scope", "systemd", unit),
+            journal(
+                "init.scope",
+                "systemd",
+                "/usr/lib/systemd/system/x.service:1: Unknown key, ignoring.",
+            ),
+        ]);
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+        let kinds: Vec<NoteKind> = notes.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [NoteKind::CommandFailed, NoteKind::UnitLineIgnored]);
+        assert!(
+            notes[0].1.ends_with(shell) && notes[1].1.ends_with(unit),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn a_part_that_did_not_run_is_noted() {
+        let mime = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: text/x-shellscript\n\n\
+                    #!/bin/bash\ntrue\n\n--b\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\ntrue\n\n--b--\n";
+        let mut seen = joined(vec![]);
+        result(&mut seen).exit_codes = [("part-001".to_owned(), 0)].into();
+        let notes = of(&with_user_data("phase: ready", mime), &seen);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert_eq!(notes[0].0, NoteKind::PartNotRun);
+        assert!(notes[0].1.starts_with("part-002 did not run"), "{notes:?}");
+    }
+
+    #[test]
+    fn requests_without_a_token_are_noted() {
+        let refused = ObservedEvent::Aws(AwsCall {
+            authorization: Some("v1".into()),
+            ..aws(crate::vocabulary::service::Service::Imds, "meta-data/mac", 401)
+        });
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &joined(vec![refused]));
+        let what = "the metadata service rejected a request without a token: `meta-data/mac`".to_owned();
+        assert_eq!(notes, [(NoteKind::RequestWithoutToken, what)]);
+    }
+
+    #[test]
+    fn a_clean_scenario_fails_with_a_note() {
+        let mut seen = joined(vec![]);
+        result(&mut seen).errors = vec!["('scripts_user', RuntimeError())".to_owned()];
+        let clean = with_user_data("phase: ready\nclean: true", SCRIPT);
+        let verdict = judge(&clean, &seen);
+        assert_eq!(verdict.outcome, Outcome::Failed);
+        let broken: Vec<&Check> = verdict.checks.iter().filter(|check| !check.held).collect();
+        assert_eq!(broken.len(), 1);
+        assert_eq!(
+            broken[0].seen,
+            "cloud-init reports: ('scripts_user', RuntimeError())"
+        );
+        assert_eq!(judge(&clean, &joined(vec![])).outcome, Outcome::Passed);
+        let noted = with_user_data("phase: ready\nclean: false", SCRIPT);
+        assert_eq!(judge(&noted, &seen).outcome, Outcome::Passed);
+        assert_eq!(judge(&noted, &joined(vec![])).outcome, Outcome::Failed);
+    }
+}

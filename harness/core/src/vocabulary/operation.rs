@@ -1,0 +1,163 @@
+//! The operations of the services of the fake AWS, with the IAM action that each needs.
+//!
+//! The fake matches exhaustively on each enum, so that an operation without a response does not compile; scenarios may
+//! name exactly these operations.
+
+use super::service::Service;
+
+/// The operations of one service.
+pub trait ApiOperation: Copy + 'static {
+    const ALL: &'static [Self];
+
+    /// The name in AWS' words.
+    fn name(self) -> &'static str;
+
+    /// Finds an operation by its exact name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|operation| operation.name() == name)
+    }
+}
+
+/// Declares the operations of a service: variant, name, IAM action.
+macro_rules! operations {
+    ($($(#[doc = $about:literal])+ enum $Operation:ident { $($Variant:ident = $name:literal, $action:expr;)+ })+) => {
+        $(
+            $(#[doc = $about])+
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum $Operation { $($Variant),+ }
+
+            impl $Operation {
+                /// In the order of the variants.
+                pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+                /// The IAM action that the caller needs.
+                #[must_use]
+                pub const fn action(self) -> Option<&'static str> {
+                    match self { $(Self::$Variant => $action),+ }
+                }
+            }
+
+            impl ApiOperation for $Operation {
+                const ALL: &'static [Self] = &[$(Self::$Variant),+];
+
+                fn name(self) -> &'static str {
+                    match self { $(Self::$Variant => $name),+ }
+                }
+            }
+        )+
+    };
+}
+
+operations! {
+    /// Operations of EKS.
+    enum EksOperation {
+        DescribeAccessEntry = "DescribeAccessEntry", Some("eks:DescribeAccessEntry");
+        DescribeCluster = "DescribeCluster", Some("eks:DescribeCluster");
+        DescribeNodegroup = "DescribeNodegroup", Some("eks:DescribeNodegroup");
+        ListAccessEntries = "ListAccessEntries", Some("eks:ListAccessEntries");
+        ListClusters = "ListClusters", Some("eks:ListClusters");
+        ListNodegroups = "ListNodegroups", Some("eks:ListNodegroups");
+    }
+
+    /// Operations of STS.
+    enum StsOperation {
+        AssumeRole = "AssumeRole", Some("sts:AssumeRole");
+        AssumeRoleWithWebIdentity = "AssumeRoleWithWebIdentity", None;
+        GetCallerIdentity = "GetCallerIdentity", None;
+    }
+
+    /// Operations of EC2.
+    enum Ec2Operation {
+        DescribeInstanceTopology = "DescribeInstanceTopology", Some("ec2:DescribeInstanceTopology");
+        DescribeInstanceTypes = "DescribeInstanceTypes", Some("ec2:DescribeInstanceTypes");
+        DescribeInstances = "DescribeInstances", Some("ec2:DescribeInstances");
+        DescribeNetworkInterfaces = "DescribeNetworkInterfaces", Some("ec2:DescribeNetworkInterfaces");
+        DescribeTags = "DescribeTags", Some("ec2:DescribeTags");
+    }
+
+    /// Operations of ECR's API.
+    enum EcrOperation {
+        GetAuthorizationToken = "GetAuthorizationToken", Some("ecr:GetAuthorizationToken");
+    }
+
+    /// Kinds of requests to the image registry.
+    enum RegistryOperation {
+        Blob = "blob", Some("ecr:GetDownloadUrlForLayer");
+        Manifest = "manifest", Some("ecr:BatchGetImage");
+        Tags = "tags", None;
+        Version = "version", None;
+    }
+
+    /// Operations of CloudFormation.
+    enum CloudformationOperation {
+        DescribeStacks = "DescribeStacks", Some("cloudformation:DescribeStacks");
+        SignalResource = "SignalResource", Some("cloudformation:SignalResource");
+    }
+}
+
+impl EksOperation {
+    /// The path of its GET requests; `{}` stands for one segment.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::DescribeAccessEntry => "clusters/{}/access-entries/{}",
+            Self::DescribeCluster => "clusters/{}",
+            Self::DescribeNodegroup => "clusters/{}/node-groups/{}",
+            Self::ListAccessEntries => "clusters/{}/access-entries",
+            Self::ListClusters => "clusters",
+            Self::ListNodegroups => "clusters/{}/node-groups",
+        }
+    }
+}
+
+impl Service {
+    /// The names of its operations; empty for the metadata service, which has paths instead.
+    #[must_use]
+    pub const fn operations(self) -> &'static [&'static str] {
+        match self {
+            Self::Imds => &[],
+            Self::Eks => EksOperation::NAMES,
+            Self::Sts => StsOperation::NAMES,
+            Self::Ec2 => Ec2Operation::NAMES,
+            Self::Ecr => EcrOperation::NAMES,
+            Self::Registry => RegistryOperation::NAMES,
+            Self::Cloudformation => CloudformationOperation::NAMES,
+        }
+    }
+}
+
+/// The IAM actions that the fake AWS checks.
+#[must_use]
+pub fn iam_actions() -> Vec<&'static str> {
+    fn of<O: ApiOperation>(action: fn(O) -> Option<&'static str>) -> impl Iterator<Item = &'static str> {
+        O::ALL.iter().filter_map(move |operation| action(*operation))
+    }
+    let actions = of(EksOperation::action)
+        .chain(of(StsOperation::action))
+        .chain(of(Ec2Operation::action))
+        .chain(of(EcrOperation::action))
+        .chain(of(RegistryOperation::action))
+        .chain(of(CloudformationOperation::action));
+    actions.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_action_names_a_service_and_an_operation() {
+        let actions = iam_actions();
+        assert!(actions.contains(&"ecr:BatchGetImage") && actions.contains(&"eks:DescribeCluster"));
+        for action in actions {
+            assert!(
+                action
+                    .split_once(':')
+                    .is_some_and(|(service, name)| !service.is_empty() && !name.is_empty())
+            );
+        }
+    }
+}
