@@ -55,6 +55,10 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
         .map(|bytes| argv(bytes))
         .filter(|argv| !argv.is_empty());
     collected.units = facts.get("units").map(|bytes| units(bytes)).unwrap_or_default();
+    collected.user_data_processes = facts
+        .get("processes")
+        .map(|bytes| processes(bytes))
+        .unwrap_or_default();
     collected.user_data = Some(user_data::result(&traces(&facts)));
     Ok(collected)
 }
@@ -69,6 +73,18 @@ fn argv(bytes: &[u8]) -> Vec<String> {
         .split(|byte| *byte == 0)
         .map(|word| String::from_utf8_lossy(word).into_owned())
         .collect()
+}
+
+/// Lines of `ps`: seconds since the start, CPU time, command.
+fn processes(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (seconds, time) = (words.next()?, words.next()?);
+        let command = words.collect::<Vec<_>>().join(" ");
+        Some(format!("`{command}` for {seconds} s (CPU time {time})"))
+    });
+    lines.collect()
 }
 
 fn units(bytes: &[u8]) -> BTreeMap<String, String> {

@@ -3,4 +3,5 @@
 pub(crate) mod access;
 pub(crate) mod container;
 pub(crate) mod objects;
+pub(crate) mod reconcile;
 pub(crate) mod watch;

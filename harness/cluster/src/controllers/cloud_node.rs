@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
 use serde_json::{Value, json};
 
-use crate::api_server::watch::touched;
+use crate::api_server::reconcile::reconcile;
 use crate::tenants::{Tenant, Tenants};
 
 const ZONE_ID: &str = "topology.k8s.aws/zone-id";
@@ -21,33 +20,26 @@ const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// Initializes nodes until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let api = Api::<Node>::all(client);
-    let nodes = touched(api.clone());
-    pin_mut!(nodes);
-    while let Some(node) = nodes.next().await {
-        let Some(tenant) = node
-            .metadata
-            .name
-            .as_deref()
-            .and_then(|name| tenants.by_node(name))
-        else {
-            continue;
-        };
-        let tenant = &tenant.tenant;
-        if !is_uninitialized(&node) || !tenant.cluster.cloud_node_controller {
-            continue;
-        }
-        if !is_instance(&node, &tenant.instance) {
-            tracing::warn!(
-                node = node.metadata.name,
-                "no instance has this name or provider id; the node stays uninitialized"
-            );
-            continue;
-        }
-        if let Err(error) = initialize(&api, &node, tenant).await {
-            // After a conflict, the event of the conflicting change starts another attempt.
-            tracing::debug!(%error, "could not initialize a node yet");
-        }
+    reconcile(api.clone(), |node| sync(api.clone(), tenants.clone(), node)).await;
+}
+
+async fn sync(api: Api<Node>, tenants: Arc<Tenants>, node: Node) -> kube::Result<()> {
+    let name = node.metadata.name.as_deref();
+    let Some(tenant) = name.and_then(|name| tenants.by_node(name)) else {
+        return Ok(());
+    };
+    let tenant = &tenant.tenant;
+    if !is_uninitialized(&node) || !tenant.cluster.cloud_node_controller {
+        return Ok(());
     }
+    if !is_instance(&node, &tenant.instance) {
+        tracing::warn!(
+            node = node.metadata.name,
+            "no instance has this name or provider id; the node stays uninitialized"
+        );
+        return Ok(());
+    }
+    initialize(&api, &node, tenant).await
 }
 
 fn is_uninitialized(node: &Node) -> bool {

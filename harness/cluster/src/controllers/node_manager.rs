@@ -3,40 +3,34 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::api_server::watch::touched;
+use crate::api_server::reconcile::reconcile;
 use crate::tenants::{Tenant, Tenants};
 
 /// Taints nodes until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let api = Api::<Node>::all(client);
-    let nodes = touched(api.clone());
-    pin_mut!(nodes);
-    while let Some(node) = nodes.next().await {
-        let name = node.metadata.name.clone().unwrap_or_default();
-        let Some(tenant) = tenants.by_node(&name) else {
-            continue;
-        };
-        let missing = missing(&node, &tenant.tenant);
-        if missing.is_empty() {
-            continue;
-        }
-        // The patch replaces the whole list, so it names the resource version that was read.
-        let taints: Vec<&Taint> = taints(&node).iter().chain(&missing).collect();
-        let patch = json!({ "metadata": { "resourceVersion": node.metadata.resource_version }, "spec": { "taints": taints } });
-        if let Err(error) = api
-            .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-        {
-            // After a conflict, the event of the conflicting change starts another attempt.
-            tracing::debug!(%error, "could not taint a node yet");
-        }
-    }
+    reconcile(api.clone(), |node| sync(api.clone(), tenants.clone(), node)).await;
+}
+
+async fn sync(api: Api<Node>, tenants: Arc<Tenants>, node: Node) -> kube::Result<()> {
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let missing = tenants
+        .by_node(&name)
+        .map(|tenant| missing(&node, &tenant.tenant));
+    let Some(missing) = missing.filter(|missing| !missing.is_empty()) else {
+        return Ok(());
+    };
+    // The patch replaces the whole list, so it names the resource version that was read.
+    let taints: Vec<&Taint> = taints(&node).iter().chain(&missing).collect();
+    let patch = json!({ "metadata": { "resourceVersion": node.metadata.resource_version }, "spec": { "taints": taints } });
+    api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .map(drop)
 }
 
 /// The taints of its node group that the node lacks.

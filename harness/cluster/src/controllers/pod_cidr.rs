@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::api::{Patch, PatchParams};
@@ -14,25 +13,25 @@ use kube::{Api, Client, ResourceExt as _};
 use nodejoin_core::kubernetes::{Minor, looks_again};
 use serde_json::json;
 
-use crate::api_server::watch::touched;
+use crate::api_server::reconcile::reconcile;
 use crate::tenants::Tenants;
 
 /// Runs until the future is dropped. The CSINode appears when the kubelet has set up its storage, the last thing it
 /// waits for.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let nodes = Api::<Node>::all(client.clone());
-    let storage = touched(Api::<CSINode>::all(client));
-    pin_mut!(storage);
-    while let Some(set_up) = storage.next().await {
-        let name = set_up.name_any();
-        let tenant = tenants.by_node(&name);
-        let Some(cidr) = tenant.and_then(|tenant| tenant.tenant.pod_cidr.clone()) else {
-            continue;
-        };
-        if let Err(error) = set_pod_cidr(&nodes, &name, &cidr).await {
-            // The kubelet becomes ready anyway, some seconds later.
-            tracing::debug!(%error, node = name, "could not set the podCIDR of a node");
-        }
+    reconcile(Api::<CSINode>::all(client), |set_up| {
+        sync(nodes.clone(), tenants.clone(), set_up)
+    })
+    .await;
+}
+
+async fn sync(nodes: Api<Node>, tenants: Arc<Tenants>, set_up: CSINode) -> kube::Result<()> {
+    let name = set_up.name_any();
+    let tenant = tenants.by_node(&name);
+    match tenant.and_then(|tenant| tenant.tenant.pod_cidr.clone()) {
+        Some(cidr) => set_pod_cidr(&nodes, &name, &cidr).await,
+        None => Ok(()),
     }
 }
 

@@ -7,7 +7,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec,
@@ -16,7 +15,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
 
-use crate::api_server::watch::touched;
+use crate::api_server::reconcile::reconcile;
 use crate::pki::signing_request::CertificateRequest;
 use crate::tenants::{NODE_USER, TenantState, Tenants};
 
@@ -32,21 +31,15 @@ struct RequestDenial {
 
 /// Decides on requests until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
-    let requests = touched(Api::<CertificateSigningRequest>::all(client.clone()));
-    pin_mut!(requests);
-    while let Some(request) = requests.next().await {
-        if !is_open(&request) {
-            continue;
-        }
-        let Some(tenant) = tenants.by_request(&request.spec) else {
-            continue;
-        };
-        if !tenant.tenant.cluster.approve_serving {
-            continue;
-        }
-        if let Err(error) = decide(&client, request, &tenant).await {
-            tracing::debug!(%error, "could not decide on a request yet");
-        }
+    let api = Api::<CertificateSigningRequest>::all(client.clone());
+    reconcile(api, |request| sync(client.clone(), tenants.clone(), request)).await;
+}
+
+async fn sync(client: Client, tenants: Arc<Tenants>, request: CertificateSigningRequest) -> kube::Result<()> {
+    let tenant = tenants.by_request(&request.spec).filter(|_| is_open(&request));
+    match tenant.filter(|tenant| tenant.tenant.cluster.approve_serving) {
+        Some(tenant) => decide(&client, request, &tenant).await,
+        None => Ok(()),
     }
 }
 

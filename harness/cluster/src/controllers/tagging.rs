@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use md5::{Digest as _, Md5};
 use serde_json::json;
 
-use crate::api_server::watch::touched;
+use crate::api_server::reconcile::reconcile;
 use crate::tenants::{Tenant, Tenants};
 
 const LABEL: &str = "k8s.io/cloud-provider-aws";
@@ -20,29 +19,24 @@ const LABEL: &str = "k8s.io/cloud-provider-aws";
 /// Labels nodes until the future is dropped.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let api = Api::<Node>::all(client);
-    let nodes = touched(api.clone());
-    pin_mut!(nodes);
-    while let Some(node) = nodes.next().await {
-        let name = node.metadata.name.clone().unwrap_or_default();
-        let Some(tenant) = tenants.by_node(&name) else {
-            continue;
-        };
-        let tenant = &tenant.tenant;
-        let digest = digest(&tags(tenant));
-        if !tenant.cluster.cloud_node_controller
-            || !is_of_instance(&node, tenant)
-            || is_labelled(&node, &digest)
-        {
-            continue;
-        }
-        let patch = json!({ "metadata": { "labels": { LABEL: digest } } });
-        if let Err(error) = api
-            .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-        {
-            tracing::debug!(%error, "could not label a node yet");
-        }
+    reconcile(api.clone(), |node| sync(api.clone(), tenants.clone(), node)).await;
+}
+
+async fn sync(api: Api<Node>, tenants: Arc<Tenants>, node: Node) -> kube::Result<()> {
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let Some(tenant) = tenants.by_node(&name) else {
+        return Ok(());
+    };
+    let tenant = &tenant.tenant;
+    let digest = digest(&tags(tenant));
+    if !tenant.cluster.cloud_node_controller || !is_of_instance(&node, tenant) || is_labelled(&node, &digest)
+    {
+        return Ok(());
     }
+    let patch = json!({ "metadata": { "labels": { LABEL: digest } } });
+    api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .map(drop)
 }
 
 /// The controller finds the instance by the Node's provider id and skips a Node without one.

@@ -207,13 +207,20 @@ impl<'a> Facts<'a> {
         let found = lines
             .iter()
             .rev()
-            .find(|(_, line)| reports_failure(line))
+            .find(|(_, line)| reports_failure(line) && !is_trace_or_cloud_init(line))
             .or(lines.last());
         found.map_or_else(
             || Evidence::new("journal", 0, "no line of the node's journal"),
             |(at, line)| Evidence::journal(*at, line),
         )
     }
+}
+
+/// Lines of `set -x` and of cloud-init itself repeat what a script does: they prove nothing.
+fn is_trace_or_cloud_init(line: &JournalLine) -> bool {
+    line.message.starts_with('+')
+        || line.message.contains(".py[")
+        || line.message.starts_with("Cloud-init v.")
 }
 
 /// Whether a line reports a failure.

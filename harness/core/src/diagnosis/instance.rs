@@ -15,6 +15,7 @@ pub(super) const RULES: &[RuleEntry] = &[
     rule(10, host_limit, &[Cause::HostLimit]),
     rule(60, metadata_unreachable, &[Cause::MetadataUnreachable]),
     rule(240, user_data_is_base64, &[Cause::UserDataNeverRan]),
+    rule(245, byte_order_mark, &[Cause::ByteOrderMark]),
     rule(250, missing_shebang, &[Cause::MissingShebang]),
     rule(260, user_data_never_ran, &[Cause::UserDataNeverRan]),
     rule(270, metadata_token_missing, &[Cause::MetadataTokenMissing]),
@@ -249,6 +250,34 @@ fn kinds_that_do_not_run(image: &ImagePlan) -> &'static [FaultKind] {
 
 /// The node image of this repository.
 const AMAZON_LINUX_2: &str = "al2";
+
+/// A script part whose `#!` follows a byte order mark, which the kernel does not skip.
+pub(super) fn byte_order_mark(facts: &Facts<'_>) -> Option<Finding> {
+    const MARK: &[u8] = b"\xef\xbb\xbf#!";
+    if !facts.is_before(Phase::KubeletStarted) {
+        return None;
+    }
+    let done = facts.user_data_done?;
+    let parsed = user_data::parse(&facts.user_data()?);
+    let part = parsed.parts.iter().find(|part| part.content.starts_with(MARK))?;
+    let reported = facts.user_data_lines().find(|(_, line)| is_format_error(line));
+    let evidence = reported.map_or_else(
+        || {
+            Evidence::new(
+                "user data",
+                done,
+                format!("{}: its first bytes are ef bb bf", part.name),
+            )
+        },
+        |(at, line)| Evidence::journal(at, line),
+    );
+    let because = format!(
+        "{} of the user data did not run: it begins with a byte order mark, so the kernel does not find its `#!`",
+        part.name
+    );
+    let remedy = format!("save {} as UTF-8 without a byte order mark", part.name);
+    facts.final_(Cause::ByteOrderMark, because, &evidence, remedy)
+}
 
 fn is_format_error(line: &JournalLine) -> bool {
     line.message.contains("Exec format error") || line.message.contains("Missing #! in script")

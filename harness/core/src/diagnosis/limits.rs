@@ -1,7 +1,7 @@
 //! What the harness does not have: AWS services, names outside, commands of an AMI, a kernel of its own.
 
 use super::facts::{Evidence, Facts, between};
-use super::script::lines_before_the_end;
+use super::script_output::lines_before_the_end;
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{JournalLine, Millis, ObservedEvent};
 use crate::plan::Network;
@@ -10,7 +10,11 @@ use crate::vocabulary::phase::Phase;
 
 /// Rules with their order and the causes that they find.
 pub(super) const RULES: &[RuleEntry] = &[
-    rule(320, unresolved_name, &[Cause::HarnessLimit, Cause::NameNotResolved]),
+    rule(
+        324,
+        unresolved_name,
+        &[Cause::HarnessLimit, Cause::NameNotResolved],
+    ),
     rule(321, missing_command, &[Cause::HarnessLimit]),
     rule(322, container, &[Cause::HarnessLimit]),
     rule(323, no_route, &[Cause::HarnessLimit]),
@@ -21,15 +25,39 @@ const WAITING: usize = 5;
 
 /// Commands that AMIs have and the node image lacks.
 const COMMANDS: [&str; 24] = [
-    "amazon-linux-extras", "cfn-hup", "cfn-init", "cfn-signal", "chkconfig", "crictl", "ctr", "dnf", "docker",
-    "dracut", "ec2-metadata", "ec2-net-utils", "efa_test.sh", "grubby", "hostnamectl", "nerdctl", "nvidia-smi", "rpm",
-    "service", "setup-local-disks", "snap", "ssm-cli", "timedatectl", "yum",
+    "amazon-linux-extras",
+    "cfn-hup",
+    "cfn-init",
+    "cfn-signal",
+    "chkconfig",
+    "crictl",
+    "ctr",
+    "dnf",
+    "docker",
+    "dracut",
+    "ec2-metadata",
+    "ec2-net-utils",
+    "efa_test.sh",
+    "grubby",
+    "hostnamectl",
+    "nerdctl",
+    "nvidia-smi",
+    "rpm",
+    "service",
+    "setup-local-disks",
+    "snap",
+    "ssm-cli",
+    "timedatectl",
+    "yum",
 ];
 
 /// Messages of programs that need a machine of their own.
 const OF_A_MACHINE: [(&str, &str); 6] = [
     ("modprobe: FATAL: Module", "load a kernel module"),
-    ("Could not set property: ", "set the host name by systemd-hostnamed"),
+    (
+        "Could not set property: ",
+        "set the host name by systemd-hostnamed",
+    ),
     ("Could not set hostname", "set the host name"),
     ("Failed to set time", "set the clock"),
     ("Failed to set ntp", "start a time service"),
@@ -37,7 +65,12 @@ const OF_A_MACHINE: [(&str, &str); 6] = [
 ];
 
 /// Messages about an address that no network of the node reaches.
-const NO_ROUTE: [&str; 4] = ["Network is unreachable", "Connection timed out", "Connection refused", "No route to host"];
+const NO_ROUTE: [&str; 4] = [
+    "Network is unreachable",
+    "Connection timed out",
+    "Connection refused",
+    "No route to host",
+];
 
 /// The script needs a name that no resolver of the node knows.
 fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
@@ -47,14 +80,28 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
     let end = lines_before_the_end(facts);
     let all: Vec<(Millis, &str)> = misses(facts).collect();
     // The resolver library tries a name with the search domain, too.
-    let is_searched = |name: &str| all.iter().any(|(_, other)| name.starts_with(&format!("{other}.")));
-    let misses: Vec<(Millis, &str)> = all.iter().copied().filter(|(_, name)| !is_searched(name)).collect();
+    let is_searched = |name: &str| {
+        all.iter()
+            .any(|(_, other)| name.starts_with(&format!("{other}.")))
+    };
+    let misses: Vec<(Millis, &str)> = all
+        .iter()
+        .copied()
+        .filter(|(_, name)| !is_searched(name))
+        .collect();
     let is_named = |name: &str| end.iter().any(|(_, line)| is_about(&line.message, name));
     let counted = |name: &str| misses.iter().filter(|(_, missed)| *missed == name).count();
     let is_waited_for = |name: &str| facts.user_data_done.is_none() && counted(name) >= WAITING;
-    let (at, name) = misses.iter().rev().copied().find(|(_, name)| is_named(name) || is_waited_for(name))?;
-    let count = counted(name);
-    let evidence = Evidence::new("resolver", at, format!("no address for {name} ({count} requests)"));
+    let (at, name) = misses
+        .iter()
+        .rev()
+        .copied()
+        .find(|(_, name)| is_named(name) || is_waited_for(name))?;
+    let requests = match counted(name) {
+        1 => "1 query".to_owned(),
+        count => format!("{count} queries"),
+    };
+    let evidence = Evidence::new("resolver", at, format!("no address for {name} ({requests})"));
     if is_private(name) {
         let because = format!("the name {name} does not resolve, and the script needs it");
         let remedy = match name.ends_with(".eks.amazonaws.com") {
@@ -71,7 +118,10 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
             "an AWS service that the fake AWS does not have",
             "replace the command that calls it by a stub in an overlay, or pass its answer as data",
         ),
-        false => ("a name outside", "set `network: open`, or put the file into the node with an overlay"),
+        false => (
+            "a name outside",
+            "set `network: open`, or put the file into the node with an overlay",
+        ),
     };
     let because = format!("a limit of nodejoin, not an error of the script: it needs {name}, {what}");
     facts.final_(Cause::HarnessLimit, because, &evidence, remedy.to_owned())
@@ -91,12 +141,22 @@ fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + us
 /// Whether a message names a host, as a whole word.
 fn is_about(message: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    message.split(|c: char| !is_part(c) && c != '.').any(|word| word.trim_matches('.') == name)
+    message
+        .split(|c: char| !is_part(c) && c != '.')
+        .any(|word| word.trim_matches('.') == name)
 }
 
 /// Whether a name would not resolve outside the harness either.
 fn is_private(name: &str) -> bool {
-    let suffixes = [".internal", ".local", ".lan", ".corp", ".eks.amazonaws.com", ".invalid", ".example"];
+    let suffixes = [
+        ".internal",
+        ".local",
+        ".lan",
+        ".corp",
+        ".eks.amazonaws.com",
+        ".invalid",
+        ".example",
+    ];
     !name.contains('.') || suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
@@ -140,12 +200,16 @@ fn container(facts: &Facts<'_>) -> Option<Finding> {
     }
     let lines = lines_before_the_end(facts);
     let (at, line, what) = lines.iter().rev().find_map(|(at, line)| {
-        let found = OF_A_MACHINE.iter().find(|(words, _)| line.message.contains(words));
+        let found = OF_A_MACHINE
+            .iter()
+            .find(|(words, _)| line.message.contains(words));
         found.map(|(_, what)| (*at, *line, *what))
     })?;
-    let because =
-        format!("a limit of nodejoin, not an error of the script: the node is a container, which cannot {what}");
-    let remedy = "let the script continue without it, or replace the command by a stub in an overlay".to_owned();
+    let because = format!(
+        "a limit of nodejoin, not an error of the script: the node is a container, which cannot {what}"
+    );
+    let remedy =
+        "let the script continue without it, or replace the command by a stub in an overlay".to_owned();
     facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
 }
 
@@ -157,6 +221,7 @@ fn no_route(facts: &Facts<'_>) -> Option<Finding> {
     let lines = lines_before_the_end(facts);
     let (at, line) = lines.iter().rev().copied().find(|(_, line)| is_no_route(line))?;
     let to = between(&line.message, "connect to ", &[':', '\n', ',']).unwrap_or("an address outside");
+    let to = to.split(" after ").next().unwrap_or(to);
     let because = format!(
         "a limit of nodejoin, not an error of the script: the node reaches only the fake AWS and its cluster, and not {to}"
     );
@@ -165,6 +230,8 @@ fn no_route(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn is_no_route(line: &JournalLine) -> bool {
-    let is_own = ["169.254.", "127.0.0.1", "localhost", "[::1]"].iter().any(|own| line.message.contains(own));
+    let is_own = ["169.254.", "127.0.0.1", "localhost", "[::1]"]
+        .iter()
+        .any(|own| line.message.contains(own));
     !is_own && NO_ROUTE.iter().any(|words| line.message.contains(words))
 }

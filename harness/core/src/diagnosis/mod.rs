@@ -6,6 +6,9 @@
 //! | `rules.rs` | all rules in their order; a cause without a rule does not compile |
 //! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
+//! | `limits.rs` | what the harness does not have |
+//! | `metadata_path.rs` | requests for a metadata path that the instance does not have |
+//! | `power.rs` | user data that reboots the instance or shuts it down |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
 //! | `kubelet.rs` | what the kubelet refuses, and why it exits |
 //! | `kubeadm.rs` | arguments of `kubeadm join` |
@@ -15,7 +18,7 @@
 //! | `unknown.rs` | what remains |
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
-//! `script_location.rs` finds the line of the script that a cause blames.
+//! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed.
 
 mod access;
 mod certificates;
@@ -26,10 +29,14 @@ mod identity;
 mod instance;
 mod kubeadm;
 mod kubelet;
+mod limits;
+mod metadata_path;
 mod nodeadm;
+mod power;
 mod rules;
 mod script;
 mod script_location;
+mod script_output;
 #[cfg(test)]
 mod tests;
 mod types;

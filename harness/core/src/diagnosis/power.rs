@@ -17,21 +17,34 @@ const REBOOTED: i64 = 129;
 const HALTED: i64 = 130;
 
 fn rebooted(facts: &Facts<'_>) -> Option<Finding> {
-    let words = ["The system will reboot now", "System is rebooting", "System Reboot", "reboot.target"];
+    let words = [
+        "The system will reboot now",
+        "System is rebooting",
+        "System Reboot",
+        "reboot.target",
+    ];
     let evidence = ending(facts, REBOOTED, &words)?;
     let because = "the user data rebooted the instance before the node joined; the join ends here".to_owned();
-    let remedy = "EC2 starts the instance again, without running scripts of the user data a second time: start the \
+    let remedy =
+        "EC2 starts the instance again, without running scripts of the user data a second time: start the \
                   kubelet before the reboot, and reboot with `then: [{ do: reboot }]` in a scenario"
-        .to_owned();
+            .to_owned();
     facts.final_(Cause::InstanceRebooted, because, &evidence, remedy)
 }
 
 fn shut_down(facts: &Facts<'_>) -> Option<Finding> {
-    let words = ["The system will power off now", "System is powering down", "Power-Off", "poweroff.target", "System Halt"];
+    let words = [
+        "The system will power off now",
+        "System is powering down",
+        "Power-Off",
+        "poweroff.target",
+        "System Halt",
+    ];
     let evidence = ending(facts, HALTED, &words)?;
     let because = "the user data shut the instance down before the node joined".to_owned();
-    let remedy = "remove the command that shuts the instance down, or find out which check of the script called it"
-        .to_owned();
+    let remedy =
+        "remove the command that shuts the instance down, or find out which check of the script called it"
+            .to_owned();
     facts.final_(Cause::InstanceShutDown, because, &evidence, remedy)
 }
 

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::types::RuleEntry;
 use super::{
-    certificates, clock, cluster, identity, instance, kubeadm, kubelet, nodeadm, script, unknown,
-    user_data_end,
+    certificates, clock, cluster, identity, instance, kubeadm, kubelet, limits, metadata_path, nodeadm,
+    power, script, unknown, user_data_end,
 };
 use crate::vocabulary::cause::Cause;
 
@@ -18,7 +18,10 @@ const RULES: &[&[RuleEntry]] = &[
     instance::RULES,
     kubeadm::RULES,
     kubelet::RULES,
+    limits::RULES,
+    metadata_path::RULES,
     nodeadm::RULES,
+    power::RULES,
     script::RULES,
     unknown::RULES,
     user_data_end::RULES,

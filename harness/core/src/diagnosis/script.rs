@@ -1,8 +1,9 @@
 //! While the script runs: its AWS calls, its exit, and a kubelet that it never started.
 
-use super::facts::{Evidence, Facts, between, names, reports_failure};
+use super::facts::{Evidence, Facts, between, names};
+use super::script_output::{LastOutput, is_failure, last_output, line_of_failed_job, shortened};
 use super::types::{Finding, RuleEntry, rule};
-use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
+use crate::observation::{AwsCall, CalledService, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
@@ -78,7 +79,10 @@ pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
             "there is no cluster `{requested}` in {}; the account's cluster is `{own}`",
             facts.plan.region
         );
-        let remedy = format!("pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario)");
+        let remedy = format!(
+            "pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario), or name the cluster of the \
+             scenario `{requested}`: `cluster: {{ name: {requested} }}`"
+        );
         return facts.found(Cause::DescribeFailed, because, &evidence, remedy);
     }
     if !(200..300).contains(&call.status) {
@@ -151,112 +155,68 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .as_ref()
         .map(|words| format!("; its last output: {}", words.text()))
         .unwrap_or_default();
-    let because = format!("the user data ended with an error ({which}) before it started the kubelet{last}");
+    let calls = failed_calls(facts, evidence.at);
+    let because =
+        format!("the user data ended with an error ({which}) before it started the kubelet{last}{calls}");
     let line = words.as_ref().and_then(LastOutput::line_number);
     let line = line.map_or("the line that failed".to_owned(), |line| {
         format!("line {line} of the script")
     });
     let remedy = format!("in the node, run {line} by hand (`nodejoin run --keep` keeps the node)");
+    let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
+    let because = match unit {
+        Some((_, line)) => format!(
+            "{because}; the unit's last error: {}",
+            shortened(line.message.trim())
+        ),
+        None => because,
+    };
     let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.line));
+    let evidence = unit.map_or(evidence, |(at, line)| Evidence::journal(at, line));
     facts.final_(Cause::ScriptFailed, because, &evidence, remedy)
 }
 
-fn is_failure(line: &JournalLine) -> bool {
-    const WORDS: [&str; 3] = [
-        "Failed to run module scripts",
-        "Runparts: ",
-        "Failed running /var/lib/cloud",
-    ];
-    if line.by_systemd {
-        return line
-            .unit
-            .as_deref()
-            .is_some_and(|unit| unit.contains("user-data"))
-            && line.message.contains("Failed with result");
-    }
-    let is_failure = WORDS.iter().any(|word| line.message.contains(word));
-    is_failure && (!line.message.contains("Runparts: ") || line.message.contains("failures"))
-}
-
-/// The last output of a script.
-struct LastOutput<'a> {
-    at: Millis,
-    /// The line that says most about the error.
-    line: &'a JournalLine,
-    /// The line of the script's trap, which has only the line number of the error.
-    trap: Option<&'a JournalLine>,
-}
-
-impl LastOutput<'_> {
-    fn text(&self) -> String {
-        let output = shortened(self.line.message.trim());
-        match self.trap {
-            Some(trap) => format!("{output} ({})", trap.message.trim()),
-            None => output,
+/// The requests that failed before the end of the script, grouped by operation and status.
+fn failed_calls(facts: &Facts<'_>, end: Millis) -> String {
+    /// Earlier requests have nothing to do with the end.
+    const BEFORE: Millis = 60_000;
+    const MOST: usize = 3;
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    let is_late = |at: Millis| at <= end && at + BEFORE >= end;
+    for (_, call) in facts
+        .calls()
+        .filter(|(at, call)| is_late(*at) && is_failed(call) && !was_allowed_later(facts, call))
+    {
+        let fault = call
+            .fault
+            .map(|index| format!(" by `faults[{index}]`"))
+            .unwrap_or_default();
+        let what = match call.status {
+            0 => format!("no response to {}{fault}", called(call)),
+            status => format!("{status} for {}{fault}", called(call)),
+        };
+        match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((what, 1)),
         }
     }
-
-    fn line_number(&self) -> Option<&str> {
-        let message = &self.trap.unwrap_or(self.line).message;
-        let number = between(message, "line ", &[' ', ':', '\n'])?;
-        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
+    let words = groups.iter().rev().take(MOST).map(|(what, count)| match count {
+        1 => what.clone(),
+        count => format!("{count} times {what}"),
+    });
+    let words: Vec<String> = words.collect();
+    match words.is_empty() {
+        true => String::new(),
+        false => format!("; failed requests before it: {}", words.join(", ")),
     }
 }
 
-/// Scripts can print whole documents: a report shows only their beginning.
-fn shortened(text: &str) -> String {
-    const LONGEST: usize = 200;
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} ...", text[..end].trim_end()),
-        None => text.to_owned(),
-    }
+fn is_failed(call: &AwsCall) -> bool {
+    call.status == 0 || call.status >= 400
 }
 
-/// Whether a trap printed the line: it has the line number, and the lines before it have the reason.
-fn is_trap(line: &JournalLine) -> bool {
-    ["Exited with error on line", " ended with status"]
-        .iter()
-        .any(|words| line.message.contains(words))
-}
-
-/// The last output before `at` that neither systemd nor cloud-init wrote.
-fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutput<'a>> {
-    /// Number of lines before a trap that can have its reason.
-    const BEFORE: usize = 4;
-    let is_by_script = |line: &JournalLine| {
-        let is_cloud_init = [".py[", "Cloud-init v."]
-            .iter()
-            .any(|mark| line.message.contains(mark));
-        !line.by_systemd && !is_cloud_init && !is_failure(line) && !line.message.trim().is_empty()
-    };
-    let lines: Vec<(Millis, &JournalLine)> = facts
-        .user_data_lines()
-        .filter(|(time, line)| *time <= at && is_by_script(line))
-        .collect();
-    let (last, before) = lines.split_last()?;
-    let before: Vec<_> = before
-        .iter()
-        .rev()
-        .take(BEFORE)
-        .filter(|(_, line)| !is_trap(line))
-        .collect();
-    let why = before
-        .iter()
-        .find(|(_, line)| reports_failure(line))
-        .or(before.first())
-        .filter(|_| is_trap(last.1));
-    Some(match why {
-        Some((at, line)) => LastOutput {
-            at: *at,
-            line,
-            trap: Some(last.1),
-        },
-        None => LastOutput {
-            at: last.0,
-            line: last.1,
-            trap: None,
-        },
-    })
+fn called(call: &AwsCall) -> String {
+    format!("{} {}", call.service.word(), call.operation)
 }
 
 /// The user data is done, and systemd did not start the kubelet.

@@ -71,7 +71,17 @@ pub(super) fn is_not_done(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let (at, evidence, doing) = last_activity(facts)?;
-    let because = format!("the user data was still running at the timeout; its last activity: {doing}");
+    let processes = facts
+        .observation
+        .collected
+        .as_ref()
+        .map(|collected| collected.user_data_processes.join(", "));
+    let processes = processes.filter(|text| !text.is_empty());
+    let processes = processes
+        .map(|text| format!("; it runs {text}"))
+        .unwrap_or_default();
+    let because =
+        format!("the user data was still running at the timeout{processes}; its last activity: {doing}");
     let remedy = "find out in the evidence folder (journal, AWS calls) what the script waits for; if it only needs more time, \
                   increase `limits.join_seconds`"
         .to_owned();

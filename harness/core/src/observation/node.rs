@@ -32,6 +32,9 @@ pub struct Collected {
     /// The certificate on port 10250.
     pub served: Option<ServingCertificate>,
     pub user_data: Option<UserDataResult>,
+    /// Processes of user data that still runs: seconds since the start, CPU time, command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub user_data_processes: Vec<String>,
     pub pod: Option<PodResult>,
     /// The node's snapshot, if the scenario has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,11 @@ fn shows(what: &ObservedEvent, phase: Phase) -> bool {
         (Phase::Configured, ObservedEvent::Journal(line)) => is_start_of_kubelet(line),
         (Phase::KubeletStarted, ObservedEvent::Journal(line)) => is_by_kubelet(line),
         (Phase::Authenticated, ObservedEvent::Authentication(decision)) => decision.is_accepted(),
-        (Phase::Authenticated, ObservedEvent::Audit(audit)) => is_by_node(audit) && audit.code != 401,
+        // A watch is logged when it closes, so one of an earlier kubelet can appear after a step. A kubelet lists or
+        // creates before it watches.
+        (Phase::Authenticated, ObservedEvent::Audit(audit)) => {
+            is_by_node(audit) && audit.code != 401 && audit.verb != "watch"
+        }
         (Phase::Registered, ObservedEvent::Node(change)) => change.exists,
         (Phase::Certified, ObservedEvent::Certificate(certificate)) => {
             certificate.signer == KUBELET_SERVING && certificate.issued

@@ -52,6 +52,19 @@ causes! {
     UserDataNeverRan = "user-data-never-ran", "cloud-init's log and status";
     /// A script part of the user data does not begin with `#!`, so the kernel cannot start it.
     MissingShebang = "missing-shebang", "cloud-init's log, the user data";
+    /// A script part of the user data begins with a byte order mark, so the kernel does not find its `#!`.
+    ByteOrderMark = "byte-order-mark", "cloud-init's log, the user data";
+    /// The user data rebooted the instance before the node joined.
+    InstanceRebooted = "instance-rebooted", "systemd's log, the end of the container";
+    /// The user data shut the instance down.
+    InstanceShutDown = "instance-shut-down", "systemd's log, the end of the container";
+    /// The script requests a metadata path again and again that the instance does not have.
+    MetadataPathMissing = "metadata-path-missing", "requests to 169.254.169.254";
+    /// The script needs a name that does not resolve in the VPC either.
+    NameNotResolved = "name-not-resolved", "queries to the resolver, the output of the user data";
+    /// The script needs something that nodejoin does not have, such as an AWS service, a name outside or a command. The
+    /// result says nothing about the script.
+    HarnessLimit = "harness-limit", "queries to the resolver, the output of the user data";
     /// The instance's role may not call an AWS operation that the script or the kubelet needs.
     AccessDenied = "access-denied", "responses of AWS";
     /// DescribeCluster failed for a reason other than permissions, or the cluster is not active.
@@ -154,6 +167,18 @@ impl Cause {
                 "Pass user data that is encoded once, and make sure that the metadata service responds to every path that it lists."),
             Self::MissingShebang => CauseFacts::new(Booted, Described, Lasts, PartWithoutInterpreter,
                 "Begin the part with `#!/bin/bash`."),
+            Self::ByteOrderMark => CauseFacts::new(Booted, Described, Lasts, PartWithoutInterpreter,
+                "Save the part as UTF-8 without a byte order mark."),
+            Self::InstanceRebooted => CauseFacts::new(Booted, Certified, Lasts, LastOfScript,
+                "Start the kubelet before the reboot; in a scenario reboot with `then: [{ do: reboot }]`."),
+            Self::InstanceShutDown => CauseFacts::new(Booted, Certified, Lasts, LastOfScript,
+                "Remove the command that shuts the instance down."),
+            Self::MetadataPathMissing => CauseFacts::new(Booted, Described, Lasts, LastOfScript,
+                "Request a path that the instance has, and stop after a 404: it does not change."),
+            Self::NameNotResolved => CauseFacts::new(Booted, Described, Lasts, LastOfScript,
+                "Correct the name, or let the script continue without it."),
+            Self::HarnessLimit => CauseFacts::new(Booted, Described, Lasts, LastOfScript,
+                "Set `network: open`, add what is missing with an overlay, or replace the command by a stub."),
             Self::AccessDenied => CauseFacts::new(Booted, KubeletStarted, Lasts, LastOfScript,
                 "Allow the operation in the policy of the role."),
             Self::DescribeFailed => CauseFacts::new(Booted, Described, Lasts, LastOfScript,

@@ -10,14 +10,6 @@ use crate::diagnosis::Cause;
 /// Causes that no scenario expects, and why.
 const WITHOUT_SCENARIO: &[(Cause, &str)] = &[
     (
-        Cause::UserDataNotDone,
-        "it takes until the timeout of the join, which is minutes",
-    ),
-    (
-        Cause::CniNotReady,
-        "joins without a CNI expect `registered`, and the kubelet reports it for a moment in every join",
-    ),
-    (
         Cause::ServingCertificateDenied,
         "the approver denies only names that the API server refuses at registration",
     ),

@@ -96,6 +96,7 @@ pub(super) fn complete() -> Observation {
         node: Some(node),
         certificates: vec![certificate],
         collected: Some(Collected {
+            user_data_processes: Vec::new(),
             golden: None,
             kubelet_argv: Some(
                 ["/usr/bin/kubelet", "--max-pods=29", "--v", "2"]

@@ -245,3 +245,26 @@ fn only_the_kubelet_authenticates_a_node_with_a_bootstrap_token() {
         );
     }
 }
+
+#[test]
+fn a_watch_of_an_earlier_kubelet_that_closes_authenticates_nobody() {
+    for (verb, authenticated) in [("watch", false), ("get", true)] {
+        let request = ObservedEvent::Audit(Audit {
+            verb: verb.into(),
+            resource: "pods".into(),
+            namespace: None,
+            name: None,
+            username: "system:node:a".into(),
+            groups: vec!["system:nodes".into()],
+            code: 200,
+            message: None,
+            object: None,
+        });
+        let phases = phases(&observed([request]));
+        assert_eq!(
+            phases.contains_key(&Phase::Authenticated),
+            authenticated,
+            "{verb}"
+        );
+    }
+}

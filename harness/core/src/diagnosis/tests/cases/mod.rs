@@ -4,6 +4,7 @@ mod boot;
 mod cluster;
 mod identity;
 mod kubelet;
+mod limits;
 mod script;
 mod tools;
 
@@ -60,6 +61,7 @@ pub(super) fn all() -> Vec<Case> {
     let files = [
         boot::cases(),
         script::cases(),
+        limits::cases(),
         kubelet::cases(),
         identity::cases(),
         cluster::cases(),
@@ -118,6 +120,11 @@ fn diagnoses_of_the_boot() {
 #[test]
 fn diagnoses_of_the_script() {
     insta::assert_snapshot!(text(&script::cases()));
+}
+
+#[test]
+fn diagnoses_of_limits_and_mistakes() {
+    insta::assert_snapshot!(text(&limits::cases()));
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! What the harness does not have, mistakes that a script cannot see, and the end of the instance.
+
+use super::*;
+use crate::observation::DnsQuery;
+
+fn miss(name: &str) -> ObservedEvent {
+    ObservedEvent::Dns(DnsQuery {
+        name: name.to_owned(),
+        record: "A".to_owned(),
+        answered: false,
+    })
+}
+
+fn failed_part() -> ObservedEvent {
+    cloud("Runparts: 1 failures (part-001) in 1 attempted commands")
+}
+
+fn metadata(path: &str, status: u16) -> ObservedEvent {
+    ObservedEvent::Aws(aws(Service::Imds, path, status))
+}
+
+fn exited(code: i64) -> ObservedEvent {
+    let lines = vec!["the last line".to_owned()];
+    ObservedEvent::ContainerExited { code, lines }
+}
+
+const WITH_MARK: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\n\
+    Content-Type: text/x-shellscript; charset=\"utf-8\"\n\n\u{feff}#!/bin/bash\ntrue\n\n--b--\n";
+
+pub(super) fn cases() -> Vec<Case> {
+    let waiting = || (0..5).flat_map(|_| [miss("db.corp.internal"), miss("db.corp.internal.ec2.internal")]);
+    let polling = |path: &'static str| {
+        [boot(), imds()]
+            .into_iter()
+            .chain((0..4).map(move |_| metadata(path, 404)))
+    };
+    vec![
+        Case::new(
+            "AWS service that the fake AWS does not have",
+            after_boot([
+                miss("ssm.eu-west-1.amazonaws.com"),
+                cloud("Could not connect to the endpoint URL: \"https://ssm.eu-west-1.amazonaws.com/\""),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "name outside",
+            after_boot([
+                miss("downloads.example.com"),
+                cloud("curl: (6) Could not resolve host: downloads.example.com"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "name that never resolves",
+            [boot(), imds()].into_iter().chain(waiting()),
+        ),
+        Case::new(
+            "endpoint of another cluster in a script",
+            after_boot([
+                miss("ABC.gr7.eu-west-1.eks.amazonaws.com"),
+                cloud("curl: (6) Could not resolve host: ABC.gr7.eu-west-1.eks.amazonaws.com"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "command that only an AMI has",
+            after_boot([
+                cloud("+ nvidia-smi"),
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 3: nvidia-smi: command not found"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "kernel module",
+            after_boot([
+                cloud("modprobe: FATAL: Module ip_vs not found in directory /lib/modules/6.1.0"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "address outside",
+            after_boot([
+                cloud("curl: (7) Failed to connect to 52.1.2.3 port 443 after 0 ms: Network is unreachable"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "tag that the metadata does not have",
+            polling("meta-data/tags/instance/Name"),
+        ),
+        Case::new("misspelt metadata path", polling("meta-data/instance_id")),
+        Case::new(
+            "byte order mark",
+            after_boot([
+                cloud("Exec format error. Missing #! in script?"),
+                done("DataSourceEc2Local"),
+            ]),
+        )
+        .user_data(WITH_MARK),
+        Case::new("reboot", after_boot([exited(129)])),
+        Case::new(
+            "shutdown",
+            after_boot([
+                systemd("init.scope", "Reached target poweroff.target - System Power Off."),
+                exited(130),
+            ]),
+        ),
+        Case::new(
+            "script that ends after requests that failed",
+            after_boot([
+                ObservedEvent::Aws(AwsCall {
+                    fault: Some(0),
+                    ..aws(Service::Ec2, "DescribeTags", 429)
+                }),
+                ObservedEvent::Aws(AwsCall {
+                    fault: Some(0),
+                    ..aws(Service::Ec2, "DescribeTags", 429)
+                }),
+                metadata("meta-data/public-ipv4", 404),
+                cloud("++ exit 1"),
+                cloud("bootstrap.sh: no tags"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "script that ends because a unit failed",
+            after_boot([
+                journal(
+                    "containerd.service",
+                    "containerd",
+                    "failed to load plugin: invalid plugin config",
+                ),
+                cloud(
+                    "Job for containerd.service failed because the control process exited with error code.",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new("user data that never ends", after_boot([cloud("waiting")])).seen(|seen| {
+            seen.collected = Some(Collected {
+                user_data_processes: vec!["`sleep infinity` for 18 s (CPU time 00:00:00)".to_owned()],
+                ..Collected::default()
+            });
+        }),
+    ]
+}
