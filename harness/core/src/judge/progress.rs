@@ -190,8 +190,8 @@ impl<'a> RunningJoin<'a> {
         if found.is_some_and(|finding| finding.is_final && !has_expected_phase) {
             return self.has_settled(began);
         }
-        if !has_expected_phase && self.has_no_kubelet() {
-            return self.has_settled(done.max(self.last_call()));
+        if let Some(ended) = self.without_kubelet_since().filter(|_| !has_expected_phase) {
+            return self.has_settled(done.max(self.last_call()).max(ended));
         }
         let known = found.is_none_or(|finding| !finding.diagnosis.cause.may_pass());
         known
@@ -205,30 +205,30 @@ impl<'a> RunningJoin<'a> {
         self.now.saturating_sub(at) as f64 >= self.settle() as f64 * SETTLE_TIMES_BEFORE_GIVING_UP
     }
 
-    /// Whether no kubelet runs and systemd does not start one: it never did, or it stopped for good.
-    fn has_no_kubelet(&self) -> bool {
-        let lines = self
-            .observation
-            .timeline
-            .iter()
-            .rev()
-            .filter_map(|seen| match &seen.what {
-                ObservedEvent::Journal(line) if line.by_systemd && is_of_kubelet(line) => {
-                    Some(line.message.as_str())
-                }
-                _ => None,
-            });
+    /// Since when no kubelet runs and systemd does not start one: it never did, or it stopped for good.
+    fn without_kubelet_since(&self) -> Option<Millis> {
         const STARTS: [&str; 3] = ["Starting ", "Started ", "Scheduled restart job"];
         const ENDS: [&str; 3] = [
             "Stopped ",
             "Deactivated successfully",
             "Start request repeated too quickly",
         ];
-        let last = lines.into_iter().find_map(|message| {
+        let mut lines = self
+            .observation
+            .timeline
+            .iter()
+            .rev()
+            .filter_map(|seen| match &seen.what {
+                ObservedEvent::Journal(line) if line.by_systemd && is_of_kubelet(line) => {
+                    Some((seen.at, line.message.as_str()))
+                }
+                _ => None,
+            });
+        let last = lines.find_map(|(at, message)| {
             let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
-            (has(&STARTS) || has(&ENDS)).then(|| has(&ENDS))
+            (has(&STARTS) || has(&ENDS)).then(|| has(&ENDS).then_some(at))
         });
-        last.unwrap_or(self.reached < Some(Phase::Configured))
+        last.unwrap_or((self.reached < Some(Phase::Configured)).then_some(0))
     }
 
     /// The time of the last request to AWS: a process that the script left behind sends requests.

@@ -122,7 +122,9 @@ fn annotation(
     properties.push(("title", format!("{word}: {name}")));
     let mut message = match verdict.outcome {
         Outcome::Passed => notes(verdict),
-        _ => text::summary(verdict),
+        Outcome::Failed | Outcome::Errored(_) | Outcome::Skipped(_) | Outcome::Cancelled => {
+            text::summary(verdict)
+        }
     };
     if let Some(diagnosis) = verdict.diagnosis.as_ref().filter(|_| level == "error") {
         message.push_str(&format!("\nseen: {}\ndo: {}", diagnosis.seen, diagnosis.remedy));
@@ -211,7 +213,7 @@ pub(crate) mod tests {
 
     use nodejoin_core::diagnosis::{Cause, Diagnosis};
     use nodejoin_core::input::problem::Position;
-    use nodejoin_core::judge::verdict::Check;
+    use nodejoin_core::judge::verdict::{Check, Note, NoteKind};
     use nodejoin_core::observation::phase::Phase;
 
     use super::*;
@@ -320,6 +322,21 @@ pub(crate) mod tests {
         ] {
             assert_eq!(last(outcome), line);
         }
+    }
+
+    #[test]
+    fn a_passed_join_with_notes_is_a_warning() {
+        let mut passed = finished("a", Outcome::Passed);
+        if let RunEvent::ScenarioFinished { verdict, .. } = &mut passed {
+            let note = |what: &str| Note {
+                kind: NoteKind::UserDataFailed,
+                what: what.to_owned(),
+            };
+            verdict.notes = vec![note("one"), note("two")];
+        }
+        let text = event(&passed, &checkout()).unwrap();
+        let line = "::warning file=scenarios/a.yaml,line=9,title=passed with notes%3A the node of a joins::one%0Atwo";
+        assert_eq!(text.lines().last(), Some(line));
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
 mod tests {
     use std::collections::BTreeMap;
 
+    use nodejoin_core::judge::verdict::{Note, NoteKind};
     use nodejoin_core::plan::sources::SourceLine;
 
     use super::*;
@@ -107,7 +108,10 @@ mod tests {
             phases: BTreeMap::new(),
             diagnosis: None,
             checks: Vec::new(),
-            notes: Vec::new(),
+            notes: vec![Note {
+                kind: NoteKind::UserDataRuns,
+                what: "it still runs".to_owned(),
+            }],
             deviations: Vec::new(),
             parts: Vec::new(),
         };
@@ -125,5 +129,9 @@ mod tests {
         let xml = junit.to_xml().unwrap();
         assert!(xml.contains(r#"<error message="the engine went away""#), "{xml}");
         assert!(xml.contains(r#"name="al2/joins""#), "{xml}");
+        assert!(
+            xml.contains(r#"<property name="note" value="it still runs"/>"#),
+            "{xml}"
+        );
     }
 }

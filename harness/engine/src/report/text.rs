@@ -245,7 +245,7 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::judge::verdict::VerdictPart;
+    use nodejoin_core::judge::verdict::{Note, NoteKind, VerdictPart};
 
     use super::*;
 
@@ -263,6 +263,13 @@ mod tests {
             notes: Vec::new(),
             deviations: Vec::new(),
             parts: Vec::new(),
+        }
+    }
+
+    fn note(what: &str) -> Note {
+        Note {
+            kind: NoteKind::UserDataFailed,
+            what: what.to_owned(),
         }
     }
 
@@ -310,6 +317,19 @@ mod tests {
         });
         let text = scenario("a node joins", &failed, 14.0, None);
         assert_eq!(text.matches("role a is in no row").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_passed_join_shows_its_notes() {
+        let mut passed = verdict(Outcome::Passed);
+        passed.notes = vec![note("part-001 exited with 3"), note("systemd ignored a line")];
+        let text = scenario("a node joins", &passed, 1.0, None);
+        assert!(
+            text.ends_with(
+                "\n        note      part-001 exited with 3\n        note      systemd ignored a line"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
