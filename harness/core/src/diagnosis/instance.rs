@@ -4,7 +4,7 @@ use super::facts::{Evidence, Facts, between};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, JournalLine, Millis, Observation};
 use crate::plan::{ImagePlan, Plan};
-use crate::user_data::{self, FaultKind};
+use crate::user_data::{self, FaultKind, PartFault};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::inotify;
 use crate::vocabulary::phase::Phase;
@@ -261,6 +261,12 @@ pub(super) fn byte_order_mark(facts: &Facts<'_>) -> Option<Finding> {
     let parsed = user_data::parse(&facts.user_data()?);
     let part = parsed.parts.iter().find(|part| part.content.starts_with(MARK))?;
     let reported = facts.user_data_lines().find(|(_, line)| is_format_error(line));
+    // Amazon Linux 2 runs a part of a MIME message with bash nevertheless.
+    let is_unhandled =
+        |fault: &PartFault| fault.kind == FaultKind::Unhandled && fault.part.as_ref() == Some(&part.name);
+    if reported.is_none() && !parsed.faults.iter().any(is_unhandled) {
+        return None;
+    }
     let evidence = reported.map_or_else(
         || {
             Evidence::new(

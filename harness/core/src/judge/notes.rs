@@ -122,7 +122,13 @@ fn parts_not_run(plan: &Plan, result: &UserDataResult) -> Vec<Note> {
     let Some(parsed) = parsed(plan) else {
         return Vec::new();
     };
-    let faults = parsed.faults.iter().map(|fault| {
+    // Amazon Linux 2 runs parts without `#!` with bash.
+    let has_run = |part: &Option<String>| {
+        part.as_ref()
+            .is_some_and(|part| result.exit_codes.contains_key(part))
+    };
+    let faults = parsed.faults.iter().filter(|fault| !has_run(&fault.part));
+    let faults = faults.map(|fault| {
         let part = fault.part.as_deref().unwrap_or("the user data");
         Note::new(
             NoteKind::PartNotRun,
