@@ -1,28 +1,28 @@
 //! The paths of the instance metadata service, below the version.
 
 /// A path, and the version of the service that introduced it.
-struct MetadataPath {
+struct KnownPath {
     /// `{}` stands for one segment.
     pattern: &'static str,
     /// `None` for paths of EC2 that the fake does not have: it returns 404, as EC2 does for most instances.
     since: Option<&'static str>,
 }
 
-const fn path(pattern: &'static str, since: &'static str) -> MetadataPath {
-    MetadataPath {
+const fn path(pattern: &'static str, since: &'static str) -> KnownPath {
+    KnownPath {
         pattern,
         since: Some(since),
     }
 }
 
-const fn absent(pattern: &'static str) -> MetadataPath {
-    MetadataPath { pattern, since: None }
+const fn absent(pattern: &'static str) -> KnownPath {
+    KnownPath { pattern, since: None }
 }
 
 /// The path of session tokens.
 pub const TOKEN: &str = "api/token";
 
-const PATHS: &[MetadataPath] = &[
+const PATHS: &[KnownPath] = &[
     path("dynamic/fws/instance-monitoring", "2009-04-04"),
     path("dynamic/instance-identity/document", "2009-04-04"),
     path("dynamic/instance-identity/pkcs7", "2009-04-04"),
