@@ -4,13 +4,14 @@ use nodejoin_core::judge::verdict::{Outcome, Verdict};
 
 /// A verdict for which no node was observed.
 pub(crate) fn verdict_without_observation(outcome: Outcome) -> Verdict {
-    let (phases, checks, deviations) = Default::default();
+    let (phases, checks, notes, deviations) = Default::default();
     Verdict {
         outcome,
         versions: None,
         phases,
         diagnosis: None,
         checks,
+        notes,
         deviations,
         parts: Vec::new(),
     }
