@@ -53,7 +53,7 @@ pub enum Command {
     List(ListArgs),
     /// Print the JSON schema of a scenario, for editors
     Schema,
-    /// Explain a cause of a stopped join: phases, evidence, remedy, and the scenarios that prove it
+    /// Explain a cause of a stopped join
     Explain(ExplainArgs),
     /// Build, list or remove images
     Images(ImagesArgs),
@@ -87,7 +87,7 @@ pub struct RunArgs {
     /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
     #[arg(long)]
     pub bless: bool,
-    /// Fail scenarios whose node joins with a problem, as `expect: { clean: true }` does
+    /// Fail scenarios with notes, as `clean: true` in `expect` does
     #[arg(long)]
     pub strict: bool,
     /// Add the files of this overlay manifest to every node, after the scenario's own overlay
