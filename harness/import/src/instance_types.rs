@@ -1,7 +1,7 @@
 //! How many pods fit on an instance type whose pods get addresses of the VPC.
 
 /// Columns are explained in the file. The fake EC2 reads the same one.
-const TABLE: &str = include_str!("../../fake-aws/data/instance-types.tsv");
+const TABLE: &str = include_str!("../../core/data/instance-types.tsv");
 const TYPE: usize = 0;
 const DEFAULT_CARD: usize = 6;
 const INTERFACES: usize = 7;
