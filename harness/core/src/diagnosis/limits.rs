@@ -97,6 +97,11 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
         .rev()
         .copied()
         .find(|(_, name)| is_named(name) || is_waited_for(name))?;
+    // The failure lasts since the first of these queries, not only since the last.
+    let first = misses
+        .iter()
+        .find(|(_, missed)| *missed == name)
+        .map_or(at, |(first, _)| *first);
     let requests = match counted(name) {
         1 => "1 query".to_owned(),
         count => format!("{count} queries"),
@@ -111,7 +116,8 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
             ),
             false => "correct the name, or let the script continue without it".to_owned(),
         };
-        return facts.final_(Cause::NameNotResolved, because, &evidence, remedy);
+        let finding = facts.final_(Cause::NameNotResolved, because, &evidence, remedy)?;
+        return Some(Finding { at: first, ..finding });
     }
     let (what, remedy) = match is_of_aws(name) {
         true => (
@@ -124,7 +130,8 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
         ),
     };
     let because = format!("a limit of nodejoin, not an error of the script: it needs {name}, {what}");
-    facts.final_(Cause::HarnessLimit, because, &evidence, remedy.to_owned())
+    let finding = facts.final_(Cause::HarnessLimit, because, &evidence, remedy.to_owned())?;
+    Some(Finding { at: first, ..finding })
 }
 
 /// Queries without an address, except reverse look-ups.

@@ -31,12 +31,11 @@ fn missing(facts: &Facts<'_>) -> Option<Finding> {
     let because = format!(
         "the script requested the metadata path `{path}` {count} times, and the instance does not have it"
     );
-    facts.final_(
-        Cause::MetadataPathMissing,
-        because,
-        &Evidence::call(at, last),
-        remedy(path),
-    )
+    let evidence = Evidence::call(at, last);
+    let finding = facts.final_(Cause::MetadataPathMissing, because, &evidence, remedy(path))?;
+    // The failure lasts since the first of these requests, not only since the last.
+    let (first, _) = calls[calls.len() - count];
+    Some(Finding { at: first, ..finding })
 }
 
 /// Requests for tokens are between the others.

@@ -39,8 +39,8 @@ pub struct Expect {
     pub kubelet: Option<KubeletExpect>,
     /// User data as a whole and by part.
     pub user_data: Option<UserDataExpect>,
-    /// States of systemd units: `active`, `inactive`, `failed`, `activating`, `deactivating`, `reloading`, or `not-found`
-    /// for a unit that the node does not have.
+    /// States of systemd units: `active`, `inactive`, `failed`, `activating`, `deactivating`, `reloading`, or
+    /// `not-found` for a unit that the node does not have.
     pub units: BTreeMap<String, String>,
     /// Whether the scenario's pod answers.
     pub pod: Option<PodExpect>,

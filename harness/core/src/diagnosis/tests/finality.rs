@@ -57,3 +57,14 @@ fn a_kubelet_that_started_without_metadata_can_still_join() {
         (Cause::MetadataTokenMissing, false)
     );
 }
+
+#[test]
+fn a_script_that_waits_has_failed_since_its_first_request() {
+    let missing = ObservedEvent::Aws(aws(Service::Imds, "meta-data/tags/instance/Name", 404));
+    let boot = systemd("init.scope", "systemd 252 running in system mode");
+    let found = found([boot].into_iter().chain(vec![missing; 9]).collect());
+    assert_eq!(
+        (found.diagnosis.cause, found.at),
+        (Cause::MetadataPathMissing, 1000)
+    );
+}
