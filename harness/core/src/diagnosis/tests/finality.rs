@@ -62,9 +62,10 @@ fn a_kubelet_that_started_without_metadata_can_still_join() {
 fn a_script_that_waits_has_failed_since_its_first_request() {
     let missing = ObservedEvent::Aws(aws(Service::Imds, "meta-data/tags/instance/Name", 404));
     let boot = systemd("init.scope", "systemd 252 running in system mode");
-    let found = found([boot].into_iter().chain(vec![missing; 9]).collect());
+    let answered = ObservedEvent::Aws(aws(Service::Imds, "meta-data/instance-id", 200));
+    let found = found([boot, answered].into_iter().chain(vec![missing; 9]).collect());
     assert_eq!(
         (found.diagnosis.cause, found.at),
-        (Cause::MetadataPathMissing, 1000)
+        (Cause::MetadataPathMissing, 2000)
     );
 }
