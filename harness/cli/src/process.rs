@@ -11,6 +11,7 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{DockerError, Engine, ImageSettings};
+use nodejoin_import::ImportDisk;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ImageArgs;
@@ -50,8 +51,8 @@ pub(crate) fn print(line: std::fmt::Arguments<'_>) {
 }
 
 /// The file system, with this process' environment for variables in manifests.
-pub(crate) fn disk() -> Disk {
-    Disk::with_variables(std::env::vars())
+pub(crate) fn disk() -> ImportDisk {
+    ImportDisk::new(Disk::with_variables(std::env::vars()))
 }
 
 /// Settings of images from the environment. Versions belong to scenarios.

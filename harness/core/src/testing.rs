@@ -98,6 +98,7 @@ pub fn cluster() -> ClusterPlan {
     ClusterPlan {
         name: "demo".to_owned(),
         endpoint_id: "0123456789ABCDEF0123456789ABCDEF".to_owned(),
+        endpoint: None,
         status: vec![StatusStep {
             status: ClusterStatus::Active,
             until_seconds: None,

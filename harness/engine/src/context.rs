@@ -76,6 +76,7 @@ impl RunContext {
             provider,
             network: plan.network,
             kubernetes: plan.asked.kubernetes.as_ref().map(ToString::to_string),
+            endpoint: plan.cluster.endpoint.clone(),
         };
         let cell = Arc::clone(self.environments.lock().entry(key.clone()).or_default());
         let started =

@@ -1,7 +1,7 @@
 //! A network with everything that a node needs on it: the fake AWS at its gateway address, and a control plane.
 
 use nodejoin_cluster::{ControlPlane, Provider, ProviderKind};
-use nodejoin_core::plan::{Network, ProviderName};
+use nodejoin_core::plan::{EndpointUrl, Network, ProviderName};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Run, RunNetwork};
 use nodejoin_fake_aws::{FakeAws, FakeAwsServer, RegistryImage};
@@ -17,6 +17,8 @@ pub(crate) struct EnvironmentKey {
     pub(crate) network: Network,
     /// The requested Kubernetes version; `None` for the version of the settings.
     pub(crate) kubernetes: Option<String>,
+    /// Endpoint that the scenarios choose; `None`: each has its own host name of EKS.
+    pub(crate) endpoint: Option<EndpointUrl>,
 }
 
 /// The running services of one network.
@@ -50,8 +52,9 @@ impl Environment {
         // Every cloud-init requests signatures of the identity document. Their keys take a moment to generate, once per
         // process.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
+        let host = key.endpoint.as_ref().map(EndpointUrl::host);
         let control_plane =
-            ControlPlane::start(provider, run, &network, FakeSecurityTokens(fakes.sts())).await?;
+            ControlPlane::start(provider, run, &network, host, FakeSecurityTokens(fakes.sts())).await?;
         events.send(RunEvent::ControlPlaneReady {
             provider: name,
             kubernetes: control_plane.version.clone(),

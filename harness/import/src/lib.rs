@@ -1,6 +1,6 @@
 //! Which machines does a file of another tool define, and with which user data?
 //!
-//! Pure: bytes in, data out. Files are read only if the input is a folder `cdk.out`.
+//! Pure: bytes in, data out. Files are read only by `disk`, and if the input is a folder `cdk.out`.
 //!
 //! ```text
 //! bytes -> recognize -> reader of the format -> Imported { machines: [user data + traits] }
@@ -33,10 +33,14 @@
 //! | `terraform` | plans and states |
 //! | `cloudformation` | CloudFormation templates, and folders of `cdk synth` |
 //! | `recognize` | finds the format of a file and calls its reader |
+//! | `adopt` | turns a machine into a scenario |
+//! | `disk` | the files of scenarios, with those of other tools |
 
+mod adopt;
 mod bottlerocket;
 mod cloudformation;
 mod cluster_api;
+mod disk;
 mod ec2;
 mod eks;
 mod eksctl;
@@ -61,6 +65,8 @@ mod tree;
 mod windows;
 mod words;
 
+pub use adopt::{AdoptError, AdoptionKind, AdoptionLine, AmiFiles, Placeholder, Trial, adopt};
+pub use disk::ImportDisk;
 pub use eks::complete_user_data;
 pub use error::ImportError;
 pub use input::Import;

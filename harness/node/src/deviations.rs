@@ -2,6 +2,7 @@
 
 use nodejoin_core::observation::Deviation;
 use nodejoin_core::plan::{Cni, Network, Stubs, UserDataEngine};
+use nodejoin_core::user_data::{ReplacedValue, replaced_values};
 use strum::EnumCount;
 
 use crate::host_workarounds::HostWorkarounds;
@@ -22,6 +23,10 @@ pub enum DeviationKind {
     CloudInitDataSource,
     /// User data runs without cloud-init.
     DirectUserData,
+    /// The certificate authority in user data is that of the run's cluster.
+    ReplacedAuthority,
+    /// Bootstrap token and CA hash in user data are those of the run's cluster.
+    ReplacedBootstrapToken,
     /// The clocks of AWS and of the authenticator are shifted.
     ClockOfAws,
     /// `runc` is wrapped.
@@ -59,6 +64,8 @@ impl DeviationKind {
         Self::JournalStream,
         Self::CloudInitDataSource,
         Self::DirectUserData,
+        Self::ReplacedAuthority,
+        Self::ReplacedBootstrapToken,
         Self::ClockOfAws,
         Self::RuncClamp,
         Self::CgroupV1Allowed,
@@ -84,6 +91,8 @@ impl DeviationKind {
             Self::JournalStream => "journal-stream",
             Self::CloudInitDataSource => "cloud-init-data-source",
             Self::DirectUserData => "direct-user-data",
+            Self::ReplacedAuthority => "replaced-authority",
+            Self::ReplacedBootstrapToken => "replaced-bootstrap-token",
             Self::ClockOfAws => "clock-of-aws",
             Self::RuncClamp => "runc-clamp",
             Self::CgroupV1Allowed => "cgroup-v1-allowed",
@@ -110,6 +119,12 @@ impl DeviationKind {
             | Self::JournalStream => "always",
             Self::CloudInitDataSource => "`user_data.engine: cloud-init`, the default",
             Self::DirectUserData => "`user_data.engine: direct`",
+            Self::ReplacedAuthority => {
+                "`user_data.replace: cluster`, and a certificate authority in the user data"
+            }
+            Self::ReplacedBootstrapToken => {
+                "`user_data.replace: cluster`, and a bootstrap token or CA hash in the user data"
+            }
             Self::ClockOfAws => "`instance.clock_ahead_seconds`",
             Self::RuncClamp => "the host lacks CAP_SYS_RESOURCE",
             Self::CgroupV1Allowed => "the host uses cgroup v1 and the kubelet is 1.35 or newer",
@@ -147,6 +162,12 @@ impl DeviationKind {
                 "a small cloud-init module selects EC2 as the data source, leaves the network unconfigured, and loads cloud-init once for its four stages, as release 24.3 does itself"
             }
             Self::DirectUserData => "a unit of the harness runs user data, and cloud-init is disabled",
+            Self::ReplacedAuthority => {
+                "the user data has the certificate authority of this run's cluster instead of its own, also within gzip and base64"
+            }
+            Self::ReplacedBootstrapToken => {
+                "the user data has a bootstrap token and the CA hash of this run's cluster instead of its own"
+            }
             Self::ClockOfAws => {
                 "the clocks of AWS and of the authenticator are shifted against the node's clock; certificates keep the time of this machine"
             }
@@ -199,6 +220,10 @@ impl DeviationKind {
                 "in a container cloud-init does not read the firmware tables that identify EC2; loading it four times takes longer than a join"
             }
             Self::DirectUserData => "the scenario requests the engine `direct`",
+            Self::ReplacedAuthority => {
+                "the private key of another cluster's certificate authority is not in the file"
+            }
+            Self::ReplacedBootstrapToken => "the other cluster alone knows whether its token is valid",
             Self::ClockOfAws => "a container shares its host's clock, and so does its kubelet",
             Self::RuncClamp => "this host lacks CAP_SYS_RESOURCE, without which pods do not start",
             Self::CgroupV1Allowed => "this host uses cgroup v1, and this kubelet would exit at once",
@@ -253,6 +278,12 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
     let engine = request.plan.user_data.as_ref().map(|data| data.engine);
     let engine = engine.unwrap_or(UserDataEngine::CloudInit);
     let instance = &request.plan.instance;
+    let replaced = request
+        .plan
+        .user_data
+        .as_ref()
+        .map(replaced_values)
+        .unwrap_or_default();
     match kind {
         DeviationKind::RedirectedAddresses
         | DeviationKind::TrustedAuthority
@@ -260,6 +291,10 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         | DeviationKind::JournalStream => true,
         DeviationKind::CloudInitDataSource => engine == UserDataEngine::CloudInit,
         DeviationKind::DirectUserData => engine == UserDataEngine::Direct,
+        DeviationKind::ReplacedAuthority => replaced.contains(&ReplacedValue::CertificateAuthority),
+        DeviationKind::ReplacedBootstrapToken => {
+            replaced.contains(&ReplacedValue::BootstrapToken) || replaced.contains(&ReplacedValue::CaCertHash)
+        }
         DeviationKind::ClockOfAws => instance.clock_ahead_seconds != 0,
         DeviationKind::RuncClamp => host.clamps_limits,
         DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,

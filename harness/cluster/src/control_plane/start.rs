@@ -39,7 +39,8 @@ use crate::wiring::ApiServerWiring;
 const READY_TIMEOUT: Duration = Duration::from_secs(180);
 
 impl ControlPlane {
-    /// Starts a control plane with this provider on a network of the run. Nodes can join when this returns.
+    /// Starts a control plane with this provider on a network of the run. Its certificate covers the host name
+    /// `endpoint` besides those of EKS. Nodes can join when this returns.
     ///
     /// # Errors
     /// When the provider fails, its programs end or are not ready in time, or the webhooks cannot listen. The run
@@ -48,15 +49,18 @@ impl ControlPlane {
         provider: &dyn Provider,
         run: &Run,
         network: &RunNetwork,
+        endpoint: Option<&str>,
         tokens: impl SecurityTokens,
     ) -> Result<Self, ClusterError> {
         let mut times = Stopwatch::start();
-        let listening = ListeningWebhooks::start(provider, network.gateway, Arc::new(tokens)).await?;
+        let listening =
+            ListeningWebhooks::start(provider, network.gateway, endpoint, Arc::new(tokens)).await?;
         times.lap("certificates and webhooks", false);
         let context = StartContext {
             run,
             network,
             wiring: &listening.wiring,
+            endpoint,
             times: &mut times,
         };
         let started = provider.start(context).await?;
@@ -83,9 +87,10 @@ impl ListeningWebhooks {
     async fn start(
         provider: &dyn Provider,
         gateway: Ipv4Addr,
+        endpoint: Option<&str>,
         tokens: Arc<dyn SecurityTokens>,
     ) -> Result<Self, ClusterError> {
-        let pki = Pki::generate()?;
+        let pki = Pki::with_endpoint(endpoint)?;
         // The digest of a private key is as hard to guess as the key.
         let word = hex::encode(Sha256::digest(pki.service_account_key.reveal()));
         let probe = Arc::new(WebhookProbe::new(word));

@@ -43,10 +43,18 @@ impl Pki {
     /// # Errors
     /// When the crypto library fails, which it does not for these inputs.
     pub fn generate() -> Result<Self, ClusterError> {
+        Self::with_endpoint(None)
+    }
+
+    /// Generates a new set whose API server has one more host name.
+    ///
+    /// # Errors
+    /// When the host name is invalid.
+    pub fn with_endpoint(host: Option<&str>) -> Result<Self, ClusterError> {
         let cluster = Ca::new("kubernetes")?;
         let service_account = key_pair("service accounts")?;
         Ok(Self {
-            api_server: cluster.serving("kube-apiserver", &serving_names())?,
+            api_server: cluster.serving("kube-apiserver", &serving_names(host))?,
             kubelet_client: cluster.client("kube-apiserver-kubelet-client", &["system:masters"])?,
             controller_manager: cluster.client("system:kube-controller-manager", &["system:masters"])?,
             other: Ca::new("kubernetes")?,
@@ -59,8 +67,8 @@ impl Pki {
 }
 
 /// The API server's names, and the one in kubeadm's ConfigMaps.
-fn serving_names() -> Vec<String> {
-    let mut names = api_server_names();
+fn serving_names(host: Option<&str>) -> Vec<String> {
+    let mut names = api_server_names(host);
     names.push(CLUSTER_ENDPOINT.to_owned());
     names
 }
@@ -78,11 +86,12 @@ mod tests {
 
     #[test]
     fn the_api_server_certificate_has_all_names() {
-        let pki = Pki::generate().unwrap();
+        let pki = Pki::with_endpoint(Some("test-cluster")).unwrap();
         with_certificate(&pki.api_server.certificate, |certificate| {
             let names = certificate.subject_alternative_name().unwrap().unwrap().value;
             let has = |name: GeneralName<'_>| names.general_names.contains(&name);
             assert!(has(GeneralName::DNSName("kubernetes")));
+            assert!(has(GeneralName::DNSName("test-cluster")));
             assert!(has(GeneralName::DNSName("cluster-endpoint.internal")));
             assert!(has(GeneralName::DNSName("*.gr7.eu-west-1.eks.amazonaws.com")));
             assert!(has(GeneralName::DNSName("*.gr7.cn-north-1.eks.amazonaws.com.cn")));

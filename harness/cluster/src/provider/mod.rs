@@ -65,6 +65,8 @@ pub struct StartContext<'a> {
     /// The network of nodes, fakes and the API server. The webhooks listen on its gateway address.
     pub network: &'a RunNetwork,
     pub wiring: &'a ApiServerWiring,
+    /// Host name of an endpoint that the certificate of the API server must cover besides those of EKS.
+    pub endpoint: Option<&'a str>,
     pub times: &'a mut Stopwatch,
 }
 

@@ -38,6 +38,29 @@ pub trait Files {
 
     /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
+
+    /// The user data of a machine that a file of another tool defines. Only `nodejoin-import` knows such files.
+    ///
+    /// # Errors
+    /// The file cannot be read, or does not define the user data of exactly one selected machine.
+    fn machine_user_data(&self, path: &Path, select: Option<&str>) -> Result<Vec<u8>, ForeignFileError> {
+        let _ = select;
+        Err(ForeignFileError {
+            message: format!(
+                "this program does not read files of other tools: `{}`",
+                path.display()
+            ),
+            hint: "use the command `nodejoin`".to_owned(),
+        })
+    }
+}
+
+/// A file of another tool without the requested user data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ForeignFileError {
+    pub message: String,
+    pub hint: String,
 }
 
 /// A readable and seekable file.

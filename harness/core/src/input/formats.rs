@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::cluster_status::{ClusterStatus, UnknownClusterStatus};
+use crate::vocabulary::endpoint::EndpointUrl;
 use crate::vocabulary::ids::{AccountId, InstanceId, TokenText};
 use crate::vocabulary::region::{Region, UnknownRegion};
 
@@ -25,6 +26,7 @@ pub(crate) fn check(format: &str, text: &str) -> Result<(), FormatMismatch> {
         "aws-region" => parse_with_hint::<Region>(text, UnknownRegion::hint),
         "bootstrap-token" => parse::<TokenText>(text),
         "ec2-instance-id" => parse::<InstanceId>(text),
+        "eks-endpoint" => parse::<EndpointUrl>(text),
         "eks-cluster-status" => parse_with_hint::<ClusterStatus>(text, UnknownClusterStatus::hint),
         "ipv4" => address::<Ipv4Addr>("IPv4", "192.168.40.16", text),
         "ipv4-network" => parse::<Cidr>(text),

@@ -143,6 +143,7 @@ mod tests {
             engine: UserDataEngine::CloudInit,
             base64: STANDARD.encode(text),
             gzip: false,
+            replace: None,
         });
         plan.sources.scripts = vec![ScriptSource {
             name: "part-001".to_owned(),

@@ -214,6 +214,7 @@ mod tests {
             engine: UserDataEngine::CloudInit,
             base64: STANDARD.encode(user_data),
             gzip: false,
+            replace: None,
         };
         Plan {
             user_data: Some(data),

@@ -8,6 +8,7 @@ use crate::plan::aws::{AuthenticationMode, EksPlan};
 use crate::plan::aws_auth::RoleMapping;
 use crate::plan::bootstrap_token::BootstrapToken;
 use crate::vocabulary::cluster_status::ClusterStatus;
+use crate::vocabulary::endpoint::EndpointUrl;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::region::Region;
 
@@ -17,6 +18,9 @@ pub struct ClusterPlan {
     pub name: String,
     /// First label of the endpoint's host name: 32 upper-case hexadecimal digits.
     pub endpoint_id: String,
+    /// The endpoint, if it is not derived from `endpoint_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointUrl>,
     /// Statuses in DescribeCluster over time, from the node's start. The last status does not end.
     pub status: Vec<StatusStep>,
     /// CIDR of service addresses; `None`: DescribeCluster returns null.
@@ -75,7 +79,10 @@ impl ClusterPlan {
     /// Host name of the endpoint.
     #[must_use]
     pub fn endpoint_host(&self, region: &Region) -> String {
-        format!("{}.gr7.{region}.eks.{}", self.endpoint_id, region.dns_suffix())
+        match &self.endpoint {
+            Some(endpoint) => endpoint.host().to_owned(),
+            None => format!("{}.gr7.{region}.eks.{}", self.endpoint_id, region.dns_suffix()),
+        }
     }
 }
 

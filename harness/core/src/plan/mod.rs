@@ -22,6 +22,7 @@ pub mod step;
 mod values;
 
 pub use crate::vocabulary::cluster_status::ClusterStatus;
+pub use crate::vocabulary::endpoint::{EndpointUrl, InvalidEndpoint};
 pub use crate::vocabulary::{cidr, cluster_status, ids, region};
 pub use aws_auth::{AwsAuthWriter, RoleMapping};
 pub use cluster::{CaChoice, ClusterPlan, StatusStep};
@@ -30,4 +31,4 @@ pub use instance::{InstancePlan, LifeCycle, RolePlan};
 pub use metadata::{MetadataPlan, Tokens};
 pub use provider::ProviderName;
 pub use scenario_plan::Plan;
-pub use values::{Cni, Network, PodPlan, Stubs, Timeouts, UserDataEngine, UserDataPlan};
+pub use values::{Cni, Network, PodPlan, Replacement, Stubs, Timeouts, UserDataEngine, UserDataPlan};

@@ -26,6 +26,18 @@ pub struct UserDataPlan {
     /// Whether the metadata service returns the bytes compressed with gzip.
     #[serde(default)]
     pub gzip: bool,
+    /// What a run replaces in the bytes; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<Replacement>,
+}
+
+/// What a run replaces in user data that was written for another cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replacement {
+    /// The certificate authority, and the bootstrap token and CA hash of kubeadm: those of the run's cluster, also
+    /// within gzip and base64.
+    Cluster,
 }
 
 /// Program that runs user data.

@@ -7,7 +7,7 @@ use super::nullable::{given, network_or_null};
 use crate::plan::access_entry::AccessEntryFile;
 use crate::plan::aws::{AuthenticationMode, EksPlan};
 use crate::plan::bootstrap_token::TokenUsage;
-use crate::plan::{AwsAuthWriter, CaChoice, ClusterStatus, StatusStep};
+use crate::plan::{AwsAuthWriter, CaChoice, ClusterStatus, EndpointUrl, StatusStep};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::ids::TokenText;
 use crate::vocabulary::phase::Phase;
@@ -18,6 +18,9 @@ use crate::vocabulary::phase::Phase;
 pub struct ClusterFile {
     /// Name of the cluster (default: derived from the scenario's id).
     pub name: Option<String>,
+    /// Endpoint of the API server: `https://` and a host name, which nodes reach on port 443 (default: a host name of
+    /// EKS, derived from the scenario's id).
+    pub endpoint: Option<EndpointUrl>,
     /// Status in DescribeCluster: one status, or a list of statuses over time (default: `ACTIVE`).
     pub status: Option<StatusFile>,
     /// CIDR of service addresses (default: `10.100.0.0/16`). `null`: DescribeCluster returns null.
@@ -59,6 +62,7 @@ impl Default for ClusterFile {
     fn default() -> Self {
         Self {
             name: None,
+            endpoint: None,
             status: None,
             service_ipv4_cidr: None,
             certificate_authority: CaChoice::default(),

@@ -227,6 +227,7 @@ fn cluster(
     ClusterPlan {
         name: file.name.clone().unwrap_or_else(|| unique.cluster_name()),
         endpoint_id: unique.endpoint_id(),
+        endpoint: file.endpoint.clone(),
         status: match file.status.clone() {
             None => vec![StatusStep {
                 status: ClusterStatus::Active,

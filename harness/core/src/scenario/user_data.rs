@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::patch::{self, Patched};
 use super::sources::{self, Text};
 use super::user_data_file::{UserDataFile, UserDataPart, UserDataSource};
-use crate::input::files::Files;
+use crate::input::files::{Files, ForeignFileError};
 use crate::input::problem::Position;
 use crate::input::problems::{Problems, steps};
 use crate::plan::sources::{LineMap, ScriptSource};
@@ -65,12 +65,28 @@ impl UserDataReader<'_, '_, '_> {
         if source.file.is_none() {
             self.patch_needs_file(source.patch.as_ref(), "user_data")?;
         }
-        let bytes = match (&source.inline, &source.file, &source.parts) {
-            (Some(inline), None, None) => self.inline(inline, inline_key),
-            (None, Some(file), None) => self.file(file, source.patch.as_deref(), "user_data")?,
-            (None, None, Some(parts)) => self.parts(parts)?,
+        if source.select.is_some() && source.from.is_none() {
+            let what = "`select` names a machine in the file of `from`, and there is none";
+            self.problems
+                .add("user_data.select", what, "", "name the file in `from`");
+            return None;
+        }
+        let UserDataSource {
+            inline,
+            file,
+            base64,
+            from,
+            parts,
+            ..
+        } = source;
+        let bytes = match (inline, file, base64, from, parts) {
+            (Some(inline), None, None, None, None) => self.inline(inline, inline_key),
+            (None, Some(file), None, None, None) => self.file(file, source.patch.as_deref(), "user_data")?,
+            (None, None, Some(base64), None, None) => self.base64(base64)?,
+            (None, None, None, Some(from), None) => self.machine(from, source.select.as_deref())?,
+            (None, None, None, None, Some(parts)) => self.parts(parts)?,
             _ => {
-                self.one_of("user_data", "`inline`, `file` and `parts`");
+                self.one_of("user_data", "`inline`, `file`, `base64`, `from` and `parts`");
                 return None;
             }
         };
@@ -86,6 +102,7 @@ impl UserDataReader<'_, '_, '_> {
             engine: source.engine,
             base64: STANDARD.encode(&bytes),
             gzip: source.gzip,
+            replace: source.replace,
         };
         self.size(&plan);
         Some((plan, bytes))
@@ -103,6 +120,30 @@ impl UserDataReader<'_, '_, '_> {
             self.problems
                 .add("user_data", "the user data is too large", why, hint);
         }
+    }
+
+    fn base64(&mut self, text: &str) -> Option<Vec<u8>> {
+        let compact: String = text.split_whitespace().collect();
+        let decoded = STANDARD.decode(compact);
+        decoded
+            .map_err(|error| {
+                let hint = "give the text of the user data itself in `inline`, or correct the base64";
+                self.problems
+                    .add("user_data.base64", "invalid base64", error.to_string(), hint);
+            })
+            .ok()
+    }
+
+    /// The user data of a machine in the file of another tool.
+    fn machine(&mut self, name: &str, select: Option<&str>) -> Option<Vec<u8>> {
+        let path = self.path.parent().unwrap_or(Path::new("")).join(name);
+        let found = self.files.machine_user_data(&path, select);
+        found
+            .map_err(|ForeignFileError { message, hint }| {
+                let what = format!("cannot read the user data in `{}`", path.display());
+                self.problems.add("user_data.from", what, message, hint);
+            })
+            .ok()
     }
 
     fn inline(&mut self, inline: &str, key: &str) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::plan::UserDataEngine;
+use crate::plan::{Replacement, UserDataEngine};
 
 /// User data: the text itself, or its source.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -15,7 +15,8 @@ pub enum UserDataFile {
     Source(UserDataSource),
 }
 
-/// Source of the user data, and which program runs it. Set exactly one of `inline`, `file` and `parts`.
+/// Source of the user data, and which program runs it. Set exactly one of `inline`, `file`, `base64`, `from` and
+/// `parts`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserDataSource {
@@ -25,12 +26,20 @@ pub struct UserDataSource {
     pub file: Option<String>,
     /// A unified diff to apply to `file`, relative to this file.
     pub patch: Option<String>,
+    /// The bytes of the user data in base64.
+    pub base64: Option<String>,
+    /// A file of another tool that contains the user data, such as a launch template in JSON, relative to this file.
+    pub from: Option<String>,
+    /// Name of the machine in the file of `from`, or a part of the name (default: the file has only one).
+    pub select: Option<String>,
     /// Parts of a MIME multi-part message, in order.
     pub parts: Option<Vec<UserDataPart>>,
     /// Program that runs the user data.
     pub engine: UserDataEngine,
     /// Whether to compress the user data with gzip, after filling in `{{ }}`.
     pub gzip: bool,
+    /// What to replace in user data that was written for another cluster (default: nothing).
+    pub replace: Option<Replacement>,
 }
 
 /// A part of MIME multi-part user data. Set exactly one of `inline` and `file`.

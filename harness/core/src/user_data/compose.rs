@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, GzBuilder};
 
 use super::fill::{UnknownTemplate, Values, fill};
-use crate::plan::UserDataPlan;
+use super::replace::replace_cluster;
+use crate::plan::{Replacement, UserDataPlan};
 
 /// Size limit of EC2 for user data, before encoding: 16 KiB.
 pub const LIMIT: usize = 16 * 1024;
@@ -49,6 +50,10 @@ pub fn render(plan: &UserDataPlan, values: &Values) -> Result<Vec<u8>, UserDataE
     let bytes = STANDARD
         .decode(&plan.base64)
         .map_err(|error| UserDataError::Encoding(error.to_string()))?;
+    let bytes = match plan.replace {
+        Some(Replacement::Cluster) => replace_cluster(&bytes, values).bytes,
+        None => bytes,
+    };
     let filled = fill(&bytes, values)?;
     let bytes = if plan.gzip { gzip(&filled) } else { filled };
     if bytes.len() > LIMIT {
@@ -112,7 +117,7 @@ fn unused_boundary(parts: &[MimePart]) -> String {
     boundary
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     // Without time and name, so that a scenario always produces the same bytes.
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
@@ -137,6 +142,7 @@ mod tests {
             engine: Default::default(),
             base64: STANDARD.encode(text),
             gzip,
+            replace: None,
         }
     }
 

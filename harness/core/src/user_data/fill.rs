@@ -11,7 +11,7 @@ use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::nearest::nearest;
 
 /// The values that user data can name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Values(BTreeMap<&'static str, String>);
 
 impl Values {
@@ -101,6 +101,11 @@ impl Values {
         filled.fold(text.to_owned(), |text, (value, name)| {
             text.replace(value, &format!("{{{{ {name} }}}}"))
         })
+    }
+
+    /// The value of a name; empty if there is none.
+    pub(super) fn get(&self, name: &str) -> String {
+        self.0.get(name).cloned().unwrap_or_default()
     }
 
     /// The names between `{{` and `}}`.

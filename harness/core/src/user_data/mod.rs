@@ -6,6 +6,7 @@
 //! | `fill_expect.rs` | fills in those names in expectations |
 //! | `ca_cert_hash.rs` | the value of `{{ cluster.ca_cert_hash }}` |
 //! | `compose.rs` | the bytes that the metadata service returns |
+//! | `replace.rs` | replaces the values of another cluster |
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
 //! | `mime.rs` | MIME messages |
 //! | `cloud_config.rs` | the files and commands of `#cloud-config` |
@@ -17,8 +18,10 @@ mod fill;
 mod fill_expect;
 mod mime;
 mod parse;
+mod replace;
 
 pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use fill::{UnknownTemplate, Values, fill};
 pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse};
+pub use replace::{ReplacedUserData, ReplacedValue, replace_cluster, replaced_values};

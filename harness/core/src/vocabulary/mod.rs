@@ -21,6 +21,7 @@ pub mod cause_facts;
 pub mod cidr;
 pub mod cluster_status;
 pub mod ec2_type;
+pub mod endpoint;
 pub mod ids;
 pub mod inotify;
 pub mod metadata_path;

@@ -107,6 +107,7 @@ impl Cluster {
             run: &run,
             network: &network,
             wiring: &wiring,
+            endpoint: None,
             times: &mut Stopwatch::start(),
         };
         let inputs = ProviderInputs {

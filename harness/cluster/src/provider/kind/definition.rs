@@ -172,7 +172,7 @@ mod tests {
             minor,
             folder: "/run/nodejoin/kind".to_owned(),
             api_server: wiring.api_server_flags(WIRING, minor),
-            names: api_server_names(),
+            names: api_server_names(None),
             cgroup_v1: false,
         }
     }

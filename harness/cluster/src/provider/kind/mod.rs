@@ -118,6 +118,7 @@ impl KindProvider {
             run,
             network,
             wiring,
+            endpoint,
             times,
         } = context;
         let cluster = network.name.as_str();
@@ -126,7 +127,7 @@ impl KindProvider {
             tracing::warn!(%error, cache = %self.cache.display(), "could not remove old logs of kind");
         }
         let log = self.cache.join(format!("{cluster}.log"));
-        self.write_files(run, wiring, &folder).await?;
+        self.write_files(run, wiring, endpoint, &folder).await?;
         let node = format!("{cluster}-control-plane");
         run.track_external(&node, network)
             .map_err(ClusterError::container("create the cluster's node"))?;
@@ -158,6 +159,7 @@ impl KindProvider {
         &self,
         run: &Run,
         wiring: &ApiServerWiring,
+        endpoint: Option<&str>,
         folder: &ClusterFolder,
     ) -> Result<(), ClusterError> {
         let engine = run.engine();
@@ -175,7 +177,7 @@ impl KindProvider {
             minor,
             folder: folder.path().display().to_string(),
             api_server: wiring.api_server_flags(WIRING, minor),
-            names: api_server_names(),
+            names: api_server_names(endpoint),
             cgroup_v1: engine.facts().cgroup_version == 1,
         };
         folder.write_program(DOCKER, &shim.script(&self.program.docker))?;

@@ -58,7 +58,7 @@ async fn kind_lists_the_nodes_under_test_and_deletes_them() {
     let provider = ProviderKind::of(ProviderName::Kind).build(inputs).await.unwrap();
     let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("kind", false).await.unwrap();
-    let plane = ControlPlane::start(&*provider, &run, &network, Sts)
+    let plane = ControlPlane::start(&*provider, &run, &network, None, Sts)
         .await
         .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());

@@ -105,7 +105,7 @@ async fn start() -> (Run, ControlPlane) {
     let provider = ProviderKind::of(ProviderName::Local).build(inputs).await.unwrap();
     let run = Run::begin(engine.clone(), new_run_id());
     let network = run.network("isolated", true).await.unwrap();
-    let plane = ControlPlane::start(&*provider, &run, &network, Sts)
+    let plane = ControlPlane::start(&*provider, &run, &network, None, Sts)
         .await
         .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());

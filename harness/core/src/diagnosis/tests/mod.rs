@@ -30,6 +30,7 @@ pub(super) fn plan_with(user_data: &str) -> Plan {
         engine: UserDataEngine::CloudInit,
         base64: STANDARD.encode(user_data),
         gzip: false,
+        replace: None,
     };
     Plan {
         user_data: Some(user_data),

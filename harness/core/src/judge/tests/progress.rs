@@ -92,6 +92,7 @@ fn a_join_that_must_fail_settles_when_its_cause_has_lasted() {
         engine: UserDataEngine::CloudInit,
         base64: String::new(),
         gzip: false,
+        replace: None,
     });
     assert!(!is_settled(&checked, &stopped(), 8000), "user data has not ended");
 }
@@ -128,6 +129,7 @@ fn without_a_phase_the_join_lasts_until_the_end_of_user_data() {
         engine: UserDataEngine::CloudInit,
         base64: String::new(),
         gzip: false,
+        replace: None,
     });
     let mut events: Vec<ObservedEvent> = join().into_iter().take(3).collect();
     assert!(!is_settled(&required, &observed(events.clone()), 60_000));

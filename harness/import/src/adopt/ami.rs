@@ -1,0 +1,210 @@
+//! Which AMI user data is written for: its family, and the age of its bootstrap script.
+
+use super::error::AdoptError;
+use super::stated::Stated;
+use crate::machine::{AmiFamily, Machine, System};
+
+/// Flags that only the last bootstrap script for Amazon Linux 2 knows.
+const FLAGS_OF_2026: [&str; 3] = ["--service-ipv4-cidr", "--local-disks", "--mount-bpf-fs"];
+
+/// Files of an AMI that the node image lacks: a folder of `fixtures/overlays`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AmiFiles {
+    Al2Of2026,
+    /// Lets the files of 2026 start kubelets before 1.24.
+    OldKubelet,
+    Nodeadm,
+    Ubuntu,
+    Kubeadm,
+    CfnSignal,
+}
+
+impl AmiFiles {
+    /// Name of the folder.
+    #[must_use]
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Al2Of2026 => "al2-2026",
+            Self::OldKubelet => "al2-2026-old-kubelet",
+            Self::Nodeadm => "nodeadm",
+            Self::Ubuntu => "ubuntu-bootstrap",
+            Self::Kubeadm => "kubeadm",
+            Self::CfnSignal => "cfn-bootstrap",
+        }
+    }
+}
+
+/// The AMI of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AmiChoice {
+    pub(crate) files: Vec<AmiFiles>,
+    /// The AMI and the reason, for the report.
+    pub(crate) text: String,
+}
+
+/// Chooses the AMI: the family that the file states, else the commands of the user data.
+pub(crate) fn choose(machine: &Machine, stated: &Stated) -> Result<AmiChoice, AdoptError> {
+    check_system(machine)?;
+    let mut choice = match machine.traits.ami_family {
+        Some(AmiFamily::Al2023) => of(
+            AmiFiles::Nodeadm,
+            "AL2023: the file states the AMI family, or has a NodeConfig",
+        ),
+        Some(AmiFamily::Ubuntu) => of(AmiFiles::Ubuntu, "Ubuntu: the file states the AMI family"),
+        Some(AmiFamily::Al2) => al2(stated, "the file states the AMI family"),
+        _ => by_content(machine, stated),
+    };
+    if stated.text.contains("/opt/aws/bin/cfn-signal") {
+        choice.files.push(AmiFiles::CfnSignal);
+    }
+    Ok(choice)
+}
+
+fn check_system(machine: &Machine) -> Result<(), AdoptError> {
+    let unsupported = |system, hint| {
+        Err(AdoptError::UnsupportedSystem {
+            machine: machine.name.clone(),
+            system,
+            hint,
+        })
+    };
+    match (machine.system, machine.traits.ami_family) {
+        (System::Bottlerocket, _) | (_, Some(AmiFamily::Bottlerocket)) => unsupported(
+            "Bottlerocket",
+            "Bottlerocket has neither cloud-init nor a shell, so a container cannot run its settings; the TOML itself is valid",
+        ),
+        (System::Windows, _) | (_, Some(AmiFamily::Windows)) => unsupported(
+            "Windows",
+            "a container uses its host's kernel; `scenarios/windows-role` shows what the API server allows a role of Windows nodes",
+        ),
+        (System::Linux, _) => Ok(()),
+    }
+}
+
+fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
+    if !stated.calls.is_empty() {
+        let is_ubuntu = ["snap set kubelet-eks", "apt-get ", "apt install"]
+            .iter()
+            .any(|word| stated.text.contains(word));
+        return if is_ubuntu {
+            of(
+                AmiFiles::Ubuntu,
+                "Ubuntu: the user data calls /etc/eks/bootstrap.sh, and snap or apt",
+            )
+        } else {
+            al2(stated, "the user data calls /etc/eks/bootstrap.sh")
+        };
+    }
+    if stated.configs.is_any || stated.text.contains("nodeadm init") {
+        return of(
+            AmiFiles::Nodeadm,
+            "AL2023: the user data has a NodeConfig or calls nodeadm",
+        );
+    }
+    if stated.kubeadm.is_some() {
+        return of(
+            AmiFiles::Kubeadm,
+            "a machine prepared for kubeadm: the user data calls `kubeadm join`",
+        );
+    }
+    if machine.managed.is_some() {
+        return of(
+            AmiFiles::Nodeadm,
+            "AL2023: the default of EKS for managed node groups",
+        );
+    }
+    al2(stated, "nothing in the user data points to another AMI")
+}
+
+fn al2(stated: &Stated, why: &str) -> AmiChoice {
+    match FLAGS_OF_2026.iter().find(|flag| stated.has_flag(flag)) {
+        Some(flag) => AmiChoice {
+            files: vec![AmiFiles::Al2Of2026, AmiFiles::OldKubelet],
+            text: format!("AL2 with its last bootstrap script, of 2026: {why} with `{flag}`"),
+        },
+        None => AmiChoice {
+            files: Vec::new(),
+            text: format!("AL2 with the bootstrap script of 2022: {why} without a newer flag"),
+        },
+    }
+}
+
+fn of(files: AmiFiles, text: &str) -> AmiChoice {
+    AmiChoice {
+        files: vec![files],
+        text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(text: &str, change: impl FnOnce(&mut Machine)) -> Vec<&'static str> {
+        let mut machine = Machine::default();
+        change(&mut machine);
+        let choice = choose(&machine, &Stated::of(text.as_bytes())).unwrap();
+        choice.files.into_iter().map(AmiFiles::folder).collect()
+    }
+
+    #[test]
+    fn the_content_of_user_data_determines_the_ami() {
+        let call = |flags: &str| format!("#!/bin/bash\n/etc/eks/bootstrap.sh demo {flags}\n");
+        let config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n";
+        for (text, expected) in [
+            (call(""), vec![]),
+            (
+                call("--service-ipv4-cidr 10.0.0.0/16"),
+                vec!["al2-2026", "al2-2026-old-kubelet"],
+            ),
+            (
+                call("--local-disks raid0"),
+                vec!["al2-2026", "al2-2026-old-kubelet"],
+            ),
+            (call("\n/opt/aws/bin/cfn-signal -e $?"), vec!["cfn-bootstrap"]),
+            (
+                format!("#!/bin/bash\napt-get update\n{}", call("")),
+                vec!["ubuntu-bootstrap"],
+            ),
+            (config.to_owned(), vec!["nodeadm"]),
+            (
+                "#!/bin/bash\nnodeadm init -c file:///x\n".to_owned(),
+                vec!["nodeadm"],
+            ),
+            ("#!/bin/bash\nkubeadm join a:6443\n".to_owned(), vec!["kubeadm"]),
+            ("#!/bin/bash\necho\n".to_owned(), vec![]),
+        ] {
+            assert_eq!(files(&text, |_| {}), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_takes_precedence_over_the_content() {
+        let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
+        assert_eq!(
+            files(text, |machine| machine.traits.ami_family =
+                Some(AmiFamily::Al2023)),
+            ["nodeadm"]
+        );
+        assert_eq!(
+            files("", |machine| machine.managed = Some(Default::default())),
+            ["nodeadm"]
+        );
+    }
+
+    #[test]
+    fn systems_without_cloud_init_are_rejected() {
+        for (system, family) in [
+            (System::Windows, None),
+            (System::Bottlerocket, None),
+            (System::Linux, Some(AmiFamily::Bottlerocket)),
+        ] {
+            let mut machine = Machine {
+                system,
+                ..Machine::default()
+            };
+            machine.traits.ami_family = family;
+            assert!(choose(&machine, &Stated::default()).is_err(), "{system:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Calls of `/etc/eks/bootstrap.sh` and of `kubeadm join` in a script.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::shell::{ShellCommand, ShellScript};
+
+const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
+/// Programs and flags before the path of a script that run it.
+const RUNNERS: &[&str] = &[
+    "sudo",
+    "-E",
+    "bash",
+    "sh",
+    "/bin/bash",
+    "/bin/sh",
+    "/usr/bin/bash",
+    "-x",
+    "-e",
+    "-ex",
+    "-xe",
+    "-eux",
+    "-euxo",
+    "pipefail",
+    "-o",
+    "xtrace",
+    "errexit",
+    "exec",
+    "env",
+    "nohup",
+    "source",
+    ".",
+];
+/// Variables from which the script takes defaults, with the flag that replaces each.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("KUBELET_EXTRA_ARGS", "--kubelet-extra-args"),
+    ("USE_MAX_PODS", "--use-max-pods"),
+    ("B64_CLUSTER_CA", "--b64-cluster-ca"),
+    ("APISERVER_ENDPOINT", "--apiserver-endpoint"),
+    ("DNS_CLUSTER_IP", "--dns-cluster-ip"),
+    ("SERVICE_IPV4_CIDR", "--service-ipv4-cidr"),
+];
+
+/// A call of `/etc/eks/bootstrap.sh`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct BootstrapCall {
+    /// The first word that is not a flag.
+    pub(crate) cluster: Option<String>,
+    /// Values of flags, or of the variables that are their defaults.
+    pub(crate) values: BTreeMap<String, String>,
+    /// Flags of the command line.
+    pub(crate) flags: BTreeSet<String>,
+}
+
+/// The calls of a script, in order.
+pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
+    script.commands.iter().filter_map(call).collect()
+}
+
+fn call(command: &ShellCommand) -> Option<BootstrapCall> {
+    let at = command.words.iter().position(|word| word.ends_with(BOOTSTRAP))?;
+    let before = &command.words[..at];
+    let is_runner = |word: &String| RUNNERS.contains(&word.as_str()) || word.contains('=');
+    if !before.iter().all(is_runner) {
+        return None;
+    }
+    let mut call = BootstrapCall::default();
+    for (variable, flag) in DEFAULTS {
+        if let Some(value) = command.environment.get(*variable) {
+            call.values.insert((*flag).to_owned(), value.clone());
+        }
+    }
+    call.arguments(&command.words[at + 1..]);
+    Some(call)
+}
+
+impl BootstrapCall {
+    /// The script knows no `--flag=value`: it takes such a word for a positional one.
+    fn arguments(&mut self, words: &[String]) {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word.starts_with("--") && !word.contains('=') {
+                self.flags.insert(word.clone());
+                if let Some(value) = words.next() {
+                    self.values.insert(word.clone(), value.clone());
+                }
+            } else if !word.starts_with('-') && self.cluster.is_none() {
+                self.cluster = Some(word.clone());
+            }
+        }
+    }
+}
+
+/// The endpoint in a call of `kubeadm join`, such as `10.0.0.1:6443`; empty if it is in a configuration file.
+pub(crate) fn kubeadm_join(script: &ShellScript) -> Option<String> {
+    script.commands.iter().find_map(|command| {
+        let at = command
+            .words
+            .iter()
+            .position(|word| word == "kubeadm" || word.ends_with("/kubeadm"))?;
+        let rest = &command.words[at + 1..];
+        (rest.first().map(String::as_str) == Some("join")).then(|| {
+            let endpoint = rest.get(1).filter(|word| !word.starts_with('-'));
+            endpoint.cloned().unwrap_or_default()
+        })
+    })
+}
+
+/// The value after a flag of any command whose words contain `subcommand`.
+pub(crate) fn flag_of(script: &ShellScript, subcommand: &str, flag: &str) -> Option<String> {
+    script.commands.iter().find_map(|command| {
+        command.words.iter().position(|word| word == subcommand)?;
+        let mut words = command.words.iter();
+        while let Some(word) = words.next() {
+            if word == flag {
+                return words.next().cloned();
+            }
+            if let Some(value) = word.strip_prefix(flag).and_then(|rest| rest.strip_prefix('=')) {
+                return Some(value.to_owned());
+            }
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adopt::shell;
+
+    fn one(text: &str) -> BootstrapCall {
+        let mut calls = calls(&shell::read(text));
+        assert_eq!(calls.len(), 1, "{text}");
+        calls.remove(0)
+    }
+
+    #[test]
+    fn name_and_flags_are_read_in_any_order() {
+        for text in [
+            "/etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args '--max-pods=3'\n",
+            "B64=CA\nsudo /etc/eks/bootstrap.sh --b64-cluster-ca $B64 --kubelet-extra-args \"--max-pods=3\" 'demo'\n",
+            "bash -x /etc/eks/bootstrap.sh \\\n  --b64-cluster-ca CA \\\n  --kubelet-extra-args --max-pods=3 demo || exit 1\n",
+        ] {
+            let call = one(text);
+            assert_eq!(call.cluster.as_deref(), Some("demo"), "{text}");
+            assert_eq!(call.values["--b64-cluster-ca"], "CA");
+            assert_eq!(call.values["--kubelet-extra-args"], "--max-pods=3");
+        }
+    }
+
+    #[test]
+    fn exported_variables_are_defaults_of_flags() {
+        let text = "export KUBELET_EXTRA_ARGS='--v=2'\nUSE_MAX_PODS=false\n/etc/eks/bootstrap.sh demo\n";
+        let call = one(text);
+        assert_eq!(call.values["--kubelet-extra-args"], "--v=2");
+        assert_eq!(call.values.len(), 1);
+        assert!(call.flags.is_empty());
+    }
+
+    #[test]
+    fn commands_that_only_name_the_script_are_no_calls() {
+        for text in [
+            "sed -i s/a/b/ /etc/eks/bootstrap.sh\n",
+            "chmod +x /etc/eks/bootstrap.sh\n",
+            "# /etc/eks/bootstrap.sh x\n",
+        ] {
+            assert_eq!(calls(&shell::read(text)), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_flag_with_an_equals_sign_is_not_read() {
+        let call = one("/etc/eks/bootstrap.sh demo --kubelet-extra-args='--v=2'\n");
+        assert_eq!((call.cluster.as_deref(), call.values.len()), (Some("demo"), 0));
+    }
+
+    #[test]
+    fn other_commands_name_clusters_too() {
+        let script =
+            shell::read("aws eks describe-cluster --region r --name=demo\nkubeadm join a:6443 --token x\n");
+        assert_eq!(
+            flag_of(&script, "describe-cluster", "--name").as_deref(),
+            Some("demo")
+        );
+        assert_eq!(
+            flag_of(&script, "describe-cluster", "--region").as_deref(),
+            Some("r")
+        );
+        assert_eq!(flag_of(&script, "other", "--name"), None);
+        assert_eq!(kubeadm_join(&script).as_deref(), Some("a:6443"));
+    }
+}

@@ -1,0 +1,332 @@
+//! The cluster, the account and the instance of the scenario, from what file and user data state.
+
+use std::net::Ipv4Addr;
+
+use nodejoin_core::plan::EndpointUrl;
+use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::aws::AuthenticationMode;
+use nodejoin_core::plan::cidr::Cidr;
+use nodejoin_core::plan::ids::AccountId;
+use nodejoin_core::plan::region::Region;
+
+use super::stated::Stated;
+use super::trial::{AdoptionKind, AdoptionLine, line};
+use super::yaml_text::YamlText;
+use crate::machine::{Machine, Traits};
+
+/// Where NodeLocal DNSCache listens.
+const NODE_LOCAL_DNS: &str = "169.254.20.10";
+/// Networks that EKS gives the services of a cluster.
+const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", "172.20.0.0/16"];
+/// How tags name a cluster.
+const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
+/// An address for nodes of IPv6 clusters.
+const IPV6_ADDRESS: &str = "2a05:d018:ec8:7e01::10";
+
+/// The keys of a scenario around its node.
+pub(crate) struct Surroundings {
+    pub(crate) keys: Vec<(String, YamlText)>,
+    /// The adopted endpoint; `None` if there is none, or if a run cannot serve it.
+    pub(crate) endpoint: Option<EndpointUrl>,
+}
+
+pub(crate) fn surroundings(
+    machine: &Machine,
+    stated: &Stated,
+    report: &mut Vec<AdoptionLine>,
+) -> Surroundings {
+    let traits = &machine.traits;
+    let endpoint = endpoint(traits, stated, report);
+    let region = region(traits, stated, endpoint.as_ref(), report);
+    let account = account(traits, stated, report);
+    let network = ServiceNetwork::of(traits, stated, report);
+    let cluster = YamlText::map([
+        (
+            "name",
+            cluster_name(traits, stated, report).map(|name| YamlText::text(&name)),
+        ),
+        (
+            "endpoint",
+            endpoint
+                .as_ref()
+                .map(|endpoint| YamlText::text(&endpoint.to_string())),
+        ),
+        ("service_ipv4_cidr", network.service_ipv4_cidr()),
+        (
+            "authentication_mode",
+            traits
+                .cluster
+                .authentication_mode
+                .map(|mode| YamlText::text(mode.word())),
+        ),
+        ("access_entries", access_entries(traits)),
+        (
+            "bootstrap_tokens",
+            stated
+                .kubeadm
+                .as_ref()
+                .map(|_| YamlText::List(vec![YamlText::Map(Vec::new())])),
+        ),
+        ("eks", network.eks()),
+    ]);
+    let instance = instance(traits, &network, report);
+    if let Some(version) = &traits.cluster.version {
+        let text = format!(
+            "the file's cluster runs Kubernetes {version}; `--kubernetes {version}` tests that version"
+        );
+        line(report, AdoptionKind::Note, text);
+    }
+    let keys = [
+        ("kubelet", network.is_ipv6().then(|| YamlText::text(">=1.26"))),
+        ("account", account.map(|account| YamlText::text(&account))),
+        ("region", region.map(|region| YamlText::text(region.as_str()))),
+        ("instance", Some(instance)),
+        ("cluster", Some(cluster)),
+    ];
+    let keys = keys
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Surroundings {
+        keys: keys.collect(),
+        endpoint,
+    }
+}
+
+fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {
+    let of_tag = || {
+        traits
+            .tags
+            .keys()
+            .find_map(|key| key.strip_prefix(CLUSTER_TAG).map(str::to_owned))
+    };
+    let name = stated
+        .name
+        .clone()
+        .or_else(|| traits.cluster.name.clone())
+        .or_else(of_tag)?;
+    if let Some(other) = traits.cluster.name.as_ref().filter(|other| **other != name) {
+        let text = format!(
+            "the user data names the cluster {name}, the rest of the file {other}: the run's cluster is {name}"
+        );
+        line(report, AdoptionKind::Note, text);
+    }
+    line(report, AdoptionKind::Adopted, format!("cluster name {name}"));
+    Some(name)
+}
+
+fn endpoint(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<EndpointUrl> {
+    let text = stated.endpoint.as_ref().or(traits.cluster.endpoint.as_ref())?;
+    let endpoint = text.parse().ok();
+    if endpoint.is_some() {
+        line(report, AdoptionKind::Adopted, format!("endpoint {text}"));
+    }
+    endpoint
+}
+
+fn region(
+    traits: &Traits,
+    stated: &Stated,
+    endpoint: Option<&EndpointUrl>,
+    report: &mut Vec<AdoptionLine>,
+) -> Option<Region> {
+    let of_endpoint = || {
+        let host = endpoint?.host();
+        Region::all().find(|region| host.contains(&format!(".{region}.")))
+    };
+    let of_text = || {
+        let forms = |region: &Region| {
+            [
+                format!("--region {region}"),
+                format!("--region={region}"),
+                format!("REGION={region}"),
+                format!("REGION=\"{region}\""),
+                format!(":eks:{region}:"),
+                format!(".ecr.{region}."),
+            ]
+        };
+        Region::all().find(|region| forms(region).iter().any(|form| stated.text.contains(form)))
+    };
+    let of_traits = || traits.region.as_ref().and_then(|region| region.parse().ok());
+    let region: Region = of_endpoint().or_else(of_traits).or_else(of_text)?;
+    line(report, AdoptionKind::Adopted, format!("region {region}"));
+    Some(region)
+}
+
+fn account(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {
+    let account = traits.account.clone().or_else(|| account_of_arn(&stated.text))?;
+    account.parse::<AccountId>().ok()?;
+    line(report, AdoptionKind::Adopted, format!("account {account}"));
+    Some(account)
+}
+
+/// The account in the first ARN of a text. Accounts in names of images belong to AWS.
+fn account_of_arn(text: &str) -> Option<String> {
+    text.split("arn:aws").skip(1).find_map(|rest| {
+        let account = rest.split(':').nth(3)?;
+        (account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit())).then(|| account.to_owned())
+    })
+}
+
+/// The network of service addresses.
+enum ServiceNetwork {
+    Unknown,
+    Ipv4(Cidr),
+    Ipv6(String),
+}
+
+impl ServiceNetwork {
+    fn of(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Self {
+        let given = stated
+            .cidr
+            .clone()
+            .or_else(|| traits.cluster.service_cidr.clone());
+        let network = match given.as_deref().map(str::parse) {
+            Some(Ok(cidr)) => Self::Ipv4(cidr),
+            Some(Err(_)) if given.as_deref().is_some_and(|cidr| cidr.contains(':')) => {
+                Self::Ipv6(given.clone().unwrap_or_default())
+            }
+            _ => Self::of_dns(stated),
+        };
+        match &network {
+            Self::Unknown => {}
+            Self::Ipv4(cidr) => line(report, AdoptionKind::Adopted, format!("service CIDR {cidr}")),
+            Self::Ipv6(cidr) => line(
+                report,
+                AdoptionKind::Adopted,
+                format!("service CIDR {cidr}, an IPv6 cluster"),
+            ),
+        }
+        network.check_dns(&stated.dns, report);
+        network
+    }
+
+    /// EKS puts the DNS service at the tenth address of a network.
+    fn of_dns(stated: &Stated) -> Self {
+        let networks = EKS_NETWORKS.iter().filter_map(|text| text.parse::<Cidr>().ok());
+        let address = stated.dns.first().and_then(|dns| dns.parse::<Ipv4Addr>().ok());
+        let found = networks
+            .into_iter()
+            .find(|cidr| address == Some(cidr.address(10)));
+        found.map_or(Self::Unknown, Self::Ipv4)
+    }
+
+    fn check_dns(&self, dns: &[String], report: &mut Vec<AdoptionLine>) {
+        let Self::Ipv4(cidr) = self else { return };
+        let is_outside = |text: &&String| {
+            *text != NODE_LOCAL_DNS
+                && text
+                    .parse()
+                    .is_ok_and(|address: Ipv4Addr| !cidr.contains(address))
+        };
+        for address in dns.iter().filter(is_outside) {
+            let text = format!(
+                "the cluster DNS {address} is neither in the service CIDR {cidr} nor {NODE_LOCAL_DNS}: pods do not resolve names with it"
+            );
+            line(report, AdoptionKind::Note, text);
+        }
+    }
+
+    fn is_ipv6(&self) -> bool {
+        matches!(self, Self::Ipv6(_))
+    }
+
+    fn service_ipv4_cidr(&self) -> Option<YamlText> {
+        match self {
+            Self::Unknown => None,
+            Self::Ipv4(cidr) => Some(YamlText::text(&cidr.to_string())),
+            Self::Ipv6(_) => Some(YamlText::plain("null")),
+        }
+    }
+
+    fn eks(&self) -> Option<YamlText> {
+        let Self::Ipv6(cidr) = self else { return None };
+        Some(YamlText::map([
+            ("ip_family", Some(YamlText::text("ipv6"))),
+            ("service_ipv6_cidr", Some(YamlText::text(cidr))),
+        ]))
+    }
+}
+
+/// Without `aws-auth`, an access entry lets the role in.
+fn access_entries(traits: &Traits) -> Option<YamlText> {
+    let role =
+        role(traits).filter(|_| traits.cluster.authentication_mode == Some(AuthenticationMode::Api))?;
+    let entry = YamlText::map([
+        ("role", Some(YamlText::text(&role))),
+        ("type", Some(YamlText::text("EC2_LINUX"))),
+    ]);
+    Some(YamlText::List(vec![entry]))
+}
+
+/// Path and name of the role.
+fn role(traits: &Traits) -> Option<String> {
+    let role = traits.role.as_ref()?;
+    let role = role.split_once(":role/").map_or(role.as_str(), |(_, path)| path);
+    (!role.is_empty()).then(|| role.to_owned())
+}
+
+fn instance(traits: &Traits, network: &ServiceNetwork, report: &mut Vec<AdoptionLine>) -> YamlText {
+    let role = role(traits);
+    let ami = traits.ami_id.as_ref().filter(|id| id.starts_with("ami-"));
+    let adopted = [
+        ("instance type", traits.instance_type.as_ref()),
+        ("AMI id", ami),
+        ("role", role.as_ref()),
+    ];
+    for (what, value) in adopted {
+        if let Some(value) = value {
+            line(report, AdoptionKind::Adopted, format!("{what} {value}"));
+        }
+    }
+    if !traits.tags.is_empty() {
+        let keys: Vec<&str> = traits.tags.keys().map(String::as_str).collect();
+        line(report, AdoptionKind::Adopted, format!("tags {}", keys.join(", ")));
+    }
+    if role.is_none()
+        && let Some(profile) = &traits.instance_profile
+    {
+        let text = format!(
+            "the file names the instance profile {profile} and not its role: the run's role is mapped in aws-auth"
+        );
+        line(report, AdoptionKind::Note, text);
+    }
+    let tags = traits
+        .tags
+        .iter()
+        .map(|(key, value)| (key.clone(), YamlText::text(value)));
+    let addresses = YamlText::texts([IPV6_ADDRESS.to_owned()]);
+    let ipv6 = network
+        .is_ipv6()
+        .then(|| YamlText::map([("ipv6", Some(addresses))]));
+    YamlText::map([
+        ("type", traits.instance_type.as_deref().map(YamlText::text)),
+        ("ami", ami.map(|id| YamlText::text(id))),
+        ("role", role.as_deref().map(YamlText::text)),
+        ("tags", Some(YamlText::Map(tags.collect()))),
+        ("metadata", Some(metadata(traits, report))),
+        ("network", ipv6),
+    ])
+}
+
+fn metadata(traits: &Traits, report: &mut Vec<AdoptionLine>) -> YamlText {
+    let tokens = traits.http_tokens.map(|tokens| match tokens {
+        Tokens::Required => "required",
+        Tokens::Optional => "optional",
+    });
+    if let Some(tokens) = tokens {
+        line(report, AdoptionKind::Adopted, format!("metadata tokens {tokens}"));
+    }
+    if let Some(limit) = traits.hop_limit {
+        line(
+            report,
+            AdoptionKind::Adopted,
+            format!("metadata hop limit {limit}"),
+        );
+    }
+    YamlText::map([
+        ("tokens", tokens.map(YamlText::text)),
+        ("enabled", traits.http_endpoint.map(YamlText::plain)),
+        ("instance_tags", traits.metadata_tags.map(YamlText::plain)),
+        ("hop_limit", traits.hop_limit.map(YamlText::plain)),
+    ])
+}

@@ -1,0 +1,80 @@
+//! What the node must have, derived from flags and traits. What cannot be read is left out: a wrong expectation is
+//! worse than none.
+
+use super::stated::Stated;
+use super::trial::{AdoptionKind, AdoptionLine, line};
+use super::yaml_text::YamlText;
+use crate::machine::{Machine, Taint};
+
+/// The key `expect` of the scenario.
+pub(crate) fn expectations(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) -> YamlText {
+    let (traits, flags) = (&machine.traits, &stated.flags);
+    let mut labels = traits.labels.clone();
+    labels.extend(flags.labels.clone());
+    let mut taints = traits.taints.clone();
+    taints.extend(
+        flags
+            .taints
+            .iter()
+            .filter(|taint| !traits.taints.contains(taint))
+            .cloned(),
+    );
+    let pods = flags.max_pods.or(traits.max_pods);
+    for (key, value) in &labels {
+        line(report, AdoptionKind::Expected, format!("label {key}={value}"));
+    }
+    for taint in &taints {
+        line(
+            report,
+            AdoptionKind::Expected,
+            format!("taint {} when the node registers", text_of(taint)),
+        );
+    }
+    if let Some(pods) = pods {
+        line(
+            report,
+            AdoptionKind::Expected,
+            format!("capacity for {pods} pods"),
+        );
+    }
+    if !stated.dns.is_empty() {
+        line(
+            report,
+            AdoptionKind::Expected,
+            format!("cluster DNS {} in the kubelet", stated.dns.join(",")),
+        );
+    }
+    for unclear in &flags.unclear {
+        line(report, AdoptionKind::NotChecked, unclear);
+    }
+    let labels = labels
+        .into_iter()
+        .map(|(key, value)| (key, YamlText::text(&value)));
+    let node = YamlText::map([
+        ("labels", Some(YamlText::Map(labels.collect()))),
+        (
+            "taints_at_creation",
+            Some(YamlText::texts(taints.iter().map(text_of))),
+        ),
+        (
+            "capacity",
+            pods.map(|pods| YamlText::map([("pods", Some(YamlText::plain(pods)))])),
+        ),
+    ]);
+    let dns = YamlText::texts(stated.dns.iter().cloned());
+    let kubelet = YamlText::map([("config", Some(YamlText::map([("clusterDNS", Some(dns))])))]);
+    YamlText::map([
+        ("phase", Some(YamlText::text("ready"))),
+        ("node", Some(node)),
+        ("kubelet", Some(kubelet)),
+    ])
+}
+
+/// The taint as expectations write it: without `=` if it has no value.
+fn text_of(taint: &Taint) -> String {
+    if taint.value.is_empty() {
+        format!("{}:{}", taint.key, taint.effect)
+    } else {
+        taint.to_string()
+    }
+}

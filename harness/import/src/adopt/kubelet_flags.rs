@@ -1,0 +1,175 @@
+//! Labels, taints and pod capacity in the flags of a kubelet.
+
+use std::collections::BTreeMap;
+
+use super::shell::UNKNOWN;
+use crate::machine::{Taint, TaintEffect};
+
+/// What the flags of a kubelet state about its Node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct KubeletFlags {
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) taints: Vec<Taint>,
+    pub(crate) max_pods: Option<u32>,
+    /// What cannot be read, in words of a report.
+    pub(crate) unclear: Vec<String>,
+}
+
+impl KubeletFlags {
+    /// Adds the flags of a text, as in `--kubelet-extra-args`.
+    pub(crate) fn add(&mut self, text: &str) {
+        let mut words = text.split_whitespace().map(without_quotes).peekable();
+        while let Some(word) = words.next() {
+            let (flag, value) = match word.split_once('=') {
+                Some((flag, value)) => (flag, Some(without_quotes(value))),
+                None => (word, None),
+            };
+            if !["--node-labels", "--register-with-taints", "--max-pods"].contains(&flag) {
+                if word.starts_with(UNKNOWN) {
+                    self.unclear
+                        .push("flags of the kubelet that only a run of the script shows".to_owned());
+                }
+                continue;
+            }
+            let value = value.or_else(|| words.next_if(|word| !word.starts_with("--")));
+            match (flag, value) {
+                ("--node-labels", Some(value)) => self.labels(value),
+                ("--register-with-taints", Some(value)) => self.taints(value),
+                (_, Some(value)) => self.max_pods(value),
+                (flag, None) => self.unclear.push(format!("`{flag}` without a value")),
+            }
+        }
+    }
+
+    fn labels(&mut self, value: &str) {
+        for label in value.split(',').filter(|label| !label.is_empty()) {
+            match label.split_once('=') {
+                Some((key, value)) if is_known(label) && is_label(key, value) => {
+                    self.labels.insert(key.to_owned(), value.to_owned());
+                }
+                _ => self.unclear.push(format!("the label `{}`", shown(label))),
+            }
+        }
+    }
+
+    fn taints(&mut self, value: &str) {
+        for text in value.split(',').filter(|text| !text.is_empty()) {
+            match taint(text).filter(|_| is_known(text)) {
+                Some(taint) => self.taints.push(taint),
+                None => self.unclear.push(format!("the taint `{}`", shown(text))),
+            }
+        }
+    }
+
+    fn max_pods(&mut self, value: &str) {
+        match value.parse() {
+            Ok(number) => self.max_pods = Some(number),
+            Err(_) => self.unclear.push(format!("`--max-pods={}`", shown(value))),
+        }
+    }
+}
+
+/// Reads `key=value:Effect`, whose value may be missing.
+pub(crate) fn taint(text: &str) -> Option<Taint> {
+    let (pair, effect) = text.rsplit_once(':')?;
+    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let effect = effect_of(effect)?;
+    (!key.is_empty()).then(|| Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect,
+    })
+}
+
+/// The effect with this name in Kubernetes.
+pub(crate) fn effect_of(name: &str) -> Option<TaintEffect> {
+    let all = [
+        TaintEffect::NoSchedule,
+        TaintEffect::PreferNoSchedule,
+        TaintEffect::NoExecute,
+    ];
+    all.into_iter().find(|effect| effect.to_string() == name)
+}
+
+/// Names and values that Kubernetes allows. A kubelet refuses others, and then no Node has them.
+fn is_label(key: &str, value: &str) -> bool {
+    let is_name = |text: &str| {
+        text.len() <= 63
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    let name = key.rsplit('/').next().unwrap_or_default();
+    !name.is_empty() && is_name(name) && is_name(value)
+}
+
+fn is_known(text: &str) -> bool {
+    !text.contains(UNKNOWN)
+}
+
+fn without_quotes(text: &str) -> &str {
+    text.trim_matches(['"', '\''])
+}
+
+/// Unknown text as it looks in a report.
+pub(crate) fn shown(text: &str) -> String {
+    text.replace(UNKNOWN, "...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> KubeletFlags {
+        let mut flags = KubeletFlags::default();
+        flags.add(text);
+        flags
+    }
+
+    fn labels(flags: &KubeletFlags) -> String {
+        let pairs = flags.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        pairs.collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn values_follow_an_equals_sign_or_a_blank() {
+        for text in [
+            "--node-labels=a.b/c=d,e= --max-pods=58 --register-with-taints=x=y:NoSchedule,z:NoExecute",
+            "--v=2 --node-labels \"a.b/c=d,e=\" --max-pods 58 --register-with-taints='x=y:NoSchedule,z:NoExecute'",
+        ] {
+            let flags = read(text);
+            assert_eq!(labels(&flags), "a.b/c=d,e=", "{text}");
+            assert_eq!(flags.max_pods, Some(58));
+            let taints: Vec<_> = flags.taints.iter().map(Taint::to_string).collect();
+            assert_eq!(taints, ["x=y:NoSchedule", "z=:NoExecute"]);
+            assert!(flags.unclear.is_empty());
+        }
+    }
+
+    #[test]
+    fn later_flags_add_labels_and_replace_values() {
+        let mut flags = read("--node-labels=a=1,b=2 --max-pods=1");
+        flags.add("--node-labels=b=3 --max-pods=2");
+        assert_eq!((labels(&flags).as_str(), flags.max_pods), ("a=1,b=3", Some(2)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out_and_named() {
+        let text = format!(
+            "--node-labels=id={UNKNOWN},team=web,odd,sp@ce=x --max-pods={UNKNOWN} --register-with-taints=t {UNKNOWN}"
+        );
+        let flags = read(&text);
+        assert_eq!((labels(&flags).as_str(), flags.max_pods), ("team=web", None));
+        assert_eq!(
+            flags.unclear,
+            [
+                "the label `id=...`",
+                "the label `odd`",
+                "the label `sp@ce=x`",
+                "`--max-pods=...`",
+                "the taint `t`",
+                "flags of the kubelet that only a run of the script shows"
+            ]
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! Turns a machine of another tool's file into a scenario: adopts what the file and the user data state about cluster
+//! and instance, chooses the AMI, and derives what the node must have.
+//!
+//! In this crate and not in `core`, because it joins the machine's traits with the text; pure like the readers.
+//!
+//! ```text
+//! Machine -> user data of the instance (EKS' part, values of --set) -> Stated -> AMI, cluster, expectations -> Trial
+//! ```
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `error` | why a machine cannot be tried |
+//! | `placeholders` | places in user data that are not filled in |
+//! | `shell` | reads the commands of a script without running it |
+//! | `kubelet_flags` | labels, taints and pod capacity in flags |
+//! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
+//! | `node_config` | NodeConfigs |
+//! | `stated` | all of that for all parts of user data |
+//! | `ami` | chooses the AMI |
+//! | `yaml_text` | writes YAML |
+//! | `cluster` | the cluster and the instance of the scenario |
+//! | `expectations` | what the node must have |
+//! | `trial` | the scenario and the report |
+
+mod ami;
+mod bootstrap_call;
+mod cluster;
+mod error;
+mod expectations;
+mod kubelet_flags;
+mod node_config;
+mod placeholders;
+mod shell;
+mod stated;
+mod trial;
+mod yaml_text;
+
+pub use ami::AmiFiles;
+pub use error::AdoptError;
+pub use placeholders::Placeholder;
+pub use trial::{AdoptionKind, AdoptionLine, Trial, adopt};

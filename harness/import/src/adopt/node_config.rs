@@ -1,0 +1,121 @@
+//! What NodeConfigs state about cluster and node.
+
+use super::kubelet_flags::{KubeletFlags, effect_of};
+use crate::machine::Taint;
+use crate::tree::{Tree, yaml};
+
+/// All NodeConfigs of user data, merged as nodeadm does: later values win, flags accumulate.
+#[derive(Debug, Default)]
+pub(crate) struct NodeConfigs {
+    pub(crate) flags: KubeletFlags,
+    pub(crate) dns: Vec<String>,
+    pub(crate) cidr: Option<String>,
+    pub(crate) authority: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) is_any: bool,
+}
+
+impl NodeConfigs {
+    /// Adds a document; other documents are ignored.
+    pub(crate) fn add(&mut self, text: &str) {
+        let Ok(documents) = yaml(text) else {
+            self.flags
+                .unclear
+                .push("a NodeConfig that is not YAML".to_owned());
+            return;
+        };
+        for document in &documents {
+            let is_config = document
+                .text_at(&["apiVersion"])
+                .is_some_and(|api| api.starts_with("node.eks.aws/"));
+            if is_config {
+                self.is_any = true;
+                self.document(document);
+            }
+        }
+    }
+
+    fn document(&mut self, document: &Tree) {
+        let cluster = |key: &str| document.text_at(&["spec", "cluster", key]);
+        let set = |old: &mut Option<String>, new: Option<String>| *old = new.or(old.take());
+        set(&mut self.name, cluster("name"));
+        set(&mut self.endpoint, cluster("apiServerEndpoint"));
+        set(&mut self.authority, cluster("certificateAuthority"));
+        set(&mut self.cidr, cluster("cidr"));
+        self.kubelet_config(document);
+        for flag in document.items_at(&["spec", "kubelet", "flags"]) {
+            self.flags.add(flag.text().unwrap_or_default());
+        }
+    }
+
+    fn kubelet_config(&mut self, document: &Tree) {
+        let config = ["spec", "kubelet", "config"];
+        let at = |key: &'static str| [&config[..], &[key]].concat();
+        let dns = document.items_at(&at("clusterDNS"));
+        if !dns.is_empty() {
+            self.dns = dns.iter().filter_map(Tree::text).map(str::to_owned).collect();
+        }
+        if let Some(pods) = document.text_at(&at("maxPods")) {
+            self.flags.add(&format!("--max-pods={pods}"));
+        }
+        let taints = document.items_at(&at("registerWithTaints"));
+        let read: Vec<Taint> = taints.iter().filter_map(taint).collect();
+        if read.len() < taints.len() {
+            self.flags
+                .unclear
+                .push("a taint of `registerWithTaints`".to_owned());
+        }
+        if !taints.is_empty() {
+            self.flags.taints = read;
+        }
+    }
+}
+
+fn taint(tree: &Tree) -> Option<Taint> {
+    Some(Taint {
+        key: tree.text_at(&["key"])?,
+        value: tree.text_at(&["value"]).unwrap_or_default(),
+        effect: effect_of(&tree.text_at(&["effect"])?)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_merged_as_in_nodeadm() {
+        let mut configs = NodeConfigs::default();
+        configs.add(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://x\n    certificateAuthority: CA\n    cidr: 172.20.0.0/16\n  kubelet:\n    config:\n      maxPods: 29\n      clusterDNS: [172.20.0.10]\n      registerWithTaints:\n      - { key: a, value: b, effect: NoSchedule }\n    flags: [\"--node-labels=x=y\"]\n",
+        );
+        configs.add(
+            "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: other }\n  kubelet:\n    config: { maxPods: 58 }\n    flags: ['--node-labels=\"p=q\"']\n---\nkind: Other\n",
+        );
+        assert_eq!(
+            (configs.name.as_deref(), configs.endpoint.as_deref()),
+            (Some("other"), Some("https://x"))
+        );
+        assert_eq!(
+            (configs.cidr.as_deref(), configs.dns.join(",").as_str()),
+            (Some("172.20.0.0/16"), "172.20.0.10")
+        );
+        assert_eq!(configs.flags.max_pods, Some(58));
+        assert_eq!(
+            configs.flags.labels.keys().cloned().collect::<Vec<_>>(),
+            ["p", "x"]
+        );
+        assert_eq!(configs.flags.taints[0].to_string(), "a=b:NoSchedule");
+        assert!(configs.flags.unclear.is_empty());
+    }
+
+    #[test]
+    fn other_documents_and_broken_ones_state_nothing() {
+        let mut configs = NodeConfigs::default();
+        configs.add("apiVersion: v1\nkind: Secret\n");
+        assert!(!configs.is_any);
+        configs.add("a: b: c\n");
+        assert_eq!(configs.flags.unclear, ["a NodeConfig that is not YAML"]);
+    }
+}

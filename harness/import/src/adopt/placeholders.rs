@@ -1,0 +1,303 @@
+//! Places in user data that a generator, a person or a shell outside of the instance has to fill in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names in `{{ }}` that nodejoin fills in itself.
+pub(crate) const OWN_NAMES: [&str; 4] = ["cluster.", "instance.", "account.", "identity."];
+/// Words that people leave to be replaced.
+const MARKERS: [&str; 6] = [
+    "REPLACE_ME",
+    "REPLACEME",
+    "CHANGE_ME",
+    "CHANGEME",
+    "REPLACE_WITH",
+    "FIXME",
+];
+/// Words in `<...>` that a person replaces. Others are syntax of a shell, of XML or of a mail address.
+const NAMES: [&str; 12] = [
+    "cluster", "endpoint", "region", "account", "role", "token", "cert", "your", "name", "bucket", "api",
+    "value",
+];
+/// Commands whose arguments contain templates of Go.
+const GO_TEMPLATES: [&str; 5] = [
+    "--format",
+    "-o go-template",
+    "--template",
+    "inspect",
+    "go-template=",
+];
+/// Variables that exist without an assignment in the script.
+const KNOWN_VARIABLES: [&str; 16] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "HOSTNAME",
+    "PWD",
+    "UID",
+    "EUID",
+    "RANDOM",
+    "SECONDS",
+    "IFS",
+    "LINENO",
+    "SHELL",
+    "LANG",
+    "OSTYPE",
+    "INSTANCE_ID",
+    "BASH_SOURCE",
+];
+
+/// A place that is not filled in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placeholder {
+    /// Line of the user data, from 1.
+    pub line: usize,
+    /// Such as `<cluster-name>`.
+    pub text: String,
+}
+
+/// Fills in `${NAME}`, `<NAME>`, `{{ NAME }}`, and names that stand for themselves, such as `REPLACE_ME`.
+pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in set {
+        for form in [
+            format!("${{{name}}}"),
+            format!("<{name}>"),
+            format!("{{{{ {name} }}}}"),
+            format!("{{{{{name}}}}}"),
+        ] {
+            text = text.replace(&form, value);
+        }
+        if MARKERS.iter().any(|marker| name.contains(marker)) || name.starts_with("YOUR_") {
+            text = text.replace(name.as_str(), value);
+        }
+    }
+    text
+}
+
+/// The places that are not filled in. A text that a shell, cloud-init or a container engine fills in is not one: a
+/// false stop is worse than a run that fails with a cause.
+pub(crate) fn find(text: &str) -> Vec<Placeholder> {
+    let is_jinja = text.trim_start().starts_with("## template: jinja");
+    let assigned = assigned(text);
+    let mut found = Vec::new();
+    let mut is_node_config = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.starts_with("--") || line.trim() == "---" {
+            is_node_config = false;
+        }
+        is_node_config |= line.trim_start().starts_with("apiVersion: node.eks.aws/");
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        let mut texts = markers(line);
+        texts.extend(angles(line));
+        if !is_jinja {
+            texts.extend(braces(line));
+        }
+        texts.extend(dollars(line, is_node_config, &assigned));
+        texts.extend(formats(line));
+        found.extend(texts.into_iter().map(|text| Placeholder { line: number, text }));
+    }
+    found
+}
+
+fn markers(line: &str) -> Vec<String> {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| {
+            let is_yours = word.starts_with("YOUR_") && word.len() > 5;
+            is_yours || MARKERS.iter().any(|marker| word.starts_with(marker))
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// `<cluster-name>`, but neither `<powershell>` nor `a <file >other`.
+fn angles(line: &str) -> Vec<String> {
+    between(line, "<", ">")
+        .filter(|inside| {
+            let is_plain = inside
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_ ".contains(&byte));
+            let lower = inside.to_lowercase();
+            let is_phrase = inside.contains(['-', '_'])
+                || inside.starts_with("your ")
+                || *inside == inside.to_uppercase();
+            is_plain
+                && !inside.starts_with(' ')
+                && !inside.ends_with(' ')
+                && is_phrase
+                && NAMES.iter().any(|name| lower.contains(name))
+        })
+        .map(|inside| format!("<{inside}>"))
+        .collect()
+}
+
+fn braces(line: &str) -> Vec<String> {
+    if GO_TEMPLATES.iter().any(|word| line.contains(word)) {
+        return Vec::new();
+    }
+    between(line, "{{", "}}")
+        .filter(|inside| {
+            let name = inside.trim();
+            let path = name.trim_start_matches('.');
+            let is_path = path.starts_with(|c: char| c.is_ascii_alphabetic())
+                && path
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+            let is_own = OWN_NAMES.iter().any(|prefix| name.starts_with(prefix));
+            (is_path || name.contains(".Values")) && !is_own
+        })
+        .map(|inside| format!("{{{{{inside}}}}}"))
+        .collect()
+}
+
+/// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script
+/// never sets where the bootstrap script or a NodeConfig needs them.
+fn dollars(line: &str, is_node_config: bool, assigned: &Option<BTreeSet<String>>) -> Vec<String> {
+    let is_call = ["bootstrap.sh", "--b64-cluster-ca", "--apiserver-endpoint"]
+        .iter()
+        .any(|word| line.contains(word));
+    let is_open = |inside: &&str| {
+        let is_name = inside
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_expression = inside.starts_with(|c: char| c.is_ascii_alphabetic())
+            && (inside.contains("::")
+                || inside.split_once('.').is_some_and(|(left, right)| {
+                    is_word(left) && right.starts_with(|c: char| c.is_ascii_alphabetic())
+                }));
+        let is_unset = is_name
+            && !inside.is_empty()
+            && !KNOWN_VARIABLES.contains(inside)
+            && !inside.starts_with("AWS_")
+            && assigned
+                .as_ref()
+                .is_some_and(|assigned| !assigned.contains(*inside));
+        is_expression || (is_name && is_node_config) || (is_unset && is_call)
+    };
+    let texts = between(line, "${", "}").filter(is_open);
+    texts.map(|inside| format!("${{{inside}}}")).collect()
+}
+
+/// `%s` as a value of the cluster.
+fn formats(line: &str) -> Vec<String> {
+    let is_value = [
+        "bootstrap.sh",
+        "--b64-cluster-ca",
+        "--apiserver-endpoint",
+        "apiServerEndpoint:",
+        "certificateAuthority:",
+    ]
+    .iter()
+    .any(|word| line.contains(word));
+    line.split(|c: char| c.is_whitespace() || c == '\'' || c == '"')
+        .filter(|word| is_value && ["%s", "%v", "%q"].contains(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn is_word(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The texts between two marks, on one line.
+fn between<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<Item = &'a str> {
+    line.match_indices(open).filter_map(move |(at, _)| {
+        let inside = &line[at + open.len()..];
+        inside.find(close).map(|end| &inside[..end])
+    })
+}
+
+/// The names that a script sets in any way; `None` if another file may set more.
+fn assigned(text: &str) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for line in text.lines().map(str::trim) {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        if ["source", ".", "eval"].contains(&first)
+            || line.contains("&& source ")
+            || line.contains("; source ")
+        {
+            return None;
+        }
+        for (at, _) in line.match_indices('=') {
+            let before = line[..at].trim_end_matches('+');
+            let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            names.insert(before[start.map_or(0, |start| start + 1)..].to_owned());
+        }
+        let words: Vec<&str> = line.split([' ', '\t', ';']).collect();
+        for (index, word) in words.iter().enumerate() {
+            if ["for", "read", "mapfile", "readarray", "-v", "getopts", "select"].contains(word) {
+                names.extend(words[index + 1..].iter().map(|word| (*word).to_owned()));
+            }
+        }
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        find(text).into_iter().map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn what_a_person_or_a_generator_fills_in_is_found_with_its_line() {
+        for (text, expected) in [
+            ("/etc/eks/bootstrap.sh <cluster-name>\n", "<cluster-name>"),
+            (
+                "aws eks describe-cluster --name <YOUR CLUSTER>\n",
+                "<YOUR CLUSTER>",
+            ),
+            ("name: {{ .Values.cluster }}\n", "{{ .Values.cluster }}"),
+            ("name: {{cluster_name}}\n", "{{cluster_name}}"),
+            ("join ${var.cluster_name}\n", "${var.cluster_name}"),
+            ("join ${AWS::StackName}\n", "${AWS::StackName}"),
+            ("/etc/eks/bootstrap.sh ${cluster_name} --x\n", "${cluster_name}"),
+            ("/etc/eks/bootstrap.sh demo --b64-cluster-ca %s\n", "%s"),
+            ("export TOKEN=REPLACE_ME\n", "REPLACE_ME"),
+            ("curl YOUR_BUCKET\n", "YOUR_BUCKET"),
+            (
+                "apiVersion: node.eks.aws/v1alpha1\nspec:\n  name: ${name}\n",
+                "${name}",
+            ),
+        ] {
+            assert_eq!(texts(text), [expected], "{text}");
+        }
+        assert_eq!(find("a\nb <cluster-name>\n")[0].line, 2);
+    }
+
+    #[test]
+    fn what_a_program_fills_in_is_no_placeholder() {
+        for text in [
+            "#!/bin/bash\nNAME=x\n/etc/eks/bootstrap.sh ${NAME} ${HOSTNAME} ${AWS_REGION}\n",
+            "for a in b; do /etc/eks/bootstrap.sh ${a}; done\n",
+            "source /etc/profile.d/x.sh\n/etc/eks/bootstrap.sh ${CLUSTER}\n",
+            "echo ${cluster_name}\n",
+            "echo ${A%.*} ${A:-b.c} ${#A} ${A[0]} ${A//./-}\n",
+            "docker inspect -f '{{.State.Running}}' x\ncrictl ps --format '{{.Id}}'\n",
+            "join {{ cluster.name }}\n",
+            "## template: jinja\n#cloud-config\nx: {{ v1.region }}\n",
+            "# replace <cluster-name> and ${var.x}\n",
+            "<powershell>\ncat <<EOF >/x\nmail <a@b.c>\n",
+            "sort <in >out-file\n",
+            "printf '%s' x\n",
+        ] {
+            assert_eq!(texts(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn values_fill_every_form_of_a_name() {
+        let set = BTreeMap::from([
+            ("name".to_owned(), "demo".to_owned()),
+            ("REPLACE_ME".to_owned(), "x".to_owned()),
+        ]);
+        assert_eq!(
+            filled("${name} <name> {{ name }} {{name}} name $name REPLACE_ME", &set),
+            "demo demo demo demo name $name x"
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! What user data states about its cluster and its node, gathered from all of its parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodejoin_core::user_data::parse;
+
+use super::bootstrap_call::{self, BootstrapCall};
+use super::kubelet_flags::KubeletFlags;
+use super::node_config::NodeConfigs;
+use super::placeholders::OWN_NAMES;
+use super::shell::{self, ShellScript, UNKNOWN};
+use crate::text::{is_gzip, unpacked};
+
+/// Variables of scripts and of eksctl's files that name the cluster's values.
+const NAME_VARIABLES: &[&str] = &["CLUSTER_NAME", "EKS_CLUSTER_NAME", "CLUSTER"];
+const ENDPOINT_VARIABLES: &[&str] = &["API_SERVER_URL", "APISERVER_ENDPOINT", "CLUSTER_ENDPOINT"];
+const DNS_VARIABLES: &[&str] = &["CLUSTER_DNS", "K8S_CLUSTER_DNS_IP"];
+
+/// What user data states.
+#[derive(Debug, Default)]
+pub(crate) struct Stated {
+    pub(crate) calls: Vec<BootstrapCall>,
+    pub(crate) configs: NodeConfigs,
+    /// The endpoint of a call of `kubeadm join`; empty if that call does not name it.
+    pub(crate) kubeadm: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) authority: Option<String>,
+    pub(crate) cidr: Option<String>,
+    pub(crate) dns: Vec<String>,
+    pub(crate) flags: KubeletFlags,
+    /// The text of all parts, for words that any part may contain.
+    pub(crate) text: String,
+    variables: BTreeMap<String, String>,
+}
+
+impl Stated {
+    /// Reads user data.
+    pub(crate) fn of(user_data: &[u8]) -> Self {
+        let mut stated = Self::default();
+        let plain = if is_gzip(user_data) {
+            unpacked(user_data).unwrap_or_default()
+        } else {
+            user_data.to_vec()
+        };
+        let parsed = parse(&without_own_names(&plain));
+        let mut described = None;
+        for part in &parsed.parts {
+            let is_config = part.mime == "text/cloud-config";
+            if !is_config {
+                stated.add(&String::from_utf8_lossy(&part.content), &mut described);
+            }
+        }
+        let config = parsed.cloud_config();
+        for file in &config.files {
+            stated.add(&String::from_utf8_lossy(&file.content), &mut described);
+        }
+        if let Some(commands) = &config.runcmd {
+            stated.add(&String::from_utf8_lossy(commands), &mut described);
+        }
+        stated.conclude(described);
+        stated
+    }
+
+    /// Adds a script, a NodeConfig, or a file of variables.
+    fn add(&mut self, text: &str, described: &mut Option<String>) {
+        self.text.push_str(text);
+        self.text.push('\n');
+        if crate::text::is_node_config(text) && !text.starts_with("#!") {
+            self.configs.add(text);
+            return;
+        }
+        let script = shell::read(text);
+        self.calls.extend(bootstrap_call::calls(&script));
+        self.kubeadm = self
+            .kubeadm
+            .take()
+            .or_else(|| bootstrap_call::kubeadm_join(&script));
+        for subcommand in ["describe-cluster", "update-kubeconfig"] {
+            *described = described
+                .take()
+                .or_else(|| bootstrap_call::flag_of(&script, subcommand, "--name"));
+        }
+        self.variables(text);
+        self.documents(&script, described);
+    }
+
+    /// Scripts write NodeConfigs and scripts by here-documents.
+    fn documents(&mut self, script: &ShellScript, described: &mut Option<String>) {
+        for document in &script.documents {
+            // A shell fills in variables of the document before: what remains of them is not known.
+            self.add(document, described);
+        }
+    }
+
+    fn variables(&mut self, text: &str) {
+        for line in text.lines() {
+            let line = line.trim().trim_start_matches("export ");
+            if let Some((name, value)) = line.split_once('=') {
+                let value = value.trim_matches(['"', '\'']);
+                if !value.contains('$') {
+                    self.variables.insert(name.to_owned(), value.to_owned());
+                }
+            }
+        }
+    }
+
+    fn conclude(&mut self, described: Option<String>) {
+        let known = |value: &String| !value.is_empty() && !value.contains(UNKNOWN) && !value.contains('$');
+        let call = self.calls.first().cloned().unwrap_or_default();
+        let flag = |name: &str| call.values.get(name).cloned();
+        let variable = |names: &[&str]| names.iter().find_map(|name| self.variables.get(*name).cloned());
+        let first = |options: [Option<String>; 4]| options.into_iter().flatten().find(|value| known(value));
+        let configs = &self.configs;
+        self.name = first([
+            call.cluster.clone(),
+            configs.name.clone(),
+            variable(NAME_VARIABLES),
+            described,
+        ]);
+        self.endpoint = first([
+            flag("--apiserver-endpoint"),
+            configs.endpoint.clone(),
+            variable(ENDPOINT_VARIABLES),
+            None,
+        ]);
+        self.authority = first([
+            flag("--b64-cluster-ca"),
+            configs.authority.clone(),
+            variable(&["B64_CLUSTER_CA"]),
+            None,
+        ]);
+        self.cidr = first([
+            flag("--service-ipv4-cidr"),
+            configs.cidr.clone(),
+            variable(&["SERVICE_IPV4_CIDR"]),
+            None,
+        ]);
+        let dns = first([flag("--dns-cluster-ip"), variable(DNS_VARIABLES), None, None]);
+        self.dns = match dns {
+            Some(dns) => dns.split(',').map(str::to_owned).collect(),
+            None => configs.dns.clone(),
+        };
+        self.kubelet(&call);
+    }
+
+    /// Flags of the kubelet. Several different calls contradict each other: which of them runs is not known.
+    fn kubelet(&mut self, call: &BootstrapCall) {
+        self.flags = self.configs.flags.clone();
+        let different: BTreeSet<_> = self
+            .calls
+            .iter()
+            .map(|call| call.values.get("--kubelet-extra-args"))
+            .collect();
+        if different.len() > 1 {
+            self.flags
+                .unclear
+                .push("flags of several calls of the bootstrap script".to_owned());
+        } else if let Some(arguments) = call.values.get("--kubelet-extra-args") {
+            self.flags.add(arguments);
+        }
+        if let Some(labels) = self.variables.get("NODE_LABELS") {
+            self.flags.add(&format!("--node-labels={labels}"));
+        }
+        if let Some(taints) = self.variables.get("NODE_TAINTS") {
+            self.flags.add(&format!("--register-with-taints={taints}"));
+        }
+    }
+
+    /// Whether a bootstrap script is called with this flag.
+    pub(crate) fn has_flag(&self, flag: &str) -> bool {
+        self.calls.iter().any(|call| call.flags.contains(flag))
+    }
+}
+
+/// User data whose `{{ cluster.name }}` and the like are unknown, because a run fills them in.
+fn without_own_names(user_data: &[u8]) -> Vec<u8> {
+    let Ok(text) = std::str::from_utf8(user_data) else {
+        return user_data.to_vec();
+    };
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, inside)) = rest.split_once("{{") {
+        let end = inside.find("}}");
+        let is_own = |end: &usize| {
+            OWN_NAMES
+                .iter()
+                .any(|prefix| inside[..*end].trim().starts_with(prefix))
+        };
+        kept.push_str(before);
+        match end.filter(is_own) {
+            Some(end) => {
+                kept.push(UNKNOWN);
+                rest = &inside[end + 2..];
+            }
+            None => {
+                kept.push_str("{{");
+                rest = inside;
+            }
+        }
+    }
+    kept.push_str(rest);
+    kept.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_states_cluster_and_node() {
+        let stated = Stated::of(
+            b"#!/bin/bash\nset -e\nB64_CLUSTER_CA=Q0E=\nAPI_SERVER_URL=https://x.gr7.us-east-1.eks.amazonaws.com\n\
+              /etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=a=b --max-pods=8' --b64-cluster-ca $B64_CLUSTER_CA \
+              --apiserver-endpoint $API_SERVER_URL --dns-cluster-ip 172.20.0.10 --service-ipv4-cidr 172.20.0.0/16\n",
+        );
+        assert_eq!(stated.name.as_deref(), Some("demo"));
+        assert_eq!(
+            stated.endpoint.as_deref(),
+            Some("https://x.gr7.us-east-1.eks.amazonaws.com")
+        );
+        assert_eq!(
+            (stated.authority.as_deref(), stated.cidr.as_deref()),
+            (Some("Q0E="), Some("172.20.0.0/16"))
+        );
+        assert_eq!(stated.dns, ["172.20.0.10"]);
+        assert_eq!(
+            (stated.flags.labels["a"].as_str(), stated.flags.max_pods),
+            ("b", Some(8))
+        );
+        assert!(stated.has_flag("--service-ipv4-cidr") && !stated.has_flag("--ip-family"));
+    }
+
+    #[test]
+    fn parts_of_a_message_are_read_each_on_its_own() {
+        let stated = Stated::of(
+            b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\nexport KUBELET_EXTRA_ARGS=--max-pods=1\n\n--B\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { cluster: { name: demo, cidr: 10.100.0.0/16 } }\n--B--\n",
+        );
+        assert_eq!(
+            (stated.name.as_deref(), stated.cidr.as_deref()),
+            (Some("demo"), Some("10.100.0.0/16"))
+        );
+        assert_eq!(stated.flags.max_pods, None);
+    }
+
+    #[test]
+    fn files_of_a_cloud_config_and_other_commands_name_the_cluster() {
+        let stated = Stated::of(
+            b"#cloud-config\nwrite_files:\n- path: /etc/eksctl/kubelet.env\n  content: |\n    CLUSTER_NAME=demo\n    NODE_LABELS=a=b,c=d\n    NODE_TAINTS=\nruncmd: [/var/lib/x.sh]\n",
+        );
+        assert_eq!(
+            (stated.name.as_deref(), stated.flags.labels.len()),
+            (Some("demo"), 2)
+        );
+        let stated = Stated::of(b"#!/bin/bash\naws eks describe-cluster --name demo\n");
+        assert_eq!(stated.name.as_deref(), Some("demo"));
+    }
+
+    #[test]
+    fn what_only_a_run_shows_is_not_stated() {
+        let stated = Stated::of(
+            b"#!/bin/bash\nNAME=$(curl x)\n/etc/eks/bootstrap.sh $NAME --apiserver-endpoint \"$E\"\n",
+        );
+        assert_eq!((stated.name, stated.endpoint), (None, None));
+        let stated = Stated::of(
+            b"#!/bin/bash\n/etc/eks/bootstrap.sh {{ cluster.name }} --dns-cluster-ip {{cluster.dns_ip}}\n",
+        );
+        assert_eq!((stated.name, stated.dns.len()), (None, 0));
+        let stated = Stated::of(
+            b"#!/bin/bash\nif a; then /etc/eks/bootstrap.sh x --kubelet-extra-args --max-pods=1\nelse /etc/eks/bootstrap.sh x\nfi\n",
+        );
+        assert_eq!(stated.flags.max_pods, None);
+        assert_eq!(stated.flags.unclear.len(), 1);
+    }
+}

@@ -1,0 +1,236 @@
+//! A machine as a scenario, with a report of what it adopts and replaces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use nodejoin_core::plan::EndpointUrl;
+use nodejoin_core::user_data::{ReplacedValue, Values, replace_cluster};
+
+use super::ami::{self, AmiFiles};
+use super::cluster::{self, Surroundings};
+use super::error::AdoptError;
+use super::expectations;
+use super::placeholders;
+use super::stated::Stated;
+use super::yaml_text::YamlText;
+use crate::eks::complete_user_data;
+use crate::machine::{ClusterTraits, Machine};
+use crate::text::is_gzip;
+
+/// Programs of other people take longer than the scripts of this repository.
+const JOIN_SECONDS: u32 = 180;
+
+/// A machine as a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The machine's name in its file.
+    pub machine: String,
+    /// A name for files, from the machine's.
+    pub id: String,
+    /// The user data of the instance. `None`: it has none.
+    pub user_data: Option<Vec<u8>>,
+    /// Files of the AMI that the node image lacks.
+    pub ami_files: Vec<AmiFiles>,
+    pub report: Vec<AdoptionLine>,
+    keys: Vec<(String, YamlText)>,
+    expect: YamlText,
+}
+
+/// A line of the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdoptionLine {
+    pub kind: AdoptionKind,
+    pub text: String,
+}
+
+/// What a line of the report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdoptionKind {
+    /// A value of the file that cluster or instance takes.
+    Adopted,
+    /// A value of the file that the run cannot have.
+    Replaced,
+    /// A choice that the file does not make, with its reason.
+    Chosen,
+    /// What the node must have.
+    Expected,
+    /// What the node may have, and the verdict does not check.
+    NotChecked,
+    Note,
+}
+
+impl fmt::Display for AdoptionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Adopted => "adopted",
+            Self::Replaced => "replaced",
+            Self::Chosen => "chosen",
+            Self::Expected => "expected",
+            Self::NotChecked => "not checked",
+            Self::Note => "note",
+        })
+    }
+}
+
+/// Adds a line to a report.
+pub(crate) fn line(report: &mut Vec<AdoptionLine>, kind: AdoptionKind, text: impl Into<String>) {
+    let text = text.into();
+    report.push(AdoptionLine { kind, text });
+}
+
+/// Turns a machine into a scenario.
+///
+/// # Errors
+/// The user data is not filled in, the system is not Linux, or EKS rejects the user data.
+pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial, AdoptError> {
+    let mut report = Vec::new();
+    ami::choose(machine, &Stated::default())?;
+    let user_data = own_user_data(machine, set, &mut report)?;
+    let stated = Stated::of(user_data.as_deref().unwrap_or_default());
+    let choice = ami::choose(machine, &stated)?;
+    line(&mut report, AdoptionKind::Chosen, choice.text);
+    let Surroundings { mut keys, endpoint } = cluster::surroundings(machine, &stated, &mut report);
+    let user_data = user_data.map(|bytes| with_endpoint(bytes, &stated, endpoint.as_ref(), &mut report));
+    report_replaced(user_data.as_deref().unwrap_or_default(), &stated, &mut report);
+    let expect = expectations::expectations(machine, &stated, &mut report);
+    for note in &machine.notes {
+        line(&mut report, AdoptionKind::Note, note);
+    }
+    let limits = YamlText::map([("join_seconds", Some(YamlText::plain(JOIN_SECONDS)))]);
+    keys.push(("limits".to_owned(), limits));
+    Ok(Trial {
+        machine: machine.name.clone(),
+        id: file_name(&machine.name),
+        user_data,
+        ami_files: choice.files,
+        report,
+        keys,
+        expect,
+    })
+}
+
+/// The user data of the instance, filled in.
+fn own_user_data(
+    machine: &Machine,
+    set: &BTreeMap<String, String>,
+    report: &mut Vec<AdoptionLine>,
+) -> Result<Option<Vec<u8>>, AdoptError> {
+    let mut machine = machine.clone();
+    machine.user_data = machine.user_data.map(|bytes| match String::from_utf8(bytes) {
+        Ok(text) => placeholders::filled(&text, set).into_bytes(),
+        Err(error) => error.into_bytes(),
+    });
+    if let Some(text) = machine
+        .user_data
+        .as_deref()
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+    {
+        let places = placeholders::find(text);
+        if !places.is_empty() {
+            return Err(AdoptError::Placeholders {
+                machine: machine.name.clone(),
+                places,
+            });
+        }
+    }
+    if machine.managed.is_some() {
+        let text = "the part that EKS adds to the user data of a managed node group without an AMI id; values of the cluster \
+                    that the file does not state are stand-ins";
+        line(report, AdoptionKind::Chosen, text);
+    }
+    complete_user_data(&machine, &ClusterTraits::default()).map_err(AdoptError::Rejected)
+}
+
+/// User data whose endpoint a run can serve. Host names stay; addresses and other ports cannot.
+fn with_endpoint(
+    user_data: Vec<u8>,
+    stated: &Stated,
+    endpoint: Option<&EndpointUrl>,
+    report: &mut Vec<AdoptionLine>,
+) -> Vec<u8> {
+    if is_gzip(&user_data) {
+        return user_data;
+    }
+    let Ok(mut text) = String::from_utf8(user_data.clone()) else {
+        return user_data;
+    };
+    let kubeadm = stated.kubeadm.as_deref().filter(|address| !address.is_empty());
+    let old = stated.endpoint.as_deref().filter(|_| endpoint.is_none());
+    for (old, new) in [
+        (kubeadm, "{{ cluster.api_server }}"),
+        (old, "{{ cluster.endpoint }}"),
+    ] {
+        if let Some(old) = old {
+            text = text.replace(old, new);
+            let why = format!(
+                "the endpoint `{old}`: a node of a run reaches its API server by a host name on port 443"
+            );
+            line(report, AdoptionKind::Replaced, why);
+        }
+    }
+    text.into_bytes()
+}
+
+fn report_replaced(user_data: &[u8], stated: &Stated, report: &mut Vec<AdoptionLine>) {
+    let values: BTreeSet<ReplacedValue> = replace_cluster(user_data, &Values::default()).values;
+    for value in &values {
+        let text = match value {
+            ReplacedValue::CertificateAuthority => {
+                "the certificate authority of the cluster, whose key is not in the file (deviation `replaced-authority`)"
+            }
+            ReplacedValue::BootstrapToken => "the bootstrap token (deviation `replaced-bootstrap-token`)",
+            ReplacedValue::CaCertHash => "the CA hash of kubeadm (deviation `replaced-bootstrap-token`)",
+        };
+        line(report, AdoptionKind::Replaced, text);
+    }
+    if stated.authority.is_some() && !values.contains(&ReplacedValue::CertificateAuthority) {
+        let text = "the certificate authority in the user data is not the base64 of a PEM certificate: it stays as it is, \
+                    and a node with it does not trust the API server";
+        line(report, AdoptionKind::Note, text);
+    }
+}
+
+/// A name that is valid for a file and for the id of a scenario.
+fn file_name(machine: &str) -> String {
+    let last = machine
+        .rsplit(['/', '\\'])
+        .next()
+        .filter(|last| last.contains('.') && machine.starts_with(['/', '.']));
+    let name: String = last
+        .unwrap_or(machine)
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let parts: Vec<&str> = name.split('-').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        "machine".to_owned()
+    } else {
+        parts.join("-")
+    }
+}
+
+impl Trial {
+    /// The text of the scenario. `overlays` and `user_data` are paths relative to its file.
+    #[must_use]
+    pub fn scenario(&self, overlays: &[String], user_data: Option<&str>) -> String {
+        let name = format!("{} joins", self.machine);
+        let mut keys = vec![("name".to_owned(), YamlText::text(&name))];
+        if !overlays.is_empty() {
+            keys.push(("overlay".to_owned(), YamlText::texts(overlays.iter().cloned())));
+        }
+        keys.extend(self.keys.iter().cloned());
+        if let Some(file) = user_data {
+            let source = YamlText::map([
+                ("file", Some(YamlText::text(file))),
+                ("replace", Some(YamlText::text("cluster"))),
+            ]);
+            keys.push(("user_data".to_owned(), source));
+        }
+        keys.push(("expect".to_owned(), self.expect.clone()));
+        YamlText::Map(keys.into_iter().filter(|(_, value)| !value.is_empty()).collect()).document()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Scenarios and reports of whole machines.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::aws::AuthenticationMode;
+
+use super::*;
+use crate::machine::{AmiFamily, ClusterTraits, ManagedNodeGroup, Traits};
+
+const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nTUlJQy9qQ0NBZWFnQXdJQkFnSUJBREFOQmdrcWhraUc5dzBCQVFzRkFE\n-----END CERTIFICATE-----\n";
+
+fn machine(text: &str) -> Machine {
+    Machine {
+        name: "web".to_owned(),
+        user_data: Some(text.as_bytes().to_vec()),
+        ..Machine::default()
+    }
+}
+
+fn shown(machine: &Machine) -> String {
+    let trial = match adopt(machine, &BTreeMap::new()) {
+        Ok(trial) => trial,
+        Err(error) => return format!("{error}\n  hint: {}\n", error.hint()),
+    };
+    let report: Vec<String> = trial
+        .report
+        .iter()
+        .map(|line| format!("{}: {}\n", line.kind, line.text))
+        .collect();
+    let overlays: Vec<String> = trial
+        .ami_files
+        .iter()
+        .map(|files| files.folder().to_owned())
+        .collect();
+    format!(
+        "{}\n{}",
+        report.concat(),
+        trial.scenario(&overlays, Some("web.user-data"))
+    )
+}
+
+fn assert_has(text: &str, pieces: &[&str]) {
+    for piece in pieces {
+        assert!(text.contains(piece), "missing: {piece}\n{text}");
+    }
+}
+
+#[test]
+fn a_script_of_terraform_is_adopted_as_a_whole() {
+    let authority = STANDARD.encode(AUTHORITY);
+    let text = format!(
+        "#!/bin/bash\nset -e\nB64_CLUSTER_CA={authority}\nAPI_SERVER_URL=https://0123456789ABCDEF0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com\n\
+         /etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=team=web,id=$(x) --max-pods=20 --register-with-taints=a=b:NoSchedule,c:NoExecute' \
+         --b64-cluster-ca $B64_CLUSTER_CA --apiserver-endpoint $API_SERVER_URL --ip-family ipv4 --service-ipv4-cidr 172.20.0.0/16 --dns-cluster-ip 10.0.0.10\n"
+    );
+    let mut machine = machine(&text);
+    machine.traits = Traits {
+        ami_id: Some("ami-0123456789abcdef0".to_owned()),
+        instance_type: Some("m6i.large".to_owned()),
+        role: Some("arn:aws:iam::123456789012:role/eks/node".to_owned()),
+        account: Some("123456789012".to_owned()),
+        hop_limit: Some(1),
+        http_tokens: Some(Tokens::Required),
+        tags: [("Name".to_owned(), "web".to_owned())].into(),
+        cluster: ClusterTraits {
+            version: Some("1.33".to_owned()),
+            authentication_mode: Some(AuthenticationMode::Api),
+            ..ClusterTraits::default()
+        },
+        ..Traits::default()
+    };
+    assert_has(
+        &shown(&machine),
+        &[
+            "chosen: AL2 with its last bootstrap script, of 2026: the user data calls /etc/eks/bootstrap.sh with `--service-ipv4-cidr`\n",
+            "adopted: cluster name demo\n",
+            "adopted: region us-east-1\n",
+            "adopted: account 123456789012\n",
+            "adopted: service CIDR 172.20.0.0/16\n",
+            "adopted: role eks/node\n",
+            "replaced: the certificate authority of the cluster",
+            "expected: label team=web\n",
+            "expected: taint a=b:NoSchedule when the node registers\n",
+            "expected: taint c:NoExecute when the node registers\n",
+            "expected: capacity for 20 pods\n",
+            "not checked: the label `id=$(x)`\n",
+            "note: the cluster DNS 10.0.0.10 is neither",
+            "\naccount: \"123456789012\"\nregion: us-east-1\n",
+            "\n  endpoint: \"https://0123456789ABCDEF0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com\"\n",
+            "\n  access_entries:\n    - { role: eks/node, type: EC2_LINUX }\n",
+            "\n  metadata:\n    tokens: required\n    hop_limit: 1\n",
+            "\nuser_data:\n  file: web.user-data\n  replace: cluster\n",
+        ],
+    );
+}
+
+#[test]
+fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
+    let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://test-cluster\n    certificateAuthority: Y2VydGlmaWNhdGU=\n    cidr: fd30:1c53:5f8a::/108\n";
+    let mut machine = machine(text);
+    machine.traits.ami_family = Some(AmiFamily::Al2023);
+    assert_has(
+        &shown(&machine),
+        &[
+            "chosen: AL2023",
+            "adopted: endpoint https://test-cluster\n",
+            "adopted: service CIDR fd30:1c53:5f8a::/108, an IPv6 cluster\n",
+            "note: the certificate authority in the user data is not the base64 of a PEM certificate",
+            "\nkubelet: \">=1.26\"\n",
+            "\n  service_ipv4_cidr: null\n",
+            "\n    ip_family: ipv6\n    service_ipv6_cidr: \"fd30:1c53:5f8a::/108\"\n",
+        ],
+    );
+}
+
+#[test]
+fn a_managed_group_gets_the_part_of_eks() {
+    let mut machine = machine("");
+    machine.user_data = None;
+    machine.managed = Some(ManagedNodeGroup {
+        name: Some("blue".to_owned()),
+        ..ManagedNodeGroup::default()
+    });
+    let text = shown(&machine);
+    assert!(
+        text.contains("expected: label eks.amazonaws.com/nodegroup=blue\n"),
+        "{text}"
+    );
+    assert!(text.contains("overlay:\n  - nodeadm\n"), "{text}");
+}
+
+#[test]
+fn kubeadm_gets_the_endpoint_and_the_token_of_the_run() {
+    let hash = "a1".repeat(32);
+    let text = format!(
+        "#!/bin/bash\nkubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:{hash}\n"
+    );
+    let trial = adopt(&machine(&text), &BTreeMap::new()).unwrap();
+    let text = String::from_utf8(trial.user_data.clone().unwrap()).unwrap();
+    assert!(
+        text.contains("kubeadm join {{ cluster.api_server }} --token"),
+        "{text}"
+    );
+    let replaced = trial
+        .report
+        .iter()
+        .filter(|line| line.kind == AdoptionKind::Replaced);
+    assert_eq!(replaced.count(), 3);
+    assert!(
+        trial
+            .scenario(&[], None)
+            .contains("bootstrap_tokens:\n    - {  }\n")
+    );
+}
+
+#[test]
+fn an_address_in_place_of_an_endpoint_is_replaced() {
+    let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --apiserver-endpoint https://10.0.0.1\n";
+    let trial = adopt(&machine(text), &BTreeMap::new()).unwrap();
+    let text = String::from_utf8(trial.user_data.clone().unwrap()).unwrap();
+    assert!(
+        text.ends_with("--apiserver-endpoint {{ cluster.endpoint }}\n"),
+        "{text}"
+    );
+    assert!(!trial.scenario(&[], None).contains("endpoint:"));
+}
+
+#[test]
+fn values_fill_in_places_and_missing_ones_stop() {
+    let machine = machine("#!/bin/bash\n/etc/eks/bootstrap.sh <cluster-name>\n");
+    let error = adopt(&machine, &BTreeMap::new()).unwrap_err();
+    assert!(matches!(error, AdoptError::Placeholders { .. }), "{error}");
+    let set = BTreeMap::from([("cluster-name".to_owned(), "demo".to_owned())]);
+    let trial = adopt(&machine, &set).unwrap();
+    assert!(trial.scenario(&[], None).contains("cluster:\n  name: demo\n"));
+}
+
+#[test]
+fn names_of_machines_become_names_of_files() {
+    for (machine, name) in [
+        ("web-lt/3", "web-lt-3"),
+        (
+            "aws_launch_template.workers[\"a\"]",
+            "aws-launch-template-workers-a",
+        ),
+        ("/tmp/x/user-data.sh", "user-data-sh"),
+        ("-", "machine"),
+    ] {
+        assert_eq!(file_name(machine), name);
+    }
+}
