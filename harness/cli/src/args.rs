@@ -47,6 +47,11 @@ pub enum Command {
     /// Run scenarios and report whether each node joined as expected
     #[command(after_help = SETTINGS_FILE)]
     Run(Box<RunArgs>),
+    /// Run user data of any tool: reports whether its node joins, and why not
+    #[command(after_help = SETTINGS_FILE)]
+    Try(Box<TryArgs>),
+    /// Write a first scenario, overlay, workflow and settings for a repository of bootstrap scripts
+    Init(InitArgs),
     /// Print the plan of a scenario with all defaults, without starting anything
     Plan(PlanArgs),
     /// List scenarios
@@ -77,6 +82,63 @@ pub struct RunArgs {
     /// Only scenarios whose id or name contains this text
     #[arg(long, short = 'E')]
     pub filter: Option<String>,
+    /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
+    #[arg(long)]
+    pub bless: bool,
+    /// Add the files of this overlay manifest to every node, after the scenario's own overlay
+    #[arg(long)]
+    pub overlay: Vec<PathBuf>,
+    /// Run only this shard, e.g. `1/4` for the first of four; the id of a scenario determines its shard
+    #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
+    pub shard: Option<Shard>,
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `nodejoin try`
+#[derive(Debug, ClapArgs)]
+pub struct TryArgs {
+    /// User data, or a file or folder of another tool that contains it; `-` reads standard input
+    pub file: PathBuf,
+    /// Use this script as /etc/eks/bootstrap.sh in the node
+    #[arg(long, value_name = "SCRIPT")]
+    pub bootstrap: Option<PathBuf>,
+    /// Add the files of this overlay manifest to every node, after those of the AMI
+    #[arg(long, value_name = "MANIFEST")]
+    pub overlay: Vec<PathBuf>,
+    /// Value of a parameter of the file, or of a place in the user data that is not filled in, such as `${NAME}`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub set: Vec<(String, String)>,
+    /// Only machines whose name is this text, or contains it [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub select: Vec<String>,
+    /// Save the scenarios and their files in this folder, for `nodejoin run FOLDER`, instead of running them
+    #[arg(long, value_name = "FOLDER")]
+    pub write: Option<PathBuf>,
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `nodejoin init`
+#[derive(Debug, ClapArgs)]
+pub struct InitArgs {
+    /// Folder of the repository
+    #[arg(default_value = ".")]
+    pub folder: PathBuf,
+}
+
+/// Parses `NAME=VALUE`.
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').unwrap_or_default();
+    if name.is_empty() {
+        return Err("expected `NAME=VALUE`".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// How scenarios run, and which reports are written.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct RunOptions {
     /// Number of scenarios to run at the same time [default: 1]
     #[arg(long, short, env = env::JOBS.name)]
     pub jobs: Option<JobCount>,
@@ -84,15 +146,9 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
           env = env::KEEP.name)]
     pub keep: Option<KeepArg>,
-    /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
-    #[arg(long)]
-    pub bless: bool,
     /// Fail scenarios with notes, as `clean: true` in `expect` does
     #[arg(long)]
     pub strict: bool,
-    /// Add the files of this overlay manifest to every node, after the scenario's own overlay
-    #[arg(long)]
-    pub overlay: Vec<PathBuf>,
     /// Folder for evidence [default: target/nodejoin]
     #[arg(long, env = env::ARTIFACTS.name)]
     pub artifacts_dir: Option<PathBuf>,
@@ -102,9 +158,6 @@ pub struct RunArgs {
     /// Format of standard output [default: `github` if `GITHUB_ACTIONS` is `true`, otherwise `text`]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Run only this shard, e.g. `1/4` for the first of four; the id of a scenario determines its shard
-    #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
-    pub shard: Option<Shard>,
     /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
     #[arg(long, value_name = "FILE")]
     pub summary: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //!
 //! The command is a library so that the reference pages of the book are generated from its arguments.
 
+mod ami_files;
 mod args;
 mod aws_args;
 #[macro_use]

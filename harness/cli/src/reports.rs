@@ -14,7 +14,7 @@ use nodejoin_engine::report::outputs;
 use nodejoin_engine::report::summary::{LIMIT, SummaryPage};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::args::{Format, RunArgs};
+use crate::args::{Format, RunOptions};
 use crate::process;
 
 /// The environment of a step of GitHub Actions.
@@ -82,7 +82,7 @@ enum PageFile {
 
 impl Reports {
     /// The reports that the command line and the environment request.
-    pub(crate) fn new(args: &RunArgs, github: &Github) -> Self {
+    pub(crate) fn new(args: &RunOptions, github: &Github) -> Self {
         let own = args.summary.clone().map(PageFile::Own);
         let page = own.or_else(|| github.step_summary.clone().map(PageFile::Step));
         Self {

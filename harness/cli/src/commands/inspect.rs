@@ -1,8 +1,9 @@
 //! Commands that need no container engine: plans, lists, the schema.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::input::problem::ScenarioError;
+use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::sources::Sources;
 use nodejoin_core::run::coverage;
@@ -11,6 +12,7 @@ use nodejoin_core::run::matrix::not_for_asked;
 use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::scenario;
 use nodejoin_core::scenario::overlay;
+use nodejoin_import::{ClusterTraits, Import, import};
 
 use crate::args::{ListArgs, PlanArgs};
 use crate::commands::preflight;
@@ -78,6 +80,7 @@ pub(crate) fn load(
     manifests: &[PathBuf],
 ) -> Result<Vec<Plan>, ScenarioError> {
     let disk = process::disk();
+    foreign_files(paths)?;
     let found = scenario::discover(paths, &disk)?;
     let mut plans = scenario::load_all(&found, &disk)?;
     for manifest in settings.overlays.iter().chain(manifests) {
@@ -88,6 +91,42 @@ pub(crate) fn load(
     }
     preflight::images(&plans)?;
     Ok(plans)
+}
+
+/// Rejects files of other tools, whose problems as scenarios would hide what they are. A scenario has a `name`.
+fn foreign_files(paths: &[PathBuf]) -> Result<(), ScenarioError> {
+    let mut problems = Vec::new();
+    for path in paths {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let has_name = String::from_utf8_lossy(&bytes)
+            .lines()
+            .any(|line| line.starts_with("name:"));
+        if bytes.is_empty() || has_name {
+            continue;
+        }
+        let imported = import(&Import {
+            name: &path.display().to_string(),
+            bytes: &bytes,
+            folder: None,
+            set: &BTreeMap::new(),
+            cluster: &ClusterTraits::default(),
+        });
+        if let Ok(imported) = imported {
+            problems.push(Problem {
+                file: path.display().to_string(),
+                place: Position::default(),
+                key: String::new(),
+                what: format!("expected a scenario, found {}", imported.format),
+                why: String::new(),
+                hint: Some(format!("run `nodejoin try {}`", path.display())),
+            });
+        }
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(ScenarioError { problems })
+    }
 }
 
 /// Prints all problems of the scenarios.

@@ -4,10 +4,12 @@ mod aws;
 mod doctor;
 mod explain;
 mod images;
+mod init;
 mod inspect;
 mod preflight;
 mod run;
 mod sweep;
+mod try_file;
 mod wiring;
 
 use nodejoin_core::run::exit_code::ExitCode;
@@ -19,6 +21,8 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
     let factor = args.time_factor;
     match args.command {
         Command::Run(args) => run::run(*args, factor).await,
+        Command::Try(args) => try_file::try_file(*args, factor).await,
+        Command::Init(args) => init::init(&args),
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),
         Command::Schema => inspect::schema(),

@@ -10,14 +10,14 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::vocabulary::nearest::nearest;
 use nodejoin_docker::Images;
 
-use crate::args::RunArgs;
+use crate::args::RunOptions;
 use crate::process;
 
 /// Checks the files of the command line.
 ///
 /// # Errors
 /// The exit code for an invalid command line; the reason is printed.
-pub(crate) fn files(args: &RunArgs, artifacts: &Path) -> Result<(), ExitCode> {
+pub(crate) fn files(args: &RunOptions, artifacts: &Path) -> Result<(), ExitCode> {
     let reports = [&args.junit, &args.summary, &args.outputs];
     for file in reports.into_iter().flatten() {
         check(file, "write", writable(file), "name a file in a writable folder")?;

@@ -7,13 +7,14 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::settings::{KeepWhen, SettingsFile};
+use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
 use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id, run_all};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{ExternalArgs, KeepArg, RunArgs};
+use crate::args::{ExternalArgs, Format, KeepArg, RunArgs, RunOptions};
 use crate::commands::{inspect, preflight};
 use crate::process;
 use crate::reports::{Github, Reports};
@@ -21,49 +22,75 @@ use crate::reports::{Github, Reports};
 /// The default folder for evidence.
 const ARTIFACTS: &str = "target/nodejoin";
 
+/// What a run needs besides its plans.
+pub(crate) struct RunRequest<'a> {
+    pub(crate) options: &'a RunOptions,
+    pub(crate) file: &'a SettingsFile,
+    pub(crate) github: &'a Github,
+    pub(crate) factor: TimeFactor,
+    pub(crate) bless: bool,
+    pub(crate) shard: Option<Shard>,
+}
+
 /// Runs scenarios.
 pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
     let github = Github::from_lookup(|name| std::env::var(name).ok());
     let selected = inspect::settings_file().and_then(|file| Ok((selected_plans(&args, &file)?, file)));
     let (plans, file) = match selected {
         Ok(selected) => selected,
-        Err(error) => {
-            if let Some(checkout) = github.annotates(args.format) {
-                out!("{}", github::refused(&error, checkout));
-            }
-            return inspect::refuse(&error);
-        }
+        Err(error) => return refuse(&error, args.options.format, &github),
     };
-    let plans = match process::matrix(&args.images) {
-        Ok(matrix) => matrix.spread(&plans),
+    let request = RunRequest {
+        options: &args.options,
+        file: &file,
+        github: &github,
+        factor,
+        bless: args.bless,
+        shard: args.shard,
+    };
+    run_plans(&request, &plans).await
+}
+
+/// Prints all problems of the scenarios, also as annotations.
+pub(crate) fn refuse(error: &ScenarioError, format: Option<Format>, github: &Github) -> ExitCode {
+    if let Some(checkout) = github.annotates(format) {
+        out!("{}", github::refused(error, checkout));
+    }
+    inspect::refuse(error)
+}
+
+/// Runs plans for all requested versions and writes the reports.
+pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitCode {
+    let plans = match process::matrix(&request.options.images) {
+        Ok(matrix) => matrix.spread(plans),
         Err(code) => return code,
     };
     if plans.is_empty() {
         note!("error: no scenario matches; run `nodejoin list` to see all scenarios");
         return ExitCode::Usage;
     }
-    let plans = shard(&args, plans);
-    let settings = settings(&args, &file);
-    if let Err(code) = preflight::files(&args, &settings.artifacts) {
+    let plans = shard(request.shard, plans);
+    let settings = settings(request);
+    if let Err(code) = preflight::files(request.options, &settings.artifacts) {
         return code;
     }
     let (events, stream) = Events::stream();
-    let reports = Reports::new(&args, &github);
+    let reports = Reports::new(request.options, request.github);
     if plans.is_empty() {
-        report_empty_run(&args, &events);
+        report_empty_run(request.shard, &events);
         drop(events);
         return reports.follow(stream).await.err().unwrap_or(ExitCode::Passed);
     }
     let follow = || tokio::spawn(reports.follow(stream));
-    match run_plans(settings, factor, &plans, events, follow).await {
+    match start(settings, request.factor, &plans, events, follow).await {
         // Other shards have scenarios.
-        Ok(ExitCode::NothingRan) if args.shard.is_some() => ExitCode::Passed,
+        Ok(ExitCode::NothingRan) if request.shard.is_some() => ExitCode::Passed,
         Ok(code) | Err(code) => code,
     }
 }
 
 /// Connects to the container engine, runs the scenarios, and waits for the reports.
-async fn run_plans(
+async fn start(
     settings: Settings,
     factor: TimeFactor,
     plans: &[Plan],
@@ -91,8 +118,8 @@ async fn run_plans(
 }
 
 /// The scenarios of this shard.
-fn shard(args: &RunArgs, mut plans: Vec<Plan>) -> Vec<Plan> {
-    let Some(shard) = args.shard else { return plans };
+fn shard(shard: Option<Shard>, mut plans: Vec<Plan>) -> Vec<Plan> {
+    let Some(shard) = shard else { return plans };
     let all = plans.len();
     plans.retain(|plan| shard.holds(plan.id.as_str()));
     note!("shard {shard}: {} of {all} scenarios", plans.len());
@@ -100,11 +127,11 @@ fn shard(args: &RunArgs, mut plans: Vec<Plan>) -> Vec<Plan> {
 }
 
 /// Reports an empty run: a shard without scenarios is not an error, because other shards have them.
-fn report_empty_run(args: &RunArgs, events: &Events) {
+fn report_empty_run(shard: Option<Shard>, events: &Events) {
     events.send(RunEvent::RunStarted {
         run: new_run_id(),
         scenarios: 0,
-        shard: args.shard,
+        shard,
     });
     events.send(RunEvent::RunFinished(Summary::default()));
 }
@@ -116,14 +143,15 @@ fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, Scen
         plans
             .retain(|plan| plan.id.as_str().contains(filter.as_str()) || plan.name.contains(filter.as_str()));
     }
-    if args.strict {
+    if args.options.strict {
         plans.iter_mut().for_each(Plan::require_clean);
     }
     Ok(plans)
 }
 
 /// Flags and environment take precedence over the settings file, and that over the defaults.
-fn settings(args: &RunArgs, file: &SettingsFile) -> Settings {
+fn settings(request: &RunRequest<'_>) -> Settings {
+    let (args, file) = (request.options, request.file);
     let keep = args.keep.map(|keep| match keep {
         KeepArg::Never => KeepWhen::Never,
         KeepArg::OnFailure => KeepWhen::OnFailure,
@@ -138,8 +166,8 @@ fn settings(args: &RunArgs, file: &SettingsFile) -> Settings {
         artifacts: process::current_dir().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
         jobs: args.jobs.or(file.jobs).map_or(1, |jobs| jobs.0),
         keep: keep.or(file.keep).unwrap_or_default(),
-        bless: args.bless,
-        shard: args.shard,
+        bless: request.bless,
+        shard: request.shard,
     }
 }
 

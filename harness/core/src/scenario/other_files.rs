@@ -29,7 +29,10 @@ pub(super) fn refuse_user_data(path: &Path, files: &dyn Files) -> Result<(), Sce
     let Some((_, format)) = USER_DATA.iter().find(|(start, _)| text.starts_with(start)) else {
         return Ok(());
     };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (shown, name) = (
+        path.display(),
+        path.file_name().unwrap_or_default().to_string_lossy(),
+    );
     Err(ScenarioError {
         problems: vec![Problem {
             file: path.display().to_string(),
@@ -38,7 +41,7 @@ pub(super) fn refuse_user_data(path: &Path, files: &dyn Files) -> Result<(), Sce
             what: format!("expected a scenario, found {format}"),
             why: String::new(),
             hint: Some(format!(
-                "write a YAML file with `name: my node joins` and `user_data: {{ file: {name} }}` beside it, and run that"
+                "run `nodejoin try {shown}`, or write a scenario with `name: my node joins` and `user_data: {{ file: {name} }}` beside it"
             )),
         }],
     })
@@ -70,8 +73,8 @@ mod tests {
             assert_eq!(
                 refusal(text).unwrap(),
                 format!(
-                    "/s/ud: expected a scenario, found {format}\n  hint: write a YAML file with `name: my node joins` \
-                     and `user_data: {{ file: ud }}` beside it, and run that\n"
+                    "/s/ud: expected a scenario, found {format}\n  hint: run `nodejoin try /s/ud`, or write a scenario \
+                     with `name: my node joins` and `user_data: {{ file: ud }}` beside it\n"
                 )
             );
         }

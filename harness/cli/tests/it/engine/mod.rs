@@ -5,3 +5,4 @@ mod kind;
 mod lifecycle;
 mod own_images;
 mod reports;
+mod try_file;

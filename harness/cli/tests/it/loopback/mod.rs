@@ -7,3 +7,4 @@ mod help;
 mod inspect;
 mod on_demand;
 mod refusals;
+mod try_file;

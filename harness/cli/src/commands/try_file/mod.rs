@@ -1,0 +1,56 @@
+//! `nodejoin try`: reads a file of another tool, turns its machines into scenarios, and runs them.
+
+mod print;
+mod read;
+mod scenarios;
+mod write;
+
+pub(crate) use print::refuse;
+pub(crate) use read::TryError;
+pub(crate) use write::save;
+
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
+
+use crate::args::TryArgs;
+use crate::commands::inspect;
+use crate::commands::run::{self, RunRequest, run_plans};
+use crate::reports::Github;
+
+/// Tries the machines of a file.
+pub(crate) async fn try_file(args: TryArgs, factor: TimeFactor) -> ExitCode {
+    let github = Github::from_lookup(|name| std::env::var(name).ok());
+    let tried = match read::tried(&args) {
+        Ok(tried) => tried,
+        Err(error) => return refuse(&error),
+    };
+    if let Some(folder) = &args.write {
+        return match write::write(folder, &tried, &args) {
+            Ok(written) => {
+                print::adoption(&tried, args.options.format);
+                print::written(folder, &written);
+                ExitCode::Passed
+            }
+            Err(error) => refuse(&error),
+        };
+    }
+    let plans = match scenarios::plans(&tried, &args) {
+        Ok(Ok(plans)) => plans,
+        Ok(Err(error)) => return run::refuse(&error, args.options.format, &github),
+        Err(error) => return refuse(&error),
+    };
+    let file = match inspect::settings_file() {
+        Ok(file) => file,
+        Err(error) => return run::refuse(&error, args.options.format, &github),
+    };
+    print::adoption(&tried, args.options.format);
+    let request = RunRequest {
+        options: &args.options,
+        file: &file,
+        github: &github,
+        factor,
+        bless: false,
+        shard: None,
+    };
+    run_plans(&request, &plans).await
+}

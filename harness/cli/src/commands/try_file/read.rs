@@ -1,0 +1,185 @@
+//! Reads the file and adopts its machines.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use nodejoin_import::{
+    AdoptError, ClusterTraits, Import, ImportError, Imported, Machine, Trial, adopt, import,
+};
+
+use crate::args::TryArgs;
+
+/// Name of standard input on the command line.
+const STANDARD_INPUT: &str = "-";
+
+/// The machines of a file as scenarios.
+pub(crate) struct Tried {
+    /// The path of the file as the user gave it.
+    pub(crate) name: String,
+    /// What the file is, such as `a MIME message`.
+    pub(crate) format: String,
+    pub(crate) notes: Vec<String>,
+    pub(crate) trials: Vec<Trial>,
+    /// Machines of the file that cannot be tried, with the reason.
+    pub(crate) not_tried: Vec<(String, String)>,
+    /// The folder of the file, and its name if its bytes are the user data of its only machine.
+    pub(crate) folder: PathBuf,
+    pub(crate) unchanged: Option<String>,
+}
+
+/// Why nothing can be tried.
+#[derive(Debug)]
+pub(crate) struct TryError {
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl TryError {
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+/// Reads the file of the command line.
+pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
+    let name = args.file.display().to_string();
+    let bytes = bytes(&args.file)?;
+    let set: BTreeMap<String, String> = args.set.iter().cloned().collect();
+    let imported = import(&Import {
+        name: &name,
+        bytes: &bytes,
+        folder: args.file.is_dir().then_some(args.file.as_path()),
+        set: &set,
+        cluster: &ClusterTraits::default(),
+    });
+    let imported = imported.map_err(|error| refusal(&name, &error))?;
+    let (machines, mut not_tried) = selected(&imported, &args.select)?;
+    let mut trials: Vec<Trial> = Vec::new();
+    for machine in machines {
+        match adopt(machine, &set) {
+            Ok(trial) => trials.push(unique(trial, &trials)),
+            Err(error @ AdoptError::UnsupportedSystem { .. }) => {
+                not_tried.push((machine.name.clone(), format!("{error}: {}", error.hint())));
+            }
+            Err(error) => return Err(TryError::new(format!("{name}: {error}"), error.hint())),
+        }
+    }
+    if trials.is_empty() {
+        return Err(nothing(&name, &not_tried));
+    }
+    let only = trials.first().filter(|_| trials.len() == 1);
+    let is_unchanged = only.is_some_and(|trial| trial.user_data.as_deref() == Some(&bytes));
+    let is_file = is_unchanged && name != STANDARD_INPUT;
+    Ok(Tried {
+        folder: folder(&args.file),
+        unchanged: args
+            .file
+            .file_name()
+            .filter(|_| is_file)
+            .map(|name| name.to_string_lossy().into_owned()),
+        format: imported.format.to_string(),
+        notes: imported.notes,
+        name,
+        trials,
+        not_tried,
+    })
+}
+
+fn bytes(file: &Path) -> Result<Vec<u8>, TryError> {
+    if file.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut bytes = Vec::new();
+    let read = if file == Path::new(STANDARD_INPUT) {
+        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
+    } else {
+        std::fs::read(file).map(|read| bytes = read)
+    };
+    read.map_err(|error| {
+        TryError::new(
+            format!("cannot read `{}`: {error}", file.display()),
+            "give the path of user data, or of a file of another tool; `-` reads standard input",
+        )
+    })?;
+    Ok(bytes)
+}
+
+fn folder(file: &Path) -> PathBuf {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    std::path::absolute(parent.unwrap_or(Path::new("."))).unwrap_or_default()
+}
+
+pub(crate) fn refusal(name: &str, error: &ImportError) -> TryError {
+    let message = match error {
+        ImportError::NotRecognized { .. } => error.to_string(),
+        _ => format!("{name}: {error}"),
+    };
+    TryError::new(message, error.hint())
+}
+
+/// Machines and the reasons why others are not tried.
+type Selected<'a> = (Vec<&'a Machine>, Vec<(String, String)>);
+
+/// The machines that the command line selects. A whole name takes precedence over a part of other names.
+fn selected<'a>(imported: &'a Imported, select: &[String]) -> Result<Selected<'a>, TryError> {
+    let names: Vec<&str> = imported
+        .machines
+        .iter()
+        .map(|machine| machine.name.as_str())
+        .collect();
+    let is_selected = |name: &str| {
+        select.is_empty()
+            || select.iter().any(|text| {
+                let is_whole = names.contains(&text.as_str());
+                if is_whole {
+                    name == text
+                } else {
+                    name.contains(text.as_str())
+                }
+            })
+    };
+    let machines: Vec<&Machine> = imported
+        .machines
+        .iter()
+        .filter(|machine| is_selected(&machine.name))
+        .collect();
+    let unread = imported.unread.iter().filter(|unread| is_selected(&unread.name));
+    let unread: Vec<(String, String)> = unread
+        .map(|unread| {
+            (
+                unread.name.clone(),
+                format!("{}: {}", unread.error, unread.error.hint()),
+            )
+        })
+        .collect();
+    if machines.is_empty() && unread.is_empty() {
+        let message = format!("no machine matches `--select {}`", select.join(" --select "));
+        return Err(TryError::new(
+            message,
+            format!("the file defines: {}", names.join(", ")),
+        ));
+    }
+    Ok((machines, unread))
+}
+
+fn nothing(name: &str, not_tried: &[(String, String)]) -> TryError {
+    let reasons: Vec<&str> = not_tried.iter().map(|(_, reason)| reason.as_str()).collect();
+    TryError::new(
+        format!("{name}: no machine can be tried: {}", reasons.join("; ")),
+        "give a file with the user data of a Linux node",
+    )
+}
+
+/// Names of machines can differ in characters that names of files cannot have.
+fn unique(mut trial: Trial, trials: &[Trial]) -> Trial {
+    let is_taken = |id: &str| trials.iter().any(|other| other.id == id);
+    if is_taken(&trial.id) {
+        let mut numbered = (2..).map(|number| format!("{}-{number}", trial.id));
+        trial.id = numbered.find(|id| !is_taken(id)).unwrap_or_default();
+    }
+    trial
+}
