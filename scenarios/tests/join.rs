@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = arguments.test_threads.or_else(joins_at_a_time);
     let suite = match suite::Suite::load() {
         Ok(suite) => suite,
         Err(error) => {
@@ -31,4 +32,10 @@ fn main() -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Two per processor: a join waits half of its time, for example for the kubelet's first status.
+fn joins_at_a_time() -> Option<usize> {
+    let processors = std::thread::available_parallelism().ok()?;
+    Some(processors.get() * 2)
 }

@@ -125,7 +125,9 @@ fn written_scenarios_are_complete_and_nothing_is_overwritten() {
     assert_eq!(plan["expect"]["node"]["capacity"]["pods"], 20);
     let overlay = plan["image"]["overlay"].as_array().unwrap();
     assert!(
-        overlay.iter().any(|file| file["to"] == "/etc/eks/bootstrap-functions.sh"),
+        overlay
+            .iter()
+            .any(|file| file["to"] == "/etc/eks/bootstrap-functions.sh"),
         "{overlay:?}"
     );
 
