@@ -7,11 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::aws::{AuthenticationMode, IpFamily};
+use nodejoin_core::plan::region::Region;
 
 use crate::error::ImportError;
 
 /// In place of the id of an AMI that only AWS knows.
 pub(crate) const STAND_IN_AMI: &str = "ami-0123456789abcdef0";
+const STAND_IN_REGION: &str = "us-west-2";
 /// In place of a cluster's certificate authority.
 const STAND_IN_AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nbm9kZWpvaW4gcmVwbGFjZXMgdGhpcyBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n";
 
@@ -229,9 +231,9 @@ impl ClusterTraits {
     pub fn stand_in() -> Self {
         Self {
             name: Some("nodejoin".to_owned()),
-            endpoint: Some(
-                "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com".to_owned(),
-            ),
+            endpoint: Some(format!(
+                "https://0123456789ABCDEF0123456789ABCDEF.gr7.{STAND_IN_REGION}.eks.amazonaws.com"
+            )),
             certificate_authority: Some(STANDARD.encode(STAND_IN_AUTHORITY)),
             service_cidr: Some("10.100.0.0/16".to_owned()),
             dns_ip: Some("10.100.0.10".to_owned()),
@@ -240,6 +242,17 @@ impl ClusterTraits {
             authentication_mode: None,
             node_roles: Vec::new(),
         }
+    }
+
+    /// The values of [`ClusterTraits::stand_in`] in a region.
+    #[must_use]
+    pub fn stand_in_at(region: Option<Region>) -> Self {
+        let mut values = Self::stand_in();
+        if let (Some(region), Some(endpoint)) = (region, &mut values.endpoint) {
+            let of_region = format!("{region}.eks.{}", region.dns_suffix());
+            *endpoint = endpoint.replace(&format!("{STAND_IN_REGION}.eks.amazonaws.com"), &of_region);
+        }
+        values
     }
 
     /// These values, and those of `other` where one is missing.

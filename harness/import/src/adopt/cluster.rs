@@ -77,7 +77,7 @@ pub(crate) fn surroundings(
         line(report, AdoptionKind::Note, text);
     }
     let keys = [
-        ("kubelet", network.is_ipv6().then(|| YamlText::text(">=1.26"))),
+        ("kubelet", kubelets(stated, &network, report).map(YamlText::text)),
         ("account", account.map(|account| YamlText::text(&account))),
         ("region", region.map(|region| YamlText::text(region.as_str()))),
         ("instance", Some(instance)),
@@ -90,6 +90,24 @@ pub(crate) fn surroundings(
         keys: keys.collect(),
         endpoint,
     }
+}
+
+/// The kubelets that the user data is for. An older one would fail for a reason that is not the user data's.
+fn kubelets(
+    stated: &Stated,
+    network: &ServiceNetwork,
+    report: &mut Vec<AdoptionLine>,
+) -> Option<&'static str> {
+    if network.is_ipv6() {
+        return Some(">=1.26");
+    }
+    if !stated.flags.are_taints_in_config {
+        return None;
+    }
+    let text = "the NodeConfig has `registerWithTaints`, which needs kubelet 1.23 or newer: an older one is skipped; \
+                choose a version with `--kubernetes`";
+    line(report, AdoptionKind::Note, text);
+    Some(">=1.23")
 }
 
 fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {

@@ -68,6 +68,7 @@ impl NodeConfigs {
         }
         if !taints.is_empty() {
             self.flags.taints = read;
+            self.flags.are_taints_in_config = true;
         }
     }
 }

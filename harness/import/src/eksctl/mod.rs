@@ -34,13 +34,18 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree) -> Result<Imported, Impo
             .to_owned(),
     );
     let own = cluster(document);
-    let cluster = own.clone().or(input.cluster).or(&ClusterTraits::stand_in());
+    let region = document.text_at(&["metadata", "region"]);
+    let here = region.as_deref().and_then(|region| region.parse().ok());
+    let cluster = own
+        .clone()
+        .or(input.cluster)
+        .or(&ClusterTraits::stand_in_at(here));
     for (key, is_managed) in [("nodeGroups", false), ("managedNodeGroups", true)] {
         for (index, tree) in document.items_at(&[key]).iter().enumerate() {
             let group = EksctlGroup::of(tree, is_managed, &cluster);
             let name = tree.text_at(&["name"]).unwrap_or_else(|| index.to_string());
             let machine = group.machine(&format!("{key}/{name}")).map(|mut machine| {
-                machine.traits.region = document.text_at(&["metadata", "region"]);
+                machine.traits.region.clone_from(&region);
                 machine.traits.cluster = own.clone().or(input.cluster);
                 machine
             });

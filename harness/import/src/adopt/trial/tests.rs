@@ -116,6 +116,19 @@ fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
 }
 
 #[test]
+fn taints_in_the_configuration_need_a_kubelet_that_reads_them() {
+    let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: demo, apiServerEndpoint: https://test-cluster, certificateAuthority: Y2VydGlmaWNhdGU=, cidr: 10.100.0.0/16 }\n  kubelet: { config: { registerWithTaints: [{ key: team, value: ml, effect: NoSchedule }] } }\n";
+    assert_has(
+        &shown(&machine(text)),
+        &[
+            "expected: taint team=ml:NoSchedule when the node registers\n",
+            "note: the NodeConfig has `registerWithTaints`, which needs kubelet 1.23 or newer",
+            "\nkubelet: \">=1.23\"\n",
+        ],
+    );
+}
+
+#[test]
 fn a_managed_group_gets_the_part_of_eks() {
     let mut machine = machine("");
     machine.user_data = None;
