@@ -199,8 +199,14 @@ async fn user_data_starts_a_kubelet_with_what_the_instance_is() {
     assert_eq!(user_data.status.as_deref(), Some("error"));
     assert_eq!(user_data.exit_codes["part-001"], 3);
     assert_eq!(user_data.exit_codes["part-002"], 0, "{}", user_data.output);
-    assert_eq!(user_data.exit_codes["part-003"], 126, "{}", user_data.output);
+    // AL2 runs a part without an interpreter with bash.
+    assert_eq!(user_data.exit_codes["part-003"], 0, "{}", user_data.output);
     assert!(user_data.output.contains("first"));
+    assert!(
+        user_data.output.contains("\nno interpreter\n"),
+        "{}",
+        user_data.output
+    );
     let served = collected.served.unwrap();
     assert!(!served.verified, "{served:?}");
 
@@ -375,7 +381,7 @@ async fn the_direct_engine_runs_the_same_parts() {
             user_data.exit_codes["part-002"],
             user_data.exit_codes["runcmd"]
         ),
-        (4, 126, 0)
+        (4, 0, 0)
     );
     assert_eq!(user_data.status.as_deref(), Some("error"));
     assert!(user_data.output.contains("three"));
