@@ -24,7 +24,7 @@ impl Require {
     pub fn outcome(&self, provider: ProviderName, reason: &str) -> Outcome {
         if self.0.contains(&provider) {
             return Outcome::Errored(format!(
-                "{reason}\n`{provider}` is required by `--require` or `--control-plane`"
+                "{reason}\n`{provider}` is required by `--require`, NODEJOIN_REQUIRE or `--control-plane`"
             ));
         }
         Outcome::Skipped(reason.to_owned())
@@ -50,7 +50,10 @@ mod tests {
         let require: Require = "k3s, kind,".parse().unwrap();
         assert_eq!(
             require.outcome(ProviderName::K3s, "no image"),
-            Outcome::Errored("no image\n`k3s` is required by `--require` or `--control-plane`".to_owned())
+            Outcome::Errored(
+                "no image\n`k3s` is required by `--require`, NODEJOIN_REQUIRE or `--control-plane`"
+                    .to_owned()
+            )
         );
         assert_eq!(
             require.outcome(ProviderName::External, "no kubeconfig"),
