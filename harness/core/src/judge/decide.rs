@@ -15,7 +15,13 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     let phases = phases(observation);
     let reached = reached(&phases, observation);
     let diagnosis = diagnose(plan, observation);
-    let notes = notes(plan, observation);
+    // A step without a phase does not repeat the join.
+    let joined = plan.expect.phase.is_none() || reached >= Some(Phase::Registered);
+    let notes = if joined {
+        notes(plan, observation)
+    } else {
+        Vec::new()
+    };
     let end = End {
         reached,
         diagnosis: diagnosis.as_ref(),

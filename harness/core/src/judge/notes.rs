@@ -50,7 +50,7 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
             "the user data was still running at the verdict",
         ));
     }
-    notes.extend(failed_commands(observation));
+    notes.extend(failed_commands(observation, result));
     if done {
         notes.extend(parts_not_run(plan, result));
     }
@@ -81,9 +81,15 @@ fn failed_parts(required: Option<&UserDataExpect>, result: &UserDataResult) -> V
     failed.map(note).collect()
 }
 
-/// Messages of a shell about a command of the user data, once for each text.
-fn failed_commands(observation: &Observation) -> Vec<Note> {
-    let lines = journal(observation).filter(|line| is_of_user_data(line) && is_shell_error(&line.message));
+/// Messages of a shell about a command of the user data, once for each text. Of a part that failed, only its exit code
+/// is noted: whether it continued after the command is unknown.
+fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<Note> {
+    let has_failed = |message: &str| {
+        let mut failed = result.exit_codes.iter().filter(|(_, code)| **code != 0);
+        failed.any(|(part, _)| message.contains(&format!("/{part}: line ")))
+    };
+    let lines = journal(observation)
+        .filter(|line| is_of_user_data(line) && is_shell_error(&line.message) && !has_failed(&line.message));
     let mut notes: Vec<Note> = Vec::new();
     for line in lines {
         let what = format!(
@@ -303,6 +309,26 @@ mod tests {
             notes[0].1.ends_with(shell) && notes[1].1.ends_with(unit),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn a_command_that_may_have_ended_its_part_is_not_said_to_have_continued() {
+        let shell = "/var/lib/cloud/instance/scripts/part-001: line 3: jq: command not found";
+        let mut seen = joined(vec![journal("cloud-final.service", "cloud-init", shell)]);
+        result(&mut seen).exit_codes = [("part-001".to_owned(), 127)].into();
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+        let kinds: Vec<NoteKind> = notes.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [NoteKind::UserDataFailed]);
+    }
+
+    #[test]
+    fn a_node_that_did_not_join_has_no_notes() {
+        let mut seen = joined(vec![]);
+        result(&mut seen).exit_codes = [("part-001".to_owned(), 127)].into();
+        seen.timeline.retain(|entry| entry.at == 9000);
+        let verdict = judge(&with_user_data("phase: ready", SCRIPT), &seen);
+        assert_ne!(verdict.outcome, Outcome::Passed);
+        assert_eq!(verdict.notes, vec![]);
     }
 
     #[test]
