@@ -72,7 +72,7 @@ fn of(row: Row, folder: &Path, plans: &[Plan], disk: &Disk) -> Result<Broken, St
 impl Broken {
     /// The same on the first of these versions.
     pub(crate) fn on(mut self, matrix: &Matrix) -> Self {
-        self.plan.asked = matrix.each().remove(0);
+        self.plan.requested = matrix.each().remove(0);
         self
     }
 

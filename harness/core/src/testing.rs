@@ -28,7 +28,7 @@ pub fn plan() -> Plan {
         kubernetes: None,
         kubelet: None,
         unset: Vec::new(),
-        asked: RequestedVersions::default(),
+        requested: RequestedVersions::default(),
         network: Network::Isolated,
         image: ImagePlan {
             name: "al2".to_owned(),

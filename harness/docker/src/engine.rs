@@ -133,8 +133,8 @@ impl Engine {
         let docker = docker_client_instance()
             .await
             .map_err(|error| unreachable(error.into()))?
-            .with_timeout(time_factor.limit(REQUEST_TIMEOUT));
-        let hello = timeout(time_factor.limit(HELLO_TIMEOUT), async {
+            .with_timeout(time_factor.scale(REQUEST_TIMEOUT));
+        let hello = timeout(time_factor.scale(HELLO_TIMEOUT), async {
             docker.negotiate_version().await
         });
         let docker = match hello.await {

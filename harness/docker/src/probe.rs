@@ -89,7 +89,7 @@ impl Probe {
             "create a probe container from image",
             &self.image,
         ))?;
-        let limit = engine.time_factor().limit(PROBE_TIMEOUT);
+        let limit = engine.time_factor().scale(PROBE_TIMEOUT);
         let done = timeout(limit, self.follow(engine, &name)).await;
         let force = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
         let removed = docker.remove_container(&name, Some(force)).await;

@@ -26,7 +26,7 @@ impl Engine {
         let body = body_full(bytes::Bytes::new());
         let mut output = self.docker().create_image(Some(options), Some(body), None);
         let factor = self.time_factor();
-        let mut limit = factor.limit(first_timeout);
+        let mut limit = factor.scale(first_timeout);
         let failed = loop {
             match timeout(limit, output.next()).await {
                 Err(_) => {
@@ -43,7 +43,7 @@ impl Engine {
                 )),
                 Ok(Some(Err(error))) => break format!("could not pull `{image}`: {error}"),
             }
-            limit = factor.limit(IDLE_TIMEOUT);
+            limit = factor.scale(IDLE_TIMEOUT);
         };
         on_output(&format!("{failed}\n"));
         Err(failed)

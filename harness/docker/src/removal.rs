@@ -73,7 +73,7 @@ impl<'a> Remover<'a> {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        timeout(self.time_factor.limit(REMOVAL_TIMEOUT), removed)
+        timeout(self.time_factor.scale(REMOVAL_TIMEOUT), removed)
             .await
             .map_err(|_| DockerError::engine("remove container", name)(conflict))
     }

@@ -92,7 +92,7 @@ impl Run {
         network: &RunNetwork,
     ) -> Result<StartedContainer, DockerError> {
         let docker = self.engine().docker();
-        let limit = self.engine().time_factor().limit(END_TIMEOUT);
+        let limit = self.engine().time_factor().scale(END_TIMEOUT);
         let mut ending = docker.wait_container(&started.id, None::<WaitContainerOptions>);
         if timeout(limit, ending.next()).await.is_err() {
             return Err(DockerError::Unexpected {
@@ -201,8 +201,8 @@ impl Run {
         let volume_labels = self.labels("volume");
         let version = self.engine().api_version();
         let factor = self.engine().time_factor();
-        let negotiation = factor.limit(NEGOTIATION_TIMEOUT);
-        let limit = factor.limit(request.startup_timeout().unwrap_or(START_TIMEOUT));
+        let negotiation = factor.scale(NEGOTIATION_TIMEOUT);
+        let limit = factor.scale(request.startup_timeout().unwrap_or(START_TIMEOUT));
         let network = network.name.clone();
         request
             .with_container_name(name)

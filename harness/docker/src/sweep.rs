@@ -79,7 +79,7 @@ impl SweepOptions {
             if swept.left.is_empty() {
                 break;
             }
-            tokio::time::sleep(engine.time_factor().limit(ROUND_INTERVAL)).await;
+            tokio::time::sleep(engine.time_factor().scale(ROUND_INTERVAL)).await;
             let removed = std::mem::take(&mut swept.removed);
             swept = self.round(engine, &rules).await?;
             swept.removed.splice(0..0, removed);

@@ -60,7 +60,7 @@ impl Run {
         self.ledger().close();
         self.inner.starts.close();
         let factor = self.engine().time_factor();
-        if timeout(factor.limit(START_GRACE), self.inner.starts.wait())
+        if timeout(factor.scale(START_GRACE), self.inner.starts.wait())
             .await
             .is_err()
         {
@@ -68,7 +68,7 @@ impl Run {
             self.inner.starts.wait().await;
         }
         let mut done = TearDown::default();
-        let limit = factor.limit(TEAR_DOWN_TIMEOUT);
+        let limit = factor.scale(TEAR_DOWN_TIMEOUT);
         if timeout(limit, self.remove_all(&mut done)).await.is_err() {
             done.left.push(format!(
                 "objects with the label {}={}: not all removed within {} s",
@@ -148,10 +148,10 @@ impl Drop for RunState {
             .for_each(std::mem::forget);
         let (id, kept) = (self.id.to_string(), self.ledger().kept());
         let factor = self.engine.time_factor();
-        let removal = blocking::block_on(factor.limit(REQUEST_TIMEOUT), move |docker| async move {
+        let removal = blocking::block_on(factor.scale(REQUEST_TIMEOUT), move |docker| async move {
             let mut done = TearDown::default();
             let removal = remove_by_label(&docker, factor, &id, &kept, &mut done);
-            let removal = timeout(factor.limit(TEAR_DOWN_TIMEOUT), removal).await;
+            let removal = timeout(factor.scale(TEAR_DOWN_TIMEOUT), removal).await;
             removal.is_ok_and(|()| done.is_clean())
         });
         if removal != Some(true) {

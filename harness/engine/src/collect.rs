@@ -36,7 +36,7 @@ impl ScenarioSession<'_> {
         let mut collected = if has_exited(seen) {
             Collected::default()
         } else {
-            let timeout = self.time_factor.limit(SERVING_TIMEOUT);
+            let timeout = self.time_factor.scale(SERVING_TIMEOUT);
             until_served(seen, timeout, async || node.collect(&request).await).await?
         };
         collected.access = self.access(&plan.expect, seen).await?;
@@ -68,7 +68,7 @@ impl ScenarioSession<'_> {
     }
 
     async fn pod(&self, node: &str, pod: &PodPlan) -> Result<PodResult, EngineError> {
-        let timeout = self.time_factor.limit(POD_TIMEOUT);
+        let timeout = self.time_factor.scale(POD_TIMEOUT);
         let instance = &self.plan.instance.id;
         let control_plane = &self.environment.control_plane;
         Ok(control_plane.run_pod(instance, node, pod, timeout).await?)

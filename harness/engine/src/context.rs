@@ -75,7 +75,7 @@ impl RunContext {
         let key = EnvironmentKey {
             provider,
             network: plan.network,
-            kubernetes: plan.asked.kubernetes.as_ref().map(ToString::to_string),
+            kubernetes: plan.requested.kubernetes.as_ref().map(ToString::to_string),
             endpoint: plan.cluster.endpoint.clone(),
         };
         let cell = Arc::clone(self.environments.lock().entry(key.clone()).or_default());
@@ -119,10 +119,10 @@ impl RunContext {
         key: &EnvironmentKey,
     ) -> Result<Arc<Environment>, EngineError> {
         let node = self
-            .images_of(plan.asked.of_kubelet())
+            .images_of(plan.requested.of_kubelet())
             .node(&plan.image.name)
             .await?;
-        let version = plan.asked.kubernetes.as_ref();
+        let version = plan.requested.kubernetes.as_ref();
         let provider = self.provider(key.provider, version, &node).await?;
         let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
         let environment = Environment::start(&self.run, key, &*provider, registry, &self.events).await?;

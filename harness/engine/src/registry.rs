@@ -128,7 +128,7 @@ fn problem(plan: &Plan, key: &str, what: String, why: String, hint: String) -> E
     EngineError::Image(ScenarioError {
         problems: vec![Problem {
             file: plan.file.clone(),
-            place: plan.sources.images.get(key).copied().unwrap_or_default(),
+            position: plan.sources.images.get(key).copied().unwrap_or_default(),
             key: key.to_owned(),
             what,
             why,

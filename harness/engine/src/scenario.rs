@@ -11,7 +11,7 @@ use nodejoin_core::judge::{self, Joined};
 use nodejoin_core::kubernetes::{Minor, check_skew};
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
-use nodejoin_core::run::matrix::{not_for, not_for_asked};
+use nodejoin_core::run::matrix::{not_for, not_for_request};
 use nodejoin_docker::ImageRef;
 use nodejoin_fake_aws::Rates;
 use nodejoin_fake_aws::RegistryImage;
@@ -141,7 +141,7 @@ impl<'a> ScenarioRun<'a> {
     /// The end of the control plane takes precedence over an error: a request to an API server that stops fails before
     /// its container has ended.
     async fn root_error(&self, error: EngineError) -> EngineError {
-        let timeout = self.context.run.engine().time_factor().limit(CONTROL_PLANE_END);
+        let timeout = self.context.run.engine().time_factor().scale(CONTROL_PLANE_END);
         let ended = tokio::time::timeout(timeout, self.environment.control_plane.ended()).await;
         ended.map_or(error, EngineError::from)
     }
@@ -356,10 +356,10 @@ async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, Engin
         Ok(provider) => provider,
         Err(reason) => return Ok(Preparation::skipped(reason)),
     };
-    if let Some(reason) = not_for_asked(plan).or_else(|| not_restartable(plan, provider)) {
+    if let Some(reason) = not_for_request(plan).or_else(|| not_restartable(plan, provider)) {
         return Ok(Preparation::skipped(reason));
     }
-    let images = context.images_of(plan.asked.of_kubelet());
+    let images = context.images_of(plan.requested.of_kubelet());
     let image = images.node(&plan.image.name).await?;
     if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
         return Ok(Preparation::skipped(reason));

@@ -237,7 +237,7 @@ impl Node {
     /// Returns an error for each file that could not be written; the other files are written nevertheless.
     pub async fn evidence(&self, folder: &Path, redact: &(dyn Fn(&str) -> String + Sync)) -> Vec<NodeError> {
         let mut errors = evidence::write_journals(folder, &self.output().await, redact);
-        let timeout = self.run.engine().time_factor().limit(CONTAINERD_TIMEOUT);
+        let timeout = self.run.engine().time_factor().scale(CONTAINERD_TIMEOUT);
         let timeout = timeout.as_secs().to_string();
         // No command runs in a node that has ended. What it wrote until then is its evidence.
         if let Ok(output) = self.exec("read", &evidence::command(&timeout)).await {

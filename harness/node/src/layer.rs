@@ -157,7 +157,7 @@ fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor:
         ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
         (
             "METADATA_TIMEOUT",
-            factor.limit(METADATA_TIMEOUT).as_secs().to_string(),
+            factor.scale(METADATA_TIMEOUT).as_secs().to_string(),
         ),
         ("METADATA_AT", request.metadata.to_string()),
         ("DNS_AT", request.dns.to_string()),

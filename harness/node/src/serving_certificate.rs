@@ -26,7 +26,7 @@ pub(crate) async fn read(
     private_ip: Ipv4Addr,
     factor: TimeFactor,
 ) -> ServingCertificate {
-    let timeout = factor.limit(HANDSHAKE_TIMEOUT);
+    let timeout = factor.scale(HANDSHAKE_TIMEOUT);
     match tokio::time::timeout(timeout, handshake(at, cluster_ca_pem, private_ip)).await {
         Ok(served) => served,
         Err(_) => failed(format!("no response from {at} within {} s", timeout.as_secs())),

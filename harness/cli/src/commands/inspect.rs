@@ -8,7 +8,7 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::sources::Sources;
 use nodejoin_core::run::coverage;
 use nodejoin_core::run::exit_code::ExitCode;
-use nodejoin_core::run::matrix::not_for_asked;
+use nodejoin_core::run::matrix::not_for_request;
 use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::scenario;
 use nodejoin_core::scenario::overlay;
@@ -57,7 +57,7 @@ pub(crate) fn list(args: &ListArgs) -> ExitCode {
 
 fn print_listed(plan: &Plan) {
     out!("{:<48} {}", plan.id.as_str(), plan.name);
-    if let Some(reason) = not_for_asked(plan) {
+    if let Some(reason) = not_for_request(plan) {
         out!("{:<48} skipped: {reason}", "");
     }
 }
@@ -114,7 +114,7 @@ fn foreign_files(paths: &[PathBuf]) -> Result<(), ScenarioError> {
         if let Ok(imported) = imported {
             problems.push(Problem {
                 file: path.display().to_string(),
-                place: Position::default(),
+                position: Position::default(),
                 key: String::new(),
                 what: format!("expected a scenario, found {}", imported.format),
                 why: String::new(),

@@ -86,7 +86,7 @@ fn unknown_image(plan: &Plan, known: &[String]) -> Problem {
     let nearest = nearest(&plan.image.name, known.iter().map(String::as_str));
     Problem {
         file: plan.file.clone(),
-        place: Position::default(),
+        position: Position::default(),
         key: "image".to_owned(),
         what: format!("unknown node image `{}`", plan.image.name),
         why: format!("expected one of {}", known.join(", ")),

@@ -137,7 +137,7 @@ impl Access {
     }
 
     fn client(&self, mut config: Config, user: &str) -> Result<Client, ClusterError> {
-        config.connect_timeout = Some(self.time_factor.limit(CONNECT_TIMEOUT));
+        config.connect_timeout = Some(self.time_factor.scale(CONNECT_TIMEOUT));
         Client::try_from(config).map_err(client_error(user))
     }
 }

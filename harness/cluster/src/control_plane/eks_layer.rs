@@ -156,7 +156,7 @@ async fn start_controllers(
 
 /// Waits for the default service account, which pods need. kube-controller-manager creates it.
 pub(crate) async fn await_service_account(client: &Client, factor: TimeFactor) -> Result<(), ClusterError> {
-    let timeout = factor.limit(SERVICE_ACCOUNT_TIMEOUT);
+    let timeout = factor.scale(SERVICE_ACCOUNT_TIMEOUT);
     let api = Api::<ServiceAccount>::namespaced(client.clone(), "default");
     let exists = await_condition(api, "default", |found: Option<&ServiceAccount>| found.is_some());
     let last_status = match tokio::time::timeout(timeout, exists).await {

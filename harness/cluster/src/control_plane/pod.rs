@@ -41,8 +41,8 @@ pub(super) async fn run(
 ) -> Result<PodResult, ClusterError> {
     let timeouts = PodTimeouts {
         until: Instant::now() + limit,
-        request: time_factor.limit(REQUEST_TIMEOUT),
-        reason: time_factor.limit(REASON_TIMEOUT),
+        request: time_factor.scale(REQUEST_TIMEOUT),
+        reason: time_factor.scale(REASON_TIMEOUT),
     };
     let api = Api::<Pod>::namespaced(client.clone(), NAMESPACE);
     let name = format!("nodejoin-{}", tenant.instance().id);

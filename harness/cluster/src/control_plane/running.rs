@@ -105,7 +105,7 @@ impl ControlPlane {
         let request = request
             .map_err(kube::Error::HttpError)
             .map_err(ClusterError::api(operation.clone()))?;
-        let time_limit = self.time_factor.limit(KUBELET_TIMEOUT);
+        let time_limit = self.time_factor.scale(KUBELET_TIMEOUT);
         let response = timeout(time_limit, self.client.request::<Value>(request)).await;
         let response = response.map_err(|_| ClusterError::TimedOut {
             what: format!("/configz of node `{node}`"),
@@ -128,7 +128,7 @@ impl ControlPlane {
         let Some(container) = self.install.container() else {
             return Ok(());
         };
-        let time_limit = self.time_factor.limit(RESTART_TIMEOUT);
+        let time_limit = self.time_factor.scale(RESTART_TIMEOUT);
         let restarted = timeout(time_limit, container.run(&["sh", "-c", script])).await;
         restarted.map_err(|_| ClusterError::TimedOut {
             what: "the API server to restart".to_owned(),

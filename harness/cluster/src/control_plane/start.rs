@@ -191,7 +191,7 @@ impl ListeningWebhooks {
         time_factor: TimeFactor,
     ) -> Result<Attached, ClusterError> {
         let client = access.admin().await?;
-        ready_or_ended(&client, install, time_factor.limit(READY_TIMEOUT)).await?;
+        ready_or_ended(&client, install, time_factor.scale(READY_TIMEOUT)).await?;
         times.lap("etcd and kube-apiserver", true);
         let version = client
             .apiserver_version()

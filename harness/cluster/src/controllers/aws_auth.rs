@@ -94,7 +94,7 @@ impl AwsAuthStore {
     /// Creates the ConfigMap, so that it exists before the first tenant.
     pub(crate) async fn create(&self) -> Result<(), ClusterError> {
         let mut rows = self.rows.lock().await;
-        let until = Instant::now() + self.time_factor.limit(RBAC_TIMEOUT);
+        let until = Instant::now() + self.time_factor.scale(RBAC_TIMEOUT);
         loop {
             match self.write(&mut rows, AwsAuthWriter::Eks).await {
                 // RBAC that was applied a moment ago does not take effect at once.
@@ -166,7 +166,7 @@ impl AwsAuthStore {
 
     async fn await_read(&self, written: &AwsAuth) -> Result<(), ClusterError> {
         let mut read = self.read.clone();
-        let timeout = self.time_factor.limit(READ_TIMEOUT);
+        let timeout = self.time_factor.scale(READ_TIMEOUT);
         let seen = tokio::time::timeout(timeout, read.wait_for(|read| read == written)).await;
         // A closed channel means that the watch has ended because the control plane shuts down, which is reported
         // elsewhere.

@@ -147,7 +147,7 @@ impl ExternalInstall {
         let mut failed = 0;
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
-            let ready = await_ready(&self.client, self.time_factor.limit(CHECK_TIMEOUT)).await;
+            let ready = await_ready(&self.client, self.time_factor.scale(CHECK_TIMEOUT)).await;
             failed = if ready.is_ok() { 0 } else { failed + 1 };
             if let Err(error) = ready
                 && failed >= FAILED_CHECKS
@@ -167,7 +167,7 @@ impl ExternalInstall {
         name: &str,
         ca_pem: &str,
     ) -> Result<(), String> {
-        let timeout = self.time_factor.limit(HANDSHAKE_TIMEOUT);
+        let timeout = self.time_factor.scale(HANDSHAKE_TIMEOUT);
         let served = tokio::time::timeout(timeout, serves_certificate_for(endpoint, name, ca_pem)).await;
         served.unwrap_or_else(|_| Err(format!("no TLS handshake within {} s", timeout.as_secs())))
     }

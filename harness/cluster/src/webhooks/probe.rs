@@ -43,7 +43,7 @@ impl WebhookProbe {
             // The API server rejects the token; the response does not matter.
             let _ = client.request_text(request).await;
         }
-        self.received(factor.limit(PROBE_TIMEOUT)).await
+        self.received(factor.scale(PROBE_TIMEOUT)).await
     }
 
     fn token(&self) -> String {

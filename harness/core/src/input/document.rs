@@ -43,7 +43,7 @@ pub(crate) fn read_by<T: DeserializeOwned>(
     files: &dyn Files,
 ) -> Result<Document<T>, ScenarioError> {
     let name = path.display().to_string();
-    let problem = |place, what: &str, why: String| problem_of_file(&name, kind, place, what, why);
+    let problem = |position, what: &str, why: String| problem_of_file(&name, kind, position, what, why);
     let bytes = files
         .read(path)
         .map_err(|error| problem(Position::default(), "cannot read", error.to_string()))?;
@@ -62,14 +62,15 @@ pub(crate) fn of_text<T: DeserializeOwned>(
     kind: &'static str,
     schema: &Value,
 ) -> Result<Document<T>, ScenarioError> {
-    let problem = |place, what: &str, why: String| problem_of_file(&name, kind, place, what, why);
-    let tree = yaml::parse(&text).map_err(|error| problem(error.place, "invalid YAML in", error.message))?;
+    let problem = |position, what: &str, why: String| problem_of_file(&name, kind, position, what, why);
+    let tree =
+        yaml::parse(&text).map_err(|error| problem(error.position, "invalid YAML in", error.message))?;
     let problems = yaml::check(&name, schema, &tree);
     if !problems.is_empty() {
         return Err(ScenarioError { problems });
     }
     let value = serde_json::from_value(tree.to_json())
-        .map_err(|error| problem(tree.place, "invalid", error.to_string()))?;
+        .map_err(|error| problem(tree.position, "invalid", error.to_string()))?;
     Ok(Document {
         name,
         value,
@@ -79,12 +80,12 @@ pub(crate) fn of_text<T: DeserializeOwned>(
 }
 
 /// A problem of a file as a whole. `kind` has an article, which the message omits.
-fn problem_of_file(file: &str, kind: &str, place: Position, what: &str, why: String) -> ScenarioError {
+fn problem_of_file(file: &str, kind: &str, position: Position, what: &str, why: String) -> ScenarioError {
     let kind = kind.split_once(' ').map_or(kind, |(_, noun)| noun);
     ScenarioError {
         problems: vec![Problem {
             file: file.to_owned(),
-            place,
+            position,
             key: String::new(),
             what: format!("{what} {kind}"),
             why,

@@ -17,7 +17,7 @@ pub struct Position {
 pub struct Problem {
     /// Path of the file, as the user gave it.
     pub file: String,
-    pub place: Position,
+    pub position: Position,
     /// Key path such as `instance.private_ip` or `faults[0].effect`; empty for the whole file.
     pub key: String,
     /// The problem in one sentence.
@@ -39,8 +39,8 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if self.place.line > 0 {
-            write!(f, ":{}:{}", self.place.line, self.place.column)?;
+        if self.position.line > 0 {
+            write!(f, ":{}:{}", self.position.line, self.position.column)?;
         }
         f.write_str(": ")?;
         if !self.key.is_empty() {
@@ -102,7 +102,7 @@ mod tests {
     fn a_problem_is_one_line() {
         let problem = Problem {
             file: "a.yaml".into(),
-            place: Position { line: 3, column: 7 },
+            position: Position { line: 3, column: 7 },
             key: "cni".into(),
             what: "unknown value `brige`".into(),
             why: String::new(),

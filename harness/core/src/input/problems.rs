@@ -51,7 +51,7 @@ impl<'a> Problems<'a> {
     ) {
         let path = [&self.base, path].concat();
         self.push(
-            self.tree.place_of(&path),
+            self.tree.position_of(&path),
             text(&path),
             what.into(),
             why.into(),
@@ -60,11 +60,11 @@ impl<'a> Problems<'a> {
     }
 
     /// Adds a problem at a known position.
-    pub(crate) fn push(&mut self, place: Position, key: String, what: String, why: String, hint: String) {
+    pub(crate) fn push(&mut self, position: Position, key: String, what: String, why: String, hint: String) {
         let hint = Some(hint).filter(|hint| !hint.is_empty());
         self.problems.push(Problem {
             file: self.file.to_owned(),
-            place,
+            position,
             key,
             what,
             why,
@@ -90,8 +90,8 @@ impl<'a> Problems<'a> {
     }
 
     /// Position of a key, or of its nearest existing parent.
-    pub(crate) fn place_of(&self, path: &[PathStep<'_>]) -> Position {
-        self.tree.place_of(path)
+    pub(crate) fn position_of(&self, path: &[PathStep<'_>]) -> Position {
+        self.tree.position_of(path)
     }
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
@@ -150,7 +150,7 @@ mod tests {
         let reported: Vec<_> = problems
             .into_problems()
             .into_iter()
-            .map(|one| (one.key, one.place.line))
+            .map(|one| (one.key, one.position.line))
             .collect();
         assert_eq!(
             reported,

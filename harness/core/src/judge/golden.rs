@@ -48,16 +48,16 @@ pub fn difference(expected: &str, actual: &str) -> String {
         let around = index.saturating_sub(AROUND)..(index + AROUND + 1).min(lines.len());
         lines[around].iter().any(|(mark, _)| *mark != ' ')
     };
-    let (mut text, mut place, mut shown) = (String::new(), "", None);
+    let (mut text, mut header, mut shown) = (String::new(), "", None);
     for (index, (mark, line)) in lines.iter().enumerate() {
         if line.starts_with(MARK) {
-            place = line;
+            header = line;
         }
         if !is_near(index) {
             continue;
         }
         if shown != index.checked_sub(1) || index == 0 {
-            text.push_str(&format!("in {}\n", place.trim_start_matches(MARK)));
+            text.push_str(&format!("in {}\n", header.trim_start_matches(MARK)));
         }
         shown = Some(index);
         text.push_str(&format!("{mark} {line}\n"));

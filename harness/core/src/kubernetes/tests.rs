@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::run::matrix::{Matrix, not_for, not_for_asked};
+use crate::run::matrix::{Matrix, not_for, not_for_request};
 use crate::testing::plan;
 
 #[test]
@@ -29,9 +29,9 @@ fn errors_and_hints() {
     unset.unset = vec!["NODEADM".to_owned()];
     let mut old = plan();
     old.kubelet = Some(range("<1.24"));
-    old.asked.kubernetes = Some("1.32".parse().unwrap());
+    old.requested.kubernetes = Some("1.32".parse().unwrap());
     for plan in [unset, old] {
-        let _ = writeln!(text, "skipped: {}", not_for_asked(&plan).unwrap());
+        let _ = writeln!(text, "skipped: {}", not_for_request(&plan).unwrap());
     }
     for row in differences() {
         let _ = writeln!(

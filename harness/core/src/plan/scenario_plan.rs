@@ -36,7 +36,7 @@ pub struct Plan {
     pub unset: Vec<String>,
     /// The requested Kubernetes versions.
     #[serde(default, skip_serializing_if = "RequestedVersions::is_nothing")]
-    pub asked: RequestedVersions,
+    pub requested: RequestedVersions,
     /// Networks that the node reaches.
     pub network: Network,
     /// The node image and its overlay files.

@@ -93,20 +93,20 @@ impl Matrix {
     pub fn spread(&self, plans: &[Plan]) -> Vec<Plan> {
         let each = self.each();
         let is_one = each.len() == 1;
-        let on = |asked: RequestedVersions| {
+        let on = |requested: RequestedVersions| {
             let plans = plans.iter().cloned();
-            plans.map(move |plan| on_version(plan, is_one, &asked))
+            plans.map(move |plan| on_version(plan, is_one, &requested))
         };
         each.into_iter().flat_map(on).collect()
     }
 }
 
-fn on_version(plan: Plan, is_one: bool, asked: &RequestedVersions) -> Plan {
-    let named = asked.kubernetes.as_ref().filter(|_| !is_one);
+fn on_version(plan: Plan, is_one: bool, requested: &RequestedVersions) -> Plan {
+    let named = requested.kubernetes.as_ref().filter(|_| !is_one);
     let id = named.and_then(|version| format!("{}@{version}", plan.id).parse().ok());
     Plan {
         id: id.unwrap_or(plan.id),
-        asked: asked.clone(),
+        requested: requested.clone(),
         ..plan
     }
 }
@@ -114,18 +114,18 @@ fn on_version(plan: Plan, is_one: bool, asked: &RequestedVersions) -> Plan {
 /// Why a plan does not apply to this machine or to the requested versions, as far as this is known before the images
 /// exist.
 #[must_use]
-pub fn not_for_asked(plan: &Plan) -> Option<String> {
+pub fn not_for_request(plan: &Plan) -> Option<String> {
     if let Some(name) = plan.unset.first() {
         return Some(format!(
             "the scenario requires the variable {name}, which is not set"
         ));
     }
-    let kubelet = not_for_ask("kubelet", plan.kubelet.as_ref(), plan.asked.of_kubelet());
+    let kubelet = excluded_by_request("kubelet", plan.kubelet.as_ref(), plan.requested.of_kubelet());
     kubelet.or_else(|| {
-        not_for_ask(
+        excluded_by_request(
             "Kubernetes",
             plan.kubernetes.as_ref(),
-            plan.asked.kubernetes.as_ref(),
+            plan.requested.kubernetes.as_ref(),
         )
     })
 }
@@ -137,15 +137,15 @@ pub fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -
     (!version_in_range(wanted, version)).then(|| reason(what, wanted, version))
 }
 
-fn not_for_ask(
+fn excluded_by_request(
     what: &str,
     wanted: Option<&semver::VersionReq>,
-    asked: Option<&VersionRequest>,
+    requested: Option<&VersionRequest>,
 ) -> Option<String> {
-    let (wanted, asked) = (wanted?, asked?);
+    let (wanted, requested) = (wanted?, requested?);
     // Any release of a minor version can be chosen: it is out of range only if neither its first nor its last release
     // matches.
-    let possible = match asked {
+    let possible = match requested {
         VersionRequest::Exact(version) => vec![version.clone()],
         VersionRequest::Minor(minor) => [0, LAST_PATCH]
             .iter()
@@ -155,7 +155,7 @@ fn not_for_ask(
     let is_out = !possible
         .iter()
         .any(|version| version_in_range(wanted, &version.to_string()));
-    is_out.then(|| reason(what, wanted, &asked.to_string()))
+    is_out.then(|| reason(what, wanted, &requested.to_string()))
 }
 
 fn release(minor: Minor, patch: u32) -> Option<Version> {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::testing::plan;
 
-    fn ask(text: &str) -> VersionRequest {
+    fn request(text: &str) -> VersionRequest {
         text.parse().unwrap()
     }
 
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(ids("v1.32.1"), ["demo"]);
         assert_eq!(ids(""), ["demo"]);
         let plan = &Matrix::read("1.32.1", "").unwrap().spread(&[plan()])[0];
-        assert_eq!(plan.asked.of_kubelet(), Some(&ask("1.32.1")));
+        assert_eq!(plan.requested.of_kubelet(), Some(&request("1.32.1")));
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         let older = Matrix::read("1.32,1.36", "1.32").unwrap_err();
         assert!(older.hint().contains("version-skew-policy"), "{older}");
         let plans = Matrix::read("1.35,1.36", "1.33").unwrap().spread(&[plan()]);
-        assert_eq!(plans[1].asked.of_kubelet(), Some(&ask("1.33")));
+        assert_eq!(plans[1].requested.of_kubelet(), Some(&request("1.33")));
         assert_eq!(
             Matrix::read("1.32,latest", "").unwrap_err().to_string(),
             "invalid Kubernetes version `latest`"
@@ -209,7 +209,7 @@ mod tests {
             ..plan()
         };
         assert_eq!(
-            not_for_asked(&named).unwrap(),
+            not_for_request(&named).unwrap(),
             "the scenario requires the variable NODEADM, which is not set"
         );
     }
@@ -218,28 +218,28 @@ mod tests {
     fn requested_versions_decide_before_images_exist() {
         let mut old = plan();
         old.kubelet = Some("<1.24".parse().unwrap());
-        old.asked.kubernetes = Some(ask("1.32"));
+        old.requested.kubernetes = Some(request("1.32"));
         assert_eq!(
-            not_for_asked(&old).unwrap(),
+            not_for_request(&old).unwrap(),
             "the scenario requires kubelet <1.24, and this is 1.32"
         );
-        old.asked.kubelet = Some(ask("1.23"));
+        old.requested.kubelet = Some(request("1.23"));
         assert_eq!(
-            not_for_asked(&old),
+            not_for_request(&old),
             None,
             "the kubelet may be older than the control plane"
         );
         let mut patch = plan();
         patch.kubernetes = Some(">=1.32.5".parse().unwrap());
-        patch.asked.kubernetes = Some(ask("1.32"));
+        patch.requested.kubernetes = Some(request("1.32"));
         assert_eq!(
-            not_for_asked(&patch),
+            not_for_request(&patch),
             None,
             "the newest release of 1.32 can match"
         );
-        patch.asked.kubernetes = Some(ask("1.32.4"));
+        patch.requested.kubernetes = Some(request("1.32.4"));
         assert!(
-            not_for_asked(&patch)
+            not_for_request(&patch)
                 .unwrap()
                 .starts_with("the scenario requires Kubernetes >=1.32.5")
         );

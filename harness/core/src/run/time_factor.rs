@@ -21,8 +21,8 @@ impl TimeFactor {
 
     /// A timeout on this machine.
     #[must_use]
-    pub fn limit(self, limit: Duration) -> Duration {
-        limit.mul_f64(self.0)
+    pub fn scale(self, timeout: Duration) -> Duration {
+        timeout.mul_f64(self.0)
     }
 
     /// A number of retries with constant pauses on this machine.
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn all_timeouts_are_multiplied() {
         let factor: TimeFactor = "2.5".parse().unwrap();
-        assert_eq!(factor.limit(Duration::from_secs(10)), Duration::from_secs(25));
+        assert_eq!(factor.scale(Duration::from_secs(10)), Duration::from_secs(25));
         assert_eq!(factor.tries(3), 8);
         let plan = crate::testing::plan();
         let scaled = factor.plan(&plan);
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn one_changes_nothing() {
         assert_eq!(
-            TimeFactor::default().limit(Duration::from_millis(7)),
+            TimeFactor::default().scale(Duration::from_millis(7)),
             Duration::from_millis(7)
         );
         assert_eq!(TimeFactor::ONE.tries(400), 400);

@@ -103,7 +103,7 @@ pub fn aws_auth_rows(
         if row.role.is_some() == row.rolearn.is_some() {
             problems.push(Problem {
                 file: read.name.clone(),
-                place: read.tree.place_of(&[yaml::PathStep::Index(index)]),
+                position: read.tree.position_of(&[yaml::PathStep::Index(index)]),
                 key: format!("[{index}]"),
                 what: "set exactly one of `role` and `rolearn`".to_owned(),
                 why: String::new(),
@@ -157,7 +157,7 @@ fn scenario(file: AccountFile) -> Scenario {
 }
 
 fn finished<T>(mut problems: Vec<Problem>, value: T) -> Result<T, ScenarioError> {
-    problems.sort_by_key(|problem: &Problem| -> Position { problem.place });
+    problems.sort_by_key(|problem: &Problem| -> Position { problem.position });
     if problems.is_empty() {
         Ok(value)
     } else {

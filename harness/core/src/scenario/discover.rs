@@ -145,7 +145,7 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Problem {
         file: path.display().to_string(),
-        place: Position::default(),
+        position: Position::default(),
         key: String::new(),
         what: "cannot read the path".to_owned(),
         why: error.to_string(),
@@ -159,7 +159,7 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
 fn empty(folder: &Path) -> Problem {
     Problem {
         file: folder.display().to_string(),
-        place: Position::default(),
+        position: Position::default(),
         key: String::new(),
         what: "no scenario".to_owned(),
         why: "the folder contains no YAML file with keys of a scenario".to_owned(),

@@ -60,7 +60,7 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioE
     plan.sources.expect = sources::expectations(&tree);
     rules::check(&scenario, &plan, &mut problems);
     let mut problems = problems.into_problems();
-    problems.sort_by_key(|problem| problem.place);
+    problems.sort_by_key(|problem| problem.position);
     if problems.is_empty() {
         Ok(Loaded { plan, tree })
     } else {
@@ -126,7 +126,7 @@ fn same_ids(loaded: &[Loaded]) -> Vec<Problem> {
         };
         problems.push(Problem {
             file: one.plan.file.clone(),
-            place: Position::default(),
+            position: Position::default(),
             key: String::new(),
             what: format!("the id `{}` is already in use", one.plan.id),
             why: format!("by {}: an id is the path without its extension", first.plan.file),
@@ -145,7 +145,7 @@ fn duplicate(key: &str, value: &str, first: &Loaded, second: &Loaded) -> Problem
     };
     Problem {
         file: blamed.plan.file.clone(),
-        place: blamed.tree.place_of(&steps(key)),
+        position: blamed.tree.position_of(&steps(key)),
         key: key.to_owned(),
         what: format!("`{value}` is already in use"),
         why: format!("by {}", other.plan.file),

@@ -36,7 +36,7 @@ pub(super) fn refuse_user_data(path: &Path, files: &dyn Files) -> Result<(), Sce
     Err(ScenarioError {
         problems: vec![Problem {
             file: path.display().to_string(),
-            place: Position::default(),
+            position: Position::default(),
             key: String::new(),
             what: format!("expected a scenario, found {format}"),
             why: String::new(),

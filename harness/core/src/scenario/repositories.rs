@@ -24,7 +24,7 @@ pub(super) fn found(
         path,
         files,
         problems,
-        places: BTreeMap::new(),
+        positions: BTreeMap::new(),
     };
     for (index, repository) in aws.repositories.iter_mut().enumerate() {
         let key = format!("aws.repositories[{index}]");
@@ -35,14 +35,14 @@ pub(super) fn found(
         }
         reader.repository(repository, &key);
     }
-    (aws, reader.places)
+    (aws, reader.positions)
 }
 
 struct RepositoryReader<'a, 'r, 't> {
     path: &'a Path,
     files: &'a dyn Files,
     problems: &'r mut Problems<'t>,
-    places: BTreeMap<String, Position>,
+    positions: BTreeMap<String, Position>,
 }
 
 impl RepositoryReader<'_, '_, '_> {
@@ -94,8 +94,8 @@ impl RepositoryReader<'_, '_, '_> {
     }
 
     fn remember(&mut self, key: String) {
-        let place = self.problems.place_of(&steps(&key));
-        self.places.insert(key, place);
+        let position = self.problems.position_of(&steps(&key));
+        self.positions.insert(key, position);
     }
 
     fn archive(&mut self, path: &Path, key: &str) {

@@ -65,7 +65,7 @@ pub(super) fn resolve(
         kubernetes: scenario.kubernetes.clone(),
         kubelet: scenario.kubelet.clone(),
         unset,
-        asked: RequestedVersions::default(),
+        requested: RequestedVersions::default(),
         network: scenario.network,
         image,
         account,

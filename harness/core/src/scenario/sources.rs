@@ -10,7 +10,7 @@ use crate::user_data::parse;
 pub(super) fn expectations(scenario: &YamlTree) -> BTreeMap<String, u64> {
     let mut lines = BTreeMap::new();
     if let Some(expect) = scenario.entry("expect") {
-        lines.insert(String::new(), expect.place.line);
+        lines.insert(String::new(), expect.position.line);
         below(&expect.tree, "", &mut lines);
     }
     if let Some(then) = scenario.entry("then") {
@@ -26,7 +26,7 @@ fn steps(then: &YamlTree, lines: &mut BTreeMap<String, u64>) {
     };
     for (index, item) in items.iter().enumerate() {
         let key = format!("then[{index}]");
-        lines.insert(key.clone(), item.place.line);
+        lines.insert(key.clone(), item.position.line);
         if let Some(expect) = item.entry("expect") {
             below(&expect.tree, &key, lines);
         }
@@ -41,13 +41,13 @@ fn below(tree: &YamlTree, path: &str, lines: &mut BTreeMap<String, u64>) {
     match &tree.value {
         YamlValue::Map(entries) => entries
             .iter()
-            .for_each(|entry| add(joined(path, &entry.key), entry.place.line, &entry.tree)),
+            .for_each(|entry| add(joined(path, &entry.key), entry.position.line, &entry.tree)),
         YamlValue::List(items) => (0..).zip(items).for_each(|(index, item): (usize, _)| {
             // Checks refer to list items by text or by index.
             if let YamlValue::Text(text) = &item.value {
-                add(joined(path, text), item.place.line, item);
+                add(joined(path, text), item.position.line, item);
             }
-            add(format!("{path}[{index}]"), item.place.line, item);
+            add(format!("{path}[{index}]"), item.position.line, item);
         }),
         _ => {}
     }

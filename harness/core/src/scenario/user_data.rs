@@ -148,8 +148,8 @@ impl UserDataReader<'_, '_, '_> {
 
     fn inline(&mut self, inline: &str, key: &str) -> Vec<u8> {
         if let Err(unknown) = fill(inline.as_bytes(), &Values::of(self.plan, "")) {
-            let place = self.place_in_scenario(&unknown, key);
-            self.unknown_template(&unknown, place, key, String::new());
+            let position = self.position_in_scenario(&unknown, key);
+            self.unknown_template(&unknown, position, key, String::new());
         }
         self.remember(self.path.display().to_string(), self.text.as_bytes(), None);
         inline.as_bytes().to_vec()
@@ -181,12 +181,12 @@ impl UserDataReader<'_, '_, '_> {
             None => (bytes, None),
         };
         if let Err(unknown) = fill(&bytes, &Values::of(self.plan, "")) {
-            let place = self.problems.place_of(&steps(key));
+            let position = self.problems.position_of(&steps(key));
             let line = unknown.line as u64;
             let source = lines.as_ref().and_then(|lines| lines.source(line));
             let (file, line) = source.map_or((file.clone(), Some(line)), |source| (source.file, source.line));
             let why = format!("{file}, line {}", line.unwrap_or_default());
-            self.unknown_template(&unknown, place, key, why);
+            self.unknown_template(&unknown, position, key, why);
         }
         self.remember(file, &bytes, lines);
         Some(bytes)
@@ -263,15 +263,15 @@ impl UserDataReader<'_, '_, '_> {
             .add(key, format!("set exactly one of {keys}"), "", "");
     }
 
-    fn unknown_template(&mut self, unknown: &UnknownTemplate, place: Position, key: &str, why: String) {
+    fn unknown_template(&mut self, unknown: &UnknownTemplate, position: Position, key: &str, why: String) {
         let what = format!("unknown name `{{{{ {} }}}}`", unknown.name);
         self.problems
-            .push(place, key.to_owned(), what, why, unknown.hint());
+            .push(position, key.to_owned(), what, why, unknown.hint());
     }
 
     /// Position of the name in the scenario file: the first occurrence after the key.
-    fn place_in_scenario(&self, unknown: &UnknownTemplate, key: &str) -> Position {
-        let start = self.problems.place_of(&steps(key));
+    fn position_in_scenario(&self, unknown: &UnknownTemplate, key: &str) -> Position {
+        let start = self.problems.position_of(&steps(key));
         let lines = (1..)
             .zip(self.text.lines())
             .skip(usize::try_from(start.line).unwrap_or(1).saturating_sub(1));

@@ -33,9 +33,9 @@ pub struct WriteFile {
 
 /// A cloud-config that cloud-init rejects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {}: {message}", place.line)]
+#[error("line {}: {message}", position.line)]
 pub struct CloudConfigError {
-    pub place: Position,
+    pub position: Position,
     /// The problem in one sentence.
     pub message: String,
 }
@@ -47,7 +47,7 @@ impl CloudConfig {
     /// The text is not YAML, or `write_files` or `runcmd` has a wrong format.
     pub fn read(text: &str) -> Result<Self, CloudConfigError> {
         let tree = yaml::parse(text).map_err(|error| CloudConfigError {
-            place: error.place,
+            position: error.position,
             message: error.message,
         })?;
         let files = items(&tree, "write_files")?
@@ -76,7 +76,7 @@ impl CloudConfig {
 
 fn refuse(tree: &YamlTree, message: String) -> CloudConfigError {
     CloudConfigError {
-        place: tree.place,
+        position: tree.position,
         message,
     }
 }

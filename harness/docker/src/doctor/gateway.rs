@@ -55,7 +55,7 @@ async fn connect(run: &Run, image: &str) -> Result<CheckResult, DockerError> {
         .local_addr()
         .map(|address| address.port())
         .unwrap_or_default();
-    let limit = run.engine().time_factor().limit(ACCEPT_TIMEOUT);
+    let limit = run.engine().time_factor().scale(ACCEPT_TIMEOUT);
     let accepted = tokio::spawn(async move {
         timeout(limit, listener.accept())
             .await
@@ -88,7 +88,7 @@ async fn call(
 ) -> Result<(i64, String), DockerError> {
     let command = format!("exec 3<> /dev/tcp/{}/{port}", network.gateway);
     // Shorter than the timeout of the listener, so that the error of the shell is reported.
-    let seconds = engine.time_factor().limit(CONNECT_TIMEOUT).as_secs().to_string();
+    let seconds = engine.time_factor().scale(CONNECT_TIMEOUT).as_secs().to_string();
     let host = HostConfig {
         network_mode: Some(network.name.clone()),
         ..HostConfig::default()

@@ -87,10 +87,10 @@ impl BuildLock {
 impl Drop for BuildLock {
     fn drop(&mut self) {
         let (volume, factor) = (self.volume.clone(), self.time_factor);
-        let removed = blocking::block_on(factor.limit(REQUEST_TIMEOUT), move |docker| async move {
+        let removed = blocking::block_on(factor.scale(REQUEST_TIMEOUT), move |docker| async move {
             let removal = Remover::new(&docker, factor);
             let removal = removal.remove(ObjectKind::Volume, &volume);
-            timeout(factor.limit(REMOVAL_TIMEOUT), removal)
+            timeout(factor.scale(REMOVAL_TIMEOUT), removal)
                 .await
                 .is_ok_and(|removed| removed.is_ok())
         });

@@ -36,7 +36,7 @@ impl Downloader {
     /// # Errors
     /// When a proxy of the settings is invalid.
     pub(crate) fn new(settings: &ImageSettings, factor: TimeFactor) -> Result<Self, DockerError> {
-        let connect_timeout = factor.limit(settings.connect_timeout);
+        let connect_timeout = factor.scale(settings.connect_timeout);
         let client = Client::builder()
             .tls_backend_preconfigured(tls())
             .connect_timeout(connect_timeout)
@@ -51,7 +51,7 @@ impl Downloader {
                 .build()
                 .map_err(|error| failed(&settings.release_url, chain(&error)))?,
             response_timeout: connect_timeout * 2,
-            idle_timeout: factor.limit(IDLE_TIMEOUT),
+            idle_timeout: factor.scale(IDLE_TIMEOUT),
         })
     }
 

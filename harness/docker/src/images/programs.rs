@@ -63,7 +63,7 @@ impl Builder {
         }
         let version = kubelet_version(
             &folder.join("kubelet"),
-            self.engine.time_factor().limit(VERSION_TIMEOUT),
+            self.engine.time_factor().scale(VERSION_TIMEOUT),
         )
         .await?;
         let read = tokio::task::spawn_blocking({

@@ -77,7 +77,7 @@ pub fn request_change(
     let name = SocketName::read(&folder.join(CONTROL_FILE)).map_err(not_running)?;
     let stream = name.connect().map_err(not_running)?;
     let result =
-        exchange(stream, change, factor.limit(TIMEOUT)).map_err(|source| AccountError::NoResponse {
+        exchange(stream, change, factor.scale(TIMEOUT)).map_err(|source| AccountError::NoResponse {
             folder: folder.to_owned(),
             source,
         })?;
@@ -112,7 +112,7 @@ impl ControlSocket {
         F: Fn(&Change) -> Result<Vec<String>, Refused> + Clone + Send + 'static,
     {
         serve_connections(self.0, cancel, |stream| {
-            let responded = tokio::time::timeout(factor.limit(TIMEOUT), respond(stream, change.clone()));
+            let responded = tokio::time::timeout(factor.scale(TIMEOUT), respond(stream, change.clone()));
             async move {
                 match responded.await {
                     Ok(Ok(())) => {}

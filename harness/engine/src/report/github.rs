@@ -91,11 +91,11 @@ pub fn refused(error: &ScenarioError, checkout: &Checkout) -> String {
 fn refusal(problem: &Problem, checkout: &Checkout) -> String {
     let source = SourceLine {
         file: problem.file.clone(),
-        line: Some(problem.place.line).filter(|line| *line > 0),
+        line: Some(problem.position.line).filter(|line| *line > 0),
     };
     let mut properties = checkout.properties(&[&source]);
-    if problem.place.column > 0 && properties.len() == 2 {
-        properties.push(("col", problem.place.column.to_string()));
+    if problem.position.column > 0 && properties.len() == 2 {
+        properties.push(("col", problem.position.column.to_string()));
     }
     properties.push(("title", "nodejoin: invalid scenario".to_owned()));
     let hint = problem
@@ -376,7 +376,7 @@ pub(crate) mod tests {
         let error = ScenarioError {
             problems: vec![Problem {
                 file: "scenarios/a.yaml".to_owned(),
-                place: Position { line: 3, column: 7 },
+                position: Position { line: 3, column: 7 },
                 key: "cni".to_owned(),
                 what: "unknown value `brige`".to_owned(),
                 why: String::new(),

@@ -55,7 +55,7 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
         Protocol::Dns => resolver::serve_tcp(SharedSocket::new(stream), source, worlds).await,
         Protocol::Tls(acceptor) => tls(SharedSocket::new(stream), acceptor, source, worlds).await,
         Protocol::TlsOrConnect(acceptor) => {
-            let timeout = worlds.time_factor.limit(START_TIMEOUT);
+            let timeout = worlds.time_factor.scale(START_TIMEOUT);
             match tokio::time::timeout(timeout, connect_proxy::accept_tunnel(stream)).await {
                 Ok(Ok(Some(socket))) => tls(socket, acceptor, source, worlds).await,
                 Ok(Ok(None)) => {}
@@ -67,7 +67,7 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
 }
 
 async fn tls(socket: SharedSocket, acceptor: TlsAcceptor, source: IpAddr, worlds: Arc<WorldRegistry>) {
-    let timeout = worlds.time_factor.limit(START_TIMEOUT);
+    let timeout = worlds.time_factor.scale(START_TIMEOUT);
     match tokio::time::timeout(timeout, acceptor.accept(socket.clone())).await {
         Ok(Ok(stream)) => http(stream, socket, source, serve::Port::Services, worlds).await,
         Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
@@ -82,7 +82,7 @@ async fn http(
     port: serve::Port,
     worlds: Arc<WorldRegistry>,
 ) {
-    let timeout = worlds.time_factor.limit(START_TIMEOUT);
+    let timeout = worlds.time_factor.scale(START_TIMEOUT);
     let service =
         service_fn(move |request| serve::request(Arc::clone(&worlds), source, port, socket.clone(), request));
     let served = http1::Builder::new()

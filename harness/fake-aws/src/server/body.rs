@@ -48,7 +48,7 @@ impl ResponseBody {
     pub(super) fn cut_after(content: Content, length: u64, time_factor: TimeFactor) -> Self {
         let complete = Self::complete(content);
         let left = length.min(complete.declared);
-        let cut = (left < complete.declared).then(|| Box::pin(tokio::time::sleep(time_factor.limit(FLUSH))));
+        let cut = (left < complete.declared).then(|| Box::pin(tokio::time::sleep(time_factor.scale(FLUSH))));
         Self {
             left,
             cut,

@@ -37,7 +37,7 @@ pub(super) async fn serve_udp(socket: UdpSocket, worlds: Arc<WorldRegistry>, sto
 
 /// Serves the queries of a connection.
 pub(super) async fn serve_tcp(mut stream: SharedSocket, source: IpAddr, worlds: Arc<WorldRegistry>) {
-    let timeout = worlds.time_factor.limit(QUERY_TIMEOUT);
+    let timeout = worlds.time_factor.scale(QUERY_TIMEOUT);
     loop {
         match tokio::time::timeout(timeout, serve_query(&mut stream, source, &worlds)).await {
             Ok(Ok(true)) => {}

@@ -69,7 +69,7 @@ pub(super) async fn request(
         return Ok(plain_text(StatusCode::OK, worlds.run().to_string()));
     }
     let started = Instant::now();
-    let (request, too_large) = read(incoming, worlds.time_factor.limit(BODY_TIMEOUT)).await?;
+    let (request, too_large) = read(incoming, worlds.time_factor.scale(BODY_TIMEOUT)).await?;
     let call = PendingCall {
         shared,
         port,

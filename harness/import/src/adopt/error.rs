@@ -6,10 +6,10 @@ use crate::error::ImportError;
 /// A machine that cannot be tried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdoptError {
-    #[error("the user data of `{machine}` has values that are not filled in: {}", list(.places))]
+    #[error("the user data of `{machine}` has values that are not filled in: {}", list(.placeholders))]
     Placeholders {
         machine: String,
-        places: Vec<Placeholder>,
+        placeholders: Vec<Placeholder>,
     },
     #[error("`{machine}` runs {system}, which nodejoin does not start")]
     UnsupportedSystem {
@@ -27,10 +27,10 @@ impl AdoptError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Placeholders { places, .. } => {
-                let name = places
+            Self::Placeholders { placeholders, .. } => {
+                let name = placeholders
                     .first()
-                    .map(|place| name_of(&place.text))
+                    .map(|placeholder| name_of(&placeholder.text))
                     .unwrap_or_default();
                 format!("render the file with its tool, or give the values: --set '{name}=VALUE'")
             }
@@ -45,10 +45,10 @@ fn name_of(text: &str) -> &str {
     text.trim_matches(|c: char| "${}<> ".contains(c))
 }
 
-fn list(places: &[Placeholder]) -> String {
-    let texts: Vec<String> = places
+fn list(placeholders: &[Placeholder]) -> String {
+    let texts: Vec<String> = placeholders
         .iter()
-        .map(|place| format!("line {} `{}`", place.line, place.text))
+        .map(|placeholder| format!("line {} `{}`", placeholder.line, placeholder.text))
         .collect();
     texts.join(", ")
 }
@@ -59,13 +59,13 @@ mod tests {
 
     #[test]
     fn every_error_names_the_machine_and_the_next_step() {
-        let place = |line, text: &str| Placeholder {
+        let placeholder = |line, text: &str| Placeholder {
             line,
             text: text.to_owned(),
         };
         let error = AdoptError::Placeholders {
             machine: "web".to_owned(),
-            places: vec![place(3, "<cluster-name>"), place(7, "${var.ca}")],
+            placeholders: vec![placeholder(3, "<cluster-name>"), placeholder(7, "${var.ca}")],
         };
         assert_eq!(
             error.to_string(),

@@ -125,11 +125,11 @@ fn own_user_data(
         .as_deref()
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
     {
-        let places = placeholders::find(text);
-        if !places.is_empty() {
+        let found = placeholders::find(text);
+        if !found.is_empty() {
             return Err(AdoptError::Placeholders {
                 machine: machine.name.clone(),
-                places,
+                placeholders: found,
             });
         }
     }

@@ -119,28 +119,28 @@ impl Template<'_> {
 
     pub(super) fn attribute_of(
         &self,
-        place: &Tree,
+        origin: &Tree,
         resource: &str,
         attribute: &str,
     ) -> Result<Tree, ImportError> {
         let name = format!("{resource}.{attribute}");
         if let Some(value) = self.set.get(&name) {
-            return Ok(text(place, value));
+            return Ok(text(origin, value));
         }
         let value = self
             .resource(resource)
-            .and_then(|tree| self.known_attribute(place, resource, tree, attribute));
+            .and_then(|tree| self.known_attribute(origin, resource, tree, attribute));
         match value {
-            Some(value) => Ok(text(place, value)),
+            Some(value) => Ok(text(origin, value)),
             None => Err(invalid(
-                place,
+                origin,
                 format!("CloudFormation knows `{name}` when it has created the resource"),
                 format!("give its value: `--set {name}=VALUE`"),
             )),
         }
     }
 
-    fn known_attribute(&self, place: &Tree, name: &str, resource: &Tree, attribute: &str) -> Option<String> {
+    fn known_attribute(&self, origin: &Tree, name: &str, resource: &Tree, attribute: &str) -> Option<String> {
         if is_cluster(resource) {
             let cidr = || {
                 let property = cluster_property(resource, "KubernetesNetworkConfig")?;
@@ -157,7 +157,7 @@ impl Template<'_> {
         }
         let kind = resource.text_at(&["Type"])?;
         let physical = || {
-            self.nested(place, || self.physical_name(place, name, resource))
+            self.nested(origin, || self.physical_name(origin, name, resource))
                 .ok()
         };
         let arn = |what: &str| {

@@ -39,13 +39,13 @@ impl Template<'_> {
         self.resolved(&text(template, result))
     }
 
-    fn named(&self, place: &Tree, name: &str, names: Option<&Tree>) -> Result<String, ImportError> {
+    fn named(&self, origin: &Tree, name: &str, names: Option<&Tree>) -> Result<String, ImportError> {
         if let Some(value) = names.and_then(|names| names.get(name)) {
             return self.text_of(value);
         }
         let value = match name.split_once('.') {
-            Some((resource, attribute)) => self.attribute_of(place, resource, attribute)?,
-            None => self.reference(&text(place, name))?,
+            Some((resource, attribute)) => self.attribute_of(origin, resource, attribute)?,
+            None => self.reference(&text(origin, name))?,
         };
         self.text_of(&value)
     }

@@ -83,9 +83,9 @@ impl<'a> Template<'a> {
 }
 
 /// A text at the place of a value.
-pub(super) fn text(place: &Tree, text: impl Into<String>) -> Tree {
+pub(super) fn text(origin: &Tree, text: impl Into<String>) -> Tree {
     at(
-        place,
+        origin,
         TreeValue::Scalar {
             text: text.into(),
             is_plain: false,
@@ -93,18 +93,18 @@ pub(super) fn text(place: &Tree, text: impl Into<String>) -> Tree {
     )
 }
 
-pub(super) fn at(place: &Tree, value: TreeValue) -> Tree {
+pub(super) fn at(origin: &Tree, value: TreeValue) -> Tree {
     Tree {
-        line: place.line,
-        column: place.column,
+        line: origin.line,
+        column: origin.column,
         value,
     }
 }
 
 /// What `AWS::NoValue` leaves.
-pub(super) fn nothing(place: &Tree) -> Tree {
+pub(super) fn nothing(origin: &Tree) -> Tree {
     at(
-        place,
+        origin,
         TreeValue::Scalar {
             text: "null".to_owned(),
             is_plain: true,
@@ -112,10 +112,10 @@ pub(super) fn nothing(place: &Tree) -> Tree {
     )
 }
 
-pub(super) fn invalid(place: &Tree, problem: String, hint: impl Into<String>) -> ImportError {
+pub(super) fn invalid(origin: &Tree, problem: String, hint: impl Into<String>) -> ImportError {
     ImportError::Invalid {
-        line: place.line(),
-        column: place.line().map(|_| place.column),
+        line: origin.line(),
+        column: origin.line().map(|_| origin.column),
         problem,
         hint: hint.into(),
     }

@@ -222,18 +222,18 @@ fn function(tag: Option<&Tag>, start: Marker) -> Result<Option<String>, ImportEr
 /// The long form of a function: `!GetAtt A.B` is `{ Fn::GetAtt: [A, B] }`.
 fn with_function(mut tree: Tree, function: String) -> Tree {
     let (line, column) = (tree.line, tree.column);
-    let place = |value| Tree { line, column, value };
+    let at = |value| Tree { line, column, value };
     if let ("Fn::GetAtt", TreeValue::Scalar { text, .. }) = (function.as_str(), &tree.value) {
         let (resource, attribute) = text.split_once('.').unwrap_or((text, ""));
         let scalars = [resource, attribute].map(|text| {
-            place(TreeValue::Scalar {
+            at(TreeValue::Scalar {
                 text: text.to_owned(),
                 is_plain: false,
             })
         });
-        tree = place(TreeValue::List(scalars.into()));
+        tree = at(TreeValue::List(scalars.into()));
     }
-    place(TreeValue::Map(vec![(function, tree)]))
+    at(TreeValue::Map(vec![(function, tree)]))
 }
 
 fn size(tree: &Tree) -> usize {

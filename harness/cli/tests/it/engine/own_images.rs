@@ -179,9 +179,9 @@ fn an_image_that_the_engine_lacks_is_an_error_with_its_position() {
         .unwrap();
     let said = both(&output);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    let place = "account.yaml:4:38: `aws.repositories[0].images[0].engine`: the container engine has no image `nodejoin-test/nowhere:1`";
+    let expected = "account.yaml:4:38: `aws.repositories[0].images[0].engine`: the container engine has no image `nodejoin-test/nowhere:1`";
     assert!(
-        said.contains(place) && said.contains("docker pull nodejoin-test/nowhere:1"),
+        said.contains(expected) && said.contains("docker pull nodejoin-test/nowhere:1"),
         "{said}"
     );
 }

@@ -150,7 +150,7 @@ impl Bootstrap {
     async fn await_signature(&self, token: &BootstrapToken, expected: bool) -> Result<(), ClusterError> {
         let api = Api::<ConfigMap>::namespaced(self.client.clone(), PUBLIC);
         let key = format!("jws-kubeconfig-{}", token.token.id());
-        let timeout = self.time_factor.limit(SIGNATURE_TIMEOUT);
+        let timeout = self.time_factor.scale(SIGNATURE_TIMEOUT);
         let until = Instant::now() + timeout;
         loop {
             let info = api.get("cluster-info").await;

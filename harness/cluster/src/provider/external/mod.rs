@@ -77,7 +77,7 @@ impl ExternalProvider {
         let ca_pem = ca_pem(&config)?;
         let access = Access::by_impersonation(config, text);
         let client = access.admin().await?;
-        let ready = await_ready(&client, time_factor.limit(ANSWER_TIMEOUT)).await;
+        let ready = await_ready(&client, time_factor.scale(ANSWER_TIMEOUT)).await;
         ready.map_err(|error| ClusterError::NoAnswer {
             server: server.url.clone(),
             source: Box::new(error),

@@ -32,7 +32,7 @@ pub(crate) async fn authorities(
     run: &Run,
     container: &StartedContainer,
 ) -> Result<K3sAuthorities, ClusterError> {
-    let time_limit = run.engine().time_factor().limit(KUBECONFIG_TIMEOUT);
+    let time_limit = run.engine().time_factor().scale(KUBECONFIG_TIMEOUT);
     let script = script();
     let command = ["sh", "-c", &script];
     let read = timeout(time_limit, run.engine().exec(&container.id, &command)).await;

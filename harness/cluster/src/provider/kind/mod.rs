@@ -134,8 +134,8 @@ impl KindProvider {
         times.lap("files of the cluster", false);
         let factor = run.engine().time_factor();
         let timeouts = KindTimeouts {
-            create: factor.limit(CREATE_TIMEOUT),
-            settle: factor.limit(SETTLE_TIMEOUT),
+            create: factor.scale(CREATE_TIMEOUT),
+            settle: factor.scale(SETTLE_TIMEOUT),
         };
         let command = self.command(run, cluster, &folder, &log);
         let settled = settled(run.clone(), node.clone());

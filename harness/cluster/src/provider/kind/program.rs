@@ -64,7 +64,7 @@ async fn stdout(command: &mut Command, time_factor: TimeFactor) -> Result<String
         reason,
     };
     let done = timeout(
-        time_factor.limit(VERSION_TIMEOUT),
+        time_factor.scale(VERSION_TIMEOUT),
         command.stdin(Stdio::null()).kill_on_drop(true).output(),
     )
     .await;

@@ -20,7 +20,7 @@ pub fn check(file: &str, schema: &Json, tree: &YamlTree) -> Vec<Problem> {
         problems: Vec::new(),
     };
     checker.value(schema, tree, "");
-    checker.problems.sort_by_key(|problem| problem.place);
+    checker.problems.sort_by_key(|problem| problem.position);
     checker.problems
 }
 
@@ -46,10 +46,10 @@ impl<'a> Checker<'a> {
             return self.wrong_type(&[schema], tree, key);
         }
         match &tree.value {
-            YamlValue::Map(entries) => self.mapping(schema, entries, tree.place, key),
+            YamlValue::Map(entries) => self.mapping(schema, entries, tree.position, key),
             YamlValue::List(items) => self.list(schema, items, key),
-            YamlValue::Number(number) => self.number(schema, number, tree.place, key),
-            YamlValue::Text(text) => self.text(schema, text, tree.place, key),
+            YamlValue::Number(number) => self.number(schema, number, tree.position, key),
+            YamlValue::Text(text) => self.text(schema, text, tree.position, key),
             _ => {}
         }
     }
@@ -64,7 +64,7 @@ impl<'a> Checker<'a> {
             .map_or(schema, |found| self.resolve(found))
     }
 
-    fn mapping(&mut self, schema: &'a Json, entries: &[YamlEntry], place: Position, key: &str) {
+    fn mapping(&mut self, schema: &'a Json, entries: &[YamlEntry], position: Position, key: &str) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let known: Vec<&str> = properties
             .map(|map| map.keys().map(String::as_str).collect())
@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
             if !entries.iter().any(|entry| entry.key == required) {
                 let hint = Some(format!("add `{required}:`"));
                 self.add(
-                    place,
+                    position,
                     key,
                     format!("missing key `{required}`"),
                     String::new(),
@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
         };
         let why = format!("{owner} has no key `{}`", entry.key);
         let hint = meant(&entry.key, known, "keys");
-        self.add(entry.place, path, "unknown key".to_owned(), why, Some(hint));
+        self.add(entry.position, path, "unknown key".to_owned(), why, Some(hint));
     }
 
     fn list(&mut self, schema: &'a Json, items: &[YamlTree], key: &str) {
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn number(&mut self, schema: &Json, number: &serde_json::Number, place: Position, key: &str) {
+    fn number(&mut self, schema: &Json, number: &serde_json::Number, position: Position, key: &str) {
         let value = number.as_f64().unwrap_or_default();
         let highest = schema.get("maximum").and_then(Json::as_f64).or_else(|| {
             (schema.get("format").and_then(Json::as_str) == Some("uint32")).then_some(f64::from(u32::MAX))
@@ -129,17 +129,17 @@ impl<'a> Checker<'a> {
         let lowest = schema.get("minimum").and_then(Json::as_f64);
         if lowest.is_some_and(|lowest| value < lowest) {
             let why = format!("expected {} or more", lowest.unwrap_or_default());
-            self.add(place, key, format!("{number} is too small"), why, None);
+            self.add(position, key, format!("{number} is too small"), why, None);
         } else if highest.is_some_and(|highest| value > highest) {
             let why = format!("expected {} or less", highest.unwrap_or_default());
-            self.add(place, key, format!("{number} is too large"), why, None);
+            self.add(position, key, format!("{number} is too large"), why, None);
         }
     }
 
-    fn text(&mut self, schema: &Json, text: &str, place: Position, key: &str) {
+    fn text(&mut self, schema: &Json, text: &str, position: Position, key: &str) {
         let format = schema.get("format").and_then(Json::as_str);
         if let Some(Err(mismatch)) = format.map(|format| formats::check(format, text)) {
-            self.add(place, key, mismatch.what, mismatch.why, mismatch.hint);
+            self.add(position, key, mismatch.what, mismatch.why, mismatch.hint);
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         match tree.entries().first() {
             Some(entry) => self.unknown_key(entry, &known, &join(key, &entry.key), key),
             None => self.add(
-                tree.place,
+                tree.position,
                 key,
                 "empty mapping".to_owned(),
                 list_of("keys", &known),
@@ -219,7 +219,7 @@ impl<'a> Checker<'a> {
                     None => meant(text, &words, "values"),
                 };
                 self.add(
-                    tree.place,
+                    tree.position,
                     key,
                     format!("unknown value `{text}`"),
                     String::new(),
@@ -228,7 +228,7 @@ impl<'a> Checker<'a> {
             }
             _ => {
                 let why = format!("expected {}, found {}", list_of("one of", &words), tree.kind());
-                self.add(tree.place, key, "wrong type".to_owned(), why, None);
+                self.add(tree.position, key, "wrong type".to_owned(), why, None);
             }
         }
     }
@@ -247,14 +247,14 @@ impl<'a> Checker<'a> {
             (YamlValue::Null, _) => Some("add a value, or remove the key".to_owned()),
             _ => None,
         };
-        self.add(tree.place, key, "wrong type".to_owned(), why, hint);
+        self.add(tree.position, key, "wrong type".to_owned(), why, hint);
     }
 
-    fn add(&mut self, place: Position, key: &str, what: String, why: String, hint: Option<String>) {
+    fn add(&mut self, position: Position, key: &str, what: String, why: String, hint: Option<String>) {
         let file = self.file.to_owned();
         self.problems.push(Problem {
             file,
-            place,
+            position,
             key: key.to_owned(),
             what,
             why,

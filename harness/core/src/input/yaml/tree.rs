@@ -11,7 +11,7 @@ use crate::input::problem::Position;
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlTree {
-    pub place: Position,
+    pub position: Position,
     pub value: YamlValue,
 }
 
@@ -36,7 +36,7 @@ pub enum YamlValue {
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlEntry {
     /// Position of the key.
-    pub place: Position,
+    pub position: Position,
     pub key: String,
     pub tree: YamlTree,
 }
@@ -45,7 +45,7 @@ pub struct YamlEntry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
-    pub place: Position,
+    pub position: Position,
     /// Message of the parser.
     pub message: String,
 }
@@ -56,7 +56,7 @@ pub struct YamlError {
 /// The text is not YAML, has several documents, or contains a duplicate key.
 pub fn parse(text: &str) -> Result<YamlTree, YamlError> {
     let spanned: Spanned<Raw> = serde_yaml::from_str(text).map_err(|error| YamlError {
-        place: error.location().map(place).unwrap_or_default(),
+        position: error.location().map(position).unwrap_or_default(),
         message: message(&error),
     })?;
     Ok(tree(spanned))
@@ -86,22 +86,24 @@ impl YamlTree {
 
     /// Position of a key path such as `faults[0].effect`, or of its nearest existing parent.
     #[must_use]
-    pub fn place_of(&self, path: &[PathStep<'_>]) -> Position {
+    pub fn position_of(&self, path: &[PathStep<'_>]) -> Position {
         let mut here = self;
-        let mut place = self.place;
+        let mut position = self.position;
         for step in path {
             let next = match step {
-                PathStep::Key(key) => here.entry(key).map(|entry| (entry.tree.place, &entry.tree)),
+                PathStep::Key(key) => here.entry(key).map(|entry| (entry.tree.position, &entry.tree)),
                 PathStep::Index(index) => match &here.value {
-                    YamlValue::List(items) => items.get(*index).map(|item| (item.place, item)),
+                    YamlValue::List(items) => items.get(*index).map(|item| (item.position, item)),
                     _ => None,
                 },
             };
-            let Some((found, tree)) = next else { return place };
-            place = found;
+            let Some((found, tree)) = next else {
+                return position;
+            };
+            position = found;
             here = tree;
         }
-        place
+        position
     }
 
     /// The value without positions.
@@ -153,20 +155,20 @@ fn tree(spanned: Spanned<Raw>) -> YamlTree {
         Raw::Map(entries) => YamlValue::Map(entries.into_iter().map(entry).collect()),
     };
     YamlTree {
-        place: place(spanned.referenced),
+        position: position(spanned.referenced),
         value,
     }
 }
 
 fn entry((key, value): (Spanned<String>, Spanned<Raw>)) -> YamlEntry {
     YamlEntry {
-        place: place(key.referenced),
+        position: position(key.referenced),
         key: key.value,
         tree: tree(value),
     }
 }
 
-fn place(location: Location) -> Position {
+fn position(location: Location) -> Position {
     Position {
         line: location.line(),
         column: location.column(),
@@ -279,21 +281,21 @@ mod tests {
     fn every_value_has_its_position() {
         let tree =
             parse("a: 1\nb:\n  - x\n  - { c: true, \"1\": ~ }\nd: |\n  text\ne: 0644\nf: .5\n").unwrap();
-        let place = |path: &[PathStep<'_>]| {
-            let place = tree.place_of(path);
-            (place.line, place.column)
+        let position = |path: &[PathStep<'_>]| {
+            let position = tree.position_of(path);
+            (position.line, position.column)
         };
-        assert_eq!(place(&[PathStep::Key("a")]), (1, 4));
-        assert_eq!(place(&[PathStep::Key("b"), PathStep::Index(0)]), (3, 5));
+        assert_eq!(position(&[PathStep::Key("a")]), (1, 4));
+        assert_eq!(position(&[PathStep::Key("b"), PathStep::Index(0)]), (3, 5));
         assert_eq!(
-            place(&[PathStep::Key("b"), PathStep::Index(1), PathStep::Key("c")]),
+            position(&[PathStep::Key("b"), PathStep::Index(1), PathStep::Key("c")]),
             (4, 10)
         );
         assert_eq!(
-            place(&[PathStep::Key("b"), PathStep::Index(1), PathStep::Key("absent")]),
+            position(&[PathStep::Key("b"), PathStep::Index(1), PathStep::Key("absent")]),
             (4, 5)
         );
-        assert_eq!(tree.entry("b").unwrap().place, Position { line: 2, column: 1 });
+        assert_eq!(tree.entry("b").unwrap().position, Position { line: 2, column: 1 });
         assert_eq!(
             tree.to_json(),
             serde_json::json!({"a": 1, "b": ["x", {"c": true, "1": null}], "d": "text\n", "e": 644.0, "f": 0.5})
@@ -309,7 +311,7 @@ mod tests {
             ("a: b: c\n", 1),
         ] {
             let error = parse(text).unwrap_err();
-            assert_eq!(error.place.line, line, "{text:?}: {error}");
+            assert_eq!(error.position.line, line, "{text:?}: {error}");
             assert!(!error.message.contains('\n'));
         }
     }
