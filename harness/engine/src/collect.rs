@@ -33,7 +33,7 @@ impl ScenarioSession<'_> {
             cluster_ca_pem: self.environment.control_plane.ca_pem.clone(),
             private_ip: self.plan.instance.private_ip,
         };
-        let mut collected = if has_exited(seen) {
+        let mut collected = if seen.exit().is_some() {
             Collected::default()
         } else {
             let timeout = self.time_factor.scale(SERVING_TIMEOUT);
@@ -109,13 +109,6 @@ fn issued_for_serving(seen: &Observation) -> Vec<&String> {
         .collect()
 }
 
-/// Whether the container has exited: nothing can run in it any more.
-fn has_exited(seen: &Observation) -> bool {
-    seen.timeline
-        .iter()
-        .any(|seen| matches!(seen.what, ObservedEvent::ContainerExited { .. }))
-}
-
 /// Paths that checks or the snapshot read, each once.
 fn files_of(plan: &Plan) -> Vec<String> {
     let golden = plan.golden.iter().flat_map(|golden| &golden.files);
@@ -146,7 +139,7 @@ pub(crate) fn node_name(seen: &Observation) -> Option<String> {
 mod tests {
     use std::cell::Cell;
 
-    use nodejoin_core::observation::{Certificate, ServingCertificate, TimelineEntry};
+    use nodejoin_core::observation::{Certificate, ServingCertificate};
 
     use super::*;
     use crate::testing::plan;
@@ -220,19 +213,5 @@ mod tests {
         assert_eq!(node_name(&seen), None);
         seen.node = Some(serde_json::json!({ "metadata": { "name": "ip-10-0-0-1" } }));
         assert_eq!(node_name(&seen).as_deref(), Some("ip-10-0-0-1"));
-    }
-
-    #[test]
-    fn an_exited_container_is_not_read() {
-        let mut seen = Observation::default();
-        assert!(!has_exited(&seen));
-        seen.timeline.push(TimelineEntry {
-            at: 1,
-            what: ObservedEvent::ContainerExited {
-                code: 0,
-                lines: Vec::new(),
-            },
-        });
-        assert!(has_exited(&seen));
     }
 }

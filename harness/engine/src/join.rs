@@ -16,6 +16,7 @@ use crate::events::Events;
 use crate::evidence::EvidenceFolder;
 use crate::node_driver::{NodeDriver, NodeEvents};
 use crate::observer::Observer;
+use crate::reboots::watch_boots;
 use crate::watch::{PhaseProgress, watch};
 
 /// What the nodes of a scenario share while they join.
@@ -58,7 +59,7 @@ pub(crate) async fn join(
     let mut reached = Default::default();
     let report = |seen: &Observation| context.progress.update(&plan, seen, &mut reached);
     tokio::select! {
-        () = watch(&plan, events.stream(), &mut observer, clock, report) => {}
+        watched = watch_boots(&plan, driver, &mut events, &mut observer, clock, report) => watched?,
         Err(error) = driver.apply_delayed_aws_auth() => return Err(error),
     }
     let mut observation = observer.observation;
@@ -155,7 +156,8 @@ mod tests {
 
     use futures::StreamExt as _;
     use futures::stream;
-    use nodejoin_core::observation::{Collected, ObservedEvent, UserDataResult};
+    use nodejoin_core::diagnosis::Cause;
+    use nodejoin_core::observation::{Collected, MOST_REBOOTS, ObservedEvent, UserDataResult};
     use nodejoin_core::plan::step::Action;
 
     use super::*;
@@ -228,6 +230,13 @@ mod tests {
 
         fn render_snapshot(&self, _: &mut Observation) {}
 
+        async fn boot_again(&self, events: &mut NodeEvents) -> Result<SystemTime, EngineError> {
+            self.operations.borrow_mut().push("boot again".to_owned());
+            let boots = self.operations.borrow().len() as u64;
+            events.node = stream::iter([incoming(boots * 1000 + 500, rebooting())]).boxed();
+            Ok(EPOCH + Duration::from_secs(boots))
+        }
+
         async fn start_step(
             &mut self,
             action: Action,
@@ -254,6 +263,13 @@ mod tests {
     fn exited() -> ObservedEvent {
         ObservedEvent::ContainerExited {
             code: 0,
+            lines: Vec::new(),
+        }
+    }
+
+    fn rebooting() -> ObservedEvent {
+        ObservedEvent::ContainerExited {
+            code: 129,
             lines: Vec::new(),
         }
     }
@@ -333,6 +349,24 @@ mod tests {
         let is_exit = |what: &ObservedEvent| matches!(what, ObservedEvent::ContainerExited { .. });
         assert!(judged.observation.timeline.iter().any(|seen| is_exit(&seen.what)));
         assert_eq!(judged.verdict.outcome, Outcome::Failed);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_its_user_data_reboots_boots_again_a_few_times() {
+        let mut node = ScriptedNode::new();
+        let events = NodeEvents {
+            node: stream::iter([isolated(), incoming(5, rebooting())]).boxed(),
+            session: stream::pending().boxed(),
+        };
+        let judged = run(FAILS, &mut node, events).await.unwrap();
+        assert_eq!(*node.operations.borrow(), ["boot again"; MOST_REBOOTS]);
+        assert_eq!(
+            judged.observation.reboots().collect::<Vec<_>>(),
+            [1000, 2000, 3000]
+        );
+        let found = judged.verdict.diagnosis.unwrap();
+        assert_eq!(found.cause, Cause::InstanceRebooted);
+        assert!(found.because.contains("rebooted 4 times"), "{}", found.because);
     }
 
     fn passed(steps: &[Action]) -> JudgedJoin {

@@ -28,6 +28,7 @@ mod join;
 mod name_locks;
 mod node_driver;
 mod observer;
+mod reboots;
 mod registry;
 pub mod report;
 mod runner;

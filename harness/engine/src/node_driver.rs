@@ -41,6 +41,9 @@ pub(crate) trait NodeDriver {
     fn faults_fired(&self) -> BTreeMap<usize, u32>;
     /// Renders the node's snapshot into the collected facts when its scenario has a `golden` file.
     fn render_snapshot(&self, seen: &mut Observation);
+    /// Boots the node again after its user data rebooted it, and returns when. Replaces the streams of `events` that
+    /// ended.
+    async fn boot_again(&self, events: &mut NodeEvents) -> Result<SystemTime, EngineError>;
     /// Performs the action of a step. Replaces the streams of `events` that the action ends.
     async fn start_step(
         &mut self,
@@ -75,7 +78,7 @@ pub(crate) struct ContainerNode<'a, 's> {
     image: &'a ImageRef,
     session: &'a mut ScenarioSession<'s>,
     current: CurrentNode,
-    node: Node,
+    node: Mutex<Node>,
 }
 
 impl<'a, 's> ContainerNode<'a, 's> {
@@ -93,13 +96,17 @@ impl<'a, 's> ContainerNode<'a, 's> {
             image,
             session,
             current,
-            node,
+            node: Mutex::new(node),
         })
+    }
+
+    fn node(&self) -> Node {
+        self.node.lock().clone()
     }
 
     /// Events of the container.
     pub(crate) fn node_events(&self) -> BoxStream<'static, Incoming> {
-        sources::of_node(&self.node)
+        sources::of_node(&self.node())
     }
 
     async fn replace_instance(
@@ -107,35 +114,36 @@ impl<'a, 's> ContainerNode<'a, 's> {
         plan: &Plan,
         events: &mut NodeEvents,
     ) -> Result<SystemTime, EngineError> {
-        self.node.remove().await?;
+        self.node().remove().await?;
         *self.current.lock() = None;
         events.session = self.session.replace_instance(plan).await?;
         let node = self.session.boot(self.run, self.image).await?;
         Ok(self.set_node(node, events))
     }
 
-    async fn reboot(&mut self, events: &mut NodeEvents) -> Result<SystemTime, EngineError> {
-        let node = self.node.reboot().await?;
+    /// Returns when the container started.
+    async fn set_rebooted(&self, node: Node, events: &mut NodeEvents) -> Result<SystemTime, EngineError> {
         self.session.register_address(&node).await?;
         Ok(self.set_node(node, events))
     }
 
     /// Returns when the container started.
-    fn set_node(&mut self, node: Node, events: &mut NodeEvents) -> SystemTime {
+    fn set_node(&self, node: Node, events: &mut NodeEvents) -> SystemTime {
+        let started = node.started;
         *self.current.lock() = Some(node.clone());
         events.node = sources::of_node(&node);
-        self.node = node;
-        self.node.started
+        *self.node.lock() = node;
+        started
     }
 }
 
 impl NodeDriver for ContainerNode<'_, '_> {
     fn started(&self) -> SystemTime {
-        self.node.started
+        self.node.lock().started
     }
 
     fn deviations(&self) -> Vec<Deviation> {
-        self.node.deviations.clone()
+        self.node.lock().deviations.clone()
     }
 
     fn with_values(&self, plan: Plan) -> Plan {
@@ -143,11 +151,11 @@ impl NodeDriver for ContainerNode<'_, '_> {
     }
 
     async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError> {
-        self.session.apply_delayed_aws_auth(self.node.started).await
+        self.session.apply_delayed_aws_auth(self.started()).await
     }
 
     async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError> {
-        self.session.collect(&self.node, plan, seen).await
+        self.session.collect(&self.node(), plan, seen).await
     }
 
     fn faults_fired(&self) -> BTreeMap<usize, u32> {
@@ -156,6 +164,11 @@ impl NodeDriver for ContainerNode<'_, '_> {
 
     fn render_snapshot(&self, seen: &mut Observation) {
         self.session.render_snapshot(seen);
+    }
+
+    async fn boot_again(&self, events: &mut NodeEvents) -> Result<SystemTime, EngineError> {
+        let node = self.node().boot_again().await?;
+        self.set_rebooted(node, events).await
     }
 
     async fn start_step(
@@ -170,15 +183,18 @@ impl NodeDriver for ContainerNode<'_, '_> {
             user_data: None,
         };
         match action {
-            Action::Reboot => start.at = self.reboot(events).await?,
-            Action::RunUserDataAgain => start.user_data = Some(self.node.run_user_data_again().await?),
+            Action::Reboot => {
+                let node = self.node().reboot().await?;
+                start.at = self.set_rebooted(node, events).await?;
+            }
+            Action::RunUserDataAgain => start.user_data = Some(self.node().run_user_data_again().await?),
             Action::ReplaceInstance => start.at = self.replace_instance(plan, events).await?,
             Action::DeleteNode => {
                 if let Some(name) = node_name(seen) {
                     self.session.delete_node(&name).await?;
                 }
             }
-            Action::RestartKubelet => self.node.restart_kubelet().await?,
+            Action::RestartKubelet => self.node().restart_kubelet().await?,
         }
         Ok(start)
     }

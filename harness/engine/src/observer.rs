@@ -93,6 +93,14 @@ impl Observer {
         self.observation.timeline.push(seen);
     }
 
+    /// Adds a reboot by the user data. Keeps the Node object from before: it stays as it is until the new kubelet reports.
+    pub(crate) fn rebooted(&mut self, at: SystemTime) {
+        let node = self.observation.node.clone();
+        self.observation.node_before = node.or(self.observation.node_before.take());
+        let what = ObservedEvent::Rebooted;
+        self.absorb(Incoming { at, what, node: None });
+    }
+
     fn update_objects(&mut self, incoming: &Incoming) {
         match &incoming.what {
             ObservedEvent::Node(change) if change.exists => self.observation.node.clone_from(&incoming.node),

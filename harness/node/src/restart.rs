@@ -11,8 +11,7 @@ const SCRIPT: &str = include_str!("../guest/again");
 const MARK: &str = "nodejoin-again ";
 
 impl Node {
-    /// Reboots the system and returns the node after it. As after the first boot, its entry program then waits until
-    /// the metadata service knows the node's address.
+    /// Reboots the system and returns the node after it, as [`Node::boot_again`] does.
     ///
     /// # Errors
     /// When the system does not stop, or does not start.
@@ -23,6 +22,15 @@ impl Node {
             .exec(&self.id, &["systemctl", "--no-block", "reboot"])
             .await;
         rebooted.map_err(self.docker("reboot"))?;
+        self.boot_again().await
+    }
+
+    /// Waits for the end of the system, and boots it again: the same files, a new boot id. As after the first boot, its
+    /// entry program then waits until the metadata service knows the node's address.
+    ///
+    /// # Errors
+    /// When the system does not stop, or does not start.
+    pub async fn boot_again(&self) -> Result<Self, NodeError> {
         let before = StartedContainer {
             id: self.id.clone(),
             name: self.name.clone(),

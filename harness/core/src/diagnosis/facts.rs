@@ -77,7 +77,8 @@ impl Evidence {
     }
 }
 
-fn seconds(at: Millis) -> String {
+/// Seconds with one decimal.
+pub(super) fn seconds(at: Millis) -> String {
     format!("{}.{}", at / 1000, at % 1000 / 100)
 }
 
@@ -189,16 +190,9 @@ impl<'a> Facts<'a> {
 
     /// Exit code and last line of the node's container.
     pub(super) fn exit(&self) -> Option<(i64, Evidence)> {
-        self.observation
-            .timeline
-            .iter()
-            .find_map(|entry| match &entry.what {
-                ObservedEvent::ContainerExited { code, lines } => {
-                    let last = lines.last().map_or("no output", String::as_str);
-                    Some((*code, Evidence::new("container", entry.at, last)))
-                }
-                _ => None,
-            })
+        let exit = self.observation.exit()?;
+        let last = exit.lines.last().map_or("no output", String::as_str);
+        Some((exit.code, Evidence::new("container", exit.at, last)))
     }
 
     /// The last line that reports a failure, for joins with an unknown cause.

@@ -49,6 +49,7 @@ use crate::plan::Plan;
 pub use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 pub(crate) use instance::requests_without_token;
+pub(crate) use power::reboot_times;
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 
@@ -71,6 +72,12 @@ pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
     }
     let found = find_in(&facts).or_else(|| apply(RuleScope::AtTheEnd, &facts));
     let mut diagnosis = found?.diagnosis;
+    if observation.reboots().next().is_some() && diagnosis.cause != Cause::InstanceRebooted {
+        let after = reboot_times(observation);
+        diagnosis
+            .because
+            .push_str(&format!("; the user data rebooted the instance {after}"));
+    }
     diagnosis.script = script_location::of(&facts, diagnosis.cause);
     Some(diagnosis)
 }

@@ -1,46 +1,112 @@
 //! User data that reboots the instance or shuts it down.
 
-use super::facts::{Evidence, Facts};
+use super::facts::{Evidence, Facts, names, seconds};
 use super::types::{Finding, RuleEntry, rule};
-use crate::observation::{JournalLine, Millis};
+use crate::observation::phases::is_start_of_kubelet;
+use crate::observation::{MOST_REBOOTS, Millis, Observation, PowerAction};
+use crate::user_data::parse;
 use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
 
 /// Rules with their order and the causes that they find.
 pub(super) const RULES: &[RuleEntry] = &[
-    rule(12, rebooted, &[Cause::InstanceRebooted]),
+    rule(12, reboots, &[Cause::InstanceRebooted]),
+    rule(13, cut_off, &[Cause::InstanceRebooted]),
     rule(14, shut_down, &[Cause::InstanceShutDown]),
 ];
 
-/// Exit codes of a container: the kernel ends it with SIGHUP when its system reboots.
-const REBOOTED: i64 = 129;
-/// The kernel ends a container with SIGINT when its system halts or powers off.
-const HALTED: i64 = 130;
+/// What cloud-init runs at each boot.
+const EACH_BOOT: &str = "call it from `#cloud-boothook` or /var/lib/cloud/scripts/per-boot";
 
-fn rebooted(facts: &Facts<'_>) -> Option<Finding> {
-    let words = [
-        "The system will reboot now",
-        "System is rebooting",
-        "System Reboot",
-        "reboot.target",
-    ];
-    let evidence = ending(facts, REBOOTED, &words)?;
-    let because = "the user data rebooted the instance before the node joined; the join ends here".to_owned();
+/// The instance reboots without end.
+fn reboots(facts: &Facts<'_>) -> Option<Finding> {
+    let evidence = ending(facts, PowerAction::Reboot)?;
+    let boots = facts.observation.reboots().count();
+    let because = match boots {
+        MOST_REBOOTS => format!(
+            "the instance reboots without end: it rebooted {} times, and nodejoin boots it again at most {MOST_REBOOTS} times",
+            boots + 1
+        ),
+        _ => "the user data rebooted the instance, which did not boot again before the end of the join"
+            .to_owned(),
+    };
     let remedy =
-        "EC2 starts the instance again, without running scripts of the user data a second time: start the \
-                  kubelet before the reboot, and reboot with `then: [{ do: reboot }]` in a scenario"
+        "reboot only once: test for a file before the reboot, and create it; cloud-init runs boothooks and \
+                  per-boot scripts at each boot"
             .to_owned();
     facts.final_(Cause::InstanceRebooted, because, &evidence, remedy)
 }
 
+/// The user data rebooted the instance, and at the next boot nothing starts the kubelet.
+fn cut_off(facts: &Facts<'_>) -> Option<Finding> {
+    let booted = facts.observation.reboots().last()?;
+    facts
+        .user_data_done
+        .filter(|_| facts.is_before(Phase::Configured))?;
+    // Other rules name what systemd reports about a kubelet that it cannot start.
+    if facts.systemd_of_kubelet().any(|(at, _)| at >= booted) {
+        return None;
+    }
+    let after = reboot_times(facts.observation);
+    let starts = |(_, line): (Millis, _)| is_start_of_kubelet(line);
+    let (because, remedy) = if facts.systemd_of_kubelet().any(starts) {
+        (
+            format!(
+                "the user data rebooted the instance {after}, and systemd does not start the kubelet at boot: its unit is not enabled"
+            ),
+            "run `systemctl enable kubelet` before the reboot, as /etc/eks/bootstrap.sh does".to_owned(),
+        )
+    } else {
+        (
+            format!(
+                "the user data rebooted the instance {after}, before it started the kubelet, and cloud-init does not run {} a \
+                 second time",
+                scripts(facts)
+            ),
+            format!("call the bootstrap script before the reboot, or {EACH_BOOT}, which run at each boot"),
+        )
+    };
+    facts.final_(
+        Cause::InstanceRebooted,
+        because,
+        &reboot_line(facts, booted),
+        remedy,
+    )
+}
+
+/// The names of the scripts that cloud-init runs once for each instance.
+fn scripts(facts: &Facts<'_>) -> String {
+    let parsed = facts.user_data().map(|bytes| parse(&bytes));
+    let scripts = parsed.map_or(Vec::new(), |parsed| parsed.scripts());
+    match scripts.as_slice() {
+        [] => "its scripts".to_owned(),
+        scripts => names(&scripts.iter().map(|script| &script.name).collect::<Vec<_>>()),
+    }
+}
+
+/// The line of systemd about the reboot before this boot, else the boot.
+fn reboot_line(facts: &Facts<'_>, booted: Millis) -> Evidence {
+    let line = facts.observation.last_line_about(PowerAction::Reboot, ..booted);
+    line.map_or_else(
+        || Evidence::new("container", booted, "the system rebooted"),
+        |(at, line)| Evidence::journal(at, line),
+    )
+}
+
+/// When the user data rebooted the instance, in words.
+pub(crate) fn reboot_times(observation: &Observation) -> String {
+    let times: Vec<String> = observation
+        .reboots()
+        .map(|at| format!("{} s", seconds(at)))
+        .collect();
+    match times.as_slice() {
+        [one] => format!("after {one}"),
+        times => format!("{} times, after {}", times.len(), times.join(", ")),
+    }
+}
+
 fn shut_down(facts: &Facts<'_>) -> Option<Finding> {
-    let words = [
-        "The system will power off now",
-        "System is powering down",
-        "Power-Off",
-        "poweroff.target",
-        "System Halt",
-    ];
-    let evidence = ending(facts, HALTED, &words)?;
+    let evidence = ending(facts, PowerAction::ShutDown)?;
     let because = "the user data shut the instance down before the node joined".to_owned();
     let remedy =
         "remove the command that shuts the instance down, or find out which check of the script called it"
@@ -49,13 +115,12 @@ fn shut_down(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The line of systemd about the end of the system, else the exit of the container.
-fn ending(facts: &Facts<'_>, code: i64, words: &[&str]) -> Option<Evidence> {
-    let (exit, evidence) = facts.exit()?;
-    let is_about = |line: &JournalLine| words.iter().any(|word| line.message.contains(word));
-    let line: Option<(Millis, &JournalLine)> = facts.journal().filter(|(_, line)| is_about(line)).last();
+fn ending(facts: &Facts<'_>, action: PowerAction) -> Option<Evidence> {
+    let seen = facts.observation;
+    let exit = seen.exit().filter(|exit| seen.ended_by(action, *exit))?;
+    let line = seen.last_line_about(action, seen.booted_at()..=exit.at);
     match line {
         Some((at, line)) => Some(Evidence::journal(at, line)),
-        None if exit == code => Some(evidence),
-        None => None,
+        None => facts.exit().map(|(_, evidence)| evidence),
     }
 }

@@ -83,21 +83,18 @@ fn host_limit(plan: &Plan, found: &Diagnosis) -> Option<String> {
 /// The reason for `errored` when the node did not prove that its metadata address is the harness: it may have used
 /// another metadata service.
 fn not_isolated(observation: &Observation) -> Option<String> {
-    let mut timeline = observation.timeline.iter();
-    if timeline
-        .clone()
+    if observation
+        .timeline
+        .iter()
         .any(|entry| matches!(entry.what, ObservedEvent::Isolated))
     {
         return None;
     }
-    let exit = timeline.find_map(|entry| match &entry.what {
-        ObservedEvent::ContainerExited { code, lines } => Some((code, lines)),
-        _ => None,
-    });
-    Some(match exit {
-        Some((code, lines)) => format!(
-            "the node's container exited with code {code} before it reached the harness: {}",
-            lines.join("; ")
+    Some(match observation.exit() {
+        Some(exit) => format!(
+            "the node's container exited with code {} before it reached the harness: {}",
+            exit.code,
+            exit.lines.join("; ")
         ),
         None => "the node never reached the harness at 169.254.169.254".to_owned(),
     })

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::list;
-use crate::diagnosis::requests_without_token;
+use crate::diagnosis::{reboot_times, requests_without_token};
 use crate::judge::verdict::{Check, Note, NoteKind};
 use crate::observation::phases::user_data_done;
 use crate::observation::{JournalLine, Observation, ObservedEvent, UserDataResult};
@@ -20,6 +20,7 @@ pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
     let mut notes = user_data_notes(plan, observation);
     notes.extend(ignored_unit_lines(observation));
     notes.extend(without_token(plan, observation));
+    notes.extend(rebooted(observation));
     notes
 }
 
@@ -198,6 +199,15 @@ fn without_token(plan: &Plan, observation: &Observation) -> Option<Note> {
     Some(Note::new(NoteKind::RequestWithoutToken, what))
 }
 
+fn rebooted(observation: &Observation) -> Option<Note> {
+    observation.reboots().next()?;
+    let what = format!(
+        "the user data rebooted the instance {}, and the node joined after it",
+        reboot_times(observation)
+    );
+    Some(Note::new(NoteKind::InstanceRebooted, what))
+}
+
 fn journal(observation: &Observation) -> impl Iterator<Item = &JournalLine> {
     observation.timeline.iter().filter_map(|seen| match &seen.what {
         ObservedEvent::Journal(line) => Some(line),
@@ -309,6 +319,22 @@ mod tests {
             notes[0].1.ends_with(shell) && notes[1].1.ends_with(unit),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn a_reboot_is_noted() {
+        let mut seen = joined(vec![]);
+        let (mut rebooted, mut again) = (seen.timeline.clone(), seen.timeline.clone());
+        rebooted.push(TimelineEntry {
+            at: 12_300,
+            what: ObservedEvent::Rebooted,
+        });
+        again.iter_mut().for_each(|entry| entry.at += 13_000);
+        seen.timeline = rebooted.into_iter().chain(again).collect();
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+        let what =
+            "the user data rebooted the instance after 12.3 s, and the node joined after it".to_owned();
+        assert_eq!(notes, [(NoteKind::InstanceRebooted, what)]);
     }
 
     #[test]

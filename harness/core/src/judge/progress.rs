@@ -33,11 +33,7 @@ impl Progress {
 #[must_use]
 pub fn progress(plan: &Plan, observation: &Observation, now: Millis) -> Progress {
     let timeout = millis(plan.limits.join_seconds);
-    let exited = observation
-        .timeline
-        .iter()
-        .any(|seen| matches!(seen.what, ObservedEvent::ContainerExited { .. }));
-    if exited || now >= timeout {
+    if observation.exit().is_some() || now >= timeout {
         return Progress::Settled;
     }
     let join = RunningJoin::of(plan, observation, now);

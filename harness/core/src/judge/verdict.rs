@@ -48,6 +48,8 @@ pub enum NoteKind {
     CloudInitError,
     /// The metadata service rejected requests without a session token.
     RequestWithoutToken,
+    /// The user data rebooted the instance.
+    InstanceRebooted,
 }
 
 /// A problem of a node that joined nevertheless.

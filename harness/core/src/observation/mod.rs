@@ -7,12 +7,14 @@
 //! | `api_server.rs` | audit log, `aws-auth`, Node, certificate signing requests |
 //! | `node.rs` | journal, and what is collected from the node at the end |
 //! | `phases.rs` | how far the join got |
+//! | `power.rs` | reboots, and the end of the container |
 
 mod api_server;
 mod authentication;
 mod aws;
 mod node;
 pub mod phases;
+mod power;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +27,8 @@ pub use authentication::{
 };
 pub use aws::{AwsCall, CalledService, DnsQuery};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
+pub(crate) use power::PowerAction;
+pub use power::{ContainerExit, MOST_REBOOTS};
 
 /// Milliseconds after the start of the node's container.
 pub type Millis = u64;
@@ -45,7 +49,7 @@ pub struct Observation {
     pub node_at_creation: Option<serde_json::Value>,
     /// The latest state of the Node.
     pub node: Option<serde_json::Value>,
-    /// The Node before the current step of `then`.
+    /// The Node before the current step of `then`, or before the last reboot by the user data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_before: Option<serde_json::Value>,
     /// Certificate signing requests of this node's user in order of creation, each in its latest state.
@@ -93,6 +97,8 @@ pub enum ObservedEvent {
         /// The last lines of its output.
         lines: Vec<String>,
     },
+    /// The container started again after the user data rebooted the system.
+    Rebooted,
 }
 
 /// A difference between the node and the AMI that the harness caused.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::observation::{Audit, AwsCall, JournalLine, Millis, Observation, ObservedEvent};
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
@@ -13,18 +15,43 @@ pub const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 pub const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 
 /// The time of each phase that the join reached.
+///
+/// After a reboot, the phases from `configured` on belong to the kubelet of the current boot; it keeps its certificate.
 #[must_use]
 pub fn phases(observation: &Observation) -> BTreeMap<Phase, Millis> {
+    let booted = observation.booted_at();
+    let counts =
+        |phase: Phase, at: Millis| phase < Phase::Configured || phase == Phase::Certified || at >= booted;
     let mut phases = BTreeMap::new();
     for seen in &observation.timeline {
         for phase in Phase::ALL {
-            if shows(&seen.what, phase) {
+            if counts(phase, seen.at) && shows(&seen.what, phase) {
                 let first = phases.entry(phase).or_insert(seen.at);
                 *first = seen.at.min(*first);
             }
         }
     }
+    if booted > 0 {
+        of_this_boot(observation, &mut phases);
+    }
     phases
+}
+
+/// Drops phases that only the Node of the boot before shows: until the new kubelet reports, the Node keeps its state.
+fn of_this_boot(observation: &Observation, phases: &mut BTreeMap<Phase, Millis>) {
+    let boot_id = |node: &Option<Value>| Some(node.as_ref()?.pointer("/status/nodeInfo/bootID")?.clone());
+    let before = boot_id(&observation.node_before);
+    let is_old = before.is_some() && before == boot_id(&observation.node);
+    if is_old || !phases.contains_key(&Phase::KubeletStarted) {
+        phases.retain(|phase, _| *phase < Phase::Registered);
+    }
+    match phases.get(&Phase::Registered).copied() {
+        Some(registered) => {
+            let certified = phases.get_mut(&Phase::Certified);
+            certified.into_iter().for_each(|at| *at = registered.max(*at));
+        }
+        None => drop(phases.remove(&Phase::Certified)),
+    }
 }
 
 /// The current phase of a join. `ready` counts only with the serving certificate that the kubelet requested: without it
@@ -86,7 +113,8 @@ pub fn is_by_kubelet(line: &JournalLine) -> bool {
     is_of_kubelet(line) && !line.by_systemd && by_command
 }
 
-fn is_start_of_kubelet(line: &JournalLine) -> bool {
+/// Whether systemd starts the kubelet.
+pub(crate) fn is_start_of_kubelet(line: &JournalLine) -> bool {
     let starts = line.message.starts_with("Starting ") || line.message.starts_with("Started ");
     is_of_kubelet(line) && line.by_systemd && starts
 }
@@ -108,12 +136,13 @@ fn is_by_node(audit: &Audit) -> bool {
 }
 
 /// When the user data was done: cloud-init reported it, or its unit ended. With nodeadm, its last unit has to end as
-/// well, which comes after cloud-init.
+/// well, which comes after cloud-init. After a reboot, that of the current boot counts.
 #[must_use]
 pub fn user_data_done(observation: &Observation) -> Option<Millis> {
+    let booted = observation.booted_at();
     let lines = || {
         observation.timeline.iter().filter_map(|seen| match &seen.what {
-            ObservedEvent::Journal(line) => Some((seen.at, line)),
+            ObservedEvent::Journal(line) if seen.at >= booted => Some((seen.at, line)),
             _ => None,
         })
     };
@@ -153,6 +182,8 @@ fn is_end_of_user_data(line: &JournalLine) -> bool {
         .iter()
         .any(|word| message.starts_with(word))
         || message.contains("Failed with result")
+        // A unit that runs once, at the second boot.
+        || message.contains(" skipped")
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ causes! {
     MissingShebang = "missing-shebang", "cloud-init's log, the user data";
     /// A script part of the user data begins with a byte order mark, so the kernel does not find its `#!`.
     ByteOrderMark = "byte-order-mark", "cloud-init's log, the user data";
-    /// The user data rebooted the instance before the node joined.
+    /// The user data rebooted the instance before it started the kubelet, or reboots it without end. nodejoin boots the
+    /// instance again, as EC2 does, and cloud-init does not run scripts of the user data a second time.
     InstanceRebooted = "instance-rebooted", "systemd's log, the end of the container";
     /// The user data shut the instance down.
     InstanceShutDown = "instance-shut-down", "systemd's log, the end of the container";
@@ -170,7 +171,7 @@ impl Cause {
             Self::ByteOrderMark => CauseFacts::new(Booted, Described, Lasts, PartWithoutInterpreter,
                 "Save the part as UTF-8 without a byte order mark."),
             Self::InstanceRebooted => CauseFacts::new(Booted, Certified, Lasts, LastOfScript,
-                "Start the kubelet before the reboot; in a scenario reboot with `then: [{ do: reboot }]`."),
+                "Call the bootstrap script before the reboot, and enable the kubelet's unit."),
             Self::InstanceShutDown => CauseFacts::new(Booted, Certified, Lasts, LastOfScript,
                 "Remove the command that shuts the instance down."),
             Self::MetadataPathMissing => CauseFacts::new(Booted, Described, Lasts, LastOfScript,

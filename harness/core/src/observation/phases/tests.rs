@@ -268,3 +268,77 @@ fn a_watch_of_an_earlier_kubelet_that_closes_authenticates_nobody() {
         );
     }
 }
+
+/// A node whose kubelet registered before its user data rebooted it, with these events after the reboot.
+fn after_reboot(registered: usize, events: impl IntoIterator<Item = ObservedEvent>) -> Observation {
+    observed(
+        join()
+            .into_iter()
+            .take(registered)
+            .chain([ObservedEvent::Rebooted])
+            .chain(events),
+    )
+}
+
+fn last_phase(observation: &Observation) -> Option<Phase> {
+    reached(&phases(observation), observation)
+}
+
+#[test]
+fn a_reboot_ends_the_phases_of_the_kubelet() {
+    let boot = || journal("init.scope", "systemd", "systemd 252 running in system mode");
+    let kubelet = || join().into_iter().skip(3).take(2);
+    for all in [7, 9] {
+        assert_eq!(last_phase(&after_reboot(all, [boot()])), Some(Phase::Described));
+        // The Node is still the one of the boot before.
+        assert_eq!(
+            last_phase(&after_reboot(all, [node(true)])),
+            Some(Phase::Described)
+        );
+        let started = after_reboot(all, kubelet());
+        assert_eq!(last_phase(&started), Some(Phase::KubeletStarted));
+    }
+    let ready = after_reboot(9, kubelet().chain([accepted(), node(true)]));
+    assert_eq!(last_phase(&ready), Some(Phase::Ready));
+    let phases = phases(&ready);
+    assert_eq!((phases[&Phase::Described], phases[&Phase::Ready]), (2000, 13_000));
+    assert_eq!(
+        phases[&Phase::Certified],
+        13_000,
+        "the kubelet keeps its certificate"
+    );
+}
+
+#[test]
+fn a_node_of_the_boot_before_is_not_ready_after_a_reboot() {
+    let boot_id = |id: &str| Some(serde_json::json!({ "status": { "nodeInfo": { "bootID": id } } }));
+    let kubelet = join().into_iter().skip(3).take(2);
+    let mut seen = after_reboot(9, kubelet.chain([node(true)]));
+    seen.node_before = boot_id("1");
+    for (id, required) in [("1", Phase::KubeletStarted), ("2", Phase::Ready)] {
+        seen.node = boot_id(id);
+        assert_eq!(last_phase(&seen), Some(required));
+    }
+}
+
+#[test]
+fn user_data_ends_again_after_a_reboot() {
+    let ends = || {
+        journal(
+            "cloud-final.service",
+            "systemd",
+            "Finished Execute cloud user/final scripts.",
+        )
+    };
+    let skips = journal(
+        "nodejoin-user-data.service",
+        "systemd",
+        "User data was skipped because of an unmet condition check (ConditionPathExists=!/opt/nodejoin/user-data/status).",
+    );
+    let rebooted = observed([ends(), ObservedEvent::Rebooted]);
+    assert_eq!(user_data_done(&rebooted), None);
+    for end in [ends(), skips] {
+        let seen = observed([ends(), ObservedEvent::Rebooted, end]);
+        assert_eq!(user_data_done(&seen), Some(2000));
+    }
+}

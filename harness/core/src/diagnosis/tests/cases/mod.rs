@@ -5,6 +5,7 @@ mod cluster;
 mod identity;
 mod kubelet;
 mod limits;
+mod power;
 mod script;
 mod tools;
 
@@ -62,6 +63,7 @@ pub(super) fn all() -> Vec<Case> {
         boot::cases(),
         script::cases(),
         limits::cases(),
+        power::cases(),
         kubelet::cases(),
         identity::cases(),
         cluster::cases(),
@@ -125,6 +127,11 @@ fn diagnoses_of_the_script() {
 #[test]
 fn diagnoses_of_limits_and_mistakes() {
     insta::assert_snapshot!(text(&limits::cases()));
+}
+
+#[test]
+fn diagnoses_of_reboots() {
+    insta::assert_snapshot!(text(&power::cases()));
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! User data that reboots the instance.
+
+use super::*;
+
+pub(super) fn exited(code: i64) -> ObservedEvent {
+    let lines = vec!["the last line".to_owned()];
+    ObservedEvent::ContainerExited { code, lines }
+}
+
+/// The end of a boot, and the start of the next one.
+pub(super) fn reboot() -> [ObservedEvent; 3] {
+    [
+        systemd("init.scope", "Reached target System Reboot."),
+        exited(129),
+        ObservedEvent::Rebooted,
+    ]
+}
+
+const RUNCMD: &str = "#cloud-config\nruncmd:\n- systemctl reboot\n- /etc/eks/bootstrap.sh demo\n";
+
+pub(super) fn cases() -> Vec<Case> {
+    let ready = || done("DataSourceEc2Local");
+    let reboots = || (0..3).flat_map(|_| reboot());
+    let starts = || systemd("kubelet.service", "Started Kubernetes Kubelet.");
+    vec![
+        Case::new(
+            "reboot before the bootstrap script",
+            after_boot(reboot()).into_iter().chain([ready()]),
+        )
+        .user_data(RUNCMD),
+        Case::new(
+            "reboot with a kubelet that is not enabled",
+            after_boot([starts()])
+                .into_iter()
+                .chain(reboot())
+                .chain([ready()]),
+        ),
+        Case::new(
+            "reboots without end",
+            after_boot([]).into_iter().chain(reboots()).chain([exited(129)]),
+        ),
+        Case::new(
+            "shutdown after a reboot",
+            after_boot(reboot()).into_iter().chain([exited(130)]),
+        ),
+        Case::new(
+            "kubelet that exits after a reboot",
+            after_boot(reboot()).into_iter().chain([
+                starts(),
+                kubelet("F1121 10:00:00.000001     321 server.go:269] failed to run Kubelet: something else"),
+                systemd(
+                    "kubelet.service",
+                    "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
+                ),
+            ]),
+        ),
+    ]
+}
