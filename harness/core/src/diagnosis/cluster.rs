@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::facts::{Evidence, Facts, between, sentence};
 use super::types::{Finding, RuleEntry, RuleScope, rule};
-use crate::observation::ObservedEvent;
+use crate::observation::{Millis, NodeChange, ObservedEvent};
 use crate::plan::Cni;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -100,15 +100,28 @@ pub(super) fn cni_not_ready(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The Node was deleted, and a kubelet registers only when it starts.
 pub(super) fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
-    let mut changes = facts
-        .observation
-        .timeline
-        .iter()
-        .filter_map(|seen| match &seen.what {
-            ObservedEvent::Node(change) => Some((seen.at, change)),
-            _ => None,
-        });
-    let (at, change) = changes.next_back().filter(|(_, change)| !change.exists)?;
+    let (_, change) = last_change(facts)?;
+    let (evidence, by) = deletion(facts)?;
+    let because = format!(
+        "the Node {} was deleted{by}, and a kubelet registers only when it starts",
+        change.name
+    );
+    let remedy = "restart the kubelet (`systemctl restart kubelet`), or replace the instance".to_owned();
+    facts.found(Cause::NodeDeleted, because, &evidence, remedy)
+}
+
+/// The last change of the Node.
+pub(super) fn last_change<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a NodeChange)> {
+    let mut timeline = facts.observation.timeline.iter().rev();
+    timeline.find_map(|seen| match &seen.what {
+        ObservedEvent::Node(change) => Some((seen.at, change)),
+        _ => None,
+    })
+}
+
+/// The deletion of a Node that does not exist any more: its evidence, and the user in words.
+pub(super) fn deletion(facts: &Facts<'_>) -> Option<(Evidence, String)> {
+    let (at, change) = last_change(facts).filter(|(_, change)| !change.exists)?;
     let by = facts
         .observation
         .timeline
@@ -121,13 +134,8 @@ pub(super) fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
             _ => None,
         });
     let by = by.map(|user| format!(" by {user}")).unwrap_or_default();
-    let because = format!(
-        "the Node {} was deleted{by}, and a kubelet registers only when it starts",
-        change.name
-    );
     let evidence = Evidence::new("Node", at, format!("{} was deleted", change.name));
-    let remedy = "restart the kubelet (`systemctl restart kubelet`), or replace the instance".to_owned();
-    facts.found(Cause::NodeDeleted, because, &evidence, remedy)
+    Some((evidence, by))
 }
 
 /// A kubelet reuses an existing Node of its name, and the provider id of a Node cannot change.
@@ -164,7 +172,7 @@ pub(super) fn of_another_instance(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The message of the Ready condition if it is not true.
-fn ready_message(node: &Value) -> Option<&str> {
+pub(super) fn ready_message(node: &Value) -> Option<&str> {
     let conditions = node.pointer("/status/conditions")?.as_array()?;
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
     if ready["status"] == "True" {

@@ -104,6 +104,11 @@ impl<'a> Facts<'a> {
         self.phases.contains_key(&phase)
     }
 
+    /// When the join reached a phase.
+    pub(super) fn since(&self, phase: Phase) -> Option<Millis> {
+        self.phases.get(&phase).copied()
+    }
+
     pub(super) fn journal(&self) -> impl Iterator<Item = (Millis, &'a JournalLine)> + use<'a> {
         self.observation
             .timeline

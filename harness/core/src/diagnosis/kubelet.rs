@@ -1,5 +1,7 @@
 //! The log of the kubelet: flags that it refuses, an API server that it does not trust or reach, and its exit.
 
+use std::ops::RangeInclusive;
+
 use super::facts::{Evidence, Facts, between, names, sentence};
 use super::types::{Finding, RuleEntry, rule};
 use super::versions;
@@ -190,7 +192,7 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
     };
     let (at, end) = exits().next()?;
     let status = between(&end.message, "status=", &['/', ' ', ',']).unwrap_or("an error");
-    let last = last_error(facts, at);
+    let last = last_error(facts, 0..=at);
     let evidence = last.map_or_else(
         || Evidence::journal(at, end),
         |(at, line)| Evidence::journal(at, line),
@@ -217,17 +219,20 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The first fatal line, else the last error before the kubelet's exit. The journal can have systemd's line about the
 /// exit before the kubelet's last line.
-fn last_error<'a>(facts: &Facts<'a>, end: Millis) -> Option<(Millis, &'a JournalLine)> {
-    let fatal = facts.kubelet().find(|(_, line)| is_klog(line, &['F']));
+pub(super) fn last_error<'a>(
+    facts: &Facts<'a>,
+    range: RangeInclusive<Millis>,
+) -> Option<(Millis, &'a JournalLine)> {
+    let lines = || facts.kubelet().filter(|(at, _)| at >= range.start());
+    let fatal = lines().find(|(_, line)| is_klog(line, &['F']));
     fatal.or_else(|| {
-        facts
-            .kubelet()
-            .filter(|(at, line)| *at <= end && is_error(line))
+        lines()
+            .filter(|(at, line)| at <= range.end() && is_error(line))
             .last()
     })
 }
 
-fn times(count: usize) -> String {
+pub(super) fn times(count: usize) -> String {
     if count == 1 {
         "once".to_owned()
     } else {
@@ -246,7 +251,7 @@ fn is_error(line: &JournalLine) -> bool {
     is_klog(line, &['E']) || WORDS.iter().any(|word| line.message.contains(word))
 }
 
-fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
+pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
     let tags: Vec<&String> = facts
         .plan
         .instance

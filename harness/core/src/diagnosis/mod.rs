@@ -15,6 +15,7 @@
 //! | `nodeadm.rs` | the NodeConfig |
 //! | `identity.rs`, `access.rs` | the node's identity for the authenticator and the API server |
 //! | `cluster.rs`, `certificates.rs` | everything after registration |
+//! | `lost.rs` | nodes that were ready and are not any more |
 //! | `unknown.rs` | what remains |
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
@@ -30,6 +31,7 @@ mod instance;
 mod kubeadm;
 mod kubelet;
 mod limits;
+mod lost;
 mod metadata_path;
 mod nodeadm;
 mod power;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::types::RuleEntry;
 use super::{
-    certificates, clock, cluster, identity, instance, kubeadm, kubelet, limits, metadata_path, nodeadm,
+    certificates, clock, cluster, identity, instance, kubeadm, kubelet, limits, lost, metadata_path, nodeadm,
     power, script, unknown, user_data_end,
 };
 use crate::vocabulary::cause::Cause;
@@ -19,6 +19,7 @@ const RULES: &[&[RuleEntry]] = &[
     kubeadm::RULES,
     kubelet::RULES,
     limits::RULES,
+    lost::RULES,
     metadata_path::RULES,
     nodeadm::RULES,
     power::RULES,

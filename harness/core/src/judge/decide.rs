@@ -32,10 +32,10 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         Some(reason) => Outcome::Errored(reason),
         None => outcome(observation, &checks),
     };
-    let is_other_node = diagnosis
+    let is_after_ready = diagnosis
         .as_ref()
-        .is_some_and(|found| found.cause == Cause::ProviderIdOfAnotherInstance);
-    let stopped_early = is_other_node || reached < Some(plan.expect.phase.unwrap_or(Phase::Ready));
+        .is_some_and(|found| found.cause.is_after_ready());
+    let stopped_early = is_after_ready || reached < Some(plan.expect.phase.unwrap_or(Phase::Ready));
     let is_reported = plan.expect.diagnosis.is_some() || (outcome == Outcome::Failed && stopped_early);
     Verdict {
         versions: Some(Versions {

@@ -17,9 +17,7 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
     let mut checks = Vec::new();
     match (expect.phase, expect.diagnosis) {
         (Some(phase), None) => {
-            if let Some(stale) = diagnosis.filter(|found| found.cause == Cause::ProviderIdOfAnotherInstance) {
-                checks.push(check("node", false, "the Node of this instance", &stale.seen));
-            }
+            checks.extend(diagnosis.and_then(|found| after_ready(phase, found)));
             checks.push(check(
                 "phase",
                 reached >= Some(phase),
@@ -36,6 +34,16 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
         checks.push(check("diagnosis", found == Some(cause), cause.word(), seen));
     }
     checks
+}
+
+/// The failed check of a node that was ready, and is the wrong one or was lost.
+fn after_ready(phase: Phase, found: &Diagnosis) -> Option<Check> {
+    let expected = match found.cause {
+        Cause::ProviderIdOfAnotherInstance => "the Node of this instance",
+        Cause::NodeLost if phase == Phase::Ready => "a node that stays ready",
+        _ => return None,
+    };
+    Some(check("node", false, expected, &found.seen))
 }
 
 /// The node's identity according to the authenticator and the audit log.

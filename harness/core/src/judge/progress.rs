@@ -101,6 +101,9 @@ impl<'a> RunningJoin<'a> {
         {
             let is_past = self.reached == Some(Phase::Ready)
                 || required.is_some_and(|required| self.reached > Some(required));
+            if self.plan.expect.diagnosis.is_some_and(Cause::is_after_ready) && self.is_user_data_running() {
+                return Some("the end of user data".to_owned());
+            }
             return match is_past {
                 true => (!self.has_settled(self.since)).then(|| "the node to stay ready".to_owned()),
                 false => Some(self.missing_failure(cause)),
@@ -115,8 +118,11 @@ impl<'a> RunningJoin<'a> {
 
     /// Whether the scenario checks the result of user data that is still running.
     fn wants_end_of_user_data(&self) -> bool {
-        let is_checked = self.plan.expect.user_data.is_some() && self.plan.user_data.is_some();
-        is_checked && self.user_data_done.is_none()
+        self.plan.expect.user_data.is_some() && self.is_user_data_running()
+    }
+
+    fn is_user_data_running(&self) -> bool {
+        self.plan.user_data.is_some() && self.user_data_done.is_none()
     }
 
     fn missing_failure(&self, cause: Option<Cause>) -> String {
@@ -147,6 +153,9 @@ impl<'a> RunningJoin<'a> {
         if !has_none_to_wait_for && !self.has_settled(self.since) {
             return Some("the end of user data".to_owned());
         }
+        if let Some(on) = self.until_it_stays_ready() {
+            return Some(on);
+        }
         if let Some(check) = live_checks(self.join()).into_iter().find(|check| !check.held) {
             return Some(format!("{}: {}", check.key, check.expected));
         }
@@ -154,6 +163,28 @@ impl<'a> RunningJoin<'a> {
         // Without the authenticator, the node has to stay in its phase with the credentials that it has.
         let has_to_last = expect.phase.is_none() || self.plan.cluster.authenticator_until.is_some();
         (has_to_last && !self.has_settled(from)).then(|| "the settle time".to_owned())
+    }
+
+    /// A node that was ready can be lost: by a new kubelet, or by what the user data did after the join.
+    fn until_it_stays_ready(&self) -> Option<String> {
+        if self.reached != Some(Phase::Ready) {
+            return None;
+        }
+        if let Some(lost) = self.lost() {
+            return (!self.has_given_up(lost.at)).then(|| "the node to be ready again".to_owned());
+        }
+        let changed = self.last_change_of_kubelet().max(self.user_data_done);
+        let changed = changed.filter(|at| *at > self.since)?;
+        (!self.has_settled(changed)).then(|| "the node to stay ready".to_owned())
+    }
+
+    fn lost(&self) -> Option<&Finding> {
+        let found = self.finding.as_ref();
+        found.filter(|finding| finding.diagnosis.cause == Cause::NodeLost)
+    }
+
+    fn last_change_of_kubelet(&self) -> Option<Millis> {
+        self.systemd_of_kubelet().next().map(|(at, _)| at)
     }
 
     /// A kubelet can be ready before it requests its serving certificate. One that never requests it has none to wait
@@ -175,6 +206,7 @@ impl<'a> RunningJoin<'a> {
         };
         let expect = &self.plan.expect;
         let has_expected_phase = expect.diagnosis.is_none()
+            && self.lost().is_none()
             && expect
                 .phase
                 .is_some_and(|required| self.reached >= Some(required));
@@ -209,22 +241,22 @@ impl<'a> RunningJoin<'a> {
             "Deactivated successfully",
             "Start request repeated too quickly",
         ];
-        let mut lines = self
-            .observation
-            .timeline
-            .iter()
-            .rev()
-            .filter_map(|seen| match &seen.what {
-                ObservedEvent::Journal(line) if line.by_systemd && is_of_kubelet(line) => {
-                    Some((seen.at, line.message.as_str()))
-                }
-                _ => None,
-            });
-        let last = lines.find_map(|(at, message)| {
+        let last = self.systemd_of_kubelet().find_map(|(at, message)| {
             let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
             (has(&STARTS) || has(&ENDS)).then(|| has(&ENDS).then_some(at))
         });
         last.unwrap_or((self.reached < Some(Phase::Configured)).then_some(0))
+    }
+
+    /// Lines of systemd about the kubelet, the last one first.
+    fn systemd_of_kubelet(&self) -> impl Iterator<Item = (Millis, &'a str)> {
+        let timeline = self.observation.timeline.iter().rev();
+        timeline.filter_map(|seen| match &seen.what {
+            ObservedEvent::Journal(line) if line.by_systemd && is_of_kubelet(line) => {
+                Some((seen.at, line.message.as_str()))
+            }
+            _ => None,
+        })
     }
 
     /// The time of the last request to AWS: a process that the script left behind sends requests.

@@ -120,6 +120,8 @@ causes! {
     CniNotReady = "cni-not-ready", "the Node's Ready condition";
     /// The Node was deleted, and its kubelet does not create it again.
     NodeDeleted = "node-deleted", "the watch of the Node, the API server's audit log";
+    /// The node was ready and is not any more: its Node was deleted or is NotReady, or its kubelet ended.
+    NodeLost = "node-lost", "the Node, the kubelet's log, systemd's log";
     /// The Node belongs to an instance that had the same name before.
     ProviderIdOfAnotherInstance = "provider-id-of-another-instance", "the Node";
     /// The host that runs nodejoin lacks something that the node needs. The result says nothing about the node.
@@ -146,6 +148,12 @@ impl Cause {
     #[must_use]
     pub const fn remedy(self) -> &'static str {
         self.facts().remedy
+    }
+
+    /// Whether only joins that have reached `ready` can have the cause.
+    #[must_use]
+    pub fn is_after_ready(self) -> bool {
+        self.phases().0 == Phase::Ready
     }
 
     pub(crate) const fn blames_script(self) -> BlamedLine {
@@ -234,6 +242,8 @@ impl Cause {
                 "Install the VPC CNI; in a scenario set `cni: bridge`."),
             Self::NodeDeleted => CauseFacts::new(Booted, Certified, Lasts, LastOfScript,
                 "Restart the kubelet, or replace the instance."),
+            Self::NodeLost => CauseFacts::new(Ready, Ready, Lasts, NoLine,
+                "Find the command that runs after the join and changes the kubelet, the container runtime or the Node."),
             Self::ProviderIdOfAnotherInstance => CauseFacts::new(Ready, Ready, Lasts, NoLine,
                 "Delete the Node before the kubelet of the new instance starts."),
             Self::HostLimit => CauseFacts::new(Booted, Certified, Lasts, NoLine,

@@ -222,3 +222,43 @@ fn a_node_without_its_authenticator_has_to_stay_ready() {
     assert!(!is_settled(&required, &seen, 9000));
     assert!(is_settled(&required, &seen, 79_000));
 }
+
+#[test]
+fn a_ready_node_that_changes_has_to_stay_ready() {
+    let ready = plan("phase: ready");
+    let unit = |message: &str| journal("kubelet.service", "systemd", message);
+    let done = journal(
+        "cloud-final.service",
+        "cloud-init",
+        "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
+    );
+    let with = |events: Vec<ObservedEvent>| observed(join().into_iter().chain(events).chain([ObservedEvent::Isolated]));
+    for change in [unit("Started Kubernetes Kubelet."), done.clone()] {
+        let changed = with(vec![change]);
+        assert!(!is_settled(&ready, &changed, 11_000));
+        assert!(is_settled(&ready, &changed, 12_000), "3 s after 9 s");
+    }
+    let exited = || unit("kubelet.service: Main process exited, code=exited, status=1/FAILURE");
+    let once = with(vec![done.clone(), exited()]);
+    assert!(!is_settled(&ready, &once, 20_000), "systemd can start it again");
+    assert!(is_settled(&ready, &once, 40_000));
+    let thrice = with(vec![done, exited(), exited(), exited()]);
+    assert!(is_settled(&ready, &thrice, 14_000), "it does not recover");
+    let verdict = crate::judge::judge(&ready, &thrice);
+    let found = verdict.diagnosis.map(|found| found.cause);
+    assert_eq!(found, Some(crate::diagnosis::Cause::NodeLost));
+    let lower = crate::judge::judge(&plan("phase: registered"), &thrice);
+    assert!(lower.checks.iter().all(|check| check.key != "node"));
+}
+
+#[test]
+fn a_node_that_must_be_lost_is_watched_until_its_user_data_ends() {
+    let mut required = plan("{ phase: ready, diagnosis: node-lost }");
+    required.user_data = Some(UserDataPlan {
+        engine: UserDataEngine::CloudInit,
+        base64: String::new(),
+        gzip: false,
+        replace: None,
+    });
+    assert!(!is_settled(&required, &observed(join()), 20_000));
+}

@@ -20,7 +20,7 @@ pub(super) fn outcome(plan: &Plan, problems: &mut Problems<'_>) {
 pub(super) fn ending(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
     match (expect.phase, expect.diagnosis) {
-        (Some(Phase::Ready), Some(cause)) if cause != Cause::ProviderIdOfAnotherInstance => {
+        (Some(Phase::Ready), Some(cause)) if !cause.is_after_ready() => {
             let hint = "remove `diagnosis`, or expect the phase at which the join stops";
             problems.add(
                 "expect.diagnosis",

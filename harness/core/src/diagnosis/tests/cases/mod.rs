@@ -5,6 +5,7 @@ mod cluster;
 mod identity;
 mod kubelet;
 mod limits;
+mod lost;
 mod power;
 mod script;
 mod tools;
@@ -64,6 +65,7 @@ pub(super) fn all() -> Vec<Case> {
         script::cases(),
         limits::cases(),
         power::cases(),
+        lost::cases(),
         kubelet::cases(),
         identity::cases(),
         cluster::cases(),
@@ -127,6 +129,11 @@ fn diagnoses_of_the_script() {
 #[test]
 fn diagnoses_of_limits_and_mistakes() {
     insta::assert_snapshot!(text(&limits::cases()));
+}
+
+#[test]
+fn diagnoses_of_lost_nodes() {
+    insta::assert_snapshot!(text(&lost::cases()));
 }
 
 #[test]
