@@ -93,7 +93,8 @@ impl Observer {
         self.observation.timeline.push(seen);
     }
 
-    /// Adds a reboot by the user data. Keeps the Node object from before: it stays as it is until the new kubelet reports.
+    /// Adds a reboot by the user data. Keeps the Node object from before, which stays as it is until the new kubelet
+    /// reports.
     pub(crate) fn rebooted(&mut self, at: SystemTime) {
         let node = self.observation.node.clone();
         self.observation.node_before = node.or(self.observation.node_before.take());

@@ -22,8 +22,8 @@ pub(crate) enum PowerAction {
 }
 
 impl PowerAction {
-    /// Exit code of the container: the kernel ends it with SIGHUP when its system reboots, and with SIGINT when it halts
-    /// or powers off.
+    /// Exit code of the container: the kernel ends it with SIGHUP when its system reboots, and with SIGINT when it
+    /// halts or powers off.
     fn exit_code(self) -> i64 {
         match self {
             Self::Reboot => 129,
