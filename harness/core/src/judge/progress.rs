@@ -165,7 +165,7 @@ impl<'a> RunningJoin<'a> {
         (has_to_last && !self.has_settled(from)).then(|| "the settle time".to_owned())
     }
 
-    /// A node that was ready can be lost: by a new kubelet, or by what the user data did after the join.
+    /// A node that was ready can be lost: a new kubelet fails, or the user data continues and breaks it.
     fn until_it_stays_ready(&self) -> Option<String> {
         if self.reached != Some(Phase::Ready) {
             return None;
