@@ -232,7 +232,9 @@ fn a_ready_node_that_changes_has_to_stay_ready() {
         "cloud-init",
         "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
     );
-    let with = |events: Vec<ObservedEvent>| observed(join().into_iter().chain(events).chain([ObservedEvent::Isolated]));
+    let with = |events: Vec<ObservedEvent>| {
+        observed(join().into_iter().chain(events).chain([ObservedEvent::Isolated]))
+    };
     for change in [unit("Started Kubernetes Kubelet."), done.clone()] {
         let changed = with(vec![change]);
         assert!(!is_settled(&ready, &changed, 11_000));
