@@ -57,6 +57,7 @@ impl<'a> ScenarioSession<'a> {
             control_plane_name: control_plane.kubeadm_host().map(str::to_owned),
             kubernetes_version: Minor::of(&control_plane.version).to_string(),
             user_data: user_data.clone(),
+            aws: plan.aws.filled(&values(plan, authority)),
             rates: rates.clone(),
             images: [&environment.images, images].concat(),
             ..World::of(plan, to_aws)

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,6 +27,20 @@ pub(crate) struct FilePart {
 }
 
 impl Content {
+    /// A whole file.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub(crate) fn of_file(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Self::File(FilePart {
+            file: Arc::new(file),
+            offset: 0,
+            length,
+        }))
+    }
+
     #[must_use]
     pub(crate) fn length(&self) -> u64 {
         match self {

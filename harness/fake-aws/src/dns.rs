@@ -2,7 +2,8 @@
 //!
 //! | name | record | response |
 //! | --- | --- | --- |
-//! | a host name of [a service](crate::endpoint::Endpoint) | A | [`SERVICES`] |
+//! | a host name of [a service](crate::endpoint::HostName), emulated or not | A | [`SERVICES`] |
+//! | a host in the scenario's answers | A | [`SERVICES`] |
 //! | the cluster's endpoint, and its name in kubeadm's ConfigMaps | A | the control plane's address |
 //! | the instance's private DNS name, its host name | A | its private address |
 //! | the private address, reversed | PTR | the private DNS name |
@@ -18,7 +19,7 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 use nodejoin_core::observation::DnsQuery;
 use nodejoin_core::plan::Network;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::HostName;
 use crate::world::World;
 
 /// The address of every AWS host name in a node. Its port 443 leads to the fakes.
@@ -61,7 +62,7 @@ pub(crate) fn resolve(world: &World, name: &str, record: RecordType) -> Resoluti
 
 fn address(world: &World, name: &str) -> Option<Ipv4Addr> {
     let instance = &world.instance;
-    if Endpoint::parse(name).is_some() {
+    if HostName::parse(name).is_some() || world.answers_host(name) {
         return Some(SERVICES);
     }
     let is_endpoint = name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase();
@@ -197,6 +198,11 @@ mod tests {
         let table = [
             (
                 "eks.eu-west-1.amazonaws.com.",
+                RecordType::A,
+                Some("169.254.171.1"),
+            ),
+            (
+                "ssm.eu-west-1.amazonaws.com.",
                 RecordType::A,
                 Some("169.254.171.1"),
             ),

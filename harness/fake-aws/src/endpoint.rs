@@ -2,6 +2,24 @@
 
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::plan::region::{Partition, Region};
+use nodejoin_core::vocabulary::aws_service::AwsService;
+
+/// The service behind a host name of AWS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HostName {
+    Emulated(Endpoint),
+    NotEmulated(AwsService),
+}
+
+impl HostName {
+    /// Parses a host name in lower case and without a port. Returns `None` for a name that AWS does not have.
+    pub(crate) fn parse(host: &str) -> Option<Self> {
+        match Endpoint::parse(host) {
+            Some(endpoint) => Some(Self::Emulated(endpoint)),
+            None => not_emulated(host).map(Self::NotEmulated),
+        }
+    }
+}
 
 /// A service's endpoint, as its host name describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +77,36 @@ impl Endpoint {
     }
 }
 
+/// The service of a host name such as `ssm.eu-west-1.amazonaws.com` or `iam.amazonaws.com`.
+fn not_emulated(host: &str) -> Option<AwsService> {
+    let (labels, _, partition) = without_suffix(host)?;
+    let is_region = |name: &str| {
+        let region = name.parse::<Region>();
+        region.is_ok_and(|region| region.dns_suffix() == partition.dns_suffix)
+    };
+    let named = match labels.rsplit_once('.') {
+        Some((name, region)) if is_region(region) => {
+            AwsService::of_host(name.strip_suffix("-fips").unwrap_or(name))
+        }
+        _ => AwsService::of_host(labels).filter(|service| service.is_global()),
+    };
+    named.or_else(|| is_s3(labels, is_region).then(|| AwsService::of_host("s3"))?)
+}
+
+/// Whether labels belong to S3, with or without a bucket: `BUCKET.s3.dualstack.REGION`, `s3-REGION`, `BUCKET.s3`.
+fn is_s3(labels: &str, is_region: impl Fn(&str) -> bool) -> bool {
+    let mut labels: Vec<&str> = labels.split('.').collect();
+    if labels.last().is_some_and(|last| is_region(last)) {
+        labels.pop();
+    }
+    if labels.last() == Some(&"dualstack") {
+        labels.pop();
+    }
+    labels.last().is_some_and(|last| {
+        ["s3", "s3-fips", "s3-accelerate"].contains(last) || last.strip_prefix("s3-").is_some_and(is_region)
+    })
+}
+
 /// Splits a host name at the suffix of its partition. Partitions that share suffixes match as the first of them.
 fn without_suffix(host: &str) -> Option<(&str, EndpointKind, &'static Partition)> {
     let labels = |suffix: &str| host.strip_suffix(suffix)?.strip_suffix('.');
@@ -90,6 +138,32 @@ fn is_account(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn host_names_of_other_services_are_those_of_aws() {
+        let table = [
+            ("ssm.eu-west-1.amazonaws.com", Some("ssm")),
+            ("ssm.eu-west-1.api.aws", Some("ssm")),
+            ("kms-fips.us-east-1.amazonaws.com", Some("kms")),
+            ("api.pricing.us-east-1.amazonaws.com", Some("api.pricing")),
+            ("iam.amazonaws.com", Some("iam")),
+            ("s3.eu-west-1.amazonaws.com", Some("s3")),
+            ("s3-eu-west-1.amazonaws.com", Some("s3")),
+            ("a.bucket.s3.dualstack.eu-west-1.amazonaws.com", Some("s3")),
+            ("bucket.s3.amazonaws.com", Some("s3")),
+            ("bucket.s3.cn-north-1.amazonaws.com.cn", Some("s3")),
+            // Names that do not resolve outside either.
+            ("ssm.amazonaws.com", None),
+            ("ssm.eu-west-9.amazonaws.com", None),
+            ("ssn.eu-west-1.amazonaws.com", None),
+            ("abc.gr7.eu-west-1.eks.amazonaws.com", None),
+            ("ssm.eu-west-1.example.com", None),
+        ];
+        for (host, expected) in table {
+            let found = not_emulated(host).map(AwsService::word);
+            assert_eq!(found, expected, "{host}");
+        }
+    }
 
     #[test]
     fn host_names_identify_services() {

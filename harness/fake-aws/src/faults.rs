@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nodejoin_core::observation::CalledService;
+use nodejoin_core::plan::answer::path_matches;
 use nodejoin_core::plan::fault::{Effect, Fault};
 use parking_lot::Mutex;
 
@@ -147,13 +148,6 @@ impl ActiveFault {
                 .is_none_or(|pattern| path_matches(pattern, request.path))
             && fault.from_seconds.is_none_or(|from| request.seconds >= from)
             && fault.until_seconds.is_none_or(|until| request.seconds < until)
-    }
-}
-
-fn path_matches(pattern: &str, path: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => path.starts_with(prefix),
-        None => path == pattern,
     }
 }
 

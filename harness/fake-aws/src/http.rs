@@ -1,5 +1,7 @@
 //! A request and its response without sockets: every service of the fake is a function from one to the other.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::form_urlencoded;
@@ -99,7 +101,7 @@ fn number(key: &str, name: &str) -> Option<u32> {
 pub(crate) struct Response {
     pub status: u16,
     /// Headers, without `Content-Length` and `Date`.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     pub body: Content,
     /// The error that the response reports.
     pub error: Option<ServiceError>,
@@ -114,7 +116,7 @@ impl Response {
     pub(crate) fn new(status: u16, content_type: &str, body: impl Into<Content>) -> Self {
         Self {
             status,
-            headers: vec![("content-type", content_type.to_owned())],
+            headers: vec![("content-type".into(), content_type.to_owned())],
             body: body.into(),
             error: None,
             authorization: None,
@@ -124,7 +126,7 @@ impl Response {
 
     #[must_use]
     pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.push((name, value.into()));
+        self.headers.push((name.into(), value.into()));
         self
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use crate::answers::Answers;
 use crate::clock::{RequestTime, StateView};
 use crate::credentials::{CredentialStore, InstanceKey};
 use crate::faults::Faults;
@@ -21,6 +22,7 @@ pub(crate) struct Instance {
     /// Credentials that identify the instance itself to EC2.
     pub(crate) identity: CredentialStore,
     pub(crate) faults: Faults,
+    pub(crate) answers: Answers,
     /// CloudFormation stacks and the signals that they received.
     pub(crate) stacks: Stacks,
     pub(crate) tree: MetadataTree,
@@ -39,6 +41,7 @@ impl Instance {
             identity: CredentialStore::with_lifetime(IDENTITY_LIFETIME),
             stacks: Stacks::of(&world.aws.stacks),
             faults: Faults::new(&world.faults, world.rates.clone()),
+            answers: Answers::of(&world.aws.answers),
             tree: MetadataTree::of(&world),
             started: None,
             launched: now,

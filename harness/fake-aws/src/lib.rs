@@ -15,10 +15,12 @@
 //! | --- | --- |
 //! | `server/` | sockets, connections, the path of a request |
 //! | `router.rs`, `endpoint.rs`, `operation.rs` | host name to service, request to operation |
+//! | `not_emulated.rs` | requests to the other services of AWS |
 //! | `services/` | one module per service |
 //! | `world.rs`, `instance.rs`, `world_registry.rs` | a scenario's AWS, the state of its instance, lookup by address |
 //! | `metadata/`, `stacks.rs`, `images.rs`, `credentials.rs` | parts of that state |
 //! | `faults.rs`, `effects.rs` | when a fault fires, and what it changes |
+//! | `answers.rs` | the scenario's own answers |
 //! | `sigv4/`, `iam.rs` | signatures and policies, from the server's side |
 //! | `wire/` | responses and errors in each protocol's format |
 //! | `identity/` | signatures of the instance identity document |
@@ -28,6 +30,7 @@
 
 #![warn(unreachable_pub)]
 
+mod answers;
 mod arn;
 mod changes;
 mod clock;
@@ -47,6 +50,7 @@ pub mod identity;
 mod images;
 mod instance;
 mod metadata;
+mod not_emulated;
 mod operation;
 #[cfg(test)]
 mod property_tests;

@@ -2,11 +2,13 @@
 
 use nodejoin_core::observation::CalledService;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::vocabulary::aws_service::AwsService;
 
 use crate::clock::RequestTime;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, HostName};
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::services::{ServiceRequest, cloudformation, ec2, ecr, eks, imds, registry, sts};
 use crate::sigv4::request_signature;
@@ -18,6 +20,8 @@ use crate::world::World;
 pub(crate) enum Route {
     Metadata,
     Service(Endpoint),
+    /// A service of AWS that the fake does not emulate.
+    NotEmulated(AwsService),
     /// The host name belongs to no service. The resolver has no address for it, so that only a client with an address
     /// of its own sends such a request.
     Unknown,
@@ -26,7 +30,11 @@ pub(crate) enum Route {
 impl Route {
     /// Routes a request on the TLS port by its host name.
     pub(crate) fn of_host(request: &Request) -> Self {
-        Endpoint::parse(&request.host_name()).map_or(Self::Unknown, Self::Service)
+        match HostName::parse(&request.host_name()) {
+            Some(HostName::Emulated(endpoint)) => Self::Service(endpoint),
+            Some(HostName::NotEmulated(service)) => Self::NotEmulated(service),
+            None => Self::Unknown,
+        }
     }
 
     /// Routes a request on the TLS port. A loopback address stands for the account's own registry: clients there are
@@ -46,6 +54,7 @@ impl Route {
         match self {
             Self::Metadata => Service::Imds.into(),
             Self::Service(endpoint) => endpoint.service.into(),
+            Self::NotEmulated(service) => CalledService::NotEmulated(*service),
             Self::Unknown => CalledService::Unknown,
         }
     }
@@ -60,6 +69,7 @@ impl Route {
             CalledService::Known(Service::Ecr) => ecr::identify(request),
             CalledService::Known(Service::Registry) => registry::identify(request),
             CalledService::Known(Service::Cloudformation) => cloudformation::identify(request),
+            service @ CalledService::NotEmulated(_) => not_emulated::identify(service, request),
             CalledService::Unknown => {
                 let operation = format!("{} {}", request.method, request.path);
                 RequestTarget::unknown(CalledService::Unknown, operation)
@@ -78,6 +88,10 @@ impl Route {
                 };
                 service_response(instance, call)
             }
+            Self::NotEmulated(service) => Err(not_emulated::error(
+                service.word(),
+                &self.identify(request).operation,
+            )),
             Self::Unknown => Err(ServiceError::new(
                 404,
                 "UnknownHost",
@@ -91,17 +105,20 @@ impl Route {
 
     /// Writes an error in the wire format of this route's service.
     pub(crate) fn error(&self, request: &Request, error: ServiceError) -> Response {
-        let mut response = errors::response(self.wire_format(), error, wire::accepts_json(request));
+        let mut response = errors::response(self.wire_format(request), error, wire::accepts_json(request));
         response.authorization = match self {
             Self::Metadata => Some(imds::authorization(request).to_owned()),
-            Self::Service(_) | Self::Unknown => request_signature::claimed_access_key_id(request),
+            Self::Service(_) | Self::NotEmulated(_) | Self::Unknown => {
+                request_signature::claimed_access_key_id(request)
+            }
         };
         response
     }
 
-    fn wire_format(&self) -> WireFormat {
+    fn wire_format(&self, request: &Request) -> WireFormat {
         match self.called_service() {
             CalledService::Known(service) => wire_format(service),
+            CalledService::NotEmulated(service) => not_emulated::wire_format(service.word(), request),
             CalledService::Unknown => WireFormat::Ec2,
         }
     }

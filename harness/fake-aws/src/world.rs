@@ -89,6 +89,11 @@ impl World {
         }
     }
 
+    /// Whether the scenario answers requests to this host, in lower case.
+    pub(crate) fn answers_host(&self, host: &str) -> bool {
+        self.aws.answers.iter().any(|answer| answer.is_of_host(host))
+    }
+
     /// ARN of the instance's role, with its path; `None` without an instance profile.
     pub(crate) fn role_arn(&self) -> Option<String> {
         let role = self.role.as_ref()?;

@@ -1,12 +1,13 @@
 //! What the harness does not have: AWS services, names outside, commands of an AMI, a kernel of its own.
 
 use super::facts::{Evidence, Facts, between};
-use super::script_output::lines_before_the_end;
+use super::script_output::{is_failure, lines_before_the_end};
 use super::types::{Finding, RuleEntry, rule};
-use crate::observation::{JournalLine, Millis, ObservedEvent};
+use crate::observation::{AwsCall, JournalLine, Millis, ObservedEvent};
 use crate::plan::Network;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 /// Rules with their order and the causes that they find.
 pub(super) const RULES: &[RuleEntry] = &[
@@ -15,12 +16,16 @@ pub(super) const RULES: &[RuleEntry] = &[
         unresolved_name,
         &[Cause::HarnessLimit, Cause::NameNotResolved],
     ),
+    rule(319, reported_call, &[Cause::HarnessLimit]),
+    rule(326, unreported_call, &[Cause::HarnessLimit]),
     rule(321, missing_command, &[Cause::HarnessLimit]),
     rule(322, container, &[Cause::HarnessLimit]),
     rule(323, no_route, &[Cause::HarnessLimit]),
 ];
 
-/// Requests for the same name that count as waiting for it.
+/// The error code of a call that the fake AWS does not emulate.
+const NOT_EMULATED: &str = "NotEmulated";
+/// Requests for the same name, or calls of the same operation, that count as waiting for it.
 const WAITING: usize = 5;
 
 /// Commands that AMIs have and the node image lacks.
@@ -119,19 +124,76 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
         let finding = facts.final_(Cause::NameNotResolved, because, &evidence, remedy)?;
         return Some(Finding { at: first, ..finding });
     }
-    let (what, remedy) = match is_of_aws(name) {
-        true => (
-            "an AWS service that the fake AWS does not have",
-            "replace the command that calls it by a stub in an overlay, or pass its answer as data",
-        ),
-        false => (
-            "a name outside",
-            "set `network: open`, or put the file into the node with an overlay",
-        ),
+    let what = match is_of_aws(name) {
+        true => "which is the host name of no AWS service in a region that nodejoin knows",
+        false => "a name outside",
     };
+    let remedy = format!(
+        "set `network: open`, put the file into the node with an overlay, or answer the request: \
+         `aws: {{ answers: [{{ host: {name}, file: FILE }}] }}`"
+    );
     let because = format!("a limit of nodejoin, not an error of the script: it needs {name}, {what}");
-    let finding = facts.final_(Cause::HarnessLimit, because, &evidence, remedy.to_owned())?;
+    let finding = facts.final_(Cause::HarnessLimit, because, &evidence, remedy)?;
     Some(Finding { at: first, ..finding })
+}
+
+/// The script ended with the error of a call that the fake AWS does not emulate.
+fn reported_call(facts: &Facts<'_>) -> Option<Finding> {
+    let lines = lines_before_the_end(facts);
+    let is_reported = lines.iter().any(|(_, line)| line.message.contains(NOT_EMULATED));
+    let (at, call) = last_unanswered(facts).filter(|_| is_reported)?;
+    not_emulated(facts, at, call)
+}
+
+/// The script ended after such a call, and its output has no cause.
+fn unreported_call(facts: &Facts<'_>) -> Option<Finding> {
+    let (at, call) = last_unanswered(facts)?;
+    let last = facts
+        .calls()
+        .filter(|(_, call)| call.service != Service::Imds)
+        .last();
+    let has_ended = facts.user_data_lines().any(|(_, line)| is_failure(line));
+    let is_last = last.is_some_and(|(_, other)| std::ptr::eq(other, call));
+    let count = facts.calls().filter(|(_, other)| is_like(other, call)).count();
+    let is_polled = facts.user_data_done.is_none() && count >= WAITING;
+    match (has_ended && is_last) || is_polled {
+        true => not_emulated(facts, at, call),
+        false => None,
+    }
+}
+
+/// The last call without an answer that the scenario does not allow.
+fn last_unanswered<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a AwsCall)> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let is_unanswered = |call: &AwsCall| {
+        !call.known
+            && call.service != Service::Imds
+            && !facts.plan.aws.allows(call.service.word(), &call.operation)
+    };
+    facts.calls().filter(|(_, call)| is_unanswered(call)).last()
+}
+
+fn is_like(one: &AwsCall, other: &AwsCall) -> bool {
+    one.service == other.service && one.operation == other.operation
+}
+
+fn not_emulated(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
+    let (service, operation) = (call.service.word(), &call.operation);
+    let because = format!(
+        "a limit of nodejoin, not an error of the script: it calls {operation} of {service}, which nodejoin does not emulate"
+    );
+    let remedy = format!(
+        "add the answer to the scenario: `aws: {{ answers: [{{ service: {service}, operation: {operation}, json: {{}} }}] }}`"
+    );
+    // The same error since the first of these calls: a script that polls does not start anew.
+    let first = facts.calls().find(|(_, other)| is_like(other, call));
+    let finding = facts.final_(Cause::HarnessLimit, because, &Evidence::call(at, call), remedy)?;
+    Some(Finding {
+        at: first.map_or(at, |(first, _)| first),
+        ..finding
+    })
 }
 
 /// Queries without an address, except reverse look-ups.

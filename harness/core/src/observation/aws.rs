@@ -2,16 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::vocabulary::aws_service::AwsService;
 use crate::vocabulary::service::Service;
 
 /// The service that a request was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CalledService {
-    /// The host name belongs to no service of the fake AWS.
+    /// The host name belongs to no service of AWS.
     Unknown,
     #[serde(untagged)]
     Known(Service),
+    /// A service of AWS that the fake does not emulate.
+    #[serde(untagged)]
+    NotEmulated(AwsService),
 }
 
 impl CalledService {
@@ -20,6 +24,7 @@ impl CalledService {
     pub fn word(self) -> &'static str {
         match self {
             Self::Known(service) => service.word(),
+            Self::NotEmulated(service) => service.word(),
             Self::Unknown => "unknown",
         }
     }
@@ -61,6 +66,9 @@ pub struct AwsCall {
     pub known: bool,
     /// Index in the plan of the fault that fired on this request.
     pub fault: Option<usize>,
+    /// Index in `aws.answers` of the answer that the response consists of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<usize>,
     /// `v1`, `v2` or `token` for `imds`; for other services the access key id of the signature.
     pub authorization: Option<String>,
     /// Time until the response, in milliseconds.

@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::answer::{Answer, allows};
 pub use crate::plan::metadata::{CredentialsPlan, MetadataPlan, SpotAction, SpotNotice, Tokens};
 
 /// Network settings of an instance beyond the defaults.
@@ -150,6 +151,24 @@ pub struct AwsPlan {
     pub stacks: Vec<StackPlan>,
     /// Repositories of the account's image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
     pub repositories: Vec<RepositoryPlan>,
+    /// Answers to requests that the fake AWS does not serve, or serves in another way: to any host, operation or path,
+    /// also of the metadata service.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answer>,
+    /// Calls, `service.Operation` with wildcards, such as `ssm.UpdateInstanceInformation`, that the fake AWS may leave
+    /// unanswered: the verdict passes although the script makes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+}
+
+impl AwsPlan {
+    /// Whether a call may stay without an answer.
+    #[must_use]
+    pub fn allows(&self, service: &str, operation: &str) -> bool {
+        self.allow
+            .iter()
+            .any(|pattern| allows(pattern, service, operation))
+    }
 }
 
 /// A repository of the account's image registry.

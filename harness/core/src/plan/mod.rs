@@ -1,6 +1,7 @@
 //! A scenario with every default and file reference resolved: the input of the engine.
 
 pub mod access_entry;
+pub mod answer;
 pub mod architecture;
 pub mod aws;
 mod aws_auth;

@@ -1,6 +1,7 @@
 //! Scenario files: their types, and how they become plans.
 
 mod account;
+mod answers;
 mod cluster_file;
 mod derived_defaults;
 mod discover;

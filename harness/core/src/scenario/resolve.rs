@@ -6,7 +6,7 @@ use std::path::Path;
 use super::cluster_file::{AwsAuthFile, BootstrapTokenFile, ClusterFile, RoleMappingFile, StatusFile};
 use super::derived_defaults::DerivedDefaults;
 use super::file::{ProvidersFile, Scenario};
-use super::{instance, replicas, repositories, user_data};
+use super::{answers, instance, replicas, repositories, user_data};
 use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::kubernetes::RequestedVersions;
@@ -57,7 +57,8 @@ pub(super) fn resolve(
             _ => Vec::new(),
         },
     };
-    let (aws, images) = repositories::found(&scenario.aws, path, files, problems);
+    let (mut aws, images) = repositories::found(&scenario.aws, path, files, problems);
+    answers::resolve(&mut aws.answers, path, files, problems);
     let mut plan = Plan {
         name: scenario.name.clone(),
         file: path.display().to_string(),

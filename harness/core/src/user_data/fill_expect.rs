@@ -1,8 +1,9 @@
-//! Fills in `{{ instance.id }}` and the other names of user data in expectations.
+//! Fills in `{{ instance.id }}` and the other names of user data in expectations and in resources of the account.
 
 use serde_json::Value;
 
 use crate::input::yaml::PathStep;
+use crate::plan::aws::AwsPlan;
 use crate::plan::expect::Expect;
 use crate::user_data::{UnknownTemplate, Values, fill};
 
@@ -18,6 +19,21 @@ impl Expect {
     pub(crate) fn unknown_names(&self, values: &Values, report: &mut Report<'_>) {
         let value = serde_json::to_value(self).expect("expectations are data");
         look(&value, &mut vec![PathStep::Key("expect")], values, report);
+    }
+}
+
+impl AwsPlan {
+    /// Fills in all values. Unknown names stay; the loader has rejected them before.
+    #[must_use]
+    pub fn filled(&self, values: &Values) -> Self {
+        let value = serde_json::to_value(self).expect("resources are data");
+        serde_json::from_value(filled(value, values)).expect("a text is one, whatever stands in it")
+    }
+
+    /// Reports every unknown name between `{{` and `}}` that has one of our prefixes, with its keys.
+    pub(crate) fn unknown_names(&self, values: &Values, report: &mut Report<'_>) {
+        let value = serde_json::to_value(self).expect("resources are data");
+        look(&value, &mut vec![PathStep::Key("aws")], values, report);
     }
 }
 

@@ -62,7 +62,7 @@ causes! {
     /// The script requests a metadata path again and again that the instance does not have.
     MetadataPathMissing = "metadata-path-missing", "requests to 169.254.169.254";
     /// The script needs a name that does not resolve in the VPC either.
-    NameNotResolved = "name-not-resolved", "queries to the resolver, the output of the user data";
+    NameNotResolved = "name-not-resolved", "calls to AWS, queries to the resolver, the output of the user data";
     /// The script needs something that nodejoin does not have, such as an AWS service, a name outside or a command. The
     /// result says nothing about the script.
     HarnessLimit = "harness-limit", "queries to the resolver, the output of the user data";

@@ -5,6 +5,7 @@
 //! | `phase.rs` | the phases of a join |
 //! | `cause.rs`, `cause_facts.rs` | the causes of a stopped join, with what holds for each |
 //! | `service.rs`, `operation.rs` | the services of the fake AWS and their operations |
+//! | `aws_service.rs` | the services of AWS that the fake does not emulate |
 //! | `metadata_path.rs` | the paths of the metadata service |
 //! | `ec2_type.rs` | the EC2 instance types |
 //! | `region.rs` | the AWS regions with EKS |
@@ -16,6 +17,7 @@
 //! | `unit.rs` | systemd units |
 //! | `wildcard.rs` | the patterns of IAM and of filters |
 
+pub mod aws_service;
 pub mod cause;
 pub mod cause_facts;
 pub mod cidr;

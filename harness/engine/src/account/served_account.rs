@@ -179,6 +179,7 @@ fn world(
         certificate_authority: authority,
         user_data: user_data.transpose()?,
         images,
+        aws: plan.aws.filled(&values),
         ..World::of(plan, events)
     })
 }

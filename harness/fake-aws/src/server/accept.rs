@@ -56,7 +56,11 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
         Protocol::Tls(acceptor) => tls(SharedSocket::new(stream), acceptor, source, worlds).await,
         Protocol::TlsOrConnect(acceptor) => {
             let timeout = worlds.time_factor.scale(START_TIMEOUT);
-            match tokio::time::timeout(timeout, connect_proxy::accept_tunnel(stream)).await {
+            let is_answered = |host: &str| {
+                let shared = worlds.at(source);
+                shared.is_some_and(|shared| shared.lock().world.answers_host(host))
+            };
+            match tokio::time::timeout(timeout, connect_proxy::accept_tunnel(stream, is_answered)).await {
                 Ok(Ok(Some(socket))) => tls(socket, acceptor, source, worlds).await,
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::shared_socket::SharedSocket;
-use crate::endpoint::Endpoint;
+use crate::endpoint::HostName;
 
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
@@ -18,7 +18,10 @@ const ESTABLISHED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Accepts a TLS handshake, or a tunnel to an AWS service. Returns the socket when TLS follows; any other request has
 /// its response by then.
-pub(super) async fn accept_tunnel(stream: TcpStream) -> io::Result<Option<SharedSocket>> {
+pub(super) async fn accept_tunnel(
+    stream: TcpStream,
+    is_answered: impl Fn(&str) -> bool,
+) -> io::Result<Option<SharedSocket>> {
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
         return Ok(None);
@@ -27,7 +30,7 @@ pub(super) async fn accept_tunnel(stream: TcpStream) -> io::Result<Option<Shared
     if first == [HANDSHAKE] {
         return Ok(Some(socket));
     }
-    match check(&read_head(&mut socket).await?) {
+    match check(&read_head(&mut socket).await?, is_answered) {
         Ok(()) => {
             socket.write_all(ESTABLISHED.as_bytes()).await?;
             Ok(Some(socket))
@@ -49,8 +52,9 @@ async fn read_head(socket: &mut SharedSocket) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Accepts `CONNECT` to an AWS service. The error is the response to any other request.
-fn check(head: &[u8]) -> Result<(), String> {
+/// Accepts `CONNECT` to an AWS service, and to a host that the account answers. The error is the response to any other
+/// request.
+fn check(head: &[u8], is_answered: impl Fn(&str) -> bool) -> Result<(), String> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let is_complete = matches!(request.parse(head), Ok(httparse::Status::Complete(_)));
@@ -61,13 +65,14 @@ fn check(head: &[u8]) -> Result<(), String> {
         ));
     };
     let host = target.rsplit_once(':').map_or(target, |(host, _)| host);
-    match Endpoint::parse(&host.to_ascii_lowercase()) {
-        Some(_) => Ok(()),
-        None => Err(refusal(
-            "403 Forbidden",
-            &format!("{host} is not the host name of an AWS service"),
-        )),
+    let name = host.to_ascii_lowercase();
+    if HostName::parse(&name).is_some() || is_answered(&name) {
+        return Ok(());
     }
+    Err(refusal(
+        "403 Forbidden",
+        &format!("{host} is not the host name of an AWS service: `aws.answers` can answer it"),
+    ))
 }
 
 fn refusal(status: &str, reason: &str) -> String {
@@ -89,7 +94,9 @@ mod tests {
                 "CONNECT EC2.US-EAST-1.amazonaws.com:443 HTTP/1.1\r\nHost: x\r\nUser-Agent: curl\r\n\r\n",
                 None,
             ),
+            ("CONNECT ssm.eu-west-1.amazonaws.com:443 HTTP/1.1\r\n\r\n", None),
             ("CONNECT example.com:443 HTTP/1.1\r\n\r\n", Some("403")),
+            ("CONNECT own.example.com:443 HTTP/1.1\r\n\r\n", None),
             (
                 "CONNECT eks.eu-west-1.amazonaws.com:443 HTTP/1.1\r\n",
                 Some("400"),
@@ -99,7 +106,7 @@ mod tests {
             ("", Some("400")),
         ];
         for (head, status) in table {
-            let refused = check(head.as_bytes()).err();
+            let refused = check(head.as_bytes(), |host| host == "own.example.com").err();
             let refused = refused.as_deref().and_then(|response| response.split(' ').nth(1));
             assert_eq!(refused, status, "{head}");
         }

@@ -7,11 +7,13 @@ use std::time::{Duration, SystemTime};
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use hyper::body::Incoming;
 use nodejoin_core::observation::{AwsCall, CalledService};
+use nodejoin_core::plan::answer::AnswerableRequest;
 use nodejoin_net::read_body;
 use tokio::time::Instant;
 
 use super::body::ResponseBody;
 use super::shared_socket::SharedSocket;
+use crate::answers::FoundAnswer;
 use crate::effects::{Applied, Disconnect, applied};
 use crate::faults::RequestSummary;
 use crate::http::{Request, Response, ServiceError};
@@ -81,6 +83,13 @@ pub(super) async fn request(
     call.run(too_large, &worlds).await
 }
 
+/// The entries of the plan that shaped a response.
+#[derive(Debug, Clone, Copy)]
+struct Reason {
+    fault: Option<usize>,
+    answer: Option<usize>,
+}
+
 /// A request and the context of its event.
 struct PendingCall {
     shared: SharedInstance,
@@ -104,18 +113,35 @@ impl PendingCall {
         let target = route.identify(&self.request);
         let (index, fault) = self.fire(&target);
         if let Some(disconnect) = fault.disconnect {
-            self.record(&route, &target, index, None);
+            self.record(
+                &route,
+                &target,
+                Reason {
+                    fault: index,
+                    answer: None,
+                },
+                None,
+            );
             return Err(self.disconnect(disconnect).await);
         }
         if !fault.delay.is_zero() {
             tokio::time::sleep(fault.delay).await;
         }
-        let response = match &fault.error {
-            Some(error) => route.error(&self.request, error.clone()),
-            None => self.respond(&route, too_large, &fault, worlds),
+        let found = match &fault.error {
+            Some(_) => None,
+            None => self.answer(&target),
+        };
+        let response = match (&fault.error, &found) {
+            (Some(error), _) => route.error(&self.request, error.clone()),
+            (None, Some(found)) => self.answered(found, &route, &fault, worlds),
+            (None, None) => self.respond(&route, too_large, &fault, worlds),
         };
         let response = fault.rewritten(response);
-        self.record(&route, &target, index, Some(&response));
+        let reason = Reason {
+            fault: index,
+            answer: found.map(|found| found.index),
+        };
+        self.record(&route, &target, reason, Some(&response));
         self.set_hop_limit(&response);
         let body = match fault.cut_after {
             Some(length) => ResponseBody::cut_after(response.body.clone(), length, worlds.time_factor),
@@ -165,6 +191,37 @@ impl PendingCall {
         }
     }
 
+    /// The scenario's own answer to this request.
+    fn answer(&self, target: &RequestTarget) -> Option<FoundAnswer> {
+        let mut instance = self.shared.lock();
+        let seconds = instance.request_time(self.at).seconds();
+        instance.answers.find(AnswerableRequest {
+            host: &self.request.host_name(),
+            service: target.service.word(),
+            operation: &target.operation,
+            method: self.request.method.as_str(),
+            path: &self.request.path,
+            seconds,
+        })
+    }
+
+    /// The answer, unless the metadata service rejects the request's token.
+    fn answered(
+        &self,
+        found: &FoundAnswer,
+        route: &Route,
+        fault: &Applied,
+        worlds: &WorldRegistry,
+    ) -> Response {
+        if *route == Route::Metadata {
+            let response = self.respond(route, false, fault, worlds);
+            if [401, 403].contains(&response.status) {
+                return response;
+            }
+        }
+        found.response(&self.request)
+    }
+
     fn respond(&self, route: &Route, too_large: bool, fault: &Applied, worlds: &WorldRegistry) -> Response {
         if too_large {
             let error = ServiceError::new(
@@ -180,13 +237,7 @@ impl PendingCall {
         route.respond(&mut instance, &self.request, time)
     }
 
-    fn record(
-        &self,
-        route: &Route,
-        target: &RequestTarget,
-        fault: Option<usize>,
-        response: Option<&Response>,
-    ) {
+    fn record(&self, route: &Route, target: &RequestTarget, reason: Reason, response: Option<&Response>) {
         let error = response.and_then(|response| response.error.as_ref());
         let authorization = match response {
             Some(response) => response.authorization.clone(),
@@ -206,8 +257,9 @@ impl PendingCall {
             error: error.map(|error| error.code.clone()),
             message: error.map(|error| error.message.clone()),
             subject: target.subject.clone(),
-            known: target.known,
-            fault,
+            known: target.known || reason.answer.is_some(),
+            fault: reason.fault,
+            answer: reason.answer,
             authorization,
             took_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
@@ -257,8 +309,11 @@ fn http_response(response: &Response, body: ResponseBody) -> HttpResponse<Respon
     *http.status_mut() = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in &response.headers {
         // A value may quote the client. One that is invalid in a header is left out.
-        if let Ok(value) = http::HeaderValue::from_str(value) {
-            http.headers_mut().append(*name, value);
+        if let (Ok(name), Ok(value)) = (
+            http::HeaderName::from_bytes(name.as_bytes()),
+            http::HeaderValue::from_str(value),
+        ) {
+            http.headers_mut().append(name, value);
         }
     }
     http

@@ -4,7 +4,7 @@
 //! | `X-Amz-Target` | auth | response |
 //! | --- | --- | --- |
 //! | `...V20150921.GetAuthorizationToken` | SigV4, `ecr:GetAuthorizationToken` | a password |
-//! | any other | - | 400 `UnknownOperationException` |
+//! | any other | - | 501 `NotEmulated` |
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -18,6 +18,7 @@ use crate::clock::RequestTime;
 use crate::endpoint::Endpoint;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::wire::{self, WireFormat};
 
@@ -45,8 +46,8 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 /// # Errors
 /// The error that ECR returns.
 pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
-    let operation = Operation::named(operation_name(call.request))
-        .ok_or_else(|| ServiceError::new(400, "UnknownOperationException", "The operation is not known."))?;
+    let name = operation_name(call.request);
+    let operation = Operation::named(name).ok_or_else(|| not_emulated::error(Service::Ecr.word(), name))?;
     let signer = authorize::signature(instance, call, WireFormat::Json11)?;
     if let Some(action) = operation.action() {
         signer.permit(Service::Ecr, action, "*")?;

@@ -25,6 +25,10 @@ const WRONG_SIGNATURE: &str = "The request signature we calculated does not matc
 Secret Access Key and signing method. Consult the service documentation for details.";
 const INVALID_TOKEN: &str = "The security token included in the request is invalid.";
 const EXPIRED_TOKEN: &str = "The security token included in the request is expired";
+const S3_UNKNOWN_KEY: &str = "The AWS Access Key Id you provided does not exist in our records.";
+const S3_LATE: &str = "The difference between the request time and the current time is too large.";
+const S3_MISMATCH: &str = "The request signature we calculated does not match the signature you provided. Check your key and \
+signing method.";
 const EC2_INVALID: &str = "AWS was not able to validate the provided access credentials";
 
 impl SignatureError {
@@ -34,7 +38,8 @@ impl SignatureError {
         match wire_format {
             WireFormat::RestJson => self.json(403),
             // JSON 1.1 services return 400 for an invalid signature, REST services 403.
-            WireFormat::Json11 => self.json(400),
+            WireFormat::Json10 | WireFormat::Json11 | WireFormat::Cbor => self.json(400),
+            WireFormat::S3 => self.s3(),
             WireFormat::Query(_) => self.query(),
             WireFormat::Ec2 => self.ec2(),
             WireFormat::Metadata | WireFormat::Registry => {
@@ -70,6 +75,26 @@ impl SignatureError {
             Self::Scope(message) | Self::Late(message) => (403, "SignatureDoesNotMatch", message),
             Self::ExpiredCredentials => (403, "ExpiredToken", EXPIRED_TOKEN.to_owned()),
             Self::Mismatch => (403, "SignatureDoesNotMatch", WRONG_SIGNATURE.to_owned()),
+        };
+        ServiceError::new(status, code, message)
+    }
+
+    /// Codes and messages of the S3 API reference, "Error responses".
+    fn s3(self) -> ServiceError {
+        let (status, code, message) = match self {
+            Self::Missing => (403, "AccessDenied", "Access Denied".to_owned()),
+            Self::Incomplete(message) | Self::Scope(message) => {
+                (400, "AuthorizationHeaderMalformed", message)
+            }
+            Self::UnknownKey => (403, "InvalidAccessKeyId", S3_UNKNOWN_KEY.to_owned()),
+            Self::WrongToken => (
+                400,
+                "InvalidToken",
+                "The provided token is malformed or otherwise invalid.".to_owned(),
+            ),
+            Self::Late(_) => (403, "RequestTimeTooSkewed", S3_LATE.to_owned()),
+            Self::ExpiredCredentials => (400, "ExpiredToken", "The provided token has expired.".to_owned()),
+            Self::Mismatch => (403, "SignatureDoesNotMatch", S3_MISMATCH.to_owned()),
         };
         ServiceError::new(status, code, message)
     }

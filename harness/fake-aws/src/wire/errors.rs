@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::xml::Xml;
-use super::{WireFormat, pages};
+use super::{WireFormat, cbor, pages};
 use crate::credentials::request_id;
 use crate::http::{Response, ServiceError};
 
@@ -12,7 +12,10 @@ use crate::http::{Response, ServiceError};
 pub(crate) fn response(wire_format: WireFormat, error: ServiceError, as_json: bool) -> Response {
     let mut response = match wire_format {
         WireFormat::RestJson => rest_json(&error),
-        WireFormat::Json11 => json11(&error),
+        WireFormat::Json10 => json(&error, "application/x-amz-json-1.0"),
+        WireFormat::Json11 => json(&error, "application/x-amz-json-1.1"),
+        WireFormat::Cbor => rpc_cbor(&error),
+        WireFormat::S3 => s3(&error),
         WireFormat::Query(_) if as_json => query_json(&error),
         WireFormat::Query(namespace) => query(&error, namespace),
         WireFormat::Ec2 => ec2(&error),
@@ -35,10 +38,27 @@ fn rest_json(error: &ServiceError) -> Response {
         .with_header("x-amzn-requestid", request_id())
 }
 
-fn json11(error: &ServiceError) -> Response {
+fn json(error: &ServiceError, content_type: &str) -> Response {
     let body = json!({ "__type": error.code, "message": error.message });
-    Response::new(error.status, "application/x-amz-json-1.1", body.to_string())
+    Response::new(error.status, content_type, body.to_string()).with_header("x-amzn-requestid", request_id())
+}
+
+fn rpc_cbor(error: &ServiceError) -> Response {
+    let body = cbor::text_map(&[("__type", &error.code), ("message", &error.message)]);
+    Response::new(error.status, "application/cbor", body)
+        .with_header("smithy-protocol", "rpc-v2-cbor")
         .with_header("x-amzn-requestid", request_id())
+}
+
+/// S3 alone has neither a root element with the word response nor a type.
+fn s3(error: &ServiceError) -> Response {
+    let id = request_id();
+    let body = Xml::new()
+        .text("Code", &error.code)
+        .text("Message", &error.message)
+        .text("RequestId", &id)
+        .document("Error", None);
+    Response::new(error.status, "application/xml", body).with_header("x-amz-request-id", id)
 }
 
 /// The `Type` of an error in the query protocol.

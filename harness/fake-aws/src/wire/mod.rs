@@ -1,5 +1,6 @@
 //! The wire protocols of AWS: responses and errors in each format.
 
+pub(crate) mod cbor;
 pub(crate) mod defaults;
 pub(crate) mod errors;
 pub(crate) mod pages;
@@ -12,8 +13,14 @@ use crate::http::{Request, Response};
 pub(crate) enum WireFormat {
     /// REST JSON: EKS.
     RestJson,
+    /// JSON 1.0, which differs from 1.1 in the content type.
+    Json10,
     /// JSON 1.1: ECR.
     Json11,
+    /// Smithy's RPC protocol with CBOR: CloudWatch.
+    Cbor,
+    /// S3's XML.
+    S3,
     /// The query protocol with this XML namespace: STS, CloudFormation.
     Query(&'static str),
     /// EC2's variant of the query protocol.

@@ -282,31 +282,6 @@ async fn tokens_of_the_cli_are_accepted_for_their_cluster_only() {
     fakes.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_operation_fails_and_is_recorded() {
-    let mut fakes = Fakes::start(|_| {});
-    let aws = AwsClients::of(&fakes).await;
-    let table: [(&[&str], &str); 4] = [
-        (&["ec2", "describe-vpcs"], "(InvalidAction)"),
-        (
-            &["eks", "list-addons", "--cluster-name", "demo"],
-            "(UnknownOperationException)",
-        ),
-        (&["ecr", "describe-repositories"], "(UnknownOperationException)"),
-        (&["sts", "get-session-token"], "(InvalidAction)"),
-    ];
-    for (requested, code) in table {
-        let output = error(&aws.cli(requested).await);
-        assert!(output.contains(code), "{output}");
-        assert_eq!(
-            fakes.calls().iter().filter(|call| !call.known).count(),
-            1,
-            "{requested:?}"
-        );
-    }
-    fakes.end().await;
-}
-
 /// Each client's credentials are wrong in one way; each service has its own error.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_service_rejects_wrong_credentials() {

@@ -178,12 +178,12 @@ async fn a_body_of_ten_mebibytes_is_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_to_an_unknown_host_is_recorded_as_unknown() {
     let mut fakes = Fakes::start(|_| {});
-    let response = curl_host(&fakes, &["https://s3.eu-west-1.amazonaws.com/bucket"]).await;
+    let response = curl_host(&fakes, &["https://www.example.com/bucket"]).await;
     assert_eq!(response.status, 404);
     let calls = fakes.calls();
     assert_eq!(
         (calls[0].known, calls[0].host.as_str()),
-        (false, "s3.eu-west-1.amazonaws.com")
+        (false, "www.example.com")
     );
     fakes.end().await;
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue ends here")]
 
 mod account;
+mod answers;
 mod aws_clients;
 mod ec2;
 mod faults;
@@ -12,6 +13,7 @@ mod metadata;
 mod metadata_options;
 mod metadata_values;
 mod node_clients;
+mod not_emulated;
 mod registry;
 mod resolver;
 mod robustness;

@@ -196,7 +196,7 @@ async fn pipelined_requests_are_served_in_order() {
         places.iter().all(Option::is_some) && places.is_sorted(),
         "{received}"
     );
-    assert_eq!(received.matches("HTTP/1.1 400").count(), 3);
+    assert_eq!(received.matches("HTTP/1.1 501").count(), 3);
     fakes.end().await;
 }
 

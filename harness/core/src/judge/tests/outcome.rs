@@ -77,6 +77,15 @@ fn an_operation_that_the_fake_does_not_implement_fails_every_verdict() {
         (failed[0].key.as_str(), failed[0].seen.as_str()),
         ("aws", "ec2.RunInstances /x")
     );
+    let mut allowed = plan("phase: ready");
+    allowed.aws.allow = vec!["ec2.Run*".to_owned()];
+    assert!(broken(&allowed, &observation).is_empty());
+    let limit = plan("phase: ready\ndiagnosis: harness-limit");
+    assert!(
+        broken(&limit, &observation)
+            .iter()
+            .all(|check| check.key != "aws")
+    );
 }
 
 #[test]

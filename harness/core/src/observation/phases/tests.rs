@@ -25,6 +25,7 @@ pub(crate) fn aws(service: Service, operation: &str, status: u16) -> AwsCall {
         subject: (service == Service::Eks).then(|| "demo".to_owned()),
         known: true,
         fault: None,
+        answer: None,
         authorization: None,
         took_ms: 1,
     }

@@ -1,6 +1,7 @@
 //! Rejects impossible combinations before anything starts.
 
 mod access;
+mod answers;
 mod aws;
 mod expectations;
 mod many;
@@ -39,6 +40,7 @@ pub(super) fn check_account(scenario: &Scenario, plan: &Plan, problems: &mut Pro
     aws::network(plan, problems);
     aws::account(plan, problems);
     aws::faults(plan, problems);
+    answers::check(plan, problems);
 }
 
 fn name(scenario: &Scenario, problems: &mut Problems<'_>) {

@@ -4,7 +4,7 @@ mod aws;
 mod kubernetes;
 mod units;
 
-pub(super) use aws::{PolicyEffect, check_actions, check_call, check_fault};
+pub(super) use aws::{PolicyEffect, check_actions, check_call, check_fault, check_service};
 pub(super) use kubernetes::{access, audit, labels};
 pub(super) use units::units;
 

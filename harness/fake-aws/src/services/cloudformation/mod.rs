@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `SignalResource` | SigV4, or `CFN_V1` with the identity document | success if the stack waits for the signal |
 //! | `DescribeStacks` | SigV4, `cloudformation:DescribeStacks` | the scenario's stacks, with their current status |
-//! | any other | - | 400 `InvalidAction` |
+//! | any other | - | 501 `NotEmulated` |
 //!
 //! Real: both kinds of proof, error messages, the status of a stack once all its signals have arrived. Faked: a stack
 //! has no resources but those that wait.
@@ -24,6 +24,7 @@ use crate::endpoint::Endpoint;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
 use crate::identity::DocumentSignature;
 use crate::instance::Instance;
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::stacks::{Signal, Stack, validation_error};
 use crate::wire::xml::Xml;
@@ -66,10 +67,8 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
     let request = call.request;
     let action = request.action();
-    let operation = Operation::named(&action).ok_or_else(|| {
-        let message = format!("Could not find operation {action} for version 2010-05-15");
-        ServiceError::new(400, "InvalidAction", message)
-    })?;
+    let operation = Operation::named(&action)
+        .ok_or_else(|| not_emulated::error(Service::Cloudformation.word(), &action))?;
     let parameters = request.parameters();
     match instance_proof(request) {
         Some(proof) if operation == Operation::SignalResource => {

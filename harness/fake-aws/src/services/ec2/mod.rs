@@ -7,7 +7,7 @@
 //! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes |
 //! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of the instances |
 //! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the requested types |
-//! | any other | - | 400 `InvalidAction` |
+//! | any other | - | 501 `NotEmulated` |
 //!
 //! Real: members and their wire names, unknown and malformed ids, filters, wildcards, pages, names that appear late.
 //! Faked: the plan is the only source of the instances.
@@ -28,6 +28,7 @@ use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
 use crate::instance::Instance;
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::wire::WireFormat;
 use crate::wire::xml::Xml;
@@ -36,8 +37,6 @@ use crate::wire::xml::Xml;
 type Described = Result<Xml, ServiceError>;
 
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
-/// The one API version, for requests without `Version`.
-const VERSION: &str = "2016-11-15";
 
 /// The parameter whose values are the subject.
 const fn subject_list(operation: Operation) -> Option<&'static str> {
@@ -67,7 +66,7 @@ pub(crate) fn identify(request: &Request) -> RequestTarget {
 /// The error that EC2 returns.
 pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<Response, ServiceError> {
     let (action, parameters) = (call.request.action(), call.request.parameters());
-    let operation = Operation::named(&action).ok_or_else(|| unknown(&action, &parameters))?;
+    let operation = Operation::named(&action).ok_or_else(|| unknown(&action))?;
     let signer = authorize::signature(instance, call, WireFormat::Ec2)?;
     if let Some(action) = operation.action() {
         signer.permit(Service::Ec2, action, "*")?;
@@ -85,14 +84,9 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
     Ok(Response::new(200, "text/xml;charset=UTF-8", document))
 }
 
-fn unknown(action: &str, parameters: &QueryParameters) -> ServiceError {
+fn unknown(action: &str) -> ServiceError {
     if action.is_empty() {
         return ServiceError::missing_action();
     }
-    let version = parameters.get("Version").unwrap_or(VERSION);
-    ServiceError::new(
-        400,
-        "InvalidAction",
-        format!("The action {action} is not valid for this web service. (version {version})"),
-    )
+    not_emulated::error(Service::Ec2.word(), action)
 }

@@ -8,7 +8,7 @@
 //! | `GET /clusters/NAME/node-groups/NAME` | SigV4, `eks:DescribeNodegroup` | DescribeNodegroup |
 //! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | in pages; 400 if the mode has no entries |
 //! | `GET /clusters/NAME/access-entries/ARN` | SigV4, `eks:DescribeAccessEntry` | DescribeAccessEntry |
-//! | any other | - | 404 `UnknownOperationException` |
+//! | any other | - | 501 `NotEmulated` |
 //!
 //! Real: members, null where EKS returns null, typed errors, the status over time. Faked: the plan is the only source;
 //! subnets and security groups are those of the instance.
@@ -30,6 +30,7 @@ use crate::clock::{RequestTime, StateView};
 use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::instance::Instance;
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::wire::{self, WireFormat};
 use crate::world::World;
@@ -74,11 +75,8 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
         time,
     } = call;
     let Some((operation, parameters)) = parse(request) else {
-        return Err(ServiceError::new(
-            404,
-            "UnknownOperationException",
-            "The requested operation is not recognized by the service.",
-        ));
+        let operation = identify(request).operation;
+        return Err(not_emulated::error(Service::Eks.word(), &operation));
     };
     let signer = authorize::signature(instance, call, WireFormat::RestJson)?;
     let eks = AuthorizedRequest {

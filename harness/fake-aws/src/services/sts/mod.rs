@@ -5,7 +5,7 @@
 //! | `GET` or `POST /?Action=GetCallerIdentity` | SigV4, header or presigned | the caller |
 //! | `AssumeRole` | SigV4, `sts:AssumeRole` and the role's trust | credentials of a session |
 //! | `AssumeRoleWithWebIdentity` | a service account's token, unsigned | credentials of a session |
-//! | any other action | - | 400 `InvalidAction` |
+//! | any other action | - | 501 `NotEmulated` |
 //!
 //! Responses are JSON if `Accept` requests it. Real: both kinds of signatures, `x-k8s-aws-id` included; as on AWS, no
 //! policy can deny GetCallerIdentity; a session's credentials sign, with its role's policies. Faked: for a web
@@ -23,6 +23,7 @@ use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::wire::xml::Xml;
 use crate::wire::{WireFormat, accepts_json};
@@ -110,11 +111,7 @@ fn unknown(action: &str) -> ServiceError {
     if action.is_empty() {
         return ServiceError::missing_action();
     }
-    ServiceError::new(
-        400,
-        "InvalidAction",
-        format!("Could not find operation {action} for version 2011-06-15"),
-    )
+    not_emulated::error(Service::Sts.word(), action)
 }
 
 /// The members of a result, in the order of the XML elements.

@@ -1,7 +1,8 @@
 //! What the harness does not have, mistakes that a script cannot see, and the end of the instance.
 
 use super::*;
-use crate::observation::DnsQuery;
+use crate::observation::{CalledService, DnsQuery};
+use crate::vocabulary::aws_service::AwsService;
 
 fn miss(name: &str) -> ObservedEvent {
     ObservedEvent::Dns(DnsQuery {
@@ -13,6 +14,17 @@ fn miss(name: &str) -> ObservedEvent {
 
 fn failed_part() -> ObservedEvent {
     cloud("Runparts: 1 failures (part-001) in 1 attempted commands")
+}
+
+fn unanswered(operation: &str) -> ObservedEvent {
+    let service = AwsService::named("kms").unwrap();
+    ObservedEvent::Aws(AwsCall {
+        service: CalledService::NotEmulated(service),
+        known: false,
+        error: Some("NotEmulated".to_owned()),
+        message: Some(format!("nodejoin does not emulate {operation} of kms")),
+        ..aws(Service::Ec2, operation, 501)
+    })
 }
 
 fn metadata(path: &str, status: u16) -> ObservedEvent {
@@ -36,10 +48,28 @@ pub(super) fn cases() -> Vec<Case> {
     };
     vec![
         Case::new(
-            "AWS service that the fake AWS does not have",
+            "AWS service that is not emulated",
             after_boot([
-                miss("ssm.eu-west-1.amazonaws.com"),
-                cloud("Could not connect to the endpoint URL: \"https://ssm.eu-west-1.amazonaws.com/\""),
+                unanswered("ListKeys"),
+                cloud(
+                    "An error occurred (NotEmulated) when calling the ListKeys operation: nodejoin does not emulate ListKeys",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "AWS service that is not emulated, without output",
+            after_boot([unanswered("ListKeys"), failed_part()]),
+        ),
+        Case::new(
+            "AWS service that is not emulated, polled",
+            after_boot([(); 5].map(|()| unanswered("GenerateDataKey"))),
+        ),
+        Case::new(
+            "AWS host that does not exist",
+            after_boot([
+                miss("ssn.eu-west-1.amazonaws.com"),
+                cloud("Could not connect to the endpoint URL: \"https://ssn.eu-west-1.amazonaws.com/\""),
                 failed_part(),
             ]),
         ),

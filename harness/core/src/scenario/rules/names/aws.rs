@@ -3,7 +3,9 @@
 use super::meant;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
+use crate::plan::answer::canonical_service;
 use crate::plan::fault::Fault;
+use crate::vocabulary::aws_service::AwsService;
 use crate::vocabulary::metadata_path;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::operation::{ApiOperation as _, EksOperation, iam_actions};
@@ -12,7 +14,6 @@ use crate::vocabulary::wildcard;
 
 /// Checks a `service.Operation`, whose operation may end in `*`.
 pub(in crate::scenario::rules) fn check_call(name: &str, at: &[PathStep<'_>], problems: &mut Problems<'_>) {
-    let words: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
     let Some((word, operation)) = name.split_once('.') else {
         return problems.add_at(
             at,
@@ -22,11 +23,16 @@ pub(in crate::scenario::rules) fn check_call(name: &str, at: &[PathStep<'_>], pr
         );
     };
     let Some(service) = Service::ALL.into_iter().find(|service| service.word() == word) else {
-        let hint = nearest(word, words.iter().copied()).map_or_else(
-            || format!("services: {}", words.join(", ")),
-            |right| format!("did you mean `{right}`?"),
-        );
-        return problems.add_at(at, format!("unknown service `{word}`"), "", hint);
+        // The transcript has one name of a service that is not emulated, and any operation of it.
+        return match canonical_service(word) {
+            Some(name) if name != word => problems.add_at(
+                at,
+                format!("`{word}` is the name of the service in the AWS CLI"),
+                "",
+                format!("use `{name}.{operation}`"),
+            ),
+            _ => check_service(word, at, problems),
+        };
     };
     let start = operation.strip_suffix('*');
     match (service, start) {
@@ -37,6 +43,27 @@ pub(in crate::scenario::rules) fn check_call(name: &str, at: &[PathStep<'_>], pr
         (_, None) if service.operations().contains(&operation) => {}
         (_, _) => unknown_operation(service, operation, at, problems),
     }
+}
+
+/// Checks the name of a service of AWS, emulated or not.
+pub(in crate::scenario::rules) fn check_service(
+    word: &str,
+    at: &[PathStep<'_>],
+    problems: &mut Problems<'_>,
+) {
+    if canonical_service(word).is_some() {
+        return;
+    }
+    // The emulated services come first among equals: they are more likely in a bootstrap script.
+    let emulated: Vec<&str> = Service::ALL.iter().map(|service| service.word()).collect();
+    let hint = match nearest(word, AwsService::names().chain(emulated.iter().copied())) {
+        Some(right) => format!("did you mean `{right}`?"),
+        None => format!(
+            "emulated services: {}; others have the start of their host names, such as `ssm`",
+            emulated.join(", ")
+        ),
+    };
+    problems.add_at(at, format!("unknown service `{word}`"), "", hint);
 }
 
 /// A placeholder stands for one segment of a path.
