@@ -1,14 +1,20 @@
 //! Remedies for a kubelet that exits because of its version.
 
 use super::facts::between;
-use crate::kubernetes::{DifferenceKind, Minor, difference, exec_credential_versions};
+use crate::kubernetes::{DifferenceKind, Minor, difference, exec_credential_versions, nearest_kubelet_flag};
 
 /// The remedy if the last line of a kubelet, such as `v1.36.3`, is about something that only other versions have.
 pub(super) fn remedy(kubelet: &str, message: &str) -> Option<String> {
     let minor = Minor::of(kubelet);
     if let Some(flag) = between(message, "unknown flag: ", &['"', ' ', '\n']) {
         let range = range(DifferenceKind::KubeletFlag, flag, kubelet);
-        return Some(format!("remove the flag: {range}"));
+        let is_of_others = difference(DifferenceKind::KubeletFlag, flag).is_some();
+        return Some(
+            match nearest_kubelet_flag(flag, minor).filter(|_| !is_of_others) {
+                Some(nearest) => format!("write `{nearest}`, or remove the flag: {range}"),
+                None => format!("remove the flag: {range}"),
+            },
+        );
     }
     if let Some(gate) = between(message, "unrecognized feature gate: ", &['"', ' ', '\n']) {
         let range = range(DifferenceKind::KubeletGate, gate, kubelet);
@@ -76,6 +82,10 @@ mod tests {
             (
                 "command failed\" err=\"failed to parse kubelet flag: unknown flag: --network-plugin\"",
                 "remove the flag: only kubelets up to 1.23 have it, and this is kubelet v1.36.3",
+            ),
+            (
+                "unknown flag: --node-label",
+                "write `--node-labels`, or remove the flag: kubelet v1.36.3 does not have it",
             ),
             (
                 "unknown flag: --no-such",

@@ -7,11 +7,13 @@
 //! | --- | --- |
 //! | `version` | parsing and comparing versions |
 //! | `differences` | first and last version of flags, API versions, behaviours |
+//! | `kubelet_flags` | flags of the kubelet, for suggestions |
 //! | `skew` | which kubelets an API server supports |
 //! | `requested` | the versions that a run requests |
 //! | `resources` | resources, verbs and label domains |
 
 mod differences;
+mod kubelet_flags;
 mod requested;
 pub mod resources;
 mod skew;
@@ -25,6 +27,7 @@ pub use differences::{
     kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, refuses_cgroup_v1,
     takes_config_dir, token_review_api,
 };
+pub use kubelet_flags::nearest_kubelet_flag;
 pub use requested::RequestedVersions;
 pub use skew::{SkewError, check_skew, oldest_kubelet};
 pub use version::{InvalidVersion, Minor, Version, VersionRequest, version_in_range};
