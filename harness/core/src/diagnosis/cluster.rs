@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::facts::{Evidence, Facts, between, sentence};
+use super::labels::InvalidLabel;
 use super::types::{Finding, RuleEntry, RuleScope, rule};
 use crate::observation::{Millis, NodeChange, ObservedEvent};
 use crate::plan::Cni;
@@ -32,6 +33,11 @@ pub(super) fn node_invalid(facts: &Facts<'_>) -> Option<Finding> {
     };
     let why = between(&message, "is invalid: ", &['\n']).unwrap_or_else(|| sentence(&message));
     let why = why.split(" (e.g.").next().unwrap_or(why);
+    if let Some(label) = InvalidLabel::of_api_server(&message) {
+        let words = label.words(&facts.user_data_text().unwrap_or_default());
+        let because = format!("the API server rejects the Node object, because of {words}");
+        return facts.final_(Cause::NodeInvalid, because, &evidence, label.remedy().to_owned());
+    }
     let because = format!("the API server rejects the Node object: {why}");
     let remedy = if why.contains("labels") {
         "correct the value in --node-labels: at most 63 letters, digits, `-`, `_` and `.`"

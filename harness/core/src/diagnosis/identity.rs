@@ -210,14 +210,19 @@ fn has_path(row: &RoleMapping) -> bool {
 pub(super) fn token_for_another_cluster(facts: &Facts<'_>) -> Option<Finding> {
     let refused = refused(facts, RejectionKind::Signature)?;
     let own = &facts.plan.cluster.name;
-    let because = match named_cluster(facts).filter(|name| name != own) {
+    let other = named_cluster(facts).filter(|name| name != own);
+    let because = match &other {
         Some(other) => format!("the token was signed for the cluster `{other}`, and this cluster is `{own}`"),
         None => format!(
             "STS refuses the token's signature for `{own}`: it was signed for another cluster or with other credentials"
         ),
     };
+    let rename = other.map(|other| {
+        format!("; or name the cluster of the scenario `{other}`: `cluster: {{ name: {other} }}`")
+    });
     let remedy = format!(
-        "pass the name `{own}` to the script (`{{{{ cluster.name }}}}` in a scenario): every token contains it"
+        "pass the name `{own}` to the script (`{{{{ cluster.name }}}}` in a scenario): every token contains it{}",
+        rename.unwrap_or_default()
     );
     facts.final_(
         Cause::TokenForAnotherCluster,

@@ -2,9 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::facts::{Evidence, Facts, between, names, sentence};
+use super::facts::{Evidence, Facts, between, names, seconds, sentence};
+use super::labels::{self, InvalidLabel};
+use super::other_cluster;
 use super::types::{Finding, RuleEntry, rule};
 use super::versions;
+use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{JournalLine, Millis};
 use crate::plan::CaChoice;
 use crate::vocabulary::cause::Cause;
@@ -19,10 +22,16 @@ pub(super) const RULES: &[RuleEntry] = &[
         wrong_certificate_authority,
         &[Cause::WrongCertificateAuthority],
     ),
+    rule(192, authority_changed, &[Cause::WrongCertificateAuthority]),
     rule(280, exits, &[Cause::KubeletExits]),
     rule(290, endpoint_unreachable, &[Cause::EndpointUnreachable]),
     rule(300, api_server_times_out, &[Cause::HostLimit]),
 ];
+
+/// What Go's TLS client reports about a certificate of another CA.
+const DISTRUST: &str = "x509: certificate signed by unknown authority";
+/// The CA of the cluster on the EKS AMIs.
+const AUTHORITY_FILE: &str = "/etc/kubernetes/pki/ca.crt";
 
 fn line_with<'a>(facts: &Facts<'a>, words: &[&str]) -> Option<(Millis, &'a JournalLine)> {
     facts
@@ -39,9 +48,13 @@ pub(super) fn label_refused(facts: &Facts<'_>) -> Option<Finding> {
         facts,
         &["labels specified with --node-labels", "invalid node labels"],
     )?;
-    let label = between(&line.message, "--node-labels: [", &[']'])
-        .or_else(|| between(&line.message, "node labels: ", &['\n']));
-    let label = label.map_or("a label".to_owned(), |label| format!("the label {label}"));
+    if let Some(label) = InvalidLabel::of_kubelet(&line.message) {
+        let words = label.words(&facts.user_data_text().unwrap_or_default());
+        let because = format!("the kubelet refuses its command line and exits, because of {words}");
+        let remedy = label.remedy().to_owned();
+        return facts.final_(Cause::LabelRefused, because, &Evidence::journal(at, line), remedy);
+    }
+    let label = labels::of_other_domains(&line.message).unwrap_or_else(|| "a label".to_owned());
     let because = format!("the kubelet refuses {label} on its command line and exits");
     let remedy = format!(
         "remove {label} from --node-labels: use your own domain or `node.kubernetes.io/`, and set labels such as \
@@ -90,10 +103,7 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
                 .iter()
                 .any(|word| line.message.contains(word))
     };
-    let is_distrust = |line: &JournalLine| {
-        line.message
-            .contains("x509: certificate signed by unknown authority")
-    };
+    let is_distrust = |line: &JournalLine| line.message.contains(DISTRUST);
     let (at, line) = facts
         .kubelet()
         .find(|(_, line)| is_distrust(line) && is_about_api(line))?;
@@ -110,12 +120,76 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
             facts.plan.cluster.name
         ),
     };
+    if let Some(evidence) = other_cluster::certificate_authority(facts, at) {
+        let because = format!("{because}; the user data contains the CA of another cluster");
+        let remedy = format!(
+            "pass `{{{{ cluster.certificate_authority }}}}`, or set `replace: cluster` below `user_data`; {}",
+            other_cluster::WAY_OUT
+        );
+        return facts.final_(Cause::WrongCertificateAuthority, because, &evidence, remedy);
+    }
     facts.final_(
         Cause::WrongCertificateAuthority,
         because,
         &Evidence::journal(at, line),
         remedy,
     )
+}
+
+/// A kubelet that the user data started again does not trust the API server that the kubelet before it trusted.
+fn authority_changed(facts: &Facts<'_>) -> Option<Finding> {
+    let changed = changed_authority(facts)?;
+    facts.final_(
+        Cause::WrongCertificateAuthority,
+        changed.because,
+        &changed.evidence,
+        changed.remedy,
+    )
+}
+
+/// A CA of the kubelet that changed after the API server had accepted the node.
+pub(super) struct ChangedAuthority {
+    pub(super) because: String,
+    pub(super) evidence: Evidence,
+    pub(super) remedy: String,
+}
+
+pub(super) fn changed_authority(facts: &Facts<'_>) -> Option<ChangedAuthority> {
+    let starts = facts
+        .systemd_of_kubelet()
+        .filter(|(_, line)| is_start_of_kubelet(line));
+    let (started, _) = starts.last()?;
+    facts.since(Phase::Authenticated).filter(|at| *at < started)?;
+    let mut lines = facts.kubelet().filter(|(at, _)| *at >= started);
+    let (at, line) = lines.find(|(_, line)| line.message.contains(DISTRUST))?;
+    let host = between(&line.message, "https://", &['/', '"', ' ', '\\']).unwrap_or("the API server");
+    let config = kubeconfig(facts);
+    let because = format!(
+        "the kubelet started again after {} s and does not trust the API server any more: {AUTHORITY_FILE} changed and is not the \
+         CA of {host}, the endpoint in {config}",
+        seconds(started)
+    );
+    let remedy = format!(
+        "pass endpoint and CA of the same cluster each time: the last run of the bootstrap script writes {AUTHORITY_FILE} and {config}"
+    );
+    let evidence = Evidence::journal(at, line);
+    Some(ChangedAuthority {
+        because,
+        evidence,
+        remedy,
+    })
+}
+
+/// The path that the running kubelet has in `--kubeconfig`.
+fn kubeconfig<'a>(facts: &Facts<'a>) -> &'a str {
+    let collected = facts.observation.collected.as_ref();
+    let argv = collected.and_then(|collected| collected.kubelet_argv.as_deref());
+    let argv = argv.unwrap_or_default();
+    let joined = argv.iter().find_map(|word| word.strip_prefix("--kubeconfig="));
+    let next = || argv.windows(2).find(|pair| pair[0] == "--kubeconfig");
+    joined
+        .or_else(|| Some(next()?[1].as_str()))
+        .unwrap_or("/var/lib/kubelet/kubeconfig")
 }
 
 /// A request of the kubelet timed out in the API server because the host is too slow. This says nothing about the node.
@@ -164,6 +238,11 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     let endpoint = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
     let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
     let because = format!("the kubelet cannot connect to {endpoint}: {word}");
+    if let Some(evidence) = other_cluster::endpoint(facts, endpoint, at) {
+        let because = format!("{because}; the user data contains the endpoint of another cluster");
+        let remedy = other_cluster::remedy_for_endpoint(endpoint);
+        return facts.found(Cause::EndpointUnreachable, because, &evidence, remedy);
+    }
     let remedy = if endpoint == host {
         "check in the evidence folder whether the control plane still runs".to_owned()
     } else {

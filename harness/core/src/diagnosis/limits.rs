@@ -1,6 +1,7 @@
 //! What the harness does not have: AWS services, names outside, commands of an AMI, a kernel of its own.
 
 use super::facts::{Evidence, Facts, between};
+use super::other_cluster;
 use super::script_output::{is_failure, lines_before_the_end};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, JournalLine, Millis, ObservedEvent};
@@ -114,6 +115,12 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = Evidence::new("resolver", at, format!("no address for {name} ({requests})"));
     if is_private(name) {
         let because = format!("the name {name} does not resolve, and the script needs it");
+        if let Some(evidence) = other_cluster::endpoint(facts, name, at) {
+            let because = format!("{because}: it is the endpoint of another cluster");
+            let remedy = other_cluster::remedy_for_endpoint(name);
+            let finding = facts.final_(Cause::NameNotResolved, because, &evidence, remedy)?;
+            return Some(Finding { at: first, ..finding });
+        }
         let remedy = match name.ends_with(".eks.amazonaws.com") {
             true => format!(
                 "pass the endpoint of this cluster: https://{} (`{{{{ cluster.endpoint }}}}` in a scenario)",

@@ -2,7 +2,7 @@
 
 use super::cluster::{deletion, last_change, ready_message};
 use super::facts::{Evidence, Facts, seconds, sentence};
-use super::kubelet::{last_error, remedy_of, times};
+use super::kubelet::{changed_authority, last_error, remedy_of, times};
 use super::types::{Finding, RuleEntry, RuleScope, rule};
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{JournalLine, Millis};
@@ -11,6 +11,7 @@ use crate::vocabulary::phase::Phase;
 
 /// Rules with their order and the causes that they find.
 pub(super) const RULES: &[RuleEntry] = &[
+    rule(354, authority_changed, &[Cause::NodeLost]).scope(RuleScope::Ready),
     rule(355, node_deleted, &[Cause::NodeLost]).scope(RuleScope::Ready),
     rule(356, kubelet_ended, &[Cause::NodeLost]).scope(RuleScope::Ready),
     rule(357, not_ready, &[Cause::NodeLost]).scope(RuleScope::Ready),
@@ -18,6 +19,13 @@ pub(super) const RULES: &[RuleEntry] = &[
 
 /// Exits in a row after which systemd's restarts of the kubelet do not help.
 const LOOPS: usize = 3;
+
+/// The kubelet of a ready node started again with the CA of another cluster.
+fn authority_changed(facts: &Facts<'_>) -> Option<Finding> {
+    let changed = changed_authority(facts)?;
+    let because = format!("{}, and {}", was_ready(facts)?, changed.because);
+    facts.final_(Cause::NodeLost, because, &changed.evidence, changed.remedy)
+}
 
 /// The Node of a ready node was deleted, and a kubelet registers only when it starts.
 fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {

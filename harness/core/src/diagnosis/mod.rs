@@ -10,6 +10,7 @@
 //! | `metadata_path.rs` | requests for a metadata path that the instance does not have |
 //! | `power.rs` | user data that reboots the instance or shuts it down |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
+//! | `paths.rs` | paths of an AMI that the user data misspells |
 //! | `kubelet.rs` | what the kubelet refuses, and why it exits |
 //! | `kubeadm.rs` | arguments of `kubeadm join` |
 //! | `nodeadm.rs` | the NodeConfig |
@@ -19,6 +20,7 @@
 //! | `unknown.rs` | what remains |
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
+//! `labels.rs` and `other_cluster.rs` recognize refused labels, and values of other clusters in the user data.
 //! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed.
 
 mod access;
@@ -30,10 +32,13 @@ mod identity;
 mod instance;
 mod kubeadm;
 mod kubelet;
+mod labels;
 mod limits;
 mod lost;
 mod metadata_path;
 mod nodeadm;
+mod other_cluster;
+mod paths;
 mod power;
 mod rules;
 mod script;

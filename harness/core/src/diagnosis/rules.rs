@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::types::RuleEntry;
 use super::{
     certificates, clock, cluster, identity, instance, kubeadm, kubelet, limits, lost, metadata_path, nodeadm,
-    power, script, unknown, user_data_end,
+    paths, power, script, unknown, user_data_end,
 };
 use crate::vocabulary::cause::Cause;
 
@@ -22,6 +22,7 @@ const RULES: &[&[RuleEntry]] = &[
     lost::RULES,
     metadata_path::RULES,
     nodeadm::RULES,
+    paths::RULES,
     power::RULES,
     script::RULES,
     unknown::RULES,

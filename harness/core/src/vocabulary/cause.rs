@@ -92,7 +92,7 @@ causes! {
     TaintInvalid = "taint-invalid", "the kubelet's log";
     /// The kubelet exits by itself for another reason.
     KubeletExits = "kubelet-exits", "the kubelet's log, systemd's log";
-    /// The kubelet does not trust the API server's certificate.
+    /// The kubelet does not trust the API server's certificate, or does not trust it any more.
     WrongCertificateAuthority = "wrong-certificate-authority", "the kubelet's log";
     /// The kubelet cannot connect to the API server.
     EndpointUnreachable = "endpoint-unreachable", "the kubelet's log";
@@ -214,7 +214,7 @@ impl Cause {
                 "Write the taint as `key=value:Effect`."),
             Self::KubeletExits => CauseFacts::new(Configured, Authenticated, MayPass, NoLine,
                 "Correct the flag, file or setting that the kubelet names in its last line."),
-            Self::WrongCertificateAuthority => CauseFacts::new(KubeletStarted, KubeletStarted, Lasts, NoLine,
+            Self::WrongCertificateAuthority => CauseFacts::new(KubeletStarted, Certified, Lasts, NoLine,
                 "Pass the CA that DescribeCluster returns for this cluster."),
             Self::EndpointUnreachable => CauseFacts::new(KubeletStarted, KubeletStarted, MayPass, NoLine,
                 "Pass the endpoint that DescribeCluster returns for this cluster."),

@@ -6,6 +6,7 @@ mod identity;
 mod kubelet;
 mod limits;
 mod lost;
+mod other_cluster;
 mod power;
 mod script;
 mod tools;
@@ -66,6 +67,7 @@ pub(super) fn all() -> Vec<Case> {
         limits::cases(),
         power::cases(),
         lost::cases(),
+        other_cluster::cases(),
         kubelet::cases(),
         identity::cases(),
         cluster::cases(),
@@ -129,6 +131,11 @@ fn diagnoses_of_the_script() {
 #[test]
 fn diagnoses_of_limits_and_mistakes() {
     insta::assert_snapshot!(text(&limits::cases()));
+}
+
+#[test]
+fn diagnoses_of_values_of_other_clusters() {
+    insta::assert_snapshot!(text(&other_cluster::cases()));
 }
 
 #[test]
