@@ -41,6 +41,24 @@ impl Content {
         }))
     }
 
+    /// A part of the content, which must contain it.
+    #[must_use]
+    pub(crate) fn part(self, first: u64, length: u64) -> Self {
+        match self {
+            Self::Memory(bytes) => {
+                let (first, length) = (usize::try_from(first), usize::try_from(length));
+                let (first, length) = (first.unwrap_or(usize::MAX), length.unwrap_or(usize::MAX));
+                let start = first.min(bytes.len());
+                Self::Memory(bytes.slice(start..start.saturating_add(length).min(bytes.len())))
+            }
+            Self::File(part) => Self::File(FilePart {
+                offset: part.offset + first,
+                length,
+                ..part
+            }),
+        }
+    }
+
     #[must_use]
     pub(crate) fn length(&self) -> u64 {
         match self {

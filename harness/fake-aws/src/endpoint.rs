@@ -14,7 +14,7 @@ pub(crate) enum HostName {
 impl HostName {
     /// Parses a host name in lower case and without a port. Returns `None` for a name that AWS does not have.
     pub(crate) fn parse(host: &str) -> Option<Self> {
-        match Endpoint::parse(host) {
+        match Endpoint::parse(host).or_else(|| s3(host)) {
             Some(endpoint) => Some(Self::Emulated(endpoint)),
             None => not_emulated(host).map(Self::NotEmulated),
         }
@@ -29,6 +29,8 @@ pub(crate) struct Endpoint {
     pub(crate) region: String,
     /// Account, in a registry's host name.
     pub(crate) account: Option<String>,
+    /// Bucket, in S3's host name.
+    pub(crate) bucket: Option<String>,
 }
 
 /// The kind of host names below a suffix.
@@ -73,6 +75,7 @@ impl Endpoint {
             service,
             region: region.to_owned(),
             account,
+            bucket: None,
         })
     }
 }
@@ -80,31 +83,37 @@ impl Endpoint {
 /// The service of a host name such as `ssm.eu-west-1.amazonaws.com` or `iam.amazonaws.com`.
 fn not_emulated(host: &str) -> Option<AwsService> {
     let (labels, _, partition) = without_suffix(host)?;
-    let is_region = |name: &str| {
-        let region = name.parse::<Region>();
-        region.is_ok_and(|region| region.dns_suffix() == partition.dns_suffix)
-    };
-    let named = match labels.rsplit_once('.') {
-        Some((name, region)) if is_region(region) => {
+    match labels.rsplit_once('.') {
+        Some((name, region)) if is_region(region, partition) => {
             AwsService::of_host(name.strip_suffix("-fips").unwrap_or(name))
         }
         _ => AwsService::of_host(labels).filter(|service| service.is_global()),
-    };
-    named.or_else(|| is_s3(labels, is_region).then(|| AwsService::of_host("s3"))?)
+    }
 }
 
-/// Whether labels belong to S3, with or without a bucket: `BUCKET.s3.dualstack.REGION`, `s3-REGION`, `BUCKET.s3`.
-fn is_s3(labels: &str, is_region: impl Fn(&str) -> bool) -> bool {
+/// The endpoint of S3, with or without a bucket: `BUCKET.s3.dualstack.REGION`, `s3-REGION`, `BUCKET.s3`.
+fn s3(host: &str) -> Option<Endpoint> {
+    let (labels, _, partition) = without_suffix(host)?;
+    let is_region = |name: &str| is_region(name, partition);
     let mut labels: Vec<&str> = labels.split('.').collect();
-    if labels.last().is_some_and(|last| is_region(last)) {
-        labels.pop();
+    let mut region = labels.pop_if(|last| is_region(last));
+    labels.pop_if(|last| *last == "dualstack");
+    let last = labels.pop()?;
+    if !["s3", "s3-fips", "s3-accelerate"].contains(&last) {
+        region = last.strip_prefix("s3-").filter(|name| is_region(name));
+        region?;
     }
-    if labels.last() == Some(&"dualstack") {
-        labels.pop();
-    }
-    labels.last().is_some_and(|last| {
-        ["s3", "s3-fips", "s3-accelerate"].contains(last) || last.strip_prefix("s3-").is_some_and(is_region)
+    Some(Endpoint {
+        service: Service::S3,
+        region: region.unwrap_or("us-east-1").to_owned(),
+        account: None,
+        bucket: (!labels.is_empty()).then(|| labels.join(".")),
     })
+}
+
+fn is_region(name: &str, partition: &Partition) -> bool {
+    let region = name.parse::<Region>();
+    region.is_ok_and(|region| region.dns_suffix() == partition.dns_suffix)
 }
 
 /// Splits a host name at the suffix of its partition. Partitions that share suffixes match as the first of them.
@@ -127,6 +136,8 @@ fn service(name: &str) -> Option<Service> {
         "sts" => Some(Service::Sts),
         "ec2" => Some(Service::Ec2),
         "cloudformation" => Some(Service::Cloudformation),
+        "ssm" => Some(Service::Ssm),
+        "secretsmanager" => Some(Service::Secretsmanager),
         _ => None,
     }
 }
@@ -140,24 +151,46 @@ mod tests {
     use super::*;
 
     #[test]
+    fn buckets_are_in_the_host_names_of_s3() {
+        let table = [
+            ("s3.eu-west-1.amazonaws.com", Some(("eu-west-1", None))),
+            ("s3-eu-west-1.amazonaws.com", Some(("eu-west-1", None))),
+            ("b.s3-eu-west-1.amazonaws.com", Some(("eu-west-1", Some("b")))),
+            (
+                "a.b.s3.dualstack.eu-west-1.amazonaws.com",
+                Some(("eu-west-1", Some("a.b"))),
+            ),
+            ("b.s3.amazonaws.com", Some(("us-east-1", Some("b")))),
+            (
+                "b.s3.cn-north-1.amazonaws.com.cn",
+                Some(("cn-north-1", Some("b"))),
+            ),
+            ("b.s3.eu-west-9.amazonaws.com", None),
+            ("s3-control.eu-west-1.amazonaws.com", None),
+        ];
+        for (host, expected) in table {
+            let found = s3(host);
+            let parts = found
+                .as_ref()
+                .map(|s3| (s3.region.as_str(), s3.bucket.as_deref()));
+            assert_eq!(parts, expected, "{host}");
+        }
+    }
+
+    #[test]
     fn host_names_of_other_services_are_those_of_aws() {
         let table = [
-            ("ssm.eu-west-1.amazonaws.com", Some("ssm")),
-            ("ssm.eu-west-1.api.aws", Some("ssm")),
+            ("logs.eu-west-1.amazonaws.com", Some("logs")),
+            ("logs.eu-west-1.api.aws", Some("logs")),
             ("kms-fips.us-east-1.amazonaws.com", Some("kms")),
             ("api.pricing.us-east-1.amazonaws.com", Some("api.pricing")),
             ("iam.amazonaws.com", Some("iam")),
-            ("s3.eu-west-1.amazonaws.com", Some("s3")),
-            ("s3-eu-west-1.amazonaws.com", Some("s3")),
-            ("a.bucket.s3.dualstack.eu-west-1.amazonaws.com", Some("s3")),
-            ("bucket.s3.amazonaws.com", Some("s3")),
-            ("bucket.s3.cn-north-1.amazonaws.com.cn", Some("s3")),
             // Names that do not resolve outside either.
-            ("ssm.amazonaws.com", None),
-            ("ssm.eu-west-9.amazonaws.com", None),
-            ("ssn.eu-west-1.amazonaws.com", None),
+            ("logs.amazonaws.com", None),
+            ("logs.eu-west-9.amazonaws.com", None),
+            ("lgos.eu-west-1.amazonaws.com", None),
             ("abc.gr7.eu-west-1.eks.amazonaws.com", None),
-            ("ssm.eu-west-1.example.com", None),
+            ("logs.eu-west-1.example.com", None),
         ];
         for (host, expected) in table {
             let found = not_emulated(host).map(AwsService::word);

@@ -51,6 +51,17 @@ impl Request {
         self.parameters().get("Action").unwrap_or_default().to_owned()
     }
 
+    /// The operation of a request in a JSON protocol, `SERVICE.OPERATION`; empty without one.
+    pub(crate) fn target_name(&self) -> &str {
+        let target = self.header("x-amz-target").unwrap_or_default();
+        target.rsplit_once('.').map_or("", |(_, name)| name)
+    }
+
+    /// The body of a request in a JSON protocol; null for another text.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
     /// The parameters of a request in an AWS query protocol: those of the query string, then those of the form.
     #[must_use]
     pub(crate) fn parameters(&self) -> QueryParameters {
@@ -161,6 +172,28 @@ impl ServiceError {
             "The request must contain the parameter Action",
         )
     }
+}
+
+/// Decodes percent-encoding. Replaces invalid UTF-8, so that the path is not found. `+` is literal in a path.
+pub(crate) fn decode_path(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = (*first == b'%')
+            .then(|| tail.get(..2).and_then(|hex| hex::decode(hex).ok()))
+            .flatten();
+        match escaped {
+            Some(decoded) => {
+                bytes.extend(decoded);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

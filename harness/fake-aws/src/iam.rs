@@ -114,14 +114,14 @@ fn denied(
         Service::Sts if denial == PolicyDenial::Implicit => {
             ServiceError::new(403, "AccessDenied", on_resource)
         }
-        Service::Sts | Service::Cloudformation => {
+        Service::Sts | Service::Cloudformation | Service::S3 => {
             ServiceError::new(403, "AccessDenied", on_resource + &reason)
         }
         Service::Ec2 => {
             let message = format!("You are not authorized to perform this operation. {sentence}{reason}");
             ServiceError::new(403, "UnauthorizedOperation", message)
         }
-        Service::Ecr | Service::Imds => {
+        Service::Ecr | Service::Imds | Service::Ssm | Service::Secretsmanager => {
             ServiceError::new(400, "AccessDeniedException", on_resource + &reason)
         }
         Service::Registry => ServiceError::new(403, "DENIED", on_resource + &reason),

@@ -42,8 +42,6 @@ pub(crate) fn wire_format(service: &str, request: &Request) -> WireFormat {
             true => WireFormat::Json10,
             false => WireFormat::Json11,
         }
-    } else if service == "s3" {
-        WireFormat::S3
     } else if ["cloudfront", "route53", "s3-control"].contains(&service) || !request.action().is_empty() {
         WireFormat::Query(FAULTS)
     } else {

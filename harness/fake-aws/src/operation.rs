@@ -41,6 +41,19 @@ impl RequestTarget {
         }
     }
 
+    /// The target of a request in a JSON protocol, by its header.
+    pub(crate) fn of_target<O: ApiOperation>(
+        service: Service,
+        request: &Request,
+        subject: impl FnOnce(O) -> Option<String>,
+    ) -> Self {
+        let name = request.target_name();
+        match O::named(name) {
+            Some(operation) => Self::known(service, operation.name(), subject(operation)),
+            None => Self::unknown(service, name),
+        }
+    }
+
     pub(crate) fn unknown(service: impl Into<CalledService>, operation: impl Into<String>) -> Self {
         Self {
             service: service.into(),

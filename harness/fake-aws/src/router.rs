@@ -10,7 +10,9 @@ use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
-use crate::services::{ServiceRequest, cloudformation, ec2, ecr, eks, imds, registry, sts};
+use crate::services::{
+    ServiceRequest, cloudformation, ec2, ecr, eks, imds, registry, s3, secretsmanager, ssm, sts,
+};
 use crate::sigv4::request_signature;
 use crate::wire::{self, WireFormat, errors};
 use crate::world::World;
@@ -45,6 +47,7 @@ impl Route {
                 service: Service::Registry,
                 region: world.region.to_string(),
                 account: Some(world.account.to_string()),
+                bucket: None,
             }),
             route => route,
         }
@@ -69,6 +72,9 @@ impl Route {
             CalledService::Known(Service::Ecr) => ecr::identify(request),
             CalledService::Known(Service::Registry) => registry::identify(request),
             CalledService::Known(Service::Cloudformation) => cloudformation::identify(request),
+            CalledService::Known(Service::Ssm) => ssm::identify(request),
+            CalledService::Known(Service::Secretsmanager) => secretsmanager::identify(request),
+            CalledService::Known(Service::S3) => s3::identify(request),
             service @ CalledService::NotEmulated(_) => not_emulated::identify(service, request),
             CalledService::Unknown => {
                 let operation = format!("{} {}", request.method, request.path);
@@ -131,7 +137,8 @@ pub(crate) fn wire_format(service: Service) -> WireFormat {
         Service::Eks => WireFormat::RestJson,
         Service::Sts => sts::WIRE_FORMAT,
         Service::Ec2 => WireFormat::Ec2,
-        Service::Ecr => WireFormat::Json11,
+        Service::Ecr | Service::Ssm | Service::Secretsmanager => WireFormat::Json11,
+        Service::S3 => WireFormat::S3,
         Service::Registry => WireFormat::Registry,
         Service::Cloudformation => cloudformation::WIRE_FORMAT,
     }
@@ -146,6 +153,9 @@ fn service_response(instance: &mut Instance, call: ServiceRequest<'_>) -> Result
         Service::Ecr => ecr::respond(instance, call),
         Service::Registry => registry::respond(instance, call),
         Service::Cloudformation => cloudformation::respond(instance, call),
+        Service::Ssm => ssm::respond(instance, call),
+        Service::Secretsmanager => secretsmanager::respond(instance, call),
+        Service::S3 => s3::respond(instance, call),
     }
 }
 

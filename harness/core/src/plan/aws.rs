@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::answer::{Answer, allows};
 pub use crate::plan::metadata::{CredentialsPlan, MetadataPlan, SpotAction, SpotNotice, Tokens};
+use crate::plan::stored::{BucketPlan, ParameterPlan, SecretPlan};
 
 /// Network settings of an instance beyond the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -151,6 +152,16 @@ pub struct AwsPlan {
     pub stacks: Vec<StackPlan>,
     /// Repositories of the account's image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
     pub repositories: Vec<RepositoryPlan>,
+    /// Parameters of Systems Manager, by name. The names of user data, such as `{{ cluster.name }}`, are filled in here
+    /// and in `secrets` and `buckets`, except in files.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, ParameterPlan>,
+    /// Secrets of Secrets Manager, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, SecretPlan>,
+    /// Buckets of S3, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub buckets: BTreeMap<String, BucketPlan>,
     /// Answers to requests that the fake AWS does not serve, or serves in another way: to any host, operation or path,
     /// also of the metadata service.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -9,7 +9,8 @@ pub use crate::vocabulary::service::Service;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Service of the requests: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry` or `cloudformation`.
+    /// Service of the requests: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry`, `cloudformation`, `ssm`,
+    /// `secretsmanager` or `s3`.
     pub service: Service,
     /// Operation of the requests, such as `DescribeCluster` (default: every operation).
     #[serde(default, skip_serializing_if = "Option::is_none")]

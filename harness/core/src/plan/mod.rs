@@ -20,6 +20,7 @@ pub mod provider;
 mod scenario_plan;
 pub mod sources;
 pub mod step;
+pub mod stored;
 mod values;
 
 pub use crate::vocabulary::cluster_status::ClusterStatus;

@@ -58,7 +58,7 @@ pub(super) fn resolve(
         },
     };
     let (mut aws, images) = repositories::found(&scenario.aws, path, files, problems);
-    answers::resolve(&mut aws.answers, path, files, problems);
+    answers::resolve(&mut aws, path, files, problems);
     let mut plan = Plan {
         name: scenario.name.clone(),
         file: path.display().to_string(),

@@ -71,11 +71,14 @@ operations! {
 
     /// Operations of EC2.
     enum Ec2Operation {
+        CreateTags = "CreateTags", Some("ec2:CreateTags");
+        DeleteTags = "DeleteTags", Some("ec2:DeleteTags");
         DescribeInstanceTopology = "DescribeInstanceTopology", Some("ec2:DescribeInstanceTopology");
         DescribeInstanceTypes = "DescribeInstanceTypes", Some("ec2:DescribeInstanceTypes");
         DescribeInstances = "DescribeInstances", Some("ec2:DescribeInstances");
         DescribeNetworkInterfaces = "DescribeNetworkInterfaces", Some("ec2:DescribeNetworkInterfaces");
         DescribeTags = "DescribeTags", Some("ec2:DescribeTags");
+        ModifyInstanceAttribute = "ModifyInstanceAttribute", Some("ec2:ModifyInstanceAttribute");
     }
 
     /// Operations of ECR's API.
@@ -95,6 +98,27 @@ operations! {
     enum CloudformationOperation {
         DescribeStacks = "DescribeStacks", Some("cloudformation:DescribeStacks");
         SignalResource = "SignalResource", Some("cloudformation:SignalResource");
+    }
+
+    /// Operations of Systems Manager.
+    enum SsmOperation {
+        GetParameter = "GetParameter", Some("ssm:GetParameter");
+        GetParameters = "GetParameters", Some("ssm:GetParameters");
+        GetParametersByPath = "GetParametersByPath", Some("ssm:GetParametersByPath");
+    }
+
+    /// Operations of Secrets Manager.
+    enum SecretsmanagerOperation {
+        DeleteSecret = "DeleteSecret", Some("secretsmanager:DeleteSecret");
+        GetSecretValue = "GetSecretValue", Some("secretsmanager:GetSecretValue");
+    }
+
+    /// Operations of S3.
+    enum S3Operation {
+        GetObject = "GetObject", Some("s3:GetObject");
+        HeadBucket = "HeadBucket", Some("s3:ListBucket");
+        HeadObject = "HeadObject", Some("s3:GetObject");
+        ListObjectsV2 = "ListObjectsV2", Some("s3:ListBucket");
     }
 }
 
@@ -125,6 +149,9 @@ impl Service {
             Self::Ecr => EcrOperation::NAMES,
             Self::Registry => RegistryOperation::NAMES,
             Self::Cloudformation => CloudformationOperation::NAMES,
+            Self::Ssm => SsmOperation::NAMES,
+            Self::Secretsmanager => SecretsmanagerOperation::NAMES,
+            Self::S3 => S3Operation::NAMES,
         }
     }
 }
@@ -140,7 +167,10 @@ pub fn iam_actions() -> Vec<&'static str> {
         .chain(of(Ec2Operation::action))
         .chain(of(EcrOperation::action))
         .chain(of(RegistryOperation::action))
-        .chain(of(CloudformationOperation::action));
+        .chain(of(CloudformationOperation::action))
+        .chain(of(SsmOperation::action))
+        .chain(of(SecretsmanagerOperation::action))
+        .chain(of(S3Operation::action));
     actions.collect()
 }
 

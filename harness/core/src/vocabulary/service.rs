@@ -24,6 +24,12 @@ pub enum Service {
     Registry,
     /// CloudFormation.
     Cloudformation,
+    /// Systems Manager: parameters.
+    Ssm,
+    /// Secrets Manager.
+    Secretsmanager,
+    /// Simple Storage Service.
+    S3,
 }
 
 impl Service {
@@ -35,6 +41,9 @@ impl Service {
         Self::Ecr,
         Self::Registry,
         Self::Cloudformation,
+        Self::Ssm,
+        Self::Secretsmanager,
+        Self::S3,
     ];
 
     /// The name in scenarios and reports.
@@ -48,6 +57,9 @@ impl Service {
             Self::Ecr => "ecr",
             Self::Registry => "registry",
             Self::Cloudformation => "cloudformation",
+            Self::Ssm => "ssm",
+            Self::Secretsmanager => "secretsmanager",
+            Self::S3 => "s3",
         }
     }
 }

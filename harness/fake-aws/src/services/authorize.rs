@@ -53,21 +53,28 @@ fn principal<'a>(instance: &'a Instance, call: ServiceRequest<'_>) -> Result<&'a
 fn scope(service: Service) -> &'static str {
     match service {
         Service::Registry | Service::Ecr => "ecr",
-        Service::Imds | Service::Eks | Service::Sts | Service::Ec2 | Service::Cloudformation => {
-            service.word()
-        }
+        Service::Imds
+        | Service::Eks
+        | Service::Sts
+        | Service::Ec2
+        | Service::Cloudformation
+        | Service::Ssm
+        | Service::Secretsmanager
+        | Service::S3 => service.word(),
     }
 }
 
-/// The validity of a signature: 15 minutes in the errors of STS, 5 minutes in those of every other service.
+/// The validity of a signature: 15 minutes in the errors of STS and for S3, 5 minutes in those of every other service.
 fn window(service: Service) -> Duration {
     match service {
-        Service::Sts => Duration::minutes(15),
+        Service::Sts | Service::S3 => Duration::minutes(15),
         Service::Imds
         | Service::Eks
         | Service::Ec2
         | Service::Ecr
         | Service::Registry
-        | Service::Cloudformation => Duration::minutes(5),
+        | Service::Cloudformation
+        | Service::Ssm
+        | Service::Secretsmanager => Duration::minutes(5),
     }
 }

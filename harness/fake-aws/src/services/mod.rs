@@ -7,6 +7,9 @@ pub(crate) mod ecr;
 pub(crate) mod eks;
 pub(crate) mod imds;
 pub(crate) mod registry;
+pub(crate) mod s3;
+pub(crate) mod secretsmanager;
+pub(crate) mod ssm;
 pub(crate) mod sts;
 
 use crate::clock::RequestTime;

@@ -9,6 +9,8 @@ use url::form_urlencoded;
 use super::request_signature::{ALGORITHM, RequestSignature, SignatureLocation};
 use crate::http::Request;
 
+/// Its paths are signed as they are, and the bodies of its presigned requests are not.
+const S3: &str = "s3";
 /// Clients that do not hash the body send this as its hash.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 
@@ -46,7 +48,10 @@ pub(crate) fn canonical_request(request: &Request, request_signature: &RequestSi
     let mut text = format!(
         "{}\n{}\n{}\n",
         request.method,
-        canonical_path(&request.path),
+        match request_signature.scope.service.as_str() {
+            S3 => request.path.clone(),
+            _ => canonical_path(&request.path),
+        },
         canonical_query(request, request_signature)
     );
     for name in &request_signature.headers {
@@ -55,6 +60,7 @@ pub(crate) fn canonical_request(request: &Request, request_signature: &RequestSi
     }
     let payload = match request.header("x-amz-content-sha256") {
         Some(declared) => declared.to_owned(),
+        None if request_signature.scope.service == S3 => UNSIGNED_PAYLOAD.to_owned(),
         None => hex::encode(Sha256::digest(&request.body)),
     };
     let _ = write!(text, "\n{}\n{payload}", request_signature.headers.join(";"));

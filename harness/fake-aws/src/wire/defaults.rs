@@ -25,8 +25,8 @@ pub(crate) fn fault_error(
 pub(crate) fn throttled(service: Service) -> ServiceError {
     let status = match service {
         // The metadata service drops packets instead, but the user guide tells clients to expect this.
-        Service::Imds | Service::Ec2 => 503,
-        Service::Sts | Service::Ecr | Service::Cloudformation => 400,
+        Service::Imds | Service::Ec2 | Service::S3 => 503,
+        Service::Sts | Service::Ecr | Service::Cloudformation | Service::Ssm | Service::Secretsmanager => 400,
         Service::Eks | Service::Registry => 429,
     };
     fault_error(service, status, None, None)
@@ -54,8 +54,17 @@ fn default_texts(service: Service, status: u16) -> (&'static str, &'static str) 
             "You are not authorized to perform this operation.",
         ),
         (Service::Ec2, 500..) => ("InternalError", "An internal error has occurred"),
-        (Service::Ecr, 400 | 429) => ("ThrottlingException", "Rate exceeded"),
+        (Service::Ecr | Service::Ssm | Service::Secretsmanager, 400 | 429) => {
+            ("ThrottlingException", "Rate exceeded")
+        }
         (Service::Ecr, 500..) => ("ServerException", INTERNAL),
+        (Service::S3, 503) => ("SlowDown", "Please reduce your request rate."),
+        (Service::S3, 403) => ("AccessDenied", "Access Denied"),
+        (Service::S3, 404) => ("NoSuchKey", "The specified key does not exist."),
+        (Service::S3, 500..) => (
+            "InternalError",
+            "We encountered an internal error. Please try again.",
+        ),
         (Service::Registry, 429) => ("TOOMANYREQUESTS", "Rate exceeded"),
         (Service::Registry, 403) => ("DENIED", "requested access to the resource is denied"),
         (Service::Registry, 404) => ("NAME_UNKNOWN", "repository name not known to registry"),

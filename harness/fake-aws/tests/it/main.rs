@@ -18,6 +18,7 @@ mod registry;
 mod resolver;
 mod robustness;
 mod rust_sdk;
+mod stored;
 mod transcript;
 
 #[path = "../support/mod.rs"]

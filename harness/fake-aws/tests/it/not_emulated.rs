@@ -35,7 +35,7 @@ async fn the_cli_reports_each_call_at_once_and_the_transcript_has_it() {
         ),
         (&["efs", "describe-file-systems"], "DescribeFileSystems", ""),
         (&["route53", "list-hosted-zones"], "ListHostedZones", ""),
-        (&["s3api", "list-buckets"], "ListBuckets", ""),
+        (&["s3api", "list-buckets"], "ListBuckets", "s3.GET /"),
         (
             &["eks", "list-addons", "--cluster-name", "demo"],
             "ListAddons",

@@ -132,7 +132,7 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\nfaults: [{ service: registry, path: /v1/x, effect: empty-body }]",
     "user_data: '#!'\ninstance: { type: m5.lage }",
     "user_data: '#!'\niam: { deny: ['eks:DescribeClusters'] }",
-    "user_data: '#!'\niam: { deny: ['s3:GetObject'] }",
+    "user_data: '#!'\niam: { deny: ['sqs:SendMessage'] }",
     "user_data: '#!'\niam: { allow: ['ec2:DescribeInstance'] }",
 ];
 

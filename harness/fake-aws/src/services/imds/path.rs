@@ -1,5 +1,7 @@
 //! A metadata path: its version root and the rest.
 
+use crate::http::decode_path;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MetadataPath {
     /// First segment: `latest` or a date; empty for `/`.
@@ -19,7 +21,7 @@ impl MetadataPath {
         let (version, rest) = trimmed.split_once('/').unwrap_or((trimmed, ""));
         Self {
             version: version.to_owned(),
-            rest: decode(rest.trim_start_matches('/')),
+            rest: decode_path(rest.trim_start_matches('/')),
             collapsed,
         }
     }
@@ -49,28 +51,6 @@ fn collapse(path: &str) -> String {
         }
     }
     collapsed
-}
-
-/// Decodes percent-encoding. Replaces invalid UTF-8, so that the path is not found.
-fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = (*first == b'%')
-            .then(|| tail.get(..2).and_then(|hex| hex::decode(hex).ok()))
-            .flatten();
-        match escaped {
-            Some(decoded) => {
-                bytes.extend(decoded);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -125,7 +125,12 @@ pub(in crate::scenario::rules) fn check_fault(index: usize, fault: &Fault, probl
             "",
             "for example `/clusters/*`",
         ),
-        Service::Sts | Service::Ec2 | Service::Ecr | Service::Cloudformation
+        Service::Sts
+        | Service::Ec2
+        | Service::Ecr
+        | Service::Cloudformation
+        | Service::Ssm
+        | Service::Secretsmanager
             if !path.trim_end_matches('*').is_empty() =>
         {
             let why = format!("requests to {} have the path `/`", fault.service.word());
