@@ -163,6 +163,7 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         format!("line {line} of the script")
     });
     let remedy = format!("in the node, run {line} by hand (`nodejoin run --keep` keeps the node)");
+    let remedy = missing_value(facts, evidence.at).unwrap_or(remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let because = match unit {
         Some((_, line)) => format!(
@@ -211,12 +212,44 @@ fn failed_calls(facts: &Facts<'_>, end: Millis) -> String {
     }
 }
 
+/// How to store the value that the last failed request did not find.
+fn missing_value(facts: &Facts<'_>, end: Millis) -> Option<String> {
+    const CODES: [&str; 4] = [
+        "ParameterNotFound",
+        "ResourceNotFoundException",
+        "NoSuchBucket",
+        "NoSuchKey",
+    ];
+    let failed = facts.calls().filter(|(at, call)| *at <= end && is_failed(call));
+    let (_, call) = failed.last()?;
+    let name = call.subject.as_deref()?;
+    let is_missing = call.error.as_deref().is_some_and(|code| CODES.contains(&code));
+    let key = match call.service {
+        CalledService::Known(Service::Ssm) if is_missing => format!("parameters: {{ {name}: VALUE }}"),
+        CalledService::Known(Service::Secretsmanager) if is_missing => {
+            format!("secrets: {{ {name}: VALUE }}")
+        }
+        CalledService::Known(Service::S3) if is_missing => {
+            let (bucket, key) = name.split_once('/').unwrap_or((name, "KEY"));
+            format!("buckets: {{ {bucket}: {{ objects: {{ {key}: TEXT }} }} }}")
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "store the value that AWS has in the scenario: `aws: {{ {key} }}`, or correct its name in the script"
+    ))
+}
+
 fn is_failed(call: &AwsCall) -> bool {
     call.status == 0 || call.status >= 400
 }
 
 fn called(call: &AwsCall) -> String {
-    format!("{} {}", call.service.word(), call.operation)
+    let stored = [Service::Ssm, Service::Secretsmanager, Service::S3];
+    let name = call.subject.as_deref();
+    let name = name.filter(|_| stored.iter().any(|service| call.service == *service));
+    let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+    format!("{} {}{name}", call.service.word(), call.operation)
 }
 
 /// The user data is done, and systemd did not start the kubelet.

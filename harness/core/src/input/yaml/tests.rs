@@ -24,7 +24,7 @@ const REFUSED: &[&str] = &[
     "faults: [{ service: imds, effect: { dely-ms: 3 } }]",
     "faults: [{ service: imds, effect: { error: { statu: 3 } } }]",
     "faults: [{ service: imds, effect: { error: { status: 99999 } } }]",
-    "faults: [{ service: sqs, effect: refuse }]",
+    "faults: [{ service: dynamodb, effect: refuse }]",
     "expect: { aws: { eks.DescribeCluster: -1 } }",
     "expect: { aws: { eks.DescribeCluster: lots } }",
     "limits: { join_seconds: soon }",

@@ -7,8 +7,8 @@
 //! | `HEAD` of a bucket | SigV4, `s3:ListBucket` | 200 |
 //! | any other | - | 501 `NotEmulated` |
 //!
-//! Real: both styles of URLs, presigned URLs, ranges, errors, missing keys without `s3:ListBucket`. Faked: buckets are in
-//! every region, and entity tags are not MD5 sums.
+//! Real: both styles of URLs, presigned URLs, ranges, errors, missing keys without `s3:ListBucket`. Faked: buckets are
+//! in every region, and entity tags are not MD5 sums.
 
 mod list;
 mod objects;

@@ -154,6 +154,18 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "script that ends without its parameter",
+            after_boot([
+                ObservedEvent::Aws(AwsCall {
+                    error: Some("ParameterNotFound".to_owned()),
+                    subject: Some("/demo/name".to_owned()),
+                    ..aws(Service::Ssm, "GetParameter", 400)
+                }),
+                cloud("An error occurred (ParameterNotFound) when calling the GetParameter operation:"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "script that ends because a unit failed",
             after_boot([
                 journal(
