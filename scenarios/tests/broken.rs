@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nodejoin_core::diagnosis::Cause;
-use nodejoin_core::input::files::{Disk, Files};
+use nodejoin_core::input::files::Files;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::matrix::Matrix;
@@ -40,7 +40,7 @@ struct CaughtBy {
 }
 
 /// Reads the model.
-pub(crate) fn load(model: &Path, plans: &[Plan], disk: &Disk) -> Result<Vec<Broken>, String> {
+pub(crate) fn load(model: &Path, plans: &[Plan], disk: &impl Files) -> Result<Vec<Broken>, String> {
     let text = disk
         .read(model)
         .map_err(|error| format!("`{}`: {error}", model.display()))?;
@@ -53,7 +53,7 @@ pub(crate) fn load(model: &Path, plans: &[Plan], disk: &Disk) -> Result<Vec<Brok
         .collect()
 }
 
-fn of(row: Row, folder: &Path, plans: &[Plan], disk: &Disk) -> Result<Broken, String> {
+fn of(row: Row, folder: &Path, plans: &[Plan], disk: &impl Files) -> Result<Broken, String> {
     let plan = plans.iter().find(|plan| plan.id.as_str() == row.scenario);
     let mut plan = plan
         .ok_or_else(|| format!("no scenario `{}` for `{}`", row.scenario, row.name))?

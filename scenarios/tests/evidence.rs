@@ -41,6 +41,7 @@ pub(crate) fn failing(plan: &Plan) -> Plan {
         base64: BASE64_STANDARD.encode(TELLTALE),
         gzip: false,
         replace: None,
+        is_translated: false,
     });
     plan.id = "evidence".parse().expect("a word is a scenario id");
     plan.expect.kubelet.get_or_insert_default().argv = vec!["--no-such-flag".to_owned()];

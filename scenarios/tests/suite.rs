@@ -19,6 +19,7 @@ use nodejoin_core::scenario;
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::report::text;
 use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id};
+use nodejoin_import::ImportDisk;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,7 @@ impl Suite {
     /// Reads every scenario. Fails where one cannot be read: a test that is not listed would never be missed.
     pub(crate) fn load() -> Result<Self, String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let disk = Disk::with_variables(std::env::vars());
+        let disk = ImportDisk::new(Disk::with_variables(std::env::vars()));
         let found = scenario::discover(&[folder.to_owned()], &disk).map_err(|error| error.with_hints())?;
         let plans = scenario::load_all(&found, &disk).map_err(|error| error.with_hints())?;
         let matrix = matrix()?;

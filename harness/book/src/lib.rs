@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::plan::Plan;
+use nodejoin_import::ImportDisk;
 
 /// The command that writes the generated pages.
 pub const COMMAND: &str = "cargo run -q -p nodejoin-book";
@@ -78,7 +79,7 @@ fn page(path: &'static str, text: String) -> Page {
 
 /// The scenarios of the repository, without the variables of this machine.
 fn plans(repository: &Path) -> Result<Vec<Plan>, String> {
-    let disk = Disk::with_variables(std::iter::empty());
+    let disk = ImportDisk::new(Disk::with_variables(std::iter::empty()));
     let found = nodejoin_core::scenario::discover(&[repository.join("scenarios")], &disk)
         .map_err(|error| error.with_hints())?;
     nodejoin_core::scenario::load_all(&found, &disk).map_err(|error| error.with_hints())

@@ -70,14 +70,18 @@ pub(crate) fn matrix(args: &ImageArgs) -> Result<Matrix, ExitCode> {
 
 /// Connects to the container engine, or returns the exit code of a host without one.
 pub(crate) async fn engine(factor: TimeFactor) -> Result<Engine, ExitCode> {
-    let cache = ImageSettings::from_lookup(|name| std::env::var(name).ok()).cache;
-    Engine::connect_with(cache, factor).await.map_err(|error| {
+    try_engine(factor).await.map_err(|error| {
         report_error("the container engine is not available", &error, error.hint());
         match error {
             DockerError::UnsupportedHost { .. } => ExitCode::Usage,
             _ => ExitCode::Host,
         }
     })
+}
+
+/// Connects to the container engine, without a message if there is none.
+pub(crate) async fn try_engine(factor: TimeFactor) -> Result<Engine, DockerError> {
+    Engine::connect_with(image_settings().cache, factor).await
 }
 
 /// Prints an error with its causes, and the hint below it.

@@ -14,7 +14,7 @@ use crate::plan::expect::Expect;
 use crate::plan::sources::Sources;
 use crate::plan::{
     CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, MetadataPlan, Network,
-    Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts,
+    NewerSettings, Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts,
 };
 
 /// A plan with one instance and no user data.
@@ -47,6 +47,7 @@ pub fn plan() -> Plan {
         faults: Vec::new(),
         cni: Cni::Bridge,
         stubs: Stubs::Packages,
+        newer_settings: NewerSettings::Keep,
         pod: None,
         expect: Expect::default(),
         limits: Timeouts::default(),

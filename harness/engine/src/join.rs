@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use nodejoin_core::judge;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::kubernetes::{Minor, looks_again};
-use nodejoin_core::observation::{Deviation, Observation};
+use nodejoin_core::observation::{Deviation, Observation, translated_settings};
 use nodejoin_core::plan::{Cni, Plan};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_node::DeviationKind;
@@ -67,6 +67,8 @@ pub(crate) async fn join(
     observation.collected = Some(driver.collect(&plan, &observation).await?);
     observation.faults_fired = driver.faults_fired();
     driver.render_snapshot(&mut observation);
+    let translated = translated_settings_deviation(&observation);
+    observation.deviations.extend(translated);
     let verdict = match context.bless {
         true => bless_snapshot(context.events, &mut plan, &observation)?,
         false => judge::judge(&plan, &observation),
@@ -146,6 +148,13 @@ async fn run_steps(
 fn pod_cidr_deviation(plan: &Plan, kubelet: &str) -> Option<Deviation> {
     let needs_help = plan.cni == Cni::Bridge && !looks_again(Minor::of(kubelet));
     needs_help.then(|| DeviationKind::PodCidr.into())
+}
+
+/// What an old kubelet starts without.
+fn translated_settings_deviation(observation: &Observation) -> Option<Deviation> {
+    let details = translated_settings(observation);
+    let deviation = Deviation::from(DeviationKind::TranslatedSettings);
+    (!details.is_empty()).then_some(Deviation { details, ..deviation })
 }
 
 #[cfg(test)]

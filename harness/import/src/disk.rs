@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::input::files::{Disk, Files, ForeignFileError, Seekable};
+use nodejoin_core::input::files::{Disk, Files, ForeignFileError, MachineUserData, Seekable};
 
-use crate::eks::complete_user_data;
+use crate::bottlerocket;
+use crate::eks::{complete_user_data, is_bottlerocket};
+use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{ClusterTraits, Machine};
 use crate::recognize::import;
@@ -69,7 +71,11 @@ impl Files for ImportDisk {
         self.disk.variable(name)
     }
 
-    fn machine_user_data(&self, path: &Path, select: Option<&str>) -> Result<Vec<u8>, ForeignFileError> {
+    fn machine_user_data(
+        &self,
+        path: &Path,
+        select: Option<&str>,
+    ) -> Result<MachineUserData, ForeignFileError> {
         let bytes = self.read(path);
         let bytes = if self.is_folder(path) {
             Ok(Vec::new())
@@ -89,17 +95,24 @@ impl Files for ImportDisk {
             set: &BTreeMap::new(),
             cluster: &ClusterTraits::default(),
         });
-        let imported = imported.map_err(|error| foreign(error.to_string(), error.hint()))?;
+        let refused = |error: ImportError| foreign(error.to_string(), error.hint());
+        let imported = imported.map_err(refused)?;
         let machine = only(&imported.machines, select)?;
-        let user_data = complete_user_data(machine, &ClusterTraits::default());
-        let user_data = user_data.map_err(|error| foreign(error.to_string(), error.hint()))?;
-        let none = || {
+        let user_data = complete_user_data(machine, &ClusterTraits::default()).map_err(refused)?;
+        let bytes = user_data.ok_or_else(|| {
             foreign(
                 format!("`{}` has no user data", machine.name),
                 "select another machine",
             )
+        })?;
+        let is_translated = is_bottlerocket(machine);
+        let bytes = if is_translated {
+            let translated = bottlerocket::translated(&String::from_utf8_lossy(&bytes)).map_err(refused)?;
+            translated.node_config.into_bytes()
+        } else {
+            bytes
         };
-        user_data.ok_or_else(none)
+        Ok(MachineUserData { bytes, is_translated })
     }
 }
 
@@ -166,7 +179,7 @@ mod tests {
         disk.add("/x/versions.json".into(), text.into_bytes());
         let found = disk.machine_user_data(Path::new("/x/versions.json"), select);
         found
-            .map(|bytes| String::from_utf8(bytes).unwrap())
+            .map(|found| String::from_utf8(found.bytes).unwrap())
             .map_err(|error| format!("{error}; {}", error.hint))
     }
 

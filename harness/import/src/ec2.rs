@@ -9,7 +9,7 @@ use crate::machine::{FileFormat, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::from_base64;
 use crate::tree::Tree;
-use crate::words::{ami_id, family_of_image};
+use crate::words::{ami_id, family_of_image, version_of_image};
 
 /// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
 const PLACEHOLDER: &str = "placeholder";
@@ -140,6 +140,7 @@ pub(crate) fn traits(data: &Tree) -> Traits {
         hop_limit: option("HttpPutResponseHopLimit").and_then(|limit| limit.parse().ok()),
         http_endpoint: option("HttpEndpoint").map(|state| state == "enabled"),
         metadata_tags: option("InstanceMetadataTags").map(|state| state == "enabled"),
+        image_version: image.as_deref().and_then(version_of_image),
         ..Traits::default()
     }
 }

@@ -9,7 +9,7 @@ use crate::machine::{
 };
 use crate::toml_table::{set_labels, set_taints, subtable};
 use crate::words::{joined_labels, joined_taints};
-use crate::{mime, text};
+use crate::{bottlerocket, mime, text};
 
 const STAND_IN_GROUP: &str = "workers";
 /// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
@@ -33,12 +33,12 @@ pub fn complete_user_data(
     machine: &Machine,
     cluster: &ClusterTraits,
 ) -> Result<Option<Vec<u8>>, ImportError> {
-    let Some(group) = &machine.managed else {
+    let Some(group) = group(machine)? else {
         return Ok(machine.user_data.clone());
     };
-    let own = EksPart::of(machine, group, cluster);
+    let own = EksPart::of(machine, &group, cluster);
     match managed_family(machine) {
-        AmiFamily::Bottlerocket => bottlerocket(machine, &own).map(Some),
+        AmiFamily::Bottlerocket => settings(machine, &own).map(Some),
         AmiFamily::Windows => Ok(machine.user_data.clone()),
         AmiFamily::Al2 => with_part(machine, own.al2()).map(Some),
         AmiFamily::Al2023 | AmiFamily::Ubuntu | AmiFamily::Custom => {
@@ -47,8 +47,43 @@ pub fn complete_user_data(
     }
 }
 
+/// Whether Bottlerocket reads the user data.
+pub(crate) fn is_bottlerocket(machine: &Machine) -> bool {
+    machine.system == System::Bottlerocket || machine.traits.ami_family == Some(AmiFamily::Bottlerocket)
+}
+
+/// The managed node group whose nodes EKS bootstraps. Settings of Bottlerocket that name no cluster are for one.
+///
+/// # Errors
+/// Such settings belong to a machine with an AMI of its own, to which EKS adds nothing.
+pub(crate) fn group(machine: &Machine) -> Result<Option<ManagedNodeGroup>, ImportError> {
+    if machine.managed.is_some() || !is_bottlerocket(machine) {
+        return Ok(machine.managed.clone());
+    }
+    let bytes = machine.user_data.clone().unwrap_or_default();
+    if !bottlerocket::lacks_cluster(&text::settings(&String::from_utf8_lossy(&bytes))?) {
+        return Ok(None);
+    }
+    if machine.traits.ami_id.is_none() {
+        return Ok(Some(ManagedNodeGroup::default()));
+    }
+    Err(ImportError::Invalid {
+        line: machine.line,
+        column: None,
+        problem: format!(
+            "`settings.kubernetes` of `{}` has no api-server, cluster-certificate, cluster-name, and the machine names an AMI",
+            machine.name
+        ),
+        hint: "set all three: EKS adds them only to the nodes of a managed node group without an AMI"
+            .to_owned(),
+    })
+}
+
 /// The AMI family of a managed node group: as stated, else by the user data, else by the version of the cluster.
 fn managed_family(machine: &Machine) -> AmiFamily {
+    if is_bottlerocket(machine) {
+        return AmiFamily::Bottlerocket;
+    }
     if let Some(family) = machine.traits.ami_family {
         return family;
     }
@@ -206,14 +241,13 @@ fn max_pods(machine: &Machine, group: &ManagedNodeGroup) -> Option<u32> {
 }
 
 /// The settings of the file, with those that EKS adds.
-fn bottlerocket(machine: &Machine, own: &EksPart) -> Result<Vec<u8>, ImportError> {
+fn settings(machine: &Machine, own: &EksPart) -> Result<Vec<u8>, ImportError> {
     let bytes = machine.user_data.clone().unwrap_or_default();
     let mut table = match machine.system {
         System::Bottlerocket => text::settings(&String::from_utf8_lossy(&bytes))?,
         System::Linux | System::Windows => toml::Table::new(),
     };
-    let settings = subtable(&mut table, "settings");
-    let kubernetes = subtable(settings, "kubernetes");
+    let kubernetes = subtable(subtable(&mut table, "settings"), "kubernetes");
     for (key, value) in [
         ("api-server", own.endpoint()),
         ("cluster-certificate", own.authority()),

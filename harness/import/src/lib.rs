@@ -16,7 +16,7 @@
 //! | `error` | why a file cannot be imported, and what to do next |
 //! | `input` | what an import reads |
 //! | `words` | words of AWS and Kubernetes as types |
-//! | `bottlerocket`, `windows` | check user data of these systems |
+//! | `bottlerocket`, `windows` | check user data of these systems, and translate settings of Bottlerocket |
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
 //! | `mime` | the parts of MIME user data as they are |
@@ -65,7 +65,10 @@ mod tree;
 mod windows;
 mod words;
 
-pub use adopt::{AdoptError, AdoptionKind, AdoptionLine, AmiFiles, Placeholder, Trial, adopt};
+pub use adopt::{
+    AdoptError, AdoptionKind, AdoptionLine, AmiFiles, OfflineKubernetes, Placeholder, Trial,
+    WantedKubernetes, adopt,
+};
 pub use disk::ImportDisk;
 pub use eks::complete_user_data;
 pub use error::ImportError;

@@ -136,6 +136,8 @@ pub enum CapacityType {
 pub struct Traits {
     pub ami_family: Option<AmiFamily>,
     pub ami_id: Option<String>,
+    /// The Kubernetes version in the name of the AMI, such as `1.33`.
+    pub image_version: Option<String>,
     pub instance_type: Option<String>,
     pub region: Option<String>,
     pub account: Option<String>,

@@ -64,6 +64,21 @@ pub(crate) fn family_of_image(image: &str) -> Option<AmiFamily> {
     Some(*family)
 }
 
+/// The Kubernetes version in the name of an AMI, such as `amazon-eks-node-1.31-v20250920`, or in its parameter of SSM.
+pub(crate) fn version_of_image(image: &str) -> Option<String> {
+    if !["eks", "bottlerocket", "kubernetes"]
+        .iter()
+        .any(|word| image.contains(word))
+    {
+        return None;
+    }
+    let is_minor = |word: &&str| {
+        let minor = word.strip_prefix("1.").unwrap_or_default();
+        minor.len() == 2 && minor.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    image.split(['/', '-', ':']).find(is_minor).map(str::to_owned)
+}
+
 /// The id of an AMI; a stand-in for a parameter of SSM, whose value only AWS knows.
 pub(crate) fn ami_id(image: &str) -> String {
     match image.contains('/') || image.starts_with("resolve:") {
@@ -177,6 +192,10 @@ mod tests {
         let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id";
         assert_eq!(family_of_image(image), Some(AmiFamily::Al2023));
         assert_eq!(ami_id(image), STAND_IN_AMI);
+        assert_eq!(version_of_image(image).as_deref(), Some("1.33"));
+        let name = "amazon-eks-node-al2023-x86_64-standard-1.31-v20250920";
+        assert_eq!(version_of_image(name).as_deref(), Some("1.31"));
+        assert_eq!(version_of_image("golden-1.2-2024"), None);
         assert_eq!(
             (family_of_image("ami-1"), ami_id("ami-1").as_str()),
             (None, "ami-1")

@@ -33,6 +33,10 @@ pub enum DeviationKind {
     RuncClamp,
     /// The kubelet accepts cgroup v1.
     CgroupV1Allowed,
+    /// Settings of Bottlerocket run on a node of AL2023.
+    BottlerocketSettings,
+    /// The kubelet starts without settings that it is too old for.
+    TranslatedSettings,
     /// Package tools of Amazon Linux record what they should install.
     PackageStubs,
     /// The unit of the SSM agent does nothing.
@@ -69,6 +73,8 @@ impl DeviationKind {
         Self::ClockOfAws,
         Self::RuncClamp,
         Self::CgroupV1Allowed,
+        Self::BottlerocketSettings,
+        Self::TranslatedSettings,
         Self::PackageStubs,
         Self::AgentStub,
         Self::CniBridge,
@@ -96,6 +102,8 @@ impl DeviationKind {
             Self::ClockOfAws => "clock-of-aws",
             Self::RuncClamp => "runc-clamp",
             Self::CgroupV1Allowed => "cgroup-v1-allowed",
+            Self::BottlerocketSettings => "bottlerocket-settings",
+            Self::TranslatedSettings => "translated-settings",
             Self::PackageStubs => "package-stubs",
             Self::AgentStub => "agent-stub",
             Self::CniBridge => "cni-bridge",
@@ -128,6 +136,10 @@ impl DeviationKind {
             Self::ClockOfAws => "`instance.clock_ahead_seconds`",
             Self::RuncClamp => "the host lacks CAP_SYS_RESOURCE",
             Self::CgroupV1Allowed => "the host uses cgroup v1 and the kubelet is 1.35 or newer",
+            Self::BottlerocketSettings => "`user_data.from` with settings of Bottlerocket",
+            Self::TranslatedSettings => {
+                "`newer_settings: translate`, as in `nodejoin try`, and a kubelet that is too old for a setting of the script"
+            }
             Self::PackageStubs | Self::AgentStub => {
                 "`stubs: packages`, the default, and an image without them"
             }
@@ -176,6 +188,12 @@ impl DeviationKind {
             }
             Self::CgroupV1Allowed => {
                 "the kubelet starts with `--fail-cgroupv1=false` after all other arguments"
+            }
+            Self::BottlerocketSettings => {
+                "a NodeConfig with the settings starts the kubelet of this node image: labels, taints, pod capacity, cluster DNS and the other settings of the kubelet are checked, and nothing of Bottlerocket's own boot, containers or updates"
+            }
+            Self::TranslatedSettings => {
+                "the kubelet starts with its configuration without fields, flags and feature gates that it does not have; `registerWithTaints` becomes `--register-with-taints`"
             }
             Self::PackageStubs => {
                 "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands and units without a function, and fail for names that Amazon Linux does not have"
@@ -227,6 +245,12 @@ impl DeviationKind {
             Self::ClockOfAws => "a container shares its host's clock, and so does its kubelet",
             Self::RuncClamp => "this host lacks CAP_SYS_RESOURCE, without which pods do not start",
             Self::CgroupV1Allowed => "this host uses cgroup v1, and this kubelet would exit at once",
+            Self::BottlerocketSettings => {
+                "Bottlerocket has neither cloud-init nor a shell, and boots from a disk image of its own"
+            }
+            Self::TranslatedSettings => {
+                "the script is for newer kubelets than the one that is available here: this kubelet would exit, or ignore the setting"
+            }
             Self::PackageStubs => {
                 "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network"
             }
@@ -253,18 +277,28 @@ impl DeviationKind {
     }
 }
 
+impl DeviationKind {
+    /// A sentence that reports show whatever the outcome: the verdict is about less than the file.
+    fn detail(self) -> Option<&'static str> {
+        (self == Self::BottlerocketSettings).then_some(
+            "the settings of Bottlerocket run on the kubelet of an AL2023 node; nothing of Bottlerocket's own boot is tested",
+        )
+    }
+}
+
 impl From<DeviationKind> for Deviation {
     fn from(kind: DeviationKind) -> Self {
         Self {
             name: kind.name().to_owned(),
             what: kind.what().to_owned(),
             why: kind.why().to_owned(),
+            details: kind.detail().map(str::to_owned).into_iter().collect(),
         }
     }
 }
 
-/// The deviations of this node. [`DeviationKind::PodCidr`] depends on the version of the kubelet, which the caller
-/// knows.
+/// The deviations of this node. The caller adds [`DeviationKind::PodCidr`], which depends on the version of the kubelet,
+/// and [`DeviationKind::TranslatedSettings`], which the node's journal shows.
 pub(crate) fn of(request: &NodeRequest<'_>, host: HostWorkarounds) -> Vec<Deviation> {
     let has = |kind: DeviationKind| has(kind, request, host);
     DeviationKind::ALL
@@ -300,7 +334,11 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,
         DeviationKind::PackageStubs | DeviationKind::AgentStub => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
-        DeviationKind::PodCidr => false,
+        DeviationKind::BottlerocketSettings => {
+            let user_data = request.plan.user_data.as_ref();
+            user_data.is_some_and(|data| data.is_translated)
+        }
+        DeviationKind::PodCidr | DeviationKind::TranslatedSettings => false,
         DeviationKind::NoWindowsKubelet => request.plan.cluster.maps_windows(),
         DeviationKind::Ipv6OnLoopback => !instance.network.ipv6.is_empty(),
         DeviationKind::Ipv6MetadataOnLoopback => instance.metadata.ipv6,

@@ -3,11 +3,12 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use nodejoin_core::kubernetes::{DifferenceKind, Minor, newer_than};
 use nodejoin_core::plan::aws::InterfacePlan;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::link_local;
-use nodejoin_core::plan::{Cni, InstancePlan, Network, Stubs, UserDataEngine};
+use nodejoin_core::plan::{Cni, InstancePlan, Network, NewerSettings, Stubs, UserDataEngine};
 use nodejoin_core::run::shell::quoted;
 use nodejoin_core::run::time_factor::TimeFactor;
 
@@ -32,6 +33,7 @@ const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
 const PACKAGES: &str = include_str!("../guest/packages");
 const RUNC: &str = include_str!("../guest/runc");
+const SETTINGS: &str = include_str!("../guest/settings");
 const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
 const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
 const USER_DATA: &str = include_str!("../guest/user-data");
@@ -89,6 +91,9 @@ pub(crate) fn archive(
     if host.clamps_limits {
         layer.file("/opt/nodejoin/runc", 0o755, RUNC.as_bytes())?;
         layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
+    }
+    if request.plan.newer_settings == NewerSettings::Translate {
+        layer.newer_settings(Minor::of(&request.image.kubernetes))?;
     }
     if request.plan.stubs == Stubs::Packages {
         layer.file("/opt/nodejoin/packages", 0o755, PACKAGES.as_bytes())?;
@@ -250,6 +255,25 @@ impl LayerArchive {
             &format!("/etc/systemd/system/{target}.wants/{name}"),
             &format!("../{name}"),
         )
+    }
+
+    /// Adds the program that starts a kubelet without what it is too old for.
+    fn newer_settings(&mut self, kubelet: Minor) -> Result<(), NodeError> {
+        let names = |what| -> Vec<&str> { newer_than(what, kubelet).map(|row| row.name).collect() };
+        let (fields, flags) = (
+            names(DifferenceKind::KubeletField),
+            names(DifferenceKind::KubeletFlag),
+        );
+        if fields.is_empty() && flags.is_empty() {
+            return Ok(());
+        }
+        let newer = serde_json::json!({ "fields": fields, "flags": flags });
+        self.file(
+            "/opt/nodejoin/newer-settings.json",
+            0o644,
+            newer.to_string().as_bytes(),
+        )?;
+        self.file("/opt/nodejoin/settings", 0o755, SETTINGS.as_bytes())
     }
 
     fn cloud_init(&mut self) -> Result<(), NodeError> {

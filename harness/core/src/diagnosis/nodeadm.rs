@@ -13,12 +13,16 @@ use crate::vocabulary::phase::Phase;
 
 /// Rules with their order and the causes that they find.
 pub(super) const RULES: &[RuleEntry] = &[
+    rule(229, unsupported, &[Cause::HarnessLimit]),
     rule(230, node_config_invalid, &[Cause::NodeConfigInvalid]),
     rule(320, failed, &[Cause::ScriptFailed]),
 ];
 
 /// The message of nodeadm's last line when it fails.
 const FATAL: &str = "Command failed";
+
+/// How errors about fields name nodejoin's own nodeadm.
+const STAND_IN: &str = "nodejoin's stand-in of nodeadm";
 
 const NO_CONFIG: &str = "no config in chain";
 
@@ -45,6 +49,22 @@ const CLUSTER: &[&str] = &[
 ];
 
 const KUBELET: &[&str] = &["config", "flags", "maxPodsExpression"];
+
+/// The NodeConfig has a field that only the released nodeadm reads.
+fn unsupported(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let (at, line, error) = fatal(facts).filter(|(.., error)| error.contains(STAND_IN))?;
+    facts.final_(
+        Cause::HarnessLimit,
+        format!("a limit of nodejoin, not an error of the NodeConfig: {error}"),
+        &Evidence::journal(at, line),
+        "remove the field for the test, or use the released nodeadm: `--overlay fixtures/overlays/nodeadm-released/overlay.yaml` \
+         of nodejoin's repository"
+            .to_owned(),
+    )
+}
 
 /// nodeadm exits with an error about its configuration. It only warns about a fault in one document of several.
 pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {

@@ -43,7 +43,11 @@ pub trait Files {
     ///
     /// # Errors
     /// The file cannot be read, or does not define the user data of exactly one selected machine.
-    fn machine_user_data(&self, path: &Path, select: Option<&str>) -> Result<Vec<u8>, ForeignFileError> {
+    fn machine_user_data(
+        &self,
+        path: &Path,
+        select: Option<&str>,
+    ) -> Result<MachineUserData, ForeignFileError> {
         let _ = select;
         Err(ForeignFileError {
             message: format!(
@@ -53,6 +57,14 @@ pub trait Files {
             hint: "use the command `nodejoin`".to_owned(),
         })
     }
+}
+
+/// The user data of a machine in a file of another tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineUserData {
+    pub bytes: Vec<u8>,
+    /// Whether the bytes are a NodeConfig in place of settings of Bottlerocket.
+    pub is_translated: bool,
 }
 
 /// A file of another tool without the requested user data.

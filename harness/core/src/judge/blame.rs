@@ -144,6 +144,7 @@ mod tests {
             base64: STANDARD.encode(text),
             gzip: false,
             replace: None,
+            is_translated: false,
         });
         plan.sources.scripts = vec![ScriptSource {
             name: "part-001".to_owned(),

@@ -231,6 +231,7 @@ mod tests {
             base64: STANDARD.encode(user_data),
             gzip: false,
             replace: None,
+            is_translated: false,
         };
         Plan {
             user_data: Some(data),

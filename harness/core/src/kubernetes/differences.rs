@@ -103,6 +103,12 @@ pub fn kubelet_reads(field: &str, minor: Minor) -> bool {
     is_known(DifferenceKind::KubeletField, field, minor)
 }
 
+/// The fields of the configuration file, or the flags, that only kubelets newer than this version have.
+pub fn newer_than(what: DifferenceKind, minor: Minor) -> impl Iterator<Item = &'static Difference> {
+    let is_newer = move |row: &&Difference| row.since.is_some_and(|since| minor < since);
+    TABLE.iter().filter(move |row| row.what == what).filter(is_newer)
+}
+
 /// The versions of `client.authentication.k8s.io` that a kubelet supports in a kubeconfig, oldest first.
 #[must_use]
 pub fn exec_credential_versions(minor: Minor) -> Vec<&'static str> {

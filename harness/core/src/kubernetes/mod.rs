@@ -24,8 +24,8 @@ mod version;
 pub use differences::{
     CGROUP_V1_REFUSED_SINCE, Difference, DifferenceKind, certificates_api, credential_provider_versions,
     difference, differences, etcd_of, exec_credential_versions, has_dockershim, has_in_tree_aws, is_known,
-    kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, refuses_cgroup_v1,
-    takes_config_dir, token_review_api,
+    kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, newer_than,
+    refuses_cgroup_v1, takes_config_dir, token_review_api,
 };
 pub use kubelet_flags::nearest_kubelet_flag;
 pub use requested::RequestedVersions;

@@ -8,6 +8,7 @@
 //! | `node.rs` | journal, and what is collected from the node at the end |
 //! | `phases.rs` | how far the join got |
 //! | `power.rs` | reboots, and the end of the container |
+//! | `translated.rs` | settings that the kubelet is too old for |
 
 mod api_server;
 mod authentication;
@@ -15,6 +16,7 @@ mod aws;
 mod node;
 pub mod phases;
 mod power;
+mod translated;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +31,7 @@ pub use aws::{AwsCall, CalledService, DnsQuery};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
 pub(crate) use power::PowerAction;
 pub use power::{ContainerExit, MOST_REBOOTS};
+pub use translated::translated_settings;
 
 /// Milliseconds after the start of the node's container.
 pub type Millis = u64;
@@ -110,4 +113,7 @@ pub struct Deviation {
     pub what: String,
     /// Why the harness needs it.
     pub why: String,
+    /// What it changed in this node, a sentence each. Reports show them whatever the outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
 }

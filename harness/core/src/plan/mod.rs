@@ -33,4 +33,6 @@ pub use instance::{InstancePlan, LifeCycle, RolePlan};
 pub use metadata::{MetadataPlan, Tokens};
 pub use provider::ProviderName;
 pub use scenario_plan::Plan;
-pub use values::{Cni, Network, PodPlan, Replacement, Stubs, Timeouts, UserDataEngine, UserDataPlan};
+pub use values::{
+    Cni, Network, NewerSettings, PodPlan, Replacement, Stubs, Timeouts, UserDataEngine, UserDataPlan,
+};

@@ -13,7 +13,7 @@ use crate::plan::instance::{InstancePlan, RolePlan};
 use crate::plan::provider::ProviderName;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
-use crate::plan::values::{Cni, Network, PodPlan, Stubs, Timeouts, UserDataPlan};
+use crate::plan::values::{Cni, Network, NewerSettings, PodPlan, Stubs, Timeouts, UserDataPlan};
 use crate::vocabulary::ids::{AccountId, ScenarioId};
 use crate::vocabulary::region::Region;
 
@@ -62,6 +62,9 @@ pub struct Plan {
     /// Programs of Amazon Linux that stand in for those that the image lacks.
     #[serde(default, skip_serializing_if = "Stubs::are_default")]
     pub stubs: Stubs,
+    /// What happens to settings that the kubelet is too old for.
+    #[serde(default, skip_serializing_if = "NewerSettings::are_default")]
+    pub newer_settings: NewerSettings,
     /// A pod that must answer once the node is ready.
     pub pod: Option<PodPlan>,
     /// The expected outcome of the join.

@@ -29,6 +29,9 @@ pub struct UserDataPlan {
     /// What a run replaces in the bytes; `None`: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<Replacement>,
+    /// Whether the bytes are a NodeConfig in place of settings of Bottlerocket.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_translated: bool,
 }
 
 /// What a run replaces in user data that was written for another cluster.
@@ -75,6 +78,23 @@ pub enum Stubs {
 }
 
 impl Stubs {
+    pub(crate) fn are_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What happens to settings of the kubelet that it is too old for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NewerSettings {
+    /// Nothing: the kubelet ignores an unknown field, and exits at an unknown flag or feature gate.
+    #[default]
+    Keep,
+    /// `registerWithTaints` becomes a flag; unknown flags and feature gates are removed. The report lists each.
+    Translate,
+}
+
+impl NewerSettings {
     pub(crate) fn are_default(&self) -> bool {
         *self == Self::default()
     }

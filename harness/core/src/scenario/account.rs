@@ -20,7 +20,7 @@ use crate::plan::aws::AwsPlan;
 use crate::plan::change::AwsAuthText;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
-use crate::plan::{Cni, Network, Plan, RoleMapping, Stubs, Timeouts};
+use crate::plan::{Cni, Network, NewerSettings, Plan, RoleMapping, Stubs, Timeouts};
 use crate::vocabulary::ids::AccountId;
 use crate::vocabulary::region::Region;
 
@@ -147,6 +147,7 @@ fn scenario(file: AccountFile) -> Scenario {
         faults: file.faults,
         cni: Cni::default(),
         stubs: Stubs::default(),
+        newer_settings: NewerSettings::default(),
         pod: None,
         count: None,
         golden: None,

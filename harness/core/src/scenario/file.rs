@@ -15,7 +15,7 @@ use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
 use crate::plan::step::Action;
-use crate::plan::{Cni, LifeCycle, Network, ProviderName, Stubs, Timeouts};
+use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::ids::{AccountId, InstanceId};
 use crate::vocabulary::region::Region;
@@ -90,6 +90,9 @@ pub struct Scenario {
     /// Programs of Amazon Linux that the node image lacks and user data calls.
     #[serde(default)]
     pub stubs: Stubs,
+    /// Settings of newer kubelets than the one that runs. A scenario for those versions sets `kubelet` instead.
+    #[serde(default)]
+    pub newer_settings: NewerSettings,
     /// A pod that must run on the node and answer once the node is ready.
     #[serde(default)]
     pub pod: Option<PodFile>,

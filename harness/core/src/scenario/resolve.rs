@@ -85,6 +85,7 @@ pub(super) fn resolve(
         faults: scenario.faults.clone(),
         cni: scenario.cni,
         stubs: scenario.stubs,
+        newer_settings: scenario.newer_settings,
         pod: scenario.pod.as_ref().map(|pod| PodPlan {
             image: pod.image.clone(),
         }),

@@ -32,6 +32,7 @@ pub(super) fn read(
         files,
         problems,
         texts: Vec::new(),
+        is_translated: false,
     };
     let (plan, bytes) = reader.any(file?)?;
     Some((plan, sources::scripts(&bytes, &reader.texts)))
@@ -45,6 +46,7 @@ struct UserDataReader<'a, 'r, 't> {
     problems: &'r mut Problems<'t>,
     /// Source texts of the user data.
     texts: Vec<Text>,
+    is_translated: bool,
 }
 
 impl UserDataReader<'_, '_, '_> {
@@ -103,6 +105,7 @@ impl UserDataReader<'_, '_, '_> {
             base64: STANDARD.encode(&bytes),
             gzip: source.gzip,
             replace: source.replace,
+            is_translated: self.is_translated,
         };
         self.size(&plan);
         Some((plan, bytes))
@@ -137,13 +140,17 @@ impl UserDataReader<'_, '_, '_> {
     /// The user data of a machine in the file of another tool.
     fn machine(&mut self, name: &str, select: Option<&str>) -> Option<Vec<u8>> {
         let path = self.path.parent().unwrap_or(Path::new("")).join(name);
-        let found = self.files.machine_user_data(&path, select);
-        found
-            .map_err(|ForeignFileError { message, hint }| {
+        match self.files.machine_user_data(&path, select) {
+            Ok(found) => {
+                self.is_translated |= found.is_translated;
+                Some(found.bytes)
+            }
+            Err(ForeignFileError { message, hint }) => {
                 let what = format!("cannot read the user data in `{}`", path.display());
                 self.problems.add("user_data.from", what, message, hint);
-            })
-            .ok()
+                None
+            }
+        }
     }
 
     fn inline(&mut self, inline: &str, key: &str) -> Vec<u8> {

@@ -143,6 +143,7 @@ mod tests {
             base64: STANDARD.encode(text),
             gzip,
             replace: None,
+            is_translated: false,
         }
     }
 

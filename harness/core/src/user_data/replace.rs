@@ -352,6 +352,7 @@ mod tests {
             base64: STANDARD.encode(format!("CA={}\n", STANDARD.encode(THEIRS))),
             gzip: false,
             replace,
+            is_translated: false,
         };
         assert!(replaced_values(&plan(None)).is_empty());
         assert_eq!(replaced_values(&plan(Some(Replacement::Cluster))).len(), 1);

@@ -20,7 +20,7 @@ mod version_candidates;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodejoin_core::kubernetes::VersionRequest;
+use nodejoin_core::kubernetes::{Version, VersionRequest};
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -160,6 +160,15 @@ impl Images {
             }
         }
         Ok(missing)
+    }
+
+    /// The versions of Kubernetes that need no download, some of them several times. The first is that of a run without
+    /// a request.
+    ///
+    /// # Errors
+    /// When the engine refuses a request, or a folder of programs is incomplete.
+    pub async fn offline_versions(&self) -> Result<Vec<Version>, DockerError> {
+        self.builder.offline_versions().await
     }
 
     /// An existing image with a shell, for probes.

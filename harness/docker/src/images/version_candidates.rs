@@ -95,6 +95,20 @@ impl Builder {
         Ok(versions.filter_map(|version| version.parse().ok()).collect())
     }
 
+    /// The versions of the assets folder, of existing images, of downloads and of Debian's source package. The first is
+    /// that of a run without a request.
+    pub(crate) async fn offline_versions(&self) -> Result<Vec<Version>, DockerError> {
+        let assets = self.assets_targets().await?;
+        let mut versions: Vec<Version> = assets
+            .iter()
+            .filter_map(|(_, target)| version_of(target))
+            .collect();
+        versions.extend(SOURCE_VERSION.parse());
+        versions.extend(self.versions_in_images().await?);
+        versions.extend(self.downloaded()?);
+        Ok(versions)
+    }
+
     /// Why the assets folder and Debian's source package do not provide a version.
     pub(crate) async fn rejected_sources(&self, requested: &VersionRequest) -> Vec<String> {
         let mut tried = Vec::new();

@@ -80,6 +80,7 @@ fn failed_step() -> RunEvent {
             name: "pod-cidr".to_owned(),
             what: "what".to_owned(),
             why: "why".to_owned(),
+            details: vec!["kubelet v1.31.2 has no `x`".to_owned()],
         }];
         verdict.versions = Some(Versions {
             kubernetes: "v1.32.1".to_owned(),

@@ -123,6 +123,13 @@ fn passed(text: &mut String, verdict: &Verdict) {
         );
     }
     notes(text, verdict);
+    details(text, verdict);
+}
+
+/// What deviations change in this node.
+fn details(text: &mut String, verdict: &Verdict) {
+    let details = verdict.deviations.iter().flat_map(|deviation| &deviation.details);
+    details.for_each(|detail| line(text, "differs", detail));
 }
 
 /// Problems of a node that joined nevertheless.
@@ -204,6 +211,7 @@ fn conditions(text: &mut String, verdict: &Verdict) {
             .map(|deviation| deviation.name.as_str())
             .collect();
         line(text, "differs", &format!("from the AMI by {}", names.join(", ")));
+        details(text, verdict);
     }
     if let Some(ran) = &verdict.versions {
         let Versions { kubernetes, kubelet } = ran;

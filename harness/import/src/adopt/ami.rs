@@ -2,6 +2,7 @@
 
 use super::error::AdoptError;
 use super::stated::Stated;
+use crate::eks::is_bottlerocket;
 use crate::machine::{AmiFamily, Machine, System};
 
 /// Flags that only the last bootstrap script for Amazon Linux 2 knows.
@@ -45,6 +46,13 @@ pub(crate) struct AmiChoice {
 /// Chooses the AMI: the family that the file states, else the commands of the user data.
 pub(crate) fn choose(machine: &Machine, stated: &Stated) -> Result<AmiChoice, AdoptError> {
     check_system(machine)?;
+    if is_bottlerocket(machine) {
+        return Ok(of(
+            AmiFiles::Nodeadm,
+            "AL2023 in place of Bottlerocket: its settings of the kubelet run as a NodeConfig, and nothing of its own boot \
+             (deviation `bottlerocket-settings`)",
+        ));
+    }
     let mut choice = match machine.traits.ami_family {
         Some(AmiFamily::Al2023) => of(
             AmiFiles::Nodeadm,
@@ -69,15 +77,11 @@ fn check_system(machine: &Machine) -> Result<(), AdoptError> {
         })
     };
     match (machine.system, machine.traits.ami_family) {
-        (System::Bottlerocket, _) | (_, Some(AmiFamily::Bottlerocket)) => unsupported(
-            "Bottlerocket",
-            "Bottlerocket has neither cloud-init nor a shell, so a container cannot run its settings; the TOML itself is valid",
-        ),
         (System::Windows, _) | (_, Some(AmiFamily::Windows)) => unsupported(
             "Windows",
             "a container uses its host's kernel; `scenarios/windows-role` shows what the API server allows a role of Windows nodes",
         ),
-        (System::Linux, _) => Ok(()),
+        (System::Linux | System::Bottlerocket, _) => Ok(()),
     }
 }
 
@@ -193,12 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn systems_without_cloud_init_are_rejected() {
-        for (system, family) in [
-            (System::Windows, None),
-            (System::Bottlerocket, None),
-            (System::Linux, Some(AmiFamily::Bottlerocket)),
-        ] {
+    fn windows_is_rejected() {
+        for (system, family) in [(System::Windows, None), (System::Linux, Some(AmiFamily::Windows))] {
             let mut machine = Machine {
                 system,
                 ..Machine::default()

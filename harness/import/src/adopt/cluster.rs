@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::aws::AuthenticationMode;
@@ -11,6 +12,7 @@ use nodejoin_core::plan::region::Region;
 
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
+use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::machine::{Machine, Traits};
 
@@ -22,12 +24,15 @@ const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", "172.20.0.0/16"];
 const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
 /// An address for nodes of IPv6 clusters.
 const IPV6_ADDRESS: &str = "2a05:d018:ec8:7e01::10";
+/// The first kubelet that joins an IPv6 cluster as nodeadm starts it.
+const IPV6_KUBELET: Minor = Minor::new(26);
 
 /// The keys of a scenario around its node.
 pub(crate) struct Surroundings {
     pub(crate) keys: Vec<(String, YamlText)>,
     /// The adopted endpoint; `None` if there is none, or if a run cannot serve it.
     pub(crate) endpoint: Option<EndpointUrl>,
+    pub(crate) kubernetes: WantedKubernetes,
 }
 
 pub(crate) fn surroundings(
@@ -70,14 +75,14 @@ pub(crate) fn surroundings(
         ("eks", network.eks()),
     ]);
     let instance = instance(traits, &network, report);
-    if let Some(version) = &traits.cluster.version {
-        let text = format!(
-            "the file's cluster runs Kubernetes {version}; `--kubernetes {version}` tests that version"
-        );
-        line(report, AdoptionKind::Note, text);
-    }
     let keys = [
-        ("kubelet", kubelets(stated, &network, report).map(YamlText::text)),
+        (
+            "kubelet",
+            network
+                .is_ipv6()
+                .then(|| YamlText::text(&format!(">={IPV6_KUBELET}"))),
+        ),
+        ("newer_settings", Some(YamlText::plain("translate"))),
         ("account", account.map(|account| YamlText::text(&account))),
         ("region", region.map(|region| YamlText::text(region.as_str()))),
         ("instance", Some(instance)),
@@ -89,25 +94,8 @@ pub(crate) fn surroundings(
     Surroundings {
         keys: keys.collect(),
         endpoint,
+        kubernetes: WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET)),
     }
-}
-
-/// The kubelets that the user data is for. An older one would fail for a reason that is not the user data's.
-fn kubelets(
-    stated: &Stated,
-    network: &ServiceNetwork,
-    report: &mut Vec<AdoptionLine>,
-) -> Option<&'static str> {
-    if network.is_ipv6() {
-        return Some(">=1.26");
-    }
-    if !stated.flags.are_taints_in_config {
-        return None;
-    }
-    let text = "the NodeConfig has `registerWithTaints`, which needs kubelet 1.23 or newer: an older one is skipped; \
-                choose a version with `--kubernetes`";
-    line(report, AdoptionKind::Note, text);
-    Some(">=1.23")
 }
 
 fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {

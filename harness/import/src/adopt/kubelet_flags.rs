@@ -11,8 +11,6 @@ pub(crate) struct KubeletFlags {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) max_pods: Option<u32>,
-    /// Whether the taints are in the kubelet's configuration, which kubelets before 1.23 ignore.
-    pub(crate) are_taints_in_config: bool,
     /// What cannot be read, in words of a report.
     pub(crate) unclear: Vec<String>,
 }

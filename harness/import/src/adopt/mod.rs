@@ -17,6 +17,7 @@
 //! | `node_config` | NodeConfigs |
 //! | `stated` | all of that for all parts of user data |
 //! | `ami` | chooses the AMI |
+//! | `versions` | the Kubernetes version that file and user data are for |
 //! | `yaml_text` | writes YAML |
 //! | `cluster` | the cluster and the instance of the scenario |
 //! | `expectations` | what the node must have |
@@ -33,9 +34,11 @@ mod placeholders;
 mod shell;
 mod stated;
 mod trial;
+mod versions;
 mod yaml_text;
 
 pub use ami::AmiFiles;
 pub use error::AdoptError;
 pub use placeholders::Placeholder;
 pub use trial::{AdoptionKind, AdoptionLine, Trial, adopt};
+pub use versions::{OfflineKubernetes, WantedKubernetes};

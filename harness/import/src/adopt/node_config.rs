@@ -68,7 +68,6 @@ impl NodeConfigs {
         }
         if !taints.is_empty() {
             self.flags.taints = read;
-            self.flags.are_taints_in_config = true;
         }
     }
 }

@@ -12,8 +12,10 @@ use super::error::AdoptError;
 use super::expectations;
 use super::placeholders;
 use super::stated::Stated;
+use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
-use crate::eks::complete_user_data;
+use crate::bottlerocket::{self, Translated};
+use crate::eks::{self, complete_user_data, is_bottlerocket};
 use crate::machine::{ClusterTraits, Machine};
 use crate::text::is_gzip;
 
@@ -32,6 +34,10 @@ pub struct Trial {
     /// Files of the AMI that the node image lacks.
     pub ami_files: Vec<AmiFiles>,
     pub report: Vec<AdoptionLine>,
+    /// The version that the machine is for.
+    pub kubernetes: WantedKubernetes,
+    /// Whether the scenario reads the user data as settings of Bottlerocket.
+    is_translated: bool,
     keys: Vec<(String, YamlText)>,
     expect: YamlText,
 }
@@ -86,13 +92,29 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let mut report = Vec::new();
     ami::choose(machine, &Stated::default())?;
     let user_data = own_user_data(machine, set, &mut report)?;
-    let stated = Stated::of(user_data.as_deref().unwrap_or_default());
+    let translated = translation(machine, user_data.as_deref())?;
+    let read = translated
+        .as_ref()
+        .map(|translated| translated.node_config.as_bytes());
+    let stated = Stated::of(read.or(user_data.as_deref()).unwrap_or_default());
     let choice = ami::choose(machine, &stated)?;
     line(&mut report, AdoptionKind::Chosen, choice.text);
-    let Surroundings { mut keys, endpoint } = cluster::surroundings(machine, &stated, &mut report);
+    let Surroundings {
+        mut keys,
+        endpoint,
+        kubernetes,
+    } = cluster::surroundings(machine, &stated, &mut report);
     let user_data = user_data.map(|bytes| with_endpoint(bytes, &stated, endpoint.as_ref(), &mut report));
-    report_replaced(user_data.as_deref().unwrap_or_default(), &stated, &mut report);
+    report_replaced(
+        read.or(user_data.as_deref()).unwrap_or_default(),
+        &stated,
+        &mut report,
+    );
     let expect = expectations::expectations(machine, &stated, &mut report);
+    for path in translated.iter().flat_map(|translated| &translated.not_run) {
+        let text = format!("`{path}`, which only Bottlerocket itself runs");
+        line(&mut report, AdoptionKind::NotChecked, text);
+    }
     for note in &machine.notes {
         line(&mut report, AdoptionKind::Note, note);
     }
@@ -101,9 +123,11 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     Ok(Trial {
         machine: machine.name.clone(),
         id: file_name(&machine.name),
+        is_translated: translated.is_some(),
         user_data,
         ami_files: choice.files,
         report,
+        kubernetes,
         keys,
         expect,
     })
@@ -133,12 +157,21 @@ fn own_user_data(
             });
         }
     }
-    if machine.managed.is_some() {
+    if eks::group(&machine).map_err(AdoptError::Rejected)?.is_some() {
         let text = "the part that EKS adds to the user data of a managed node group without an AMI id; values of the cluster \
                     that the file does not state are stand-ins";
         line(report, AdoptionKind::Chosen, text);
     }
     complete_user_data(&machine, &ClusterTraits::default()).map_err(AdoptError::Rejected)
+}
+
+/// The NodeConfig in place of settings of Bottlerocket.
+fn translation(machine: &Machine, user_data: Option<&[u8]>) -> Result<Option<Translated>, AdoptError> {
+    let Some(bytes) = user_data.filter(|_| is_bottlerocket(machine)) else {
+        return Ok(None);
+    };
+    let translated = bottlerocket::translated(&String::from_utf8_lossy(bytes));
+    translated.map(Some).map_err(AdoptError::Rejected)
 }
 
 /// User data whose endpoint a run can serve. Host names stay; addresses and other ports cannot.
@@ -222,7 +255,10 @@ impl Trial {
         keys.extend(self.keys.iter().cloned());
         if let Some(file) = user_data {
             let source = YamlText::map([
-                ("file", Some(YamlText::text(file))),
+                (
+                    if self.is_translated { "from" } else { "file" },
+                    Some(YamlText::text(file)),
+                ),
                 ("replace", Some(YamlText::text("cluster"))),
             ]);
             keys.push(("user_data".to_owned(), source));

@@ -9,7 +9,7 @@ use crate::machine::{ClusterTraits, Machine, STAND_IN_AMI};
 use crate::reading::Reading;
 use crate::text::{from_base64, joins};
 use crate::tree::Tree;
-use crate::words::{authentication_mode, dns_ip, family_of_image};
+use crate::words::{authentication_mode, dns_ip, family_of_image, version_of_image};
 
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
@@ -192,6 +192,7 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
     let image = properties.get("ImageId").filter(|_| traits.ami_id.is_none());
     if let Some(image) = image.filter(|image| template.evaluate(image).is_err()) {
         traits.ami_family = image.text().and_then(family_of_image);
+        traits.image_version = image.text().and_then(version_of_image);
         traits.ami_id = Some(STAND_IN_AMI.to_owned());
     }
     traits.cluster = cluster(template);

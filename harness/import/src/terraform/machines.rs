@@ -12,7 +12,7 @@ use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
 use crate::text;
-use crate::words::{ami_id, arn_parts, family_of_image, texts};
+use crate::words::{ami_id, arn_parts, family_of_image, texts, version_of_image};
 
 /// Rendered texts, and the attribute with each.
 const TEXTS: &[(&str, &str)] = &[
@@ -163,6 +163,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
     Traits {
         ami_family: image.as_deref().and_then(family_of_image),
         ami_id: image.as_deref().map(ami_id),
+        image_version: image.as_deref().and_then(version_of_image),
         instance_type: resource.text(&["instance_type"]),
         region: resource.text(&["region"]).or(region),
         account,

@@ -28,6 +28,15 @@ fn settings_that_bottlerocket_rejects_are_refused() {
         ),
         ("type", SETTINGS.replace("1_5", "\"15\"")),
         ("labels", SETTINGS.replace("a = \"b\"", "a = 1")),
+        (
+            "reserved",
+            format!("{SETTINGS}[settings.kubernetes.kube-reserved]\ncpu = 1\n"),
+        ),
+        (
+            "switch",
+            SETTINGS.replace("max-pods", "seccomp-default = \"true\"\nmax-pods"),
+        ),
+        ("cluster", SETTINGS.replace("cluster-name = \"demo\"\n", "")),
     ];
     let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     insta::assert_snapshot!(all_refused(&files));
@@ -38,10 +47,9 @@ fn settings_that_bottlerocket_rejects_are_refused() {
         unknown.notes
     );
     let part = machine("[settings.host-containers.admin]\nenabled = true\n");
-    assert!(
-        part.notes[0].contains("no api-server, cluster-certificate, cluster-name"),
-        "{:?}",
-        part.notes
+    assert_eq!(
+        part.notes, [""; 0],
+        "EKS adds the cluster in a managed node group"
     );
 }
 

@@ -38,7 +38,7 @@ fn other_systems_are_recognized() {
         (windows.system, windows.traits.ami_family),
         (System::Windows, Some(AmiFamily::Windows))
     );
-    let bottlerocket = machine("# ours\n[settings.kubernetes]\ncluster-name = \"demo\"\nmax-pods = 1_500\n");
+    let bottlerocket = machine("# ours\n[settings.kubernetes]\nmax-pods = 1_500\n");
     assert_eq!(bottlerocket.system, System::Bottlerocket);
     assert_eq!(
         refused("x.toml", "[settings.kubernetes]\ncluster-name = demo\n")

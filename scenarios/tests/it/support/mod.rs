@@ -12,6 +12,7 @@ use nodejoin_core::run::settings::KeepWhen;
 use nodejoin_core::scenario;
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::{Events, Runner, Settings, new_run_id};
+use nodejoin_import::ImportDisk;
 use tokio_util::sync::CancellationToken;
 
 /// What a run came to.
@@ -39,7 +40,7 @@ pub(crate) fn settings(provider: ProviderName) -> Settings {
 /// A scenario of this folder, by its id.
 pub(crate) fn plan(id: &str) -> Plan {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let disk = Disk::with_variables(std::env::vars());
+    let disk = ImportDisk::new(Disk::with_variables(std::env::vars()));
     let found = scenario::discover(&[folder.to_owned()], &disk).unwrap();
     let mut plans = scenario::load_all(&found, &disk).unwrap();
     plans.retain(|plan| plan.id.as_str() == id);

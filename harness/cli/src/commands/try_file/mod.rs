@@ -3,6 +3,7 @@
 mod print;
 mod read;
 mod scenarios;
+mod version;
 mod write;
 
 pub(crate) use print::refuse;
@@ -18,9 +19,9 @@ use crate::commands::run::{self, RunRequest, run_plans};
 use crate::reports::Github;
 
 /// Tries the machines of a file.
-pub(crate) async fn try_file(args: TryArgs, factor: TimeFactor) -> ExitCode {
+pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode {
     let github = Github::from_lookup(|name| std::env::var(name).ok());
-    let tried = match read::tried(&args) {
+    let mut tried = match read::tried(&args) {
         Ok(tried) => tried,
         Err(error) => return refuse(&error),
     };
@@ -43,6 +44,7 @@ pub(crate) async fn try_file(args: TryArgs, factor: TimeFactor) -> ExitCode {
         Ok(file) => file,
         Err(error) => return run::refuse(&error, args.options.format, &github),
     };
+    version::choose(&mut tried, &mut args.options, &file, factor).await;
     print::adoption(&tried, args.options.format);
     let request = RunRequest {
         options: &args.options,

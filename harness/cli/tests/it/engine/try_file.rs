@@ -83,3 +83,41 @@ fn a_label_that_the_kubelet_refuses_fails_with_its_cause() {
     );
     assert!(text.contains("replaced-authority"), "{text}");
 }
+
+#[test]
+fn settings_of_bottlerocket_run_on_a_kubelet_of_nodejoin() {
+    let settings = format!(
+        "[settings.kubernetes]\napi-server = \"https://test-cluster\"\ncluster-certificate = \"{}\"\ncluster-name = \"demo\"\n\
+         cluster-dns-ip = \"172.20.0.10\"\nmax-pods = 20\n[settings.kubernetes.node-labels]\nteam = \"web\"\n\
+         [settings.kubernetes.node-taints]\na = \"b:NoSchedule\"\n",
+        STANDARD.encode(AUTHORITY)
+    );
+    let folder = folder(&[("settings.toml", &settings)]);
+    let (code, text) = try_file(folder.path(), &["settings.toml"]);
+    assert_eq!(code, Some(0), "{text}");
+    for line in [
+        "chosen       AL2023 in place of Bottlerocket",
+        "expected     capacity for 20 pods",
+        "differs   the settings of Bottlerocket run on the kubelet of an AL2023 node",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn settings_of_newer_kubelets_are_translated_for_an_old_one() {
+    let config = format!(
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: {{ name: demo, apiServerEndpoint: \"https://test-cluster\", \
+         certificateAuthority: {}, cidr: 172.20.0.0/16 }}\n  kubelet:\n    config:\n      maxPods: 12\n      registerWithTaints:\n      \
+         - {{ key: team, value: ml, effect: NoSchedule }}\n",
+        STANDARD.encode(AUTHORITY)
+    );
+    let folder = folder(&[("node-config.yaml", &config)]);
+    // The default of a host without other programs.
+    let (code, text) = try_file(folder.path(), &["node-config.yaml", "--kubernetes", "1.20"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("has no `registerWithTaints`: its taints are passed as `--register-with-taints`; `--kubernetes 1.23` or newer tests it"),
+        "{text}"
+    );
+}

@@ -31,6 +31,7 @@ pub(super) fn plan_with(user_data: &str) -> Plan {
         base64: STANDARD.encode(user_data),
         gzip: false,
         replace: None,
+        is_translated: false,
     };
     Plan {
         user_data: Some(user_data),

@@ -93,6 +93,7 @@ fn a_join_that_must_fail_settles_when_its_cause_has_lasted() {
         base64: String::new(),
         gzip: false,
         replace: None,
+        is_translated: false,
     });
     assert!(!is_settled(&checked, &stopped(), 8000), "user data has not ended");
 }
@@ -130,6 +131,7 @@ fn without_a_phase_the_join_lasts_until_the_end_of_user_data() {
         base64: String::new(),
         gzip: false,
         replace: None,
+        is_translated: false,
     });
     let mut events: Vec<ObservedEvent> = join().into_iter().take(3).collect();
     assert!(!is_settled(&required, &observed(events.clone()), 60_000));

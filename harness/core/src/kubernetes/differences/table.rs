@@ -14,6 +14,10 @@ pub(super) const TABLE: &[Difference] = &{
     use DifferenceKind::*;
     const OPTIONS: &str = "the options of cmd/kubelet, compared from release to release";
     const DOCKER: &str = "kubernetes#106907: dockershim and its flags removed in 1.24";
+    const FIELDS: &str = "config/v1beta1/types.go of kubernetes/kubelet, compared from release to release";
+    const GRACEFUL: &str =
+        "1.20 has it behind the feature gate GracefulNodeShutdown, and exits without the gate";
+    const OF_A_FIELD: &str = "set the field of KubeletConfiguration with this name";
     const LOGGING: &str = "KEP-2845: flags of klog's files removed in 1.26";
     [
         row(
@@ -50,18 +54,48 @@ pub(super) const TABLE: &[Difference] = &{
         row(KubeletFlag, "--cloud-config", OPTIONS).until(33),
         row(KubeletFlag, "--register-schedulable", OPTIONS).until(33),
         row(KubeletFlag, "--pod-infra-container-image", OPTIONS).until(34),
+        row(KubeletFlag, "--memory-manager-policy", OF_A_FIELD).since(21),
+        row(KubeletFlag, "--reserved-memory", OF_A_FIELD).since(21),
+        row(KubeletFlag, "--cpu-manager-policy-options", OF_A_FIELD).since(22),
+        row(KubeletFlag, "--seccomp-default", OF_A_FIELD).since(22),
+        row(KubeletFlag, "--local-storage-capacity-isolation", OF_A_FIELD).since(25),
         row(KubeletFlag, "--topology-manager-policy-options", OPTIONS).since(26),
         row(KubeletFlag, "--config-dir", OPTIONS).since(28),
         row(KubeletFlag, "--fail-cgroupv1", OPTIONS).since(31),
         //
-        row(KubeletField, "registerWithTaints", "KubeletConfiguration of 1.23").since(23),
-        row(
-            KubeletField,
-            "containerRuntimeEndpoint",
-            "KubeletConfiguration of 1.27",
-        )
-        .since(27),
-        row(KubeletField, "failCgroupV1", "KubeletConfiguration of 1.31").since(31),
+        row(KubeletField, "shutdownGracePeriod", GRACEFUL).since(21),
+        row(KubeletField, "shutdownGracePeriodCriticalPods", GRACEFUL).since(21),
+        row(KubeletField, "enableDebugFlagsHandler", FIELDS).since(21),
+        row(KubeletField, "enableProfilingHandler", FIELDS).since(21),
+        row(KubeletField, "memoryManagerPolicy", FIELDS).since(21),
+        row(KubeletField, "reservedMemory", FIELDS).since(21),
+        row(KubeletField, "cpuManagerPolicyOptions", FIELDS).since(22),
+        row(KubeletField, "memorySwap", FIELDS).since(22),
+        row(KubeletField, "memoryThrottlingFactor", FIELDS).since(22),
+        row(KubeletField, "seccompDefault", FIELDS).since(22),
+        row(KubeletField, "registerNode", FIELDS).since(23),
+        row(KubeletField, "registerWithTaints", FIELDS).since(23),
+        row(KubeletField, "shutdownGracePeriodByPodPriority", FIELDS).since(23),
+        row(KubeletField, "localStorageCapacityIsolation", FIELDS).since(25),
+        row(KubeletField, "tracing", FIELDS).since(25),
+        row(KubeletField, "topologyManagerPolicyOptions", FIELDS).since(26),
+        row(KubeletField, "containerRuntimeEndpoint", FIELDS).since(27),
+        row(KubeletField, "enableSystemLogQuery", FIELDS).since(27),
+        row(KubeletField, "imageServiceEndpoint", FIELDS).since(27),
+        row(KubeletField, "maxParallelImagePulls", FIELDS).since(27),
+        row(KubeletField, "imageMaximumGCAge", FIELDS).since(29),
+        row(KubeletField, "containerLogMaxWorkers", FIELDS).since(30),
+        row(KubeletField, "containerLogMonitorInterval", FIELDS).since(30),
+        row(KubeletField, "podLogsDir", FIELDS).since(30),
+        row(KubeletField, "failCgroupV1", FIELDS).since(31),
+        row(KubeletField, "crashLoopBackOff", FIELDS).since(32),
+        row(KubeletField, "singleProcessOOMKill", FIELDS).since(32),
+        row(KubeletField, "imagePullCredentialsVerificationPolicy", FIELDS).since(33),
+        row(KubeletField, "mergeDefaultEvictionSettings", FIELDS).since(33),
+        row(KubeletField, "preloadedImagesVerificationAllowlist", FIELDS).since(33),
+        row(KubeletField, "userNamespaces", FIELDS).since(33),
+        row(KubeletField, "memoryReservationPolicy", FIELDS).since(36),
+        row(KubeletField, "tlsCurvePreferences", FIELDS).since(36),
         //
         row(
             KubeletGate,

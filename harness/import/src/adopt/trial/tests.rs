@@ -116,14 +116,13 @@ fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
 }
 
 #[test]
-fn taints_in_the_configuration_need_a_kubelet_that_reads_them() {
+fn taints_in_the_configuration_are_expected_and_translated() {
     let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: demo, apiServerEndpoint: https://test-cluster, certificateAuthority: Y2VydGlmaWNhdGU=, cidr: 10.100.0.0/16 }\n  kubelet: { config: { registerWithTaints: [{ key: team, value: ml, effect: NoSchedule }] } }\n";
     assert_has(
         &shown(&machine(text)),
         &[
             "expected: taint team=ml:NoSchedule when the node registers\n",
-            "note: the NodeConfig has `registerWithTaints`, which needs kubelet 1.23 or newer",
-            "\nkubelet: \">=1.23\"\n",
+            "\nnewer_settings: translate\n",
         ],
     );
 }
@@ -142,6 +141,45 @@ fn a_managed_group_gets_the_part_of_eks() {
         "{text}"
     );
     assert!(text.contains("overlay:\n  - nodeadm\n"), "{text}");
+}
+
+#[test]
+fn settings_of_bottlerocket_run_as_a_node_config() {
+    let authority = STANDARD.encode(AUTHORITY);
+    let settings = format!(
+        "[settings.kubernetes]\napi-server = \"https://test-cluster\"\ncluster-certificate = \"{authority}\"\ncluster-name = \"demo\"\n\
+         cluster-dns-ip = \"172.20.0.10\"\nmax-pods = 20\n[settings.kubernetes.node-labels]\nteam = \"web\"\n\
+         [settings.kubernetes.node-taints]\na = \"b:NoSchedule\"\n[settings.updates]\nignore-waves = true\n"
+    );
+    let mut bottlerocket = machine(&settings);
+    bottlerocket.system = crate::machine::System::Bottlerocket;
+    assert_has(
+        &shown(&bottlerocket),
+        &[
+            "chosen: AL2023 in place of Bottlerocket",
+            "adopted: service CIDR 172.20.0.0/16\n",
+            "replaced: the certificate authority",
+            "expected: label team=web\n",
+            "expected: taint a=b:NoSchedule when the node registers\n",
+            "expected: capacity for 20 pods\n",
+            "expected: cluster DNS 172.20.0.10 in the kubelet\n",
+            "not checked: `settings.updates`, which only Bottlerocket itself runs\n",
+            "\nuser_data:\n  from: web.user-data\n  replace: cluster\n",
+        ],
+    );
+    bottlerocket.user_data = Some(b"[settings.kubernetes]\nmax-pods = 4\n".to_vec());
+    assert_has(
+        &shown(&bottlerocket),
+        &[
+            "chosen: the part that EKS adds",
+            "expected: label eks.amazonaws.com/nodegroup=workers\n",
+        ],
+    );
+    bottlerocket.traits.ami_id = Some("ami-0123456789abcdef0".to_owned());
+    assert_has(
+        &shown(&bottlerocket),
+        &["has no api-server, cluster-certificate, cluster-name, and the machine names an AMI"],
+    );
 }
 
 #[test]

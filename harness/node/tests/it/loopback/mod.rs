@@ -5,3 +5,4 @@ mod bootstrap_arguments;
 mod fixtures;
 mod mime_parts;
 mod packages;
+mod settings;

@@ -1,97 +1,24 @@
 //! Checks settings of Bottlerocket, and reads what they state about the node.
 //!
 //! Bottlerocket rejects all of its user data for one unknown key.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `keys` | the settings, their types, and the fields of the kubelet that they set |
+//! | `node_config` | the settings as a NodeConfig |
+
+mod keys;
+mod node_config;
 
 use nodejoin_core::vocabulary::nearest::nearest;
 
+use self::keys::{KUBERNETES, SETTINGS};
 use crate::error::ImportError;
 use crate::machine::Traits;
 use crate::words::taint_of_text;
 
-/// Keys of `settings`.
-const SETTINGS: &[&str] = &[
-    "autoscaling",
-    "aws",
-    "boot",
-    "bootstrap-commands",
-    "bootstrap-containers",
-    "cloudformation",
-    "container-registry",
-    "container-runtime",
-    "container-runtime-plugins",
-    "dns",
-    "host-containers",
-    "kernel",
-    "kubelet-device-plugins",
-    "kubernetes",
-    "metrics",
-    "motd",
-    "network",
-    "ntp",
-    "oci-defaults",
-    "oci-hooks",
-    "pki",
-    "updates",
-];
-/// Keys of `settings.kubernetes`.
-const KUBERNETES: &[&str] = &[
-    "allowed-unsafe-sysctls",
-    "api-server",
-    "authentication-mode",
-    "bootstrap-token",
-    "cloud-provider",
-    "cluster-certificate",
-    "cluster-dns-ip",
-    "cluster-domain",
-    "cluster-name",
-    "container-log-max-files",
-    "container-log-max-size",
-    "cpu-cfs-quota-enforced",
-    "cpu-manager-policy",
-    "cpu-manager-policy-options",
-    "cpu-manager-reconcile-period",
-    "credential-providers",
-    "device-ownership-from-security-context",
-    "event-burst",
-    "event-qps",
-    "eviction-hard",
-    "eviction-max-pod-grace-period",
-    "eviction-soft",
-    "eviction-soft-grace-period",
-    "hostname-override",
-    "hostname-override-source",
-    "ids-per-pod",
-    "image-gc-high-threshold-percent",
-    "image-gc-low-threshold-percent",
-    "kube-api-burst",
-    "kube-api-qps",
-    "kube-reserved",
-    "log-level",
-    "max-pods",
-    "memory-manager-policy",
-    "memory-manager-reserved-memory",
-    "node-ip",
-    "node-labels",
-    "node-taints",
-    "pod-infra-container-image",
-    "pod-pids-limit",
-    "provider-id",
-    "registry-burst",
-    "registry-qps",
-    "reserved-cpus",
-    "seccomp-default",
-    "server-certificate",
-    "server-key",
-    "server-tls-bootstrap",
-    "shutdown-grace-period",
-    "shutdown-grace-period-for-critical-pods",
-    "single-process-oom-kill",
-    "standalone-mode",
-    "static-pods",
-    "system-reserved",
-    "topology-manager-policy",
-    "topology-manager-scope",
-];
+pub(crate) use node_config::{Translated, translated};
+
 /// What a node needs; EKS adds them in a managed node group.
 const REQUIRED: &[&str] = &["api-server", "cluster-certificate", "cluster-name"];
 
@@ -110,20 +37,43 @@ pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, Impo
         .get("kubernetes")
         .and_then(toml::Value::as_table)
         .unwrap_or(&empty);
-    keys(text, "settings.kubernetes", kubernetes, KUBERNETES, &mut notes)?;
+    let known: Vec<&str> = KUBERNETES.iter().map(|key| key.name).collect();
+    keys(text, "settings.kubernetes", kubernetes, &known, &mut notes)?;
     types(text, kubernetes)?;
-    let missing: Vec<&str> = REQUIRED
-        .iter()
-        .copied()
-        .filter(|key| !kubernetes.contains_key(*key))
-        .collect();
-    if !missing.is_empty() {
-        notes.push(format!(
-            "`settings.kubernetes` has no {}: only EKS adds them, in a managed node group without an AMI",
-            missing.join(", ")
-        ));
-    }
+    complete(text, kubernetes)?;
     Ok(notes)
+}
+
+/// A node without its cluster does not join. Settings with none of the keys are those of a managed node group, to which
+/// EKS adds them.
+fn complete(text: &str, kubernetes: &toml::Table) -> Result<(), ImportError> {
+    let missing: Vec<&str> = missing(kubernetes);
+    if missing.is_empty() || missing.len() == REQUIRED.len() {
+        return Ok(());
+    }
+    let line = text
+        .lines()
+        .position(|line| line.trim_start().starts_with("[settings.kubernetes]"));
+    Err(ImportError::Invalid {
+        line: line.map(|index| index + 1),
+        column: None,
+        problem: format!("`settings.kubernetes` has no {}", missing.join(", ")),
+        hint: "set api-server, cluster-certificate and cluster-name; in a managed node group without an AMI EKS adds all three"
+            .to_owned(),
+    })
+}
+
+fn missing(kubernetes: &toml::Table) -> Vec<&'static str> {
+    let is_missing = |key: &&str| !kubernetes.contains_key(*key);
+    REQUIRED.iter().copied().filter(is_missing).collect()
+}
+
+/// Whether the settings name no cluster at all.
+pub(crate) fn lacks_cluster(table: &toml::Table) -> bool {
+    let kubernetes = table
+        .get("settings")
+        .and_then(|settings| settings.get("kubernetes")?.as_table());
+    kubernetes.is_none_or(|kubernetes| missing(kubernetes).len() == REQUIRED.len())
 }
 
 fn keys(
@@ -151,32 +101,33 @@ pub(crate) fn is_misspelled(word: &str, meant: &str) -> bool {
 }
 
 fn types(text: &str, kubernetes: &toml::Table) -> Result<(), ImportError> {
-    let is_text_or_list = |value: &toml::Value| value.is_str() || value.is_array();
-    let all_of = |value: &toml::Value, is_valid: fn(&toml::Value) -> bool| {
-        value.as_table().is_some_and(|table| table.values().all(is_valid))
-    };
-    for (key, value) in kubernetes {
-        let (is_valid, expected) = match key.as_str() {
-            "api-server" | "cluster-certificate" | "cluster-name" | "node-ip" => (value.is_str(), "text"),
-            "cluster-dns-ip" => (is_text_or_list(value), "an address or a list of addresses"),
-            "max-pods" => (value.is_integer(), "a number"),
-            "node-labels" => (all_of(value, toml::Value::is_str), "a table of texts"),
-            "node-taints" => (
-                all_of(value, |value| value.is_str() || value.is_array()),
-                "a table of texts or lists",
-            ),
-            _ => (true, ""),
-        };
-        if !is_valid {
-            let problem = format!("invalid `settings.kubernetes.{key}`: expected {expected}");
-            return Err(invalid(text, key, problem));
+    for (name, value) in kubernetes {
+        let key = KUBERNETES.iter().find(|key| key.name == name);
+        if let Some(key) = key.filter(|key| !key.kind.admits(value)) {
+            let expected = key.kind.words();
+            let problem = format!("invalid `settings.kubernetes.{name}`: expected {expected}");
+            return Err(invalid(text, name, problem));
         }
     }
     Ok(())
 }
 
 fn invalid(text: &str, key: &str, problem: String) -> ImportError {
-    let line = text.lines().position(|line| line.contains(key));
+    let is_key = |line: &str| {
+        let line = line.trim_start().trim_start_matches(['[', '"']);
+        let rest = line
+            .strip_prefix(key)
+            .or_else(|| line.rsplit('.').next()?.strip_prefix(key));
+        rest.is_some_and(|rest| {
+            rest.trim_start_matches('"')
+                .trim_start()
+                .starts_with(['=', '.', ']'])
+        })
+    };
+    let line = text
+        .lines()
+        .position(is_key)
+        .or_else(|| text.lines().position(|line| line.contains(key)));
     ImportError::Invalid {
         line: line.map(|index| index + 1),
         column: None,
