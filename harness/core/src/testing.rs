@@ -22,6 +22,7 @@ use crate::plan::{
 pub fn plan() -> Plan {
     Plan {
         id: parsed("demo"),
+        is_trial: false,
         name: "demo".to_owned(),
         file: "demo.yaml".to_owned(),
         control_plane: Vec::new(),

@@ -13,6 +13,7 @@ use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{ClusterTraits, Machine};
 use crate::recognize::import;
+use crate::text::settings;
 
 /// Files on disk, more files in memory, and the machines of other tools' files.
 #[derive(Debug, Default)]
@@ -107,7 +108,9 @@ impl Files for ImportDisk {
         })?;
         let is_translated = is_bottlerocket(machine);
         let bytes = if is_translated {
-            let translated = bottlerocket::translated(&String::from_utf8_lossy(&bytes)).map_err(refused)?;
+            let content = String::from_utf8_lossy(&bytes);
+            let table = settings(&content).map_err(refused)?;
+            let translated = bottlerocket::translated(&content, &table).map_err(refused)?;
             translated.node_config.into_bytes()
         } else {
             bytes

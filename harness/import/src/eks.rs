@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use nodejoin_core::plan::aws::IpFamily;
+
 use crate::error::ImportError;
 use crate::instance_types::least_max_pods;
 use crate::machine::{
     AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, STAND_IN_AMI, System, Taint,
 };
 use crate::toml_table::{set_labels, set_taints, subtable};
-use crate::words::{joined_labels, joined_taints};
+use crate::words::{dns_ip, joined_labels, joined_taints};
 use crate::{bottlerocket, mime, text};
 
+/// The service network of an IPv6 cluster, which EKS chooses.
+const STAND_IN_IPV6: &str = "fd30:1c53:5f8a::/108";
 const STAND_IN_GROUP: &str = "workers";
 /// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
 const AL2023_SINCE: u32 = 30;
@@ -134,7 +138,12 @@ fn own_parts(machine: &Machine) -> Result<Vec<String>, ImportError> {
 impl EksPart {
     fn of(machine: &Machine, group: &ManagedNodeGroup, cluster: &ClusterTraits) -> Self {
         let traits = &machine.traits;
-        let cluster = traits.cluster.clone().or(cluster).or(&ClusterTraits::stand_in());
+        let mut cluster = traits.cluster.clone().or(cluster);
+        if cluster.ip_family == Some(IpFamily::Ipv6) && cluster.service_cidr.is_none() {
+            cluster.dns_ip = dns_ip(STAND_IN_IPV6);
+            cluster.service_cidr = Some(STAND_IN_IPV6.to_owned());
+        }
+        let cluster = cluster.or(&ClusterTraits::stand_in());
         Self {
             labels: labels(machine, group),
             taints: group.taints.clone(),

@@ -1,5 +1,7 @@
 //! Rancher: the node groups of an EKSClusterConfig.
 
+use nodejoin_core::plan::aws::IpFamily;
+
 use crate::error::ImportError;
 use crate::machine::{CapacityType, FileFormat, Imported, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
@@ -77,6 +79,9 @@ fn traits(spec: &Tree, group: &Tree) -> Traits {
         ..Traits::default()
     };
     traits.cluster.name = spec.text_at(&["displayName"]);
+    if spec.text_at(&["ipFamily"]).as_deref() == Some("ipv6") {
+        traits.cluster.ip_family = Some(IpFamily::Ipv6);
+    }
     traits.cluster.version = group
         .text_at(&["version"])
         .or_else(|| spec.text_at(&["kubernetesVersion"]));

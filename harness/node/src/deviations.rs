@@ -297,8 +297,8 @@ impl From<DeviationKind> for Deviation {
     }
 }
 
-/// The deviations of this node. The caller adds [`DeviationKind::PodCidr`], which depends on the version of the kubelet,
-/// and [`DeviationKind::TranslatedSettings`], which the node's journal shows.
+/// The deviations of this node. The caller adds [`DeviationKind::PodCidr`], which depends on the version of the
+/// kubelet, and [`DeviationKind::TranslatedSettings`], which the node's journal shows.
 pub(crate) fn of(request: &NodeRequest<'_>, host: HostWorkarounds) -> Vec<Deviation> {
     let has = |kind: DeviationKind| has(kind, request, host);
     DeviationKind::ALL

@@ -19,7 +19,7 @@ pub(super) const RULES: &[RuleEntry] = &[
     ),
     rule(319, reported_call, &[Cause::HarnessLimit]),
     rule(326, unreported_call, &[Cause::HarnessLimit]),
-    rule(321, missing_command, &[Cause::HarnessLimit]),
+    rule(321, missing_on_image, &[Cause::HarnessLimit]),
     rule(322, container, &[Cause::HarnessLimit]),
     rule(323, no_route, &[Cause::HarnessLimit]),
 ];
@@ -55,6 +55,18 @@ const COMMANDS: [&str; 24] = [
     "ssm-cli",
     "timedatectl",
     "yum",
+];
+
+/// Folders of the AMI whose files the node image does not all have: a script that reads one of them is right there.
+const FOLDERS: [&str; 8] = [
+    "/etc/eks/",
+    "/etc/amazon/",
+    "/etc/yum",
+    "/etc/dnf/",
+    "/etc/docker/",
+    "/etc/sysconfig/",
+    "/opt/aws/",
+    "/usr/lib/nodeadm/",
 ];
 
 /// Messages of programs that need a machine of their own.
@@ -135,8 +147,9 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
         true => "which is the host name of no AWS service in a region that nodejoin knows",
         false => "a name outside",
     };
+    let open = facts.plan.open_network_hint();
     let remedy = format!(
-        "set `network: open`, put the file into the node with an overlay, or answer the request: \
+        "{open}, put the file into the node with an overlay, or answer the request: \
          `aws: {{ answers: [{{ host: {name}, file: FILE }}] }}`"
     );
     let because = format!("a limit of nodejoin, not an error of the script: it needs {name}, {what}");
@@ -242,25 +255,41 @@ fn is_of_aws(name: &str) -> bool {
         .any(|suffix| name.ends_with(suffix))
 }
 
-/// The script calls a command that an AMI has and the node image lacks.
-fn missing_command(facts: &Facts<'_>) -> Option<Finding> {
+/// The script calls a command, or reads a file, that an AMI has and the node image lacks.
+fn missing_on_image(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
     let lines = lines_before_the_end(facts);
-    let (at, line, command) = lines.iter().rev().find_map(|(at, line)| {
-        let command = missing(&line.message)?;
-        COMMANDS.contains(&command).then_some((*at, *line, command))
+    let (at, line, what, name) = lines.iter().rev().find_map(|(at, line)| {
+        let command = missing_command(&line.message).filter(|command| COMMANDS.contains(command));
+        let file = || missing_path(&line.message).filter(|path| is_of_ami(path));
+        let found = command.map(|command| ("command", command));
+        let (what, name) = found.or_else(|| Some(("file", file()?)))?;
+        Some((*at, *line, what, name))
     })?;
     let because = format!(
-        "a limit of nodejoin, not an error of the script: AMIs have the command `{command}`, and the node image does not"
+        "a limit of nodejoin, not an error of the script: AMIs have the {what} `{name}`, and the node image does not"
     );
-    let remedy = format!("add `{command}`, or a stub of it, to the node with an overlay");
+    let remedy = format!("add `{name}`, or a stub of it, to the node with an overlay (`--overlay MANIFEST`)");
     facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
 }
 
+fn is_of_ami(path: &str) -> bool {
+    FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The path in a message about a file that does not exist.
+pub(super) fn missing_path(message: &str) -> Option<&str> {
+    let before = message.split_once(": No such file or directory")?.0;
+    let path = before
+        .rsplit([' ', '\'', '"', '‘', '’'])
+        .find(|word| !word.is_empty())?;
+    (path.starts_with('/') && path.len() > 1).then_some(path)
+}
+
 /// The command that a shell did not find.
-fn missing(message: &str) -> Option<&str> {
+pub(super) fn missing_command(message: &str) -> Option<&str> {
     let before = message
         .strip_suffix(": command not found")
         .or_else(|| message.strip_suffix(": not found"))
@@ -301,8 +330,18 @@ fn no_route(facts: &Facts<'_>) -> Option<Finding> {
     let because = format!(
         "a limit of nodejoin, not an error of the script: the node reaches only the fake AWS and its cluster, and not {to}"
     );
-    let remedy = "set `network: open`, or put the file into the node with an overlay".to_owned();
-    facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
+    facts.final_(
+        Cause::HarnessLimit,
+        because,
+        &Evidence::journal(at, line),
+        outside(facts),
+    )
+}
+
+/// What to do about something outside of the run's network.
+fn outside(facts: &Facts<'_>) -> String {
+    let open = facts.plan.open_network_hint();
+    format!("put the file into the node with an overlay (`--overlay MANIFEST`), or {open}")
 }
 
 fn is_no_route(line: &JournalLine) -> bool {

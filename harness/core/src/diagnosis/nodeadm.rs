@@ -6,7 +6,7 @@ use super::facts::{Evidence, Facts, is_of_user_data};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
-use crate::user_data;
+use crate::user_data::{self, Part};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
@@ -36,6 +36,9 @@ const CONFIG: [&str; 5] = [
 ];
 
 const MISSING: &str = "is missing in cluster configuration";
+
+/// The type of a part with a NodeConfig.
+const MEDIA_TYPE: &str = "application/node.eks.aws";
 
 const SPEC: &[&str] = &["cluster", "containerd", "featureGates", "instance", "kubelet"];
 
@@ -114,7 +117,9 @@ fn fatal<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine, String)> {
 }
 
 fn is_called_by_script(facts: &Facts<'_>) -> bool {
-    texts(facts).iter().any(|text| text.contains("nodeadm init"))
+    let is_script = |part: &Part| part.mime != MEDIA_TYPE;
+    let calls = |part: &Part| String::from_utf8_lossy(&part.content).contains("nodeadm init");
+    parts(facts).iter().any(|part| is_script(part) && calls(part))
 }
 
 fn is_about_config(error: &str) -> bool {
@@ -130,6 +135,14 @@ fn remedy(facts: &Facts<'_>, error: &str) -> String {
     if error.contains("multipart: ") || error.contains("unexpected EOF") {
         return "separate the MIME parts with the boundary that the first header names, and end the last one with \
                 `--BOUNDARY--`: nodeadm requires it, cloud-init does not"
+            .to_owned();
+    }
+    if parts(facts)
+        .iter()
+        .any(|part| part.mime == MEDIA_TYPE && part.content.starts_with(b"#!"))
+    {
+        return "write a NodeConfig into the part of type `application/node.eks.aws`, which is a script: eksctl puts \
+                `overrideBootstrapCommand` there for AL2023, and `preBootstrapCommands` into parts that run"
             .to_owned();
     }
     if let Some((wrong, right)) = misnamed(facts) {
@@ -193,12 +206,14 @@ fn node_configs(facts: &Facts<'_>) -> Vec<Value> {
     found.filter_map(|text| serde_yaml::from_str(text).ok()).collect()
 }
 
+fn parts(facts: &Facts<'_>) -> Vec<Part> {
+    let bytes = facts.user_data();
+    bytes.map_or(Vec::new(), |bytes| user_data::parse(&bytes).parts)
+}
+
 /// The parts of the user data as text.
 fn texts(facts: &Facts<'_>) -> Vec<String> {
-    let parts = facts
-        .user_data()
-        .map_or(Vec::new(), |bytes| user_data::parse(&bytes).parts);
-    parts
+    parts(facts)
         .iter()
         .map(|part| String::from_utf8_lossy(&part.content).into_owned())
         .collect()

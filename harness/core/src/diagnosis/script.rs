@@ -1,6 +1,7 @@
 //! While the script runs: its AWS calls, its exit, and a kubelet that it never started.
 
 use super::facts::{Evidence, Facts, between, names};
+use super::limits::{missing_command, missing_path};
 use super::script_output::{LastOutput, is_failure, last_output, line_of_failed_job, shortened};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, CalledService, Millis};
@@ -162,7 +163,12 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let line = line.map_or("the line that failed".to_owned(), |line| {
         format!("line {line} of the script")
     });
-    let remedy = format!("in the node, run {line} by hand (`nodejoin run --keep` keeps the node)");
+    let keep = facts.plan.keep_command();
+    let remedy = format!("in the node, run {line} by hand (`{keep}` keeps the node)");
+    let missing = words
+        .as_ref()
+        .and_then(|words| missing_on_ami(words.line.message.trim()));
+    let remedy = missing.map_or(remedy.clone(), |missing| format!("{missing}; else {remedy}"));
     let remedy = missing_value(facts, evidence.at).unwrap_or(remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let because = match unit {
@@ -175,6 +181,15 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.line));
     let evidence = unit.map_or(evidence, |(at, line)| Evidence::journal(at, line));
     facts.final_(Cause::ScriptFailed, because, &evidence, remedy)
+}
+
+/// What to do if the AMI has a file or a command that the node image lacks.
+fn missing_on_ami(message: &str) -> Option<String> {
+    let what = missing_path(message).or_else(|| missing_command(message))?;
+    Some(format!(
+        "if your AMI has `{what}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: add it, or a stub, to \
+         the node with an overlay (`--overlay MANIFEST`)"
+    ))
 }
 
 /// The requests that failed before the end of the script, grouped by operation and status.

@@ -21,6 +21,9 @@ use crate::vocabulary::region::Region;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub id: ScenarioId,
+    /// Whether `nodejoin try` wrote the scenario for this run: no file of the user contains it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_trial: bool,
     /// One sentence that says what the scenario shows.
     pub name: String,
     /// Path of the scenario file, as the user gave it.
@@ -83,6 +86,27 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The command that runs the plan and keeps its node.
+    #[must_use]
+    pub fn keep_command(&self) -> String {
+        match self.is_trial {
+            true => format!("nodejoin try {} --keep", self.file),
+            false => "nodejoin run --keep".to_owned(),
+        }
+    }
+
+    /// How to let the node reach other networks.
+    #[must_use]
+    pub fn open_network_hint(&self) -> String {
+        match self.is_trial {
+            true => format!(
+                "set `network: open` in the scenario that `nodejoin try {} --write FOLDER` saves, and run that with `nodejoin run FOLDER`",
+                self.file
+            ),
+            false => "set `network: open`".to_owned(),
+        }
+    }
+
     /// Whether the scenario changes the shared control plane, so that no other scenario may run at the same time.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {

@@ -96,6 +96,7 @@ pub(super) fn resolve(
             ..Sources::default()
         },
         id,
+        is_trial: false,
     };
     if let Some((user_data, scripts)) =
         user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, problems)

@@ -28,11 +28,17 @@ impl AdoptError {
     pub fn hint(&self) -> String {
         match self {
             Self::Placeholders { placeholders, .. } => {
-                let name = placeholders
-                    .first()
-                    .map(|placeholder| name_of(&placeholder.text))
-                    .unwrap_or_default();
-                format!("render the file with its tool, or give the values: --set '{name}=VALUE'")
+                let mut values: Vec<String> = Vec::new();
+                for placeholder in placeholders {
+                    let value = format!("--set '{}=VALUE'", name_of(&placeholder.text));
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+                format!(
+                    "render the file with its tool, or give the values: {}",
+                    values.join(" ")
+                )
             }
             Self::UnsupportedSystem { hint, .. } => (*hint).to_owned(),
             Self::Rejected(error) => error.hint(),
@@ -72,7 +78,9 @@ mod tests {
             "the user data of `web` has values that are not filled in: line 3 `<cluster-name>`, line 7 `${var.ca}`"
         );
         assert!(
-            error.hint().ends_with("--set 'cluster-name=VALUE'"),
+            error
+                .hint()
+                .ends_with("give the values: --set 'cluster-name=VALUE' --set 'var.ca=VALUE'"),
             "{}",
             error.hint()
         );

@@ -18,6 +18,19 @@ const NAMES: [&str; 12] = [
     "cluster", "endpoint", "region", "account", "role", "token", "cert", "your", "name", "bucket", "api",
     "value",
 ];
+/// Words of lines whose values the bootstrap script needs.
+const CALLS: [&str; 3] = ["bootstrap.sh", "--b64-cluster-ca", "--apiserver-endpoint"];
+/// Variables whose values it needs.
+const VALUES: [&str; 8] = [
+    "API_SERVER_URL",
+    "APISERVER_ENDPOINT",
+    "B64_CLUSTER_CA",
+    "CLUSTER_NAME",
+    "DNS_CLUSTER_IP",
+    "EKS_CLUSTER_NAME",
+    "K8S_CLUSTER_DNS_IP",
+    "SERVICE_IPV4_CIDR",
+];
 /// Commands whose arguments contain templates of Go.
 const GO_TEMPLATES: [&str; 5] = [
     "--format",
@@ -154,9 +167,11 @@ fn braces(line: &str) -> Vec<String> {
 /// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script
 /// never sets where the bootstrap script or a NodeConfig needs them.
 fn dollars(line: &str, is_node_config: bool, assigned: &Option<BTreeSet<String>>) -> Vec<String> {
-    let is_call = ["bootstrap.sh", "--b64-cluster-ca", "--apiserver-endpoint"]
-        .iter()
-        .any(|word| line.contains(word));
+    let is_call = CALLS.iter().any(|word| line.contains(word))
+        || VALUES.iter().any(|name| {
+            line.trim_start_matches("export ")
+                .starts_with(&format!("{name}="))
+        });
     let is_open = |inside: &&str| {
         let is_name = inside
             .bytes()
@@ -256,6 +271,7 @@ mod tests {
             ("join ${var.cluster_name}\n", "${var.cluster_name}"),
             ("join ${AWS::StackName}\n", "${AWS::StackName}"),
             ("/etc/eks/bootstrap.sh ${cluster_name} --x\n", "${cluster_name}"),
+            ("B64_CLUSTER_CA=${ClusterCA}\n", "${ClusterCA}"),
             ("/etc/eks/bootstrap.sh demo --b64-cluster-ca %s\n", "%s"),
             ("export TOKEN=REPLACE_ME\n", "REPLACE_ME"),
             ("curl YOUR_BUCKET\n", "YOUR_BUCKET"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use nodejoin_core::plan::EndpointUrl;
-use nodejoin_core::user_data::{ReplacedValue, Values, replace_cluster};
+use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_cluster};
 
 use super::ami::{self, AmiFiles};
 use super::cluster::{self, Surroundings};
@@ -17,7 +17,7 @@ use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
 use crate::machine::{ClusterTraits, Machine};
-use crate::text::is_gzip;
+use crate::text::{is_gzip, settings};
 
 /// Programs of other people take longer than the scripts of this repository.
 const JOIN_SECONDS: u32 = 180;
@@ -99,6 +99,9 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let stated = Stated::of(read.or(user_data.as_deref()).unwrap_or_default());
     let choice = ami::choose(machine, &stated)?;
     line(&mut report, AdoptionKind::Chosen, choice.text);
+    if !choice.files.contains(&AmiFiles::Nodeadm) {
+        note_parts_without_interpreter(user_data.as_deref().unwrap_or_default(), &mut report);
+    }
     let Surroundings {
         mut keys,
         endpoint,
@@ -170,7 +173,8 @@ fn translation(machine: &Machine, user_data: Option<&[u8]>) -> Result<Option<Tra
     let Some(bytes) = user_data.filter(|_| is_bottlerocket(machine)) else {
         return Ok(None);
     };
-    let translated = bottlerocket::translated(&String::from_utf8_lossy(bytes));
+    let content = String::from_utf8_lossy(bytes);
+    let translated = settings(&content).and_then(|table| bottlerocket::translated(&content, &table));
     translated.map(Some).map_err(AdoptError::Rejected)
 }
 
@@ -202,6 +206,18 @@ fn with_endpoint(
         }
     }
     text.into_bytes()
+}
+
+/// Amazon's cloud-init for Amazon Linux 2 runs such a part with a shell, that of AL2023 does not.
+fn note_parts_without_interpreter(user_data: &[u8], report: &mut Vec<AdoptionLine>) {
+    for fault in parse(user_data).faults {
+        if let (FaultKind::MissingShebang, Some(part)) = (fault.kind, fault.part) {
+            let text = format!(
+                "{part} does not begin with `#!`: Amazon Linux 2 runs it with a shell, and AL2023 stops at it"
+            );
+            line(report, AdoptionKind::Note, text);
+        }
+    }
 }
 
 fn report_replaced(user_data: &[u8], stated: &Stated, report: &mut Vec<AdoptionLine>) {

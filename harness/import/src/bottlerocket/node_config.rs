@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::keys::{KUBERNETES, ValueKind};
 use crate::error::ImportError;
 use crate::machine::Traits;
-use crate::text;
 use crate::words::{joined_labels, joined_taints};
 
 /// Settings that have no part in a join, or whose value nodejoin's node determines itself.
@@ -26,9 +25,8 @@ pub(crate) struct Translated {
 /// Translates settings.
 ///
 /// # Errors
-/// The TOML is invalid, or the settings start a kubelet that does not join.
-pub(crate) fn translated(content: &str) -> Result<Translated, ImportError> {
-    let table = text::settings(content)?;
+/// The settings start a kubelet that does not join. `content` is their text, for the line.
+pub(crate) fn translated(content: &str, table: &toml::Table) -> Result<Translated, ImportError> {
     let empty = toml::Table::new();
     let settings = table
         .get("settings")
@@ -40,7 +38,7 @@ pub(crate) fn translated(content: &str) -> Result<Translated, ImportError> {
         .unwrap_or(&empty);
     check_joins(content, kubernetes)?;
     let mut traits = Traits::default();
-    super::describe(&table, &mut traits);
+    super::describe(table, &mut traits);
     let mut config = Map::new();
     let mut not_run: Vec<String> = settings
         .keys()
@@ -158,7 +156,7 @@ mod tests {
 
     #[test]
     fn settings_become_fields_and_flags_of_the_kubelet() {
-        let found = translated(SETTINGS).unwrap();
+        let found = translated(SETTINGS, &toml::from_str(SETTINGS).unwrap()).unwrap();
         let config: Value = serde_json::from_str(&found.node_config).unwrap();
         assert_eq!(
             config["spec"],
@@ -202,7 +200,8 @@ mod tests {
                 "line 2: `authentication-mode = \"tls\"` joins with a bootstrap token",
             ),
         ] {
-            let error = translated(&format!("[settings.kubernetes]\n{setting}\n")).unwrap_err();
+            let text = format!("[settings.kubernetes]\n{setting}\n");
+            let error = translated(&text, &toml::from_str(&text).unwrap()).unwrap_err();
             assert!(error.to_string().starts_with(words), "{error}");
         }
     }

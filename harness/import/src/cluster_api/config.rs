@@ -2,11 +2,11 @@
 
 use nodejoin_core::plan::Tokens;
 
-use super::{eks_config, kubeadm_config, nodeadm_config};
+use super::{eks_config, kubeadm_config, managed_pool, nodeadm_config};
 use crate::ec2::tokens;
 use crate::error::ImportError;
 use crate::input::Import;
-use crate::machine::{AmiFamily, ClusterTraits, Machine, Traits};
+use crate::machine::{AmiFamily, ClusterTraits, Machine, ManagedNodeGroup, Traits};
 use crate::tree::Tree;
 use crate::words::{dns_ip, list, texts};
 
@@ -28,6 +28,8 @@ pub(super) struct BootstrapConfig<'a> {
     /// What the file itself states about the cluster.
     stated: ClusterTraits,
     traits: Traits,
+    /// EKS adds its own part: the pool's launch template names no AMI.
+    managed: Option<ManagedNodeGroup>,
 }
 
 impl<'a> BootstrapConfig<'a> {
@@ -44,13 +46,20 @@ impl<'a> BootstrapConfig<'a> {
             false => &["spec"],
         };
         let name = document.text_at(&["metadata", "name"]).unwrap_or_default();
-        let stated = cluster(documents);
+        let owner = owner(documents, &name);
+        let mut stated = cluster(documents);
+        let version = owner.and_then(|owner| owner.text_at(&["version"]));
+        stated.version = stated
+            .version
+            .or_else(|| Some(version?.trim_start_matches('v').to_owned()));
+        let (traits, managed) = owner.map_or_else(Default::default, |owner| infrastructure(documents, owner));
         Some(Self {
             kind,
             spec: document.at(path).unwrap_or(document),
             cluster: stated.clone().or(input.cluster).or(&ClusterTraits::stand_in()),
             stated,
-            traits: infrastructure(documents, &name),
+            traits,
+            managed,
             name,
         })
     }
@@ -82,6 +91,7 @@ impl<'a> BootstrapConfig<'a> {
             traits: self.traits.clone(),
             ..Machine::default()
         };
+        machine.managed = self.managed.clone();
         machine.traits.ami_family = family;
         machine.traits.cluster = self.stated.clone();
         if self.text(&["format"]).as_deref() == Some("ignition") {
@@ -124,27 +134,35 @@ fn cluster(documents: &[&Tree]) -> ClusterTraits {
     }
 }
 
-/// What AWSMachineTemplate or AWSMachinePool states, which a MachineDeployment or MachinePool connects with the
-/// configuration.
-fn infrastructure(documents: &[&Tree], config: &str) -> Traits {
-    let template = ["spec", "template", "spec"];
-    let owners = documents
+/// The path of a machine's specification in a MachineDeployment, a MachinePool and a template.
+const TEMPLATE: [&str; 3] = ["spec", "template", "spec"];
+
+/// The machines of the MachineDeployment or MachinePool that boots with a configuration.
+fn owner<'a>(documents: &[&'a Tree], config: &str) -> Option<&'a Tree> {
+    documents
         .iter()
-        .filter_map(|document| document.at(&template))
-        .find(|spec| spec.text_at(&["bootstrap", "configRef", "name"]).as_deref() == Some(config));
-    let Some(name) = owners.and_then(|spec| spec.text_at(&["infrastructureRef", "name"])) else {
-        return Traits::default();
-    };
-    let machines = documents.iter().find(|document| {
+        .filter_map(|document| document.at(&TEMPLATE))
+        .find(|spec| spec.text_at(&["bootstrap", "configRef", "name"]).as_deref() == Some(config))
+}
+
+/// What AWSMachineTemplate, AWSMachinePool or AWSManagedMachinePool states.
+fn infrastructure(documents: &[&Tree], owner: &Tree) -> (Traits, Option<ManagedNodeGroup>) {
+    let name = owner.text_at(&["infrastructureRef", "name"]);
+    let found = documents.iter().find(|document| {
         let kind = document.text_at(&["kind"]).unwrap_or_default();
-        kind.starts_with("AWSMachine") && document.text_at(&["metadata", "name"]).as_deref() == Some(&name)
+        let is_machine = kind.starts_with("AWSMachine") || kind == "AWSManagedMachinePool";
+        is_machine && name.is_some() && document.text_at(&["metadata", "name"]) == name
     });
-    let spec = machines.and_then(|machines| {
-        machines
-            .at(&["spec", "awsLaunchTemplate"])
-            .or_else(|| machines.at(&template))
-    });
-    spec.map(machine_traits).unwrap_or_default()
+    let Some(document) = found else {
+        return Default::default();
+    };
+    if document.text_at(&["kind"]).as_deref() == Some("AWSManagedMachinePool") {
+        let pool = managed_pool::described(document);
+        return pool.map(|pool| (pool.traits, pool.managed)).unwrap_or_default();
+    }
+    let template = document.at(&["spec", "awsLaunchTemplate"]);
+    let spec = template.or_else(|| document.at(&TEMPLATE));
+    (spec.map(machine_traits).unwrap_or_default(), None)
 }
 
 /// Cluster API's defaults of the metadata service differ from those of EKS.

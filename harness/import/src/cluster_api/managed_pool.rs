@@ -13,27 +13,37 @@ pub(super) fn machine(document: &Tree) -> Option<Machine> {
     if spec.get("awsLaunchTemplate").is_some() {
         return None;
     }
+    described(document)
+}
+
+/// The pool without its user data. EKS bootstraps its nodes unless the launch template names an AMI.
+pub(super) fn described(document: &Tree) -> Option<Machine> {
+    let spec = document.get("spec")?;
     let name = document.text_at(&["metadata", "name"])?;
     let text = |key: &str| spec.text_at(&[key]);
     let labels = texts(spec.get("labels"));
     let taints: Vec<Taint> = spec.items_at(&["taints"]).iter().filter_map(taint).collect();
     let is_spot = text("capacityType").as_deref() == Some("spot");
+    let template = |path: &[&str]| spec.at(&["awsLaunchTemplate"])?.text_at(path);
+    let ami_id = template(&["ami", "id"]);
+    let group = ManagedNodeGroup {
+        name: text("eksNodegroupName").or_else(|| Some(name.clone())),
+        labels: labels.clone(),
+        taints: taints.clone(),
+        capacity_type: Some(if is_spot {
+            CapacityType::Spot
+        } else {
+            CapacityType::OnDemand
+        }),
+        instance_types: text("instanceType").into_iter().collect(),
+    };
     Some(Machine {
         line: document.line(),
-        managed: Some(ManagedNodeGroup {
-            name: text("eksNodegroupName").or_else(|| Some(name.clone())),
-            labels: labels.clone(),
-            taints: taints.clone(),
-            capacity_type: Some(if is_spot {
-                CapacityType::Spot
-            } else {
-                CapacityType::OnDemand
-            }),
-            instance_types: text("instanceType").into_iter().collect(),
-        }),
+        managed: ami_id.is_none().then_some(group),
         traits: Traits {
             ami_family: text("amiType").as_deref().and_then(family_of_ami_type),
-            instance_type: text("instanceType"),
+            instance_type: text("instanceType").or_else(|| template(&["instanceType"])),
+            ami_id,
             role: text("roleName"),
             tags: texts(spec.get("additionalTags")),
             labels,

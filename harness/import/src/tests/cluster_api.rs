@@ -125,3 +125,29 @@ fn manifests_without_a_configuration_are_refused() {
         .replace(" }\nspec", "\nspec");
     insta::assert_snapshot!(refused("m.yaml", &template));
 }
+
+#[test]
+fn a_managed_pool_without_an_ami_gets_the_part_of_eks_after_its_configuration() {
+    let pool = |template: &str| {
+        format!(
+            "{}---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\nmetadata: {{ name: mp }}\n\
+             spec: {{ template: {{ spec: {{ version: v1.33.0, bootstrap: {{ configRef: {{ name: cfg }} }}, infrastructureRef: {{ name: pool }} }} }} }}\n\
+             ---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedMachinePool\nmetadata: {{ name: pool }}\n\
+             spec: {{ eksNodegroupName: blue, labels: {{ a: b }}, awsLaunchTemplate: {{ instanceType: m5.large{template} }} }}\n",
+            config("NodeadmConfig", "      preNodeadmCommands: [echo hi]\n")
+        )
+    };
+    let found = machine(&pool(""));
+    assert_eq!(found.managed.as_ref().unwrap().name.as_deref(), Some("blue"));
+    assert_eq!(found.traits.cluster.version.as_deref(), Some("1.33.0"));
+    let text = crate::complete_user_data(&found, &crate::ClusterTraits::default())
+        .unwrap()
+        .unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("echo hi") && text.contains("eks.amazonaws.com/nodegroup=blue"),
+        "{text}"
+    );
+    let own = machine(&pool(", ami: { id: ami-1 }"));
+    assert_eq!((own.managed, own.traits.ami_id.as_deref()), (None, Some("ami-1")));
+}

@@ -32,3 +32,16 @@ fn what_rancher_rejects_is_refused() {
             .contains("no `nodeGroups`")
     );
 }
+
+#[test]
+fn the_nodes_of_an_ipv6_cluster_get_its_network() {
+    let text = "apiVersion: eks.cattle.io/v1\nkind: EKSClusterConfig\nmetadata: { name: c }\nspec:\n  displayName: c\n  \
+                kubernetesVersion: \"1.33\"\n  ipFamily: ipv6\n  nodeGroups: [{ nodegroupName: ng, instanceType: m5.large }]\n";
+    let found = super::machine(text);
+    let own = crate::complete_user_data(&found, &crate::ClusterTraits::default());
+    let own = String::from_utf8(own.unwrap().unwrap()).unwrap();
+    assert!(
+        own.contains("cidr: fd30:1c53:5f8a::/108\n") && own.contains("- fd30:1c53:5f8a::a\n"),
+        "{own}"
+    );
+}

@@ -62,6 +62,7 @@ fn loaded(
     for plan in &mut plans {
         // The scenario is in no file: reports name the user's.
         plan.file.clone_from(&tried.name);
+        plan.is_trial = true;
         plan.sources.expect.clear();
         if args.options.strict {
             plan.require_clean();

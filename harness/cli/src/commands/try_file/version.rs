@@ -12,10 +12,8 @@ use super::read::Tried;
 use crate::args::RunOptions;
 use crate::process;
 
-/// Requests the version that the first machine with a wish is for, as far as one is available offline, and adds lines to
-/// the report of each machine.
-///
-/// An engine that does not respond is no error here: the run reports it.
+/// Requests the version that the first machine with a wish is for, as far as one is available offline, and adds lines
+/// to the report of each machine. Ignores an engine that does not respond: the run reports it.
 pub(crate) async fn choose(
     tried: &mut Tried,
     options: &mut RunOptions,

@@ -263,6 +263,7 @@ fn a_node_that_must_be_lost_is_watched_until_its_user_data_ends() {
         base64: String::new(),
         gzip: false,
         replace: None,
+        is_translated: false,
     });
     assert!(!is_settled(&required, &observed(join()), 20_000));
 }

@@ -242,3 +242,14 @@ fn names_of_machines_become_names_of_files() {
         assert_eq!(file_name(machine), name);
     }
 }
+
+#[test]
+fn a_part_without_an_interpreter_runs_on_al2_only() {
+    let text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/x-shellscript\n\n\
+                echo hi\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n/etc/eks/bootstrap.sh demo\n\n--B--\n";
+    let note = "note: part-001 does not begin with `#!`: Amazon Linux 2 runs it with a shell, and AL2023 stops at it\n";
+    let mut parts = machine(text);
+    assert_has(&shown(&parts), &[note]);
+    parts.traits.ami_family = Some(AmiFamily::Al2023);
+    assert!(!shown(&parts).contains("Amazon Linux 2 runs it"));
+}

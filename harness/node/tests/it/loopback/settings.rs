@@ -89,7 +89,7 @@ fn settings_that_the_kubelet_has_stay() {
         "--config=/config.json\n--seccomp-default-of-another\n--register-with-taints=x=y:NoSchedule\n"
     );
     assert_eq!(journal, "");
-    // The kubelet reports what is wrong with a file that nobody can read.
+    // The kubelet itself reports what is wrong with such a file.
     let (kubelet, _) = started("{ a: [", &[]);
     assert_eq!(kubelet, "--config=/config.json\n");
 }

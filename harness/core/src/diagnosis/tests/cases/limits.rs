@@ -102,6 +102,22 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "file that only an AMI has",
+            after_boot([
+                cloud("sed: can't read /etc/docker/daemon.json: No such file or directory"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "file that an own AMI may have",
+            after_boot([
+                cloud(
+                    "/var/lib/cloud/instance/scripts/part-001: line 7: /opt/ds_agent/dsa_control: No such file or directory",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "kernel module",
             after_boot([
                 cloud("modprobe: FATAL: Module ip_vs not found in directory /lib/modules/6.1.0"),
