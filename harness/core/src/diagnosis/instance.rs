@@ -7,12 +7,14 @@ use crate::plan::{ImagePlan, Plan};
 use crate::user_data::{self, FaultKind, PartFault};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::inotify;
+use crate::vocabulary::metadata_path;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
 
 /// Rules with their order and the causes that they find.
 pub(super) const RULES: &[RuleEntry] = &[
     rule(10, host_limit, &[Cause::HostLimit]),
+    rule(15, metadata_too_slow, &[Cause::HostLimit]),
     rule(60, metadata_unreachable, &[Cause::MetadataUnreachable]),
     rule(240, user_data_is_base64, &[Cause::UserDataNeverRan]),
     rule(245, byte_order_mark, &[Cause::ByteOrderMark]),
@@ -39,6 +41,38 @@ pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
     );
     facts.final_(Cause::HostLimit, because, &Evidence::journal(at, line), remedy)
 }
+
+/// The AWS CLI waits for one second for each response of the metadata service. On a host without free processors it
+/// gives up although the service responded: it does not send the request that follows.
+fn metadata_too_slow(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) || facts.plan.role.is_none() {
+        return None;
+    }
+    let mut lines = facts.user_data_lines();
+    let (end, _) = lines.find(|(_, line)| line.message.contains("Unable to locate credentials"))?;
+    let is_metadata = |at: Millis, call: &AwsCall| call.service == Service::Imds && at <= end;
+    let (at, last) = facts.calls().filter(|(at, call)| is_metadata(*at, call)).last()?;
+    let is_first = [metadata_path::TOKEN, CREDENTIALS].contains(&last.operation.trim_end_matches('/'));
+    if !is_first || last.status != 200 || last.fault.is_some() {
+        return None;
+    }
+    let because = format!(
+        "the AWS CLI gave up before it read its credentials, although the metadata service responded within {} ms: the host \
+         that runs nodejoin is too slow or too busy",
+        last.took_ms
+    );
+    let remedy = "run fewer nodes at once (`--jobs 1`), or let the script wait for longer: AWS_METADATA_SERVICE_TIMEOUT and \
+                  AWS_METADATA_SERVICE_NUM_ATTEMPTS";
+    facts.final_(
+        Cause::HostLimit,
+        because,
+        &Evidence::call(at, last),
+        remedy.to_owned(),
+    )
+}
+
+/// The path with the name of the role, which comes before the path with its credentials.
+const CREDENTIALS: &str = "meta-data/iam/security-credentials";
 
 /// All requests to the metadata service failed.
 pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {

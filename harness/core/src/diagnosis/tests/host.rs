@@ -54,3 +54,42 @@ fn an_api_server_that_times_out_is_a_host_limit_until_the_node_registers() {
     events.extend([accepted(), node(false)]);
     assert_ne!(diagnosed(&plan(), events).cause, Cause::HostLimit);
 }
+
+#[test]
+fn an_aws_cli_that_gives_up_on_metadata_is_a_host_limit_if_the_service_responded() {
+    let imds = |path: &str| ObservedEvent::Aws(aws(Service::Imds, path, 200));
+    let without_credentials = |last: ObservedEvent| {
+        let boot = systemd("init.scope", "systemd 252 running in system mode");
+        let gives_up = cloud(
+            "Unable to locate credentials. You can configure credentials by running \"aws configure\".",
+        );
+        let failed = cloud("Runparts: 1 failures (part-001) in 1 attempted commands");
+        vec![
+            boot,
+            ObservedEvent::Isolated,
+            imds("meta-data/instance-id"),
+            last,
+            gives_up,
+            failed,
+        ]
+    };
+    for last in ["api/token", "meta-data/iam/security-credentials/"] {
+        let reason = errored(&without_credentials(imds(last)));
+        assert!(
+            reason.contains("responded within 1 ms") && reason.contains("--jobs 1"),
+            "{reason}"
+        );
+    }
+    let read = imds("meta-data/iam/security-credentials/demo-role");
+    let delayed = ObservedEvent::Aws(AwsCall {
+        fault: Some(0),
+        ..aws(Service::Imds, "api/token", 200)
+    });
+    for last in [read, delayed] {
+        let found = diagnosed(&plan(), without_credentials(last));
+        assert_eq!(found.cause, Cause::ScriptFailed);
+    }
+    let without_role = Plan { role: None, ..plan() };
+    let found = diagnosed(&without_role, without_credentials(imds("api/token")));
+    assert_eq!(found.cause, Cause::ScriptFailed);
+}
