@@ -16,11 +16,37 @@ pub(super) fn of(facts: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
         BlamedLine::NoLine => None,
         BlamedLine::KubeletFlag(name) => flag(facts, name),
         BlamedLine::PartWithoutInterpreter => part_without_interpreter(facts),
-        BlamedLine::LastOfScript if facts.is_before(Phase::Configured) => last_location(facts)
+        BlamedLine::LastOfScript if facts.is_before(Phase::Configured) => running_command(facts)
+            .filter(|_| cause == Cause::UserDataNotDone)
+            .or_else(|| last_location(facts))
             .or_else(|| last_named_script(facts))
             .or_else(|| failed_part(facts)),
         BlamedLine::LastOfScript => None,
     }
+}
+
+/// The line with a command that the user data still runs, if only one line contains it.
+pub(super) fn running_command(facts: &Facts<'_>) -> Option<ScriptLocation> {
+    let scripts = scripts(facts);
+    let collected = facts.observation.collected.as_ref()?;
+    let mut commands = collected
+        .user_data_processes
+        .iter()
+        .rev()
+        .filter_map(|process| process.strip_prefix('`')?.split('`').next());
+    commands.find_map(|command| {
+        let mut lines = scripts.iter().flat_map(|(name, script)| {
+            let lines = (1..).zip(script.lines());
+            let found =
+                lines.filter(|(_, line)| line.contains(command) && !line.trim_start().starts_with('#'));
+            found.map(move |(number, _)| (name, number))
+        });
+        let (name, line) = lines.next()?;
+        lines.next().is_none().then(|| ScriptLocation {
+            script: Some(name.clone()),
+            line: Some(line),
+        })
+    })
 }
 
 /// The last location in the output of the user data.

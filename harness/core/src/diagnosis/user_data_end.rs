@@ -1,6 +1,7 @@
 //! The end of user data: an error that a later command hides, a unit that systemd refuses, or a timeout.
 
 use super::facts::{Evidence, Facts};
+use super::script_location::running_command;
 use super::types::{Finding, RuleEntry, RuleScope, rule};
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
@@ -77,8 +78,10 @@ pub(super) fn is_not_done(facts: &Facts<'_>) -> Option<Finding> {
         .as_ref()
         .map(|collected| collected.user_data_processes.join(", "));
     let processes = processes.filter(|text| !text.is_empty());
+    let location = running_command(facts).and_then(|found| Some((found.line?, found.script?)));
+    let location = location.map(|(line, script)| format!(", line {line} of {script}"));
     let processes = processes
-        .map(|text| format!("; it runs {text}"))
+        .map(|text| format!("; it runs {text}{}", location.unwrap_or_default()))
         .unwrap_or_default();
     let because =
         format!("the user data was still running at the timeout{processes}; its last activity: {doing}");

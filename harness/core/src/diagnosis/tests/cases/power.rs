@@ -1,4 +1,4 @@
-//! User data that reboots the instance.
+//! User data that reboots the instance, or that does not end.
 
 use super::*;
 
@@ -18,6 +18,19 @@ pub(super) fn reboot() -> [ObservedEvent; 3] {
 
 const RUNCMD: &str = "#cloud-config\nruncmd:\n- systemctl reboot\n- /etc/eks/bootstrap.sh demo\n";
 
+/// User data that still runs a process at the timeout.
+fn runs(name: &'static str, process: &str) -> Case {
+    let script = "#!/bin/bash\n# Not sleep infinity, but a loop:\nwhile true; do :; done\nsleep infinity &\n";
+    let processes = vec![process.to_owned()];
+    let case = Case::new(name, after_boot([cloud("waiting")])).user_data(script);
+    case.seen(|seen| {
+        seen.collected = Some(Collected {
+            user_data_processes: processes,
+            ..Collected::default()
+        });
+    })
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let ready = || done("DataSourceEc2Local");
     let reboots = || (0..3).flat_map(|_| reboot());
@@ -34,6 +47,14 @@ pub(super) fn cases() -> Vec<Case> {
                 .into_iter()
                 .chain(reboot())
                 .chain([ready()]),
+        ),
+        runs(
+            "user data that runs a command without end",
+            "`sleep infinity` for 18 s (CPU time 00:00:00)",
+        ),
+        runs(
+            "user data that runs a loop without end",
+            "`/bin/bash /var/lib/cloud/instance/scripts/part-001` for 18 s (CPU time 00:00:17)",
         ),
         Case::new(
             "reboots without end",
