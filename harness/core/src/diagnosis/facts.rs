@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::script_output::{is_by_cloud_init, is_trace};
 use super::types::Diagnosis;
 use super::types::Finding;
 use crate::observation::phases::{is_by_kubelet, is_of_kubelet, phases, reached, user_data_done};
@@ -206,20 +207,15 @@ impl<'a> Facts<'a> {
         let found = lines
             .iter()
             .rev()
-            .find(|(_, line)| reports_failure(line) && !is_trace_or_cloud_init(line))
+            .find(|(_, line)| {
+                reports_failure(line) && !is_trace(&line.message) && !is_by_cloud_init(&line.message)
+            })
             .or(lines.last());
         found.map_or_else(
             || Evidence::new("journal", 0, "no line of the node's journal"),
             |(at, line)| Evidence::journal(*at, line),
         )
     }
-}
-
-/// Lines of `set -x` and of cloud-init itself repeat what a script does: they prove nothing.
-fn is_trace_or_cloud_init(line: &JournalLine) -> bool {
-    line.message.starts_with('+')
-        || line.message.contains(".py[")
-        || line.message.starts_with("Cloud-init v.")
 }
 
 /// Whether a line reports a failure.
@@ -250,11 +246,13 @@ pub(super) fn sentence(message: &str) -> &str {
     sentence.lines().next().unwrap_or_default().trim()
 }
 
-/// Whether the line belongs to a unit that runs user data.
+/// Whether the line belongs to a unit that runs user data. The journal cannot name the unit of a process that ended
+/// before its line was read, such as `logger -t user-data` at the end of a pipe.
 pub(super) fn is_of_user_data(line: &JournalLine) -> bool {
-    line.unit
-        .as_deref()
-        .is_some_and(|unit| unit.starts_with("cloud-") || unit.contains("user-data"))
+    match line.unit.as_deref() {
+        Some(unit) => unit.starts_with("cloud-") || unit.contains("user-data"),
+        None => !line.by_systemd && line.command.as_deref() == Some("user-data"),
+    }
 }
 
 /// Formats names for a sentence: `a`, `b` and `c`.

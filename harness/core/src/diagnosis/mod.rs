@@ -21,7 +21,8 @@
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
 //! `labels.rs` and `other_cluster.rs` recognize refused labels, and values of other clusters in the user data.
-//! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed.
+//! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed;
+//! `unit_lines.rs` the lines of units that systemd ignored.
 
 mod access;
 mod certificates;
@@ -47,6 +48,7 @@ mod script_output;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unit_lines;
 mod unknown;
 mod user_data_end;
 mod versions;
@@ -59,6 +61,7 @@ pub(crate) use instance::requests_without_token;
 pub(crate) use power::reboot_times;
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
+pub(crate) use unit_lines::ignored_unit_lines;
 
 use rules::ORDERED;
 
@@ -86,6 +89,9 @@ pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
             .push_str(&format!("; the user data rebooted the instance {after}"));
     }
     diagnosis.script = script_location::of(&facts, diagnosis.cause);
+    if let Some(explanation) = unit_lines::explanation(diagnosis.cause, observation) {
+        diagnosis.because.push_str(&format!("; {explanation}"));
+    }
     Some(diagnosis)
 }
 

@@ -2,7 +2,9 @@
 
 use super::facts::{Evidence, Facts, between, names};
 use super::limits::{missing_command, missing_path};
-use super::script_output::{LastOutput, is_failure, last_output, line_of_failed_job, shortened};
+use super::script_output::{
+    LastOutput, is_failure, last_complaint, last_output, line_of_failed_job, shortened,
+};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, CalledService, Millis};
 use crate::vocabulary::cause::Cause;
@@ -319,7 +321,15 @@ fn pre_command_failed(facts: &Facts<'_>) -> Option<Finding> {
 fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
     let done = facts.user_data_done.filter(|_| !facts.has(Phase::Configured))?;
     let (at, line) = facts.user_data_lines().find(|(at, _)| *at == done)?;
-    let because = "the user data is done, and nothing started the kubelet".to_owned();
+    let complaint = last_complaint(facts);
+    let because = match complaint {
+        Some((_, line)) => format!(
+            "the user data is done, and nothing started the kubelet; the last error in its output: {}",
+            shortened(line.message.trim())
+        ),
+        None => "the user data is done, and nothing started the kubelet".to_owned(),
+    };
+    let (at, line) = complaint.unwrap_or((at, line));
     let text = facts.user_data_text().unwrap_or_default();
     let remedy = if text.contains("kind: NodeConfig") {
         "use an image with nodeadm (AL2023; here the overlay of nodeadm): nothing in this image reads a NodeConfig"

@@ -1,6 +1,7 @@
 //! Where a script ended, from its output: messages of bash, dash and Python, traps, and traces of `set -x`.
 
 use super::facts::Facts;
+use super::script_output::is_by_cloud_init;
 use super::types::ScriptLocation;
 use crate::user_data::{Parsed, parse};
 use crate::vocabulary::cause::Cause;
@@ -100,11 +101,6 @@ fn last_lines(facts: &Facts<'_>) -> Vec<String> {
     }
     lines.retain(|line| !line.trim().is_empty() && !is_by_cloud_init(line));
     lines.split_off(lines.len().saturating_sub(SEARCHED_LINES))
-}
-
-fn is_by_cloud_init(line: &str) -> bool {
-    const MARKS: [&str; 4] = [".py[", "Cloud-init v.", "Failed to run module", "Runparts: "];
-    MARKS.iter().any(|mark| line.contains(mark))
 }
 
 /// A line of output with a location.

@@ -2,6 +2,7 @@
 
 use super::facts::{Evidence, Facts};
 use super::script_location::running_command;
+use super::script_output::{is_before_end, is_by_script, is_complaint, shortened};
 use super::types::{Finding, RuleEntry, RuleScope, rule};
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
@@ -20,16 +21,28 @@ pub(super) fn error_is_hidden(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let done = facts.user_data_done?;
-    let mut lines = facts.user_data_lines().filter(|(at, _)| *at <= done);
+    let mut lines = facts.user_data_lines().filter(|(at, _)| is_before_end(*at, done));
     let (at, line) = lines.find(|(_, line)| is_end_of_script(line))?;
+    let words = words_before(facts, line).map(|words| format!("{words}; "));
     let because = format!(
-        "a script in the user data ended with an error ({}), and a later command succeeded, so cloud-init reports no failure",
+        "a script in the user data ended with an error ({}{}), and a later command succeeded, so cloud-init reports no failure",
+        words.unwrap_or_default(),
         line.message.trim()
     );
     let remedy = "correct the script, and begin the user data with `set -e`: without it only the exit code of the last command \
                   counts"
         .to_owned();
     facts.final_(Cause::ScriptFailed, because, &Evidence::journal(at, line), remedy)
+}
+
+/// The last complaint before the line of a trap.
+fn words_before(facts: &Facts<'_>, trap: &JournalLine) -> Option<String> {
+    const BEFORE: usize = 4;
+    let lines = facts.user_data_lines().map(|(_, line)| line);
+    let before: Vec<&JournalLine> = lines.take_while(|line| !std::ptr::eq(*line, trap)).collect();
+    let mut last = before.into_iter().rev().take(BEFORE);
+    let complaint = last.find(|line| is_by_script(line) && is_complaint(&line.message))?;
+    Some(shortened(complaint.message.trim()))
 }
 
 /// Whether bash or the trap of a bootstrap script reports the end of a script.

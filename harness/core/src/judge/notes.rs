@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::list;
-use crate::diagnosis::{reboot_times, requests_without_token};
+use crate::diagnosis::{ignored_unit_lines, reboot_times, requests_without_token};
 use crate::judge::verdict::{Check, Note, NoteKind};
 use crate::observation::phases::user_data_done;
 use crate::observation::{JournalLine, Observation, ObservedEvent, UserDataResult};
@@ -18,7 +18,7 @@ pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
         return Vec::new();
     }
     let mut notes = user_data_notes(plan, observation);
-    notes.extend(ignored_unit_lines(observation));
+    notes.extend(ignored_lines(observation));
     notes.extend(without_token(plan, observation));
     notes.extend(rebooted(observation));
     notes
@@ -111,8 +111,9 @@ fn is_of_user_data(line: &JournalLine) -> bool {
 
 /// Whether bash reports the line of a command that it could not run.
 fn is_shell_error(message: &str) -> bool {
-    const WORDS: [&str; 5] = [
+    const WORDS: [&str; 6] = [
         "command not found",
+        "warning: here-document",
         "No such file or directory",
         "Permission denied",
         "unbound variable",
@@ -172,20 +173,13 @@ fn parsed(plan: &Plan) -> Option<Parsed> {
     Some(parse(&bytes))
 }
 
-/// Lines of units and drop-ins below /etc and /run that systemd ignored.
-fn ignored_unit_lines(observation: &Observation) -> Vec<Note> {
-    let is_own = |message: &str| message.starts_with("/etc/") || message.starts_with("/run/");
-    let ignored = journal(observation).filter(|line| {
-        line.by_systemd && is_own(&line.message) && line.message.to_lowercase().contains("ignoring")
-    });
-    let mut notes: Vec<Note> = Vec::new();
-    for line in ignored {
-        let what = format!("systemd ignored a line of a unit: {}", line.message.trim());
-        if notes.iter().all(|note| note.what != what) {
-            notes.push(Note::new(NoteKind::UnitLineIgnored, what));
-        }
-    }
-    notes
+/// One note for each unit file or drop-in of which systemd ignored lines.
+fn ignored_lines(observation: &Observation) -> impl Iterator<Item = Note> {
+    let ignored = ignored_unit_lines(observation).into_iter();
+    ignored.map(|what| {
+        let what = format!("systemd ignored a line of a unit: {what}");
+        Note::new(NoteKind::UnitLineIgnored, what)
+    })
 }
 
 fn without_token(plan: &Plan, observation: &Observation) -> Option<Note> {
