@@ -219,12 +219,19 @@ fn check_date(date: &str, now: OffsetDateTime) -> Result<(), TokenRejection> {
             ))
         })?
         .assume_utc();
-    let expires = signed + VALID;
-    if now > expires {
-        let reason = format!("X-Amz-Date parameter is expired ({signed} + 15m0s < {now})");
+    if now > signed + VALID {
+        let (minutes, signed) = (VALID.whole_minutes(), printed(signed));
+        let reason = format!("X-Amz-Date parameter is expired ({minutes} minute expiration) {signed}");
         return Err(TokenRejection::new(RejectionKind::Expired, reason));
     }
     Ok(())
+}
+
+/// A time as Go prints it, such as `2026-11-21 18:47:44 +0000 UTC`.
+fn printed(time: OffsetDateTime) -> String {
+    const FORMAT: &[BorrowedFormatItem<'_>] =
+        format_description!("[year]-[month]-[day] [hour]:[minute]:[second] +0000 UTC");
+    time.format(FORMAT).unwrap_or_else(|_| time.to_string())
 }
 
 fn check_escapes(query: &str) -> Result<(), TokenRejection> {
