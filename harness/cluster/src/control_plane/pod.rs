@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
 use hyper_util::rt::TokioIo;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, PostParams};
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use nodejoin_core::observation::PodResult;
@@ -56,9 +56,10 @@ pub(super) async fn run(
         Ok(Ok(None)) => failed("the pod was deleted while it started"),
         Ok(Err(error)) => failed(format!("the watch of the pod failed: {error}")),
         Err(_) => failed(format!(
-            "not running after {} s: {}",
+            "not running after {} s: {}{}",
             limit.as_secs(),
-            last_status(&api, &name).await
+            last_status(&api, &name).await,
+            warnings(client, &name).await
         )),
     };
     let _ = api.delete(&name, &DeleteParams::default().grace_period(0)).await;
@@ -201,18 +202,75 @@ async fn last_status(api: &Api<Pod>, name: &str) -> String {
         .into_iter()
         .filter_map(|container| container.state);
     let waiting = states.filter_map(|state| state.waiting).map(|waiting| {
+        let message = waiting.message.map(|message| format!(": {message}"));
         format!(
-            ", {}: {}",
+            ", {}{}",
             waiting.reason.unwrap_or_default(),
-            waiting.message.unwrap_or_default()
+            message.unwrap_or_default()
         )
     });
     phase + &waiting.collect::<String>()
+}
+
+/// The pod's events of type `Warning`: they have the reason while a container is in `ContainerCreating`.
+async fn warnings(client: &Client, name: &str) -> String {
+    let api = Api::<Event>::namespaced(client.clone(), NAMESPACE);
+    let fields = format!("involvedObject.kind=Pod,involvedObject.name={name},type=Warning");
+    let events = api.list(&ListParams::default().fields(&fields)).await;
+    events.map_or_else(|_| String::new(), |events| texts(&events.items))
+}
+
+/// The reason and message of each event, the newest last.
+fn texts(events: &[Event]) -> String {
+    const MOST: usize = 3;
+    let mut found: Vec<String> = Vec::new();
+    for event in events {
+        let reason = event.reason.as_deref().unwrap_or("Warning");
+        let message = event.message.as_deref().unwrap_or("no message");
+        let count = event.count.filter(|count| *count > 1);
+        let count = count.map(|count| format!(" ({count} times)")).unwrap_or_default();
+        found.push(format!("; event {reason}: {}{count}", message.trim()));
+    }
+    found.split_off(found.len().saturating_sub(MOST)).concat()
 }
 
 fn failed(detail: impl Into<String>) -> PodResult {
     PodResult {
         answered: false,
         detail: detail.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(reason: &str, message: &str, count: i32) -> Event {
+        Event {
+            reason: Some(reason.to_owned()),
+            message: Some(message.to_owned()),
+            count: Some(count),
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn the_last_events_of_a_pod_are_quoted() {
+        let events = [
+            event("BackOff", "first", 1),
+            event("FailedMount", "second", 1),
+            event(
+                "FailedCreatePodSandBox",
+                "Failed to create pod sandbox: rpc error\n",
+                4,
+            ),
+            event("Failed", "fourth", 1),
+        ];
+        assert_eq!(
+            texts(&events),
+            "; event FailedMount: second; event FailedCreatePodSandBox: Failed to create pod sandbox: rpc error (4 times); \
+             event Failed: fourth"
+        );
+        assert_eq!(texts(&[]), "");
     }
 }
