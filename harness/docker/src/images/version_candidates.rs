@@ -4,16 +4,18 @@
 //! | requested | candidates, best first |
 //! | --- | --- |
 //! | no version | the newest version in the assets folder; else Debian's source package, and its release |
-//! | `1.32` | the assets folder; existing images; downloaded releases; Debian's source package |
+//! | `1.32` | the assets folder; downloaded releases; Debian's source package; existing images, also of other sources |
 //! | `1.32.1` | those of `1.32`, and the release of that version |
 
 use std::collections::HashMap;
 
+use bollard::models::ImageSummary;
 use bollard::query_parameters::ListImagesOptionsBuilder;
 use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
+use crate::images::programs::{FOLDER, target};
 use crate::labels;
 use crate::settings::Assets;
 
@@ -47,7 +49,8 @@ impl Builder {
         if let Some((_, target)) = self.assets_of(requested).await? {
             targets.push(target);
         }
-        let mut versions = self.versions_in_images().await?;
+        let images = self.existing_images().await?;
+        let mut versions: Vec<Version> = images.iter().filter_map(version_of).collect();
         versions.extend(self.downloaded()?);
         if let VersionRequest::Exact(version) = requested {
             versions.push(version.clone());
@@ -58,6 +61,8 @@ impl Builder {
         if is_of_source(requested) {
             targets.push(self.source_target().await?);
         }
+        // The folder that an image was built from may not be set any more.
+        targets.extend(matching_programs(images, requested));
         Ok(targets)
     }
 
@@ -83,16 +88,13 @@ impl Builder {
         Ok(all)
     }
 
-    /// The versions of existing images.
-    async fn versions_in_images(&self) -> Result<Vec<Version>, DockerError> {
+    /// Existing images with a version of Kubernetes.
+    async fn existing_images(&self) -> Result<Vec<BuildTarget>, DockerError> {
         let filters = HashMap::from([("label", vec![labels::KUBERNETES.to_owned()])]);
         let options = ListImagesOptionsBuilder::new().filters(&filters).build();
         let images = self.engine.docker().list_images(Some(options)).await;
         let images = images.map_err(DockerError::engine("list images of", "nodejoin"))?;
-        let versions = images
-            .iter()
-            .filter_map(|image| image.labels.get(labels::KUBERNETES));
-        Ok(versions.filter_map(|version| version.parse().ok()).collect())
+        Ok(images.iter().flat_map(existing).collect())
     }
 
     /// The versions of the assets folder, of existing images, of downloads and of Debian's source package. The first is
@@ -134,6 +136,28 @@ impl Builder {
         }
         tried
     }
+}
+
+/// The build targets that an image is the result of, one for each of its names.
+fn existing(image: &ImageSummary) -> impl Iterator<Item = BuildTarget> {
+    let named = image
+        .repo_tags
+        .iter()
+        .filter_map(|tag| tag.strip_prefix("nodejoin/")?.split_once(':'));
+    named.map(|(name, hash)| BuildTarget {
+        name: name.to_owned(),
+        ..target(hash.to_owned(), image.labels.get(labels::KUBERNETES).cloned())
+    })
+}
+
+/// The images with the programs of the requested version, newest first.
+fn matching_programs(images: Vec<BuildTarget>, requested: &VersionRequest) -> Vec<BuildTarget> {
+    let is_match = |image: &BuildTarget| {
+        image.name == FOLDER && version_of(image).is_some_and(|version| requested.admits(&version))
+    };
+    let mut images: Vec<BuildTarget> = images.into_iter().filter(is_match).collect();
+    images.sort_by_key(|image| std::cmp::Reverse(version_of(image).map(|version| version.rank())));
+    images
 }
 
 fn parse(text: &str) -> Result<VersionRequest, DockerError> {
@@ -178,6 +202,32 @@ mod tests {
             "a release candidate matches only its exact version"
         );
         assert_eq!(texts("1.33.0-rc.1"), ["v1.33.0-rc.1"]);
+    }
+
+    #[test]
+    fn existing_images_of_other_sources_match_too() {
+        let image = |name: &str, version: &str| ImageSummary {
+            repo_tags: vec![
+                format!("nodejoin/{name}:0123456789ab"),
+                "other/image:1".to_owned(),
+            ],
+            labels: HashMap::from([(labels::KUBERNETES.to_owned(), version.to_owned())]),
+            ..ImageSummary::default()
+        };
+        let images = [
+            image("kubernetes", "v1.36.1"),
+            image("control-plane", "v1.36.9"),
+            image("kubernetes", "v1.36.3"),
+            image("kubernetes", "v1.35.0"),
+        ];
+        let targets = images.iter().flat_map(existing).collect();
+        let found = matching_programs(targets, &parse("1.36").unwrap());
+        let versions: Vec<_> = found
+            .iter()
+            .filter_map(|image| image.kubernetes.as_deref())
+            .collect();
+        assert_eq!(versions, ["v1.36.3", "v1.36.1"]);
+        assert_eq!(found[0].image(), "nodejoin/kubernetes:0123456789ab");
     }
 
     #[test]
