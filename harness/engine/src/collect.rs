@@ -18,6 +18,8 @@ const POD_TIMEOUT: Duration = Duration::from_secs(45);
 /// Timeout of an issued serving certificate until the kubelet serves it.
 const SERVING_TIMEOUT: Duration = Duration::from_secs(30);
 const SERVING_INTERVAL: Duration = Duration::from_millis(100);
+/// Timeout of a kubelet that runs until the API server can read its configuration, for checks of it.
+const CONFIGZ_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl ScenarioSession<'_> {
     /// Reads the facts that the plan's expectations need.
@@ -41,14 +43,26 @@ impl ScenarioSession<'_> {
         };
         collected.access = self.access(&plan.expect, seen).await?;
         if let Some(name) = node_name(seen) {
-            // An unreachable kubelet is a fact, not an error: a check on its configuration reports the missing value.
-            collected.configz = self.environment.control_plane.configz(&name).await.ok();
+            collected.configz = self.configz(&name, plan, &collected).await;
             collected.pod = match &plan.pod {
                 Some(pod) => Some(self.pod(&name, pod).await?),
                 None => None,
             };
         }
         Ok(collected)
+    }
+
+    /// The kubelet's configuration. A join that ends early can end before the kubelet serves: if a check needs the
+    /// configuration, it is awaited. An unreachable kubelet is a fact, not an error.
+    async fn configz(&self, name: &str, plan: &Plan, collected: &Collected) -> Option<serde_json::Value> {
+        let kubelet = plan.expect.kubelet.as_ref();
+        let is_checked = kubelet.is_some_and(|kubelet| !kubelet.config.is_empty());
+        let timeout = match is_checked && collected.kubelet_argv.is_some() {
+            true => self.time_factor.scale(CONFIGZ_TIMEOUT),
+            false => Duration::ZERO,
+        };
+        let control_plane = &self.environment.control_plane;
+        until_read(timeout, async || control_plane.configz(name).await.ok()).await
     }
 
     /// Whether the API server allows each request of `expect.access` to the user that the node's token mapped to.
@@ -93,6 +107,18 @@ async fn until_served(
         let is_served = issued.is_empty() || served.is_some_and(|served| issued.contains(&served));
         if is_served || Instant::now() >= end {
             return Ok(collected);
+        }
+        tokio::time::sleep(SERVING_INTERVAL).await;
+    }
+}
+
+/// Reads until a value is there, at least once.
+async fn until_read<T>(timeout: Duration, read: impl AsyncFn() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + timeout;
+    loop {
+        let value = read().await;
+        if value.is_some() || Instant::now() >= end {
+            return value;
         }
         tokio::time::sleep(SERVING_INTERVAL).await;
     }
@@ -198,6 +224,26 @@ mod tests {
         assert_eq!(fingerprint.as_deref(), Some("old"));
         assert_eq!(start.elapsed(), Duration::from_secs(10));
         assert_eq!(count, 101);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_value_is_read_again_until_it_is_there() {
+        let start = Instant::now();
+        let count = Cell::new(0);
+        let from = |first: u32| {
+            count.set(0);
+            let count = &count;
+            async move || {
+                count.set(count.get() + 1);
+                (count.get() >= first).then(|| count.get())
+            }
+        };
+        assert_eq!(until_read(Duration::from_secs(10), from(3)).await, Some(3));
+        assert_eq!(start.elapsed(), Duration::from_millis(200));
+        assert_eq!(until_read(Duration::ZERO, from(2)).await, None);
+        assert_eq!(count.get(), 1);
+        assert_eq!(until_read(Duration::from_secs(10), from(u32::MAX)).await, None);
+        assert_eq!(count.get(), 101);
     }
 
     #[test]
