@@ -8,7 +8,8 @@ use nodejoin_node::NodeError;
 /// The harness could not decide whether the node joins.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    #[error("the container engine failed")]
+    /// The container engine, or an image. The texts of these errors name their object.
+    #[error(transparent)]
     Docker(#[from] DockerError),
     /// The control plane did not start, or ended.
     #[error("the control plane failed")]
@@ -153,6 +154,19 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("disk full")]
     struct DiskFull;
+
+    #[test]
+    fn a_version_of_kubernetes_that_is_missing_is_not_a_failure_of_the_container_engine() {
+        let error = EngineError::Docker(DockerError::NoKubernetes {
+            requested: "1.36".parse().unwrap(),
+            tried: vec!["no network".to_owned()],
+        });
+        let text = error.with_hint();
+        assert!(
+            text.starts_with("Kubernetes 1.36 is not available: no network\n"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn a_cause_that_its_error_already_names_is_not_repeated() {
