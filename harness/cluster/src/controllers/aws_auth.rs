@@ -23,6 +23,8 @@ use crate::iam::aws_auth::{AwsAuth, NAME, NAMESPACE, config_map_data};
 
 /// Until the authenticator has read what was written.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// Until an API server that restarts accepts a write.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Until RBAC that was applied a moment ago takes effect.
 const RBAC_TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(50);
@@ -139,14 +141,32 @@ impl AwsAuthStore {
         if rows.written.as_ref() == Some(&data) {
             return Ok(());
         }
-        let written = match by {
-            AwsAuthWriter::Eks => self.patch(&data).await,
-            AwsAuthWriter::Eksctl => self.update(&data).await,
-        };
+        let written = self.write_until_accepted(&data, by).await;
         written.map_err(ClusterError::api("write ConfigMap `kube-system/aws-auth`"))?;
         self.await_read(&AwsAuth::parse(&data)).await?;
         rows.written = Some(data);
         Ok(())
+    }
+
+    /// Repeats a write that an API server refuses while it restarts, or that conflicts with another one.
+    async fn write_until_accepted(
+        &self,
+        data: &BTreeMap<String, String>,
+        by: AwsAuthWriter,
+    ) -> kube::Result<()> {
+        let until = Instant::now() + self.time_factor.scale(WRITE_TIMEOUT);
+        loop {
+            let written = match by {
+                AwsAuthWriter::Eks => self.patch(data).await,
+                AwsAuthWriter::Eksctl => self.update(data).await,
+            };
+            match written {
+                Err(error) if is_temporary(&error) && Instant::now() < until => {
+                    tokio::time::sleep(RETRY).await;
+                }
+                written => return written,
+            }
+        }
     }
 
     async fn patch(&self, data: &BTreeMap<String, String>) -> kube::Result<()> {
@@ -175,6 +195,15 @@ impl AwsAuthStore {
             timeout,
             last_status: "its rows differ from the written ones".to_owned(),
         })
+    }
+}
+
+/// Whether the API server may accept the same request later.
+fn is_temporary(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => matches!(status.code, 409 | 429 | 500..=599),
+        kube::Error::HyperError(_) | kube::Error::Service(_) => true,
+        _ => false,
     }
 }
 

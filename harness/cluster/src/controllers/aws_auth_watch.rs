@@ -9,13 +9,20 @@ use tokio::sync::watch;
 use crate::api_server::watch::events;
 use crate::iam::aws_auth::{AwsAuth, NAME, NAMESPACE};
 
-/// Publishes each version of the ConfigMap until the future is dropped. A deleted ConfigMap counts as an empty one.
+/// Publishes each version of the ConfigMap until the future is dropped. A deleted ConfigMap counts as an empty one, also
+/// if it was deleted while the watch was interrupted: the list after that does not have it.
 pub(crate) async fn run(client: Client, mapping: watch::Sender<AwsAuth>) {
     let events = events(Api::<ConfigMap>::namespaced(client, NAMESPACE));
     pin_mut!(events);
+    let mut is_listed = false;
     while let Some(event) = events.next().await {
         match event {
+            Event::Init => is_listed = false,
+            Event::InitDone if !is_listed => {
+                mapping.send_replace(AwsAuth::default());
+            }
             Event::Apply(map) | Event::InitApply(map) if is_aws_auth(&map) => {
+                is_listed = true;
                 let parsed = AwsAuth::parse(&map.data.unwrap_or_default());
                 for row in &parsed.skipped {
                     tracing::warn!(row, "skipped a row of aws-auth");

@@ -10,8 +10,8 @@
 //! | [`aws_auth_watch`] | eks:authenticator | watches `aws-auth` for the authenticator | |
 //! | [`pod_cidr`] | the admin | shortens a wait of old kubelets; not in EKS, a deviation | `cni: none` |
 //!
-//! All of them wait on watches. After a write conflict they wait for the event of the conflicting change. [`windows`]
-//! is an object that no controller reads.
+//! All of them are level-triggered: an attempt that fails is repeated on the current object until it succeeds.
+//! [`windows`] is an object that no controller reads.
 
 pub(crate) mod aws_auth;
 pub(crate) mod aws_auth_watch;
@@ -21,4 +21,6 @@ pub(crate) mod pod_cidr;
 pub(crate) mod rbac;
 pub(crate) mod serving;
 pub(crate) mod tagging;
+#[cfg(test)]
+mod tests;
 pub(crate) mod windows;

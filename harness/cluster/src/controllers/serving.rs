@@ -12,6 +12,7 @@ use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec,
 };
 use kube::api::PostParams;
+use kube::core::Status;
 use kube::{Api, Client};
 use nodejoin_core::plan::InstancePlan;
 
@@ -61,8 +62,9 @@ async fn decide(
         Ok(()) if is_authorized(client, &request.spec).await? => {
             condition("Approved", "AutoApproved", APPROVED.to_owned())
         }
-        // Like upstream's approver: the requestor may not be approved, so the request stays open for another approver.
-        Ok(()) => return Ok(()),
+        // Like upstream's approver: the request stays open for another approver and is reviewed again, because RBAC can
+        // be incomplete for a moment after a restart of the API server.
+        Ok(()) => return Err(not_authorized()),
     };
     let name = request.metadata.name.clone().unwrap_or_default();
     request.status.get_or_insert_default().conditions = Some(vec![condition]);
@@ -155,6 +157,11 @@ fn check_names(requested: &CertificateRequest, instance: &InstancePlan) -> Resul
         ));
     }
     Ok(())
+}
+
+fn not_authorized() -> kube::Error {
+    let message = "the SubjectAccessReview does not allow the requestor its own serving certificate";
+    kube::Error::Api(Box::new(Status::failure(message, "Forbidden").with_code(403)))
 }
 
 /// The SubjectAccessReview of upstream's approvers: may this user request its own serving certificate?

@@ -1,5 +1,6 @@
 //! Watches Nodes and certificate signing requests and sends tenants their changes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -7,7 +8,7 @@ use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::runtime::watcher::Event;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use nodejoin_core::observation::NodeChange;
 
 use crate::api_server::watch::{events, touched};
@@ -15,15 +16,33 @@ use crate::observe::audit::without_managed_fields;
 use crate::observe::signing_requests::SigningRequests;
 use crate::tenants::{ClusterFact, Tenants};
 
-/// Sends tenants the changes of their Nodes until the future is dropped.
+/// Sends tenants the changes of their Nodes until the future is dropped. A Node that was deleted while the watch was
+/// interrupted is missing in the list after that.
 pub(crate) async fn nodes(client: Client, tenants: Arc<Tenants>) {
     let events = events(Api::<Node>::all(client));
     pin_mut!(events);
+    let mut known: BTreeMap<String, Node> = BTreeMap::new();
+    let mut listed: BTreeMap<String, Node> = BTreeMap::new();
     while let Some(event) = events.next().await {
         match event {
-            Event::Apply(node) | Event::InitApply(node) => send(&tenants, &node, true),
-            Event::Delete(node) => send(&tenants, &node, false),
-            Event::Init | Event::InitDone => {}
+            Event::Apply(node) => {
+                send(&tenants, &node, true);
+                known.insert(node.name_any(), node);
+            }
+            Event::Delete(node) => {
+                send(&tenants, &node, false);
+                known.remove(&node.name_any());
+            }
+            Event::Init => listed.clear(),
+            Event::InitApply(node) => {
+                send(&tenants, &node, true);
+                listed.insert(node.name_any(), node);
+            }
+            Event::InitDone => {
+                let gone = known.iter().filter(|(name, _)| !listed.contains_key(*name));
+                gone.for_each(|(_, node)| send(&tenants, node, false));
+                known = std::mem::take(&mut listed);
+            }
         }
     }
 }

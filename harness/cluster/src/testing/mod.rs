@@ -1,5 +1,7 @@
 //! Hand-made tenants for the tests of this crate.
 
+pub(crate) mod api_server;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
