@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::observation::{Audit, AwsCall, JournalLine, Millis, Observation, ObservedEvent};
+use crate::observation::{Audit, AwsCall, JournalLine, Millis, Observation, ObservedEvent, TimelineEntry};
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
 
@@ -17,11 +17,15 @@ pub const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 /// The time of each phase that the join reached.
 ///
 /// After a reboot, the phases from `configured` on belong to the kubelet of the current boot; it keeps its certificate.
+/// After a step, what happened before the kubelet started again belongs to the kubelet before it.
 #[must_use]
 pub fn phases(observation: &Observation) -> BTreeMap<Phase, Millis> {
     let booted = observation.booted_at();
-    let counts =
-        |phase: Phase, at: Millis| phase < Phase::Configured || phase == Phase::Certified || at >= booted;
+    let started_again = started_again(observation);
+    let counts = |phase: Phase, at: Millis| {
+        let is_of_boot = phase < Phase::Configured || phase == Phase::Certified || at >= booted;
+        is_of_boot && (phase <= Phase::Configured || at >= started_again)
+    };
     let mut phases = BTreeMap::new();
     for seen in &observation.timeline {
         for phase in Phase::ALL {
@@ -52,6 +56,14 @@ fn of_this_boot(observation: &Observation, phases: &mut BTreeMap<Phase, Millis>)
         }
         None => drop(phases.remove(&Phase::Certified)),
     }
+}
+
+/// When a step started the kubelet again; 0 if it did not.
+fn started_again(observation: &Observation) -> Millis {
+    let starts = |seen: &&TimelineEntry| matches!(&seen.what, ObservedEvent::Journal(line) if is_start_of_kubelet(line));
+    let is_step = observation.node_before.is_some();
+    let first = observation.timeline.iter().find(starts).filter(|_| is_step);
+    first.map_or(0, |seen| seen.at)
 }
 
 /// The current phase of a join. `ready` counts only with the serving certificate that the kubelet requested: without it

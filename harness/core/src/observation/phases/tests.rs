@@ -343,3 +343,34 @@ fn user_data_ends_again_after_a_reboot() {
         assert_eq!(user_data_done(&seen), Some(2000));
     }
 }
+
+#[test]
+fn phases_after_a_step_belong_to_the_kubelet_that_it_started() {
+    let start = journal("kubelet.service", "systemd", "Started Kubernetes Kubelet.");
+    let before = [
+        journal("kubelet.service", "kubelet", "x509: unknown authority"),
+        accepted(),
+        node(true),
+    ];
+    let step = |after: &[ObservedEvent]| Observation {
+        node_before: Some(serde_json::json!({})),
+        ..observed(
+            before
+                .iter()
+                .cloned()
+                .chain([start.clone()])
+                .chain(after.iter().cloned()),
+        )
+    };
+    let last = |after: &[ObservedEvent]| phases(&step(after)).into_keys().max();
+    assert_eq!(last(&[]), Some(Phase::Configured));
+    let line = journal("kubelet.service", "kubelet", "Starting kubelet.");
+    assert_eq!(last(std::slice::from_ref(&line)), Some(Phase::KubeletStarted));
+    assert_eq!(last(&[line, accepted(), node(true)]), Some(Phase::Ready));
+    // Without a start, the kubelet is the one from before.
+    let unchanged = Observation {
+        node_before: Some(serde_json::json!({})),
+        ..observed(before.iter().cloned())
+    };
+    assert_eq!(phases(&unchanged).into_keys().max(), Some(Phase::Ready));
+}
