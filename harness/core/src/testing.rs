@@ -63,6 +63,7 @@ pub fn instance() -> InstancePlan {
     InstancePlan {
         id: parsed("i-0b22a22eec53b9321"),
         instance_type: "m5.large".to_owned(),
+        type_like: None,
         ami: "ami-0bb07d9c8d6ca41e8".to_owned(),
         private_ip: Ipv4Addr::new(192, 168, 40, 16),
         private_dns_name: name.to_owned(),

@@ -16,6 +16,9 @@ pub struct InstancePlan {
     pub id: InstanceId,
     /// Instance type, such as `m5.large`.
     pub instance_type: String,
+    /// The known type whose figures an unknown `instance_type` has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type_like: Option<String>,
     /// Image id, such as `ami-0...`.
     pub ami: String,
     /// The primary private address.

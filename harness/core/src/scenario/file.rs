@@ -149,6 +149,9 @@ pub struct InstanceFile {
     /// Instance type (default: `m5.large`).
     #[serde(rename = "type")]
     pub instance_type: Option<String>,
+    /// A known instance type, such as `m7i.large`, for a `type` that is newer than nodejoin's table: EC2 reports its
+    /// processors, memory, network interfaces and architecture, from which scripts derive the limit of pods.
+    pub type_like: Option<String>,
     /// Image id, such as `ami-0bb07d9c8d6ca41e8`.
     pub ami: Option<String>,
     /// The primary private IPv4 address (default: an address in 192.168.0.0/16).

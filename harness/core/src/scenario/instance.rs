@@ -34,6 +34,7 @@ pub(super) fn instance(
             .instance_type
             .clone()
             .unwrap_or_else(|| "m5.large".to_owned()),
+        type_like: file.type_like.clone(),
         ami: file.ami.clone().unwrap_or_else(|| unique.aws_id("ami")),
         private_ip: addresses.private_ip,
         host_name: file.host_name.clone().unwrap_or_else(|| private_dns_name.clone()),

@@ -2,7 +2,7 @@
 
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
-use crate::plan::Plan;
+use crate::plan::{InstancePlan, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::cluster_file::{AwsAuthFile, RoleMappingFile};
 use crate::vocabulary::cidr::Cidr;
@@ -60,7 +60,7 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
             "for example `0a:1b:2c:3d:4e:5f`",
         );
     }
-    instance_type(&instance.instance_type, problems);
+    instance_type(instance, problems);
     if !instance.availability_zone.starts_with(plan.region.as_str()) {
         let what = format!(
             "unknown availability zone `{}` in {}",
@@ -103,21 +103,39 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
     }
 }
 
-fn instance_type(name: &str, problems: &mut Problems<'_>) {
-    if ec2_type(name).is_some() {
-        return;
+fn instance_type(instance: &InstancePlan, problems: &mut Problems<'_>) {
+    let (name, like) = (&instance.instance_type, instance.type_like.as_ref());
+    match (ec2_type(name).is_some(), like) {
+        (true, Some(_)) => problems.add(
+            "instance.type_like",
+            format!("the key has no effect: `{name}` is a known instance type"),
+            "",
+            "remove it",
+        ),
+        (false, None) => {
+            let newer = "For a newer type, set `type_like` to a known one with the same figures";
+            unknown_type("instance.type", name, newer, problems);
+        }
+        (false, Some(like)) if ec2_type(like).is_none() => {
+            unknown_type(
+                "instance.type_like",
+                like,
+                "Use a known one, such as `m5.large`",
+                problems,
+            );
+        }
+        (true, None) | (false, Some(_)) => {}
     }
-    let hint = nearest(name, EC2_TYPES.iter().map(|known| known.name)).map_or_else(
-        || "for example `m5.large`".to_owned(),
-        |right| format!("did you mean `{right}`?"),
+}
+
+fn unknown_type(key: &str, name: &str, otherwise: &str, problems: &mut Problems<'_>) {
+    let nearest = nearest(name, EC2_TYPES.iter().map(|known| known.name));
+    let hint = nearest.map_or_else(
+        || otherwise.to_owned(),
+        |right| format!("did you mean `{right}`? {otherwise}"),
     );
     let why = "DescribeInstanceTypes has no such type";
-    problems.add(
-        "instance.type",
-        format!("unknown instance type `{name}`"),
-        why,
-        hint,
-    );
+    problems.add(key, format!("unknown instance type `{name}`"), why, hint);
 }
 
 pub(super) fn is_mac(text: &str) -> bool {

@@ -139,7 +139,7 @@ fn write(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
         item
     };
     let item = item
-        .text("architecture", types::architecture(&plan.instance_type))
+        .text("architecture", types::architecture(plan))
         .text("rootDeviceType", "ebs")
         .text("rootDeviceName", "/dev/xvda")
         .element("blockDeviceMapping", |set| set)

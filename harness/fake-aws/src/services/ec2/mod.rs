@@ -101,8 +101,7 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
         Operation::DescribeNetworkInterfaces => interfaces::describe(body, &all, &parameters)?,
         Operation::DescribeInstanceTopology => topology::describe(body, &all, &parameters)?,
         Operation::DescribeTags => tags::describe(body, &all, &parameters)?,
-        Operation::DescribeInstanceTypes => types::describe(body, &parameters)?,
-        Operation::CreateTags | Operation::DeleteTags | Operation::ModifyInstanceAttribute => body,
+        Operation::DescribeInstanceTypes => types::describe(body, &instance.world.instance, &parameters)?,
     };
     Ok(document(operation, body))
 }

@@ -1,15 +1,27 @@
 //! DescribeInstanceTypes: real figures of instance types.
 
+use nodejoin_core::plan::InstancePlan;
 use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type, ec2_type};
 
 use super::page;
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
+/// A type with its figures. A type that is newer than the table has those of another one.
+struct NamedType<'a> {
+    name: &'a str,
+    figures: &'static Ec2Type,
+}
+
+/// The figures of an instance's type.
+fn figures(instance: &InstancePlan) -> Option<&'static Ec2Type> {
+    ec2_type(instance.type_like.as_ref().unwrap_or(&instance.instance_type))
+}
+
 /// The architecture in the identity document and DescribeInstances; `x86_64` for unknown types.
 #[must_use]
-pub(crate) fn architecture(instance_type: &str) -> &'static str {
-    ec2_type(instance_type)
+pub(crate) fn architecture(instance: &InstancePlan) -> &'static str {
+    figures(instance)
         .and_then(|found| found.architectures.rsplit(',').next())
         .unwrap_or("x86_64")
 }
@@ -18,10 +30,23 @@ pub(crate) fn architecture(instance_type: &str) -> &'static str {
 ///
 /// # Errors
 /// For types that do not exist.
-pub(crate) fn describe(body: Xml, parameters: &QueryParameters) -> Result<Xml, ServiceError> {
+pub(crate) fn describe(
+    body: Xml,
+    instance: &InstancePlan,
+    parameters: &QueryParameters,
+) -> Result<Xml, ServiceError> {
     let names = parameters.list("InstanceType");
-    let found: Vec<&Ec2Type> = EC2_TYPES
-        .iter()
+    let known = EC2_TYPES.iter().map(|figures| NamedType {
+        name: figures.name,
+        figures,
+    });
+    let newer = instance.type_like.as_ref().and(figures(instance));
+    let newer = newer.map(|figures| NamedType {
+        name: &instance.instance_type,
+        figures,
+    });
+    let found: Vec<NamedType<'_>> = known
+        .chain(newer)
         .filter(|found| names.is_empty() || names.contains(&found.name))
         .collect();
     let missing: Vec<&str> = names
@@ -39,9 +64,10 @@ pub(crate) fn describe(body: Xml, parameters: &QueryParameters) -> Result<Xml, S
     page::write(body, "instanceTypeSet", found, parameters, 5..=100, write)
 }
 
-fn write(item: Xml, found: &Ec2Type) -> Xml {
+fn write(item: Xml, named: NamedType<'_>) -> Xml {
+    let found = named.figures;
     let item = item
-        .text("instanceType", found.name)
+        .text("instanceType", named.name)
         .text("currentGeneration", found.current)
         .text("bareMetal", found.bare_metal);
     let item = if found.hypervisor == "-" {
@@ -111,9 +137,32 @@ mod tests {
 
     #[test]
     fn architectures() {
-        assert_eq!(architecture("m5.large"), "x86_64");
-        assert_eq!(architecture("m6g.large"), "arm64");
-        assert_eq!(architecture("t2.micro"), "x86_64");
-        assert_eq!(architecture("z99.large"), "x86_64");
+        let of = |name: &str, like: Option<&str>| {
+            architecture(&InstancePlan {
+                instance_type: name.to_owned(),
+                type_like: like.map(str::to_owned),
+                ..nodejoin_core::testing::instance()
+            })
+        };
+        assert_eq!(of("m5.large", None), "x86_64");
+        assert_eq!(of("m6g.large", None), "arm64");
+        assert_eq!(of("t2.micro", None), "x86_64");
+        assert_eq!(of("z99.large", None), "x86_64");
+        assert_eq!(of("z99g.large", Some("m6g.large")), "arm64");
+    }
+
+    #[test]
+    fn a_newer_type_has_the_figures_of_the_one_that_it_is_like() {
+        let instance = InstancePlan {
+            instance_type: "z99.large".to_owned(),
+            type_like: Some("m5.large".to_owned()),
+            ..nodejoin_core::testing::instance()
+        };
+        assert_eq!(figures(&instance).map(|found| found.name), Some("m5.large"));
+        let unknown = InstancePlan {
+            type_like: None,
+            ..instance
+        };
+        assert_eq!(figures(&unknown), None);
     }
 }

@@ -74,10 +74,7 @@ pub(crate) fn identity(world: &World, launched: OffsetDateTime) -> String {
     let instance = &world.instance;
     object(&[
         ("accountId", json!(world.account)),
-        (
-            "architecture",
-            json!(types::architecture(&instance.instance_type)),
-        ),
+        ("architecture", json!(types::architecture(instance))),
         ("availabilityZone", json!(instance.availability_zone)),
         ("billingProducts", Value::Null),
         ("devpayProductCodes", Value::Null),
