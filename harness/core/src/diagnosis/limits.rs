@@ -20,6 +20,7 @@ pub(super) const RULES: &[RuleEntry] = &[
     rule(319, reported_call, &[Cause::HarnessLimit]),
     rule(326, unreported_call, &[Cause::HarnessLimit]),
     rule(321, missing_on_image, &[Cause::HarnessLimit]),
+    rule(318, missing_unit, &[Cause::HarnessLimit]),
     rule(322, container, &[Cause::HarnessLimit]),
     rule(323, no_route, &[Cause::HarnessLimit]),
 ];
@@ -69,14 +70,37 @@ const FOLDERS: [&str; 8] = [
     "/usr/lib/nodeadm/",
 ];
 
+/// Services that AMIs have and the node image lacks: time, logs, agents, hardware.
+const UNITS: [&str; 18] = [
+    "amazon-cloudwatch-agent",
+    "amazon-ssm-agent",
+    "auditd",
+    "chrony",
+    "chronyd",
+    "crond",
+    "docker",
+    "irqbalance",
+    "iscsid",
+    "nfs-client",
+    "ntpd",
+    "nvidia-fabricmanager",
+    "nvidia-persistenced",
+    "rpcbind",
+    "rsyslog",
+    "snap.amazon-ssm-agent.amazon-ssm-agent",
+    "sshd",
+    "systemd-timesyncd",
+];
+
 /// Messages of programs that need a machine of their own.
-const OF_A_MACHINE: [(&str, &str); 6] = [
+const OF_A_MACHINE: [(&str, &str); 7] = [
     ("modprobe: FATAL: Module", "load a kernel module"),
     (
         "Could not set property: ",
         "set the host name by systemd-hostnamed",
     ),
     ("Could not set hostname", "set the host name"),
+    ("Could not set static hostname", "set the host name"),
     ("Failed to set time", "set the clock"),
     ("Failed to set ntp", "start a time service"),
     ("Failed to connect to bus", "use the system bus"),
@@ -286,6 +310,46 @@ pub(super) fn missing_path(message: &str) -> Option<&str> {
         .rsplit([' ', '\'', '"', '‘', '’'])
         .find(|word| !word.is_empty())?;
     (path.starts_with('/') && path.len() > 1).then_some(path)
+}
+
+/// The script enables or starts a service that an AMI has and the node image lacks.
+fn missing_unit(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let lines = lines_before_the_end(facts);
+    let (at, line, unit) = lines.iter().rev().find_map(|(at, line)| {
+        let unit = unit_not_found(&line.message)?;
+        let name = unit.strip_suffix(".service").unwrap_or(unit);
+        UNITS.contains(&name).then_some((*at, *line, unit))
+    })?;
+    let because = format!(
+        "a limit of nodejoin, not an error of the script: AMIs have the unit `{unit}`, and the node image does not"
+    );
+    let remedy =
+        format!("add a stub of `{unit}` to the node with an overlay, or let the script continue without it");
+    facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
+}
+
+/// The unit that `systemctl` did not find.
+fn unit_not_found(message: &str) -> Option<&str> {
+    let message = message.trim();
+    let start = message
+        .strip_suffix(" does not exist.")
+        .and_then(|start| Some(start.rsplit_once("Unit file ")?.1))
+        .or_else(|| {
+            message
+                .strip_suffix(" not found.")?
+                .rsplit_once("Unit ")
+                .map(|(_, unit)| unit)
+        })
+        .or_else(|| {
+            message
+                .strip_suffix(" not loaded.")?
+                .rsplit_once("Unit ")
+                .map(|(_, unit)| unit)
+        })?;
+    Some(start).filter(|unit| !unit.contains(char::is_whitespace))
 }
 
 /// The command that a shell did not find.

@@ -125,6 +125,29 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "service that only an AMI has",
+            after_boot([
+                cloud("Failed to enable unit: Unit file chronyd.service does not exist."),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "misspelt service",
+            after_boot([
+                cloud("Failed to start agnet.service: Unit agnet.service not found."),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "host name",
+            after_boot([
+                cloud(
+                    "Could not set static hostname: Failed to set static hostname: Device or resource busy",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "address outside",
             after_boot([
                 cloud("curl: (7) Failed to connect to 52.1.2.3 port 443 after 0 ms: Network is unreachable"),
