@@ -207,15 +207,18 @@ impl<'a> Facts<'a> {
         let found = lines
             .iter()
             .rev()
-            .find(|(_, line)| {
-                reports_failure(line) && !is_trace(&line.message) && !is_by_cloud_init(&line.message)
-            })
+            .find(|(_, line)| reports_failure(line) && !repeats_input(&line.message))
             .or(lines.last());
         found.map_or_else(
             || Evidence::new("journal", 0, "no line of the node's journal"),
             |(at, line)| Evidence::journal(*at, line),
         )
     }
+}
+
+/// Lines of `set -x`, of cloud-init, and the list of flags at the start of the kubelet repeat their input.
+fn repeats_input(message: &str) -> bool {
+    is_trace(message) || is_by_cloud_init(message) || message.contains("] FLAG: --")
 }
 
 /// Whether a line reports a failure.

@@ -6,7 +6,7 @@ use super::script_output::{
     LastOutput, is_failure, last_complaint, last_output, line_of_failed_job, shortened,
 };
 use super::types::{Finding, RuleEntry, rule};
-use crate::observation::{AwsCall, CalledService, Millis};
+use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
@@ -331,7 +331,11 @@ fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
     };
     let (at, line) = complaint.unwrap_or((at, line));
     let text = facts.user_data_text().unwrap_or_default();
-    let remedy = if text.contains("kind: NodeConfig") {
+    let is_open = |(_, line): (Millis, &JournalLine)| line.message.contains("warning: here-document");
+    let remedy = if complaint.is_some_and(is_open) {
+        "end the here-document by a line with its word alone, without blanks around it: everything after it is text and \
+         does not run"
+    } else if text.contains("kind: NodeConfig") {
         "use an image with nodeadm (AL2023; here the overlay of nodeadm): nothing in this image reads a NodeConfig"
     } else if text.contains("bootstrap.sh") {
         "read the output of the script (user-data output in the evidence folder): it succeeded without starting the kubelet"
