@@ -62,7 +62,7 @@ fn the_line_of_a_trap_is_in_the_remedy() {
         "x.sh: line 12 ended with status 1",
     ] {
         let lines = ["base64: invalid input", trap, FAILED];
-        let found = after(lines.map(|line| cloud(line)));
+        let found = after(lines.map(cloud));
         assert!(
             found.remedy.contains("run line 12 of the script"),
             "{trap}: {}",
