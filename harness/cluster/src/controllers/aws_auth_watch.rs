@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use crate::api_server::watch::events;
 use crate::iam::aws_auth::{AwsAuth, NAME, NAMESPACE};
 
-/// Publishes each version of the ConfigMap until the future is dropped. A deleted ConfigMap counts as an empty one, also
-/// if it was deleted while the watch was interrupted: the list after that does not have it.
+/// Publishes each version of the ConfigMap until the future is dropped. A deleted ConfigMap counts as an empty one. One
+/// that was deleted while the watch was interrupted is missing in the list after that.
 pub(crate) async fn run(client: Client, mapping: watch::Sender<AwsAuth>) {
     let events = events(Api::<ConfigMap>::namespaced(client, NAMESPACE));
     pin_mut!(events);

@@ -31,11 +31,11 @@ const COLLECTIONS: [&str; 5] = [
 /// An API server whose state is a map from paths to objects.
 #[derive(Clone, Default)]
 pub(crate) struct FakeApiServer {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoredObjects>>,
 }
 
 #[derive(Default)]
-struct State {
+struct StoredObjects {
     version: u64,
     objects: BTreeMap<String, Value>,
     /// Open watches, each with the path of its collection.
@@ -112,7 +112,7 @@ impl FakeApiServer {
     }
 }
 
-impl State {
+impl StoredObjects {
     fn answer(&mut self, method: &Method, path: &str, watched: Option<&str>, body: Value) -> Answer {
         if let Some(code) = self.refusal(method) {
             self.refused += 1;

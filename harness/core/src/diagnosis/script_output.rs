@@ -169,16 +169,16 @@ pub(super) fn last_complaint<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a Journ
         .last()
 }
 
-/// Whether a trap of a known bootstrap script printed the line: it has the line number, and the lines before it have the
-/// reason.
+/// Whether a trap of a known bootstrap script printed the line: it has the line number, and the lines before it have
+/// the reason.
 fn is_trap(line: &JournalLine) -> bool {
     ["Exited with error on line", " ended with status"]
         .iter()
         .any(|words| line.message.contains(words))
 }
 
-/// Whether a line only sums up a failure, so that a complaint before it says more: the trap of a script, such as `failed
-/// at 12`, or the last words of a package manager.
+/// Whether a line only sums up a failure, so that a complaint before it says more: the trap of a script, such as
+/// `failed at 12`, or the last words of a package manager.
 fn is_summary(message: &str) -> bool {
     const TRAP: [&str; 6] = ["fail", "error", "exit", "abort", "status", "line"];
     const PACKAGES: [&str; 2] = ["Error: Nothing to do", "Error: Unable to find a match"];
