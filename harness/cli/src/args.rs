@@ -1,12 +1,16 @@
 //! The command line.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::env;
+use nodejoin_core::run::filter::Filter;
 use nodejoin_core::run::require::Require;
 use nodejoin_core::run::settings::JobCount;
 use nodejoin_core::run::shard::Shard;
@@ -16,7 +20,7 @@ use crate::aws_args;
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
-#[command(name = "nodejoin", version, about, after_help = EXIT_CODES)]
+#[command(name = "nodejoin", version = env!("NODEJOIN_VERSION"), about, after_help = EXIT_CODES)]
 pub struct Args {
     /// Multiply all timeouts by this factor on slow machines (1 to 1000)
     #[arg(long, global = true, env = env::TIME_FACTOR.name, value_name = "NUMBER", default_value = "1",
@@ -38,6 +42,17 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 passed; 1 a scenario failed; 2 invalid command line or scenario file;
 3 this host cannot run nodejoin; 4 a scenario errored; 5 nothing ran; 130 interrupted.";
 
+const RUN_HELP: &str = "\
+Filter expressions: terms with `and`, `or`, `not` and parentheses. A term is a text in the id or name (quoted if it
+contains one of these words), or a key with a value, in which `*` stands for any text:
+  id(TEXT)        whole id, or its last part      tag(WORD)        one of the scenario's `tags`
+  name(TEXT)      part of the name                cause(CAUSE)     expected diagnosis of the join or of a step
+  folder(PATH)    folder, or one above it         version(1.36)    applies to this Kubernetes version
+  flow(NAME)      first folder of the id
+
+Flags take precedence over environment variables, and these over the nearest `nodejoin.yaml` in this folder or
+above it (keys: control_plane, jobs, keep, artifacts_dir, overlays).";
+
 const SETTINGS_FILE: &str = "\
 Flags take precedence over environment variables, and these over the nearest `nodejoin.yaml` in this folder or
 above it (keys: control_plane, jobs, keep, artifacts_dir, overlays).";
@@ -45,7 +60,7 @@ above it (keys: control_plane, jobs, keep, artifacts_dir, overlays).";
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run scenarios and report whether each node joined as expected
-    #[command(after_help = SETTINGS_FILE)]
+    #[command(after_help = RUN_HELP)]
     Run(Box<RunArgs>),
     /// Run user data of any tool: reports whether its node joins, and why not
     #[command(after_help = SETTINGS_FILE)]
@@ -60,6 +75,10 @@ pub enum Command {
     Schema,
     /// Explain a cause of a stopped join
     Explain(ExplainArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Write the man pages
+    Man(ManArgs),
     /// Build, list or remove images
     Images(ImagesArgs),
     /// Check whether this host can run scenarios, without changing anything
@@ -79,9 +98,9 @@ pub struct RunArgs {
     /// Scenario files, or folders with scenario files
     #[arg(default_value = "scenarios")]
     pub paths: Vec<PathBuf>,
-    /// Only scenarios whose id or name contains this text
-    #[arg(long, short = 'E')]
-    pub filter: Option<String>,
+    /// Only scenarios that this expression selects, such as `flow(al2) and not tag(slow)`
+    #[arg(long, short = 'E', value_name = "EXPRESSION")]
+    pub filter: Option<Filter>,
     /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
     #[arg(long)]
     pub bless: bool,
@@ -92,7 +111,53 @@ pub struct RunArgs {
     #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
     pub shard: Option<Shard>,
     #[command(flatten)]
+    pub order: OrderArgs,
+    #[command(flatten)]
     pub options: RunOptions,
+}
+
+/// Which selected scenarios run, how often, and in which order.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub struct OrderArgs {
+    /// Start no more scenarios after one failed or errored; those that run continue
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Only scenarios that did not pass in the last run that selected them
+    #[arg(long)]
+    pub rerun_failed: bool,
+    /// Run each scenario this number of times; their ids end with `@run-1`, `@run-2`, ...
+    #[arg(long, value_name = "COUNT", default_value_t)]
+    pub repeat: RepeatCount,
+    /// Run the scenarios in the order that this number determines
+    #[arg(long, value_name = "SEED")]
+    pub shuffle: Option<u64>,
+}
+
+/// How often each scenario runs, 1 to 1000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepeatCount(pub u32);
+
+impl Default for RepeatCount {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl fmt::Display for RepeatCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for RepeatCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
+        count
+            .map(Self)
+            .ok_or_else(|| format!("invalid number of runs `{text}`: expected 1 to 1000"))
+    }
 }
 
 /// `nodejoin try`
@@ -189,6 +254,20 @@ pub struct ExplainArgs {
     pub cause: Option<String>,
 }
 
+/// `nodejoin completions`
+#[derive(Debug, ClapArgs)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// `nodejoin man`
+#[derive(Debug, ClapArgs)]
+pub struct ManArgs {
+    /// Folder for the pages; pages of an earlier version are overwritten
+    pub folder: PathBuf,
+}
+
 /// The cluster of the provider `external`.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct ExternalArgs {
@@ -267,6 +346,12 @@ pub struct ListArgs {
     /// Scenario files, or folders with scenario files
     #[arg(default_value = "scenarios")]
     pub paths: Vec<PathBuf>,
+    /// Only scenarios that this expression selects, as in `nodejoin run`
+    #[arg(long, short = 'E', value_name = "EXPRESSION")]
+    pub filter: Option<Filter>,
+    /// Format of the list
+    #[arg(long, value_enum, default_value_t = ListFormat::Text, conflicts_with = "matrix")]
+    pub format: ListFormat,
     /// Print a Markdown table of the facets of a join that the scenarios of each folder cover
     #[arg(long, conflicts_with = "shard")]
     pub matrix: bool,
@@ -275,6 +360,15 @@ pub struct ListArgs {
     pub shard: Option<Shard>,
     #[command(flatten)]
     pub images: ImageArgs,
+}
+
+/// The format of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// Id and name of each scenario
+    Text,
+    /// One JSON array
+    Json,
 }
 
 /// `nodejoin images`

@@ -5,6 +5,7 @@
 mod ami_files;
 mod args;
 mod aws_args;
+mod last_run;
 #[macro_use]
 mod process;
 mod commands;

@@ -15,6 +15,7 @@ use nodejoin_engine::report::summary::{LIMIT, SummaryPage};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Format, RunOptions};
+use crate::last_run::LastRunFile;
 use crate::process;
 
 /// The environment of a step of GitHub Actions.
@@ -71,6 +72,7 @@ pub(crate) struct Reports {
     junit: Option<(PathBuf, Junit)>,
     page: Option<(PageFile, SummaryPage)>,
     outputs: Option<PathBuf>,
+    last_run: Option<LastRunFile>,
 }
 
 enum PageFile {
@@ -82,7 +84,7 @@ enum PageFile {
 
 impl Reports {
     /// The reports that the command line and the environment request.
-    pub(crate) fn new(args: &RunOptions, github: &Github) -> Self {
+    pub(crate) fn new(args: &RunOptions, github: &Github, last_run: Option<LastRunFile>) -> Self {
         let own = args.summary.clone().map(PageFile::Own);
         let page = own.or_else(|| github.step_summary.clone().map(PageFile::Step));
         Self {
@@ -92,6 +94,7 @@ impl Reports {
             junit: args.junit.clone().map(|file| (file, Junit::new())),
             page: page.map(|file| (file, SummaryPage::new(github.run_url.clone()))),
             outputs: args.outputs.clone(),
+            last_run,
         }
     }
 
@@ -105,6 +108,9 @@ impl Reports {
             }
             if let Some((_, page)) = &mut self.page {
                 page.take(&event);
+            }
+            if let Some(last_run) = &mut self.last_run {
+                last_run.take(&event);
             }
             counts.extend(outputs::event(&event));
         }
@@ -133,7 +139,8 @@ impl Reports {
             PageFile::Step(path) => report_write(&path, add_page(&path, &page)),
         });
         let outputs = self.outputs.map(|file| report_write(&file, add(&file, counts)));
-        [junit, page, outputs]
+        let last_run = self.last_run.map(|file| report_write(&file.path(), file.write()));
+        [junit, page, outputs, last_run]
             .into_iter()
             .flatten()
             .fold(Ok(()), Result::and)

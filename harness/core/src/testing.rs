@@ -25,6 +25,7 @@ pub fn plan() -> Plan {
         is_trial: false,
         name: "demo".to_owned(),
         file: "demo.yaml".to_owned(),
+        tags: Vec::new(),
         control_plane: Vec::new(),
         kubernetes: None,
         kubelet: None,

@@ -1,9 +1,10 @@
 //! Runs many plans, several at once, until the last one or a cancellation, and then removes everything.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future, stream};
 use nodejoin_core::judge::blame;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::Plan;
@@ -101,12 +102,25 @@ pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken)
     if let Some(text) = too_many_nodes(context, plans, jobs).await {
         events.send(RunEvent::Warning { text });
     }
+    let failed = AtomicBool::new(false);
+    let run = async |plan| {
+        if context.settings.fail_fast && failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let verdict = runner.run(plan, cancel).await;
+        failed.fetch_or(ends_a_fast_run(&verdict.outcome), Ordering::Relaxed);
+        Some(verdict)
+    };
     let verdicts: Vec<_> = stream::iter(plans.iter())
-        .map(|plan| runner.run(plan, cancel))
+        .map(run)
         .buffer_unordered(jobs)
+        .filter_map(future::ready)
         .collect()
         .await;
-    let mut summary = Summary::default();
+    let mut summary = Summary {
+        not_run: plans.len() - verdicts.len(),
+        ..Summary::default()
+    };
     for verdict in &verdicts {
         count(&mut summary, &verdict.outcome);
     }
@@ -114,6 +128,11 @@ pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken)
     summary.seconds = started.elapsed().as_secs_f64();
     events.send(RunEvent::RunFinished(summary.clone()));
     summary
+}
+
+/// Whether `--fail-fast` starts no scenario after this outcome.
+fn ends_a_fast_run(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed | Outcome::Errored(_))
 }
 
 /// A warning when the host has too few inotify instances for the nodes that run at once.

@@ -28,6 +28,8 @@ pub struct Settings {
     pub keep: KeepWhen,
     /// Whether to rewrite the snapshots (`golden`) of nodes that pass otherwise.
     pub bless: bool,
+    /// Whether no scenario starts after one failed or errored.
+    pub fail_fast: bool,
     /// The part of all scenarios that this run covers, for the reports.
     pub shard: Option<Shard>,
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::ids::ScenarioTag;
 use nodejoin_core::plan::sources::Sources;
 use nodejoin_core::run::coverage;
 use nodejoin_core::run::exit_code::ExitCode;
@@ -14,7 +16,7 @@ use nodejoin_core::scenario;
 use nodejoin_core::scenario::overlay;
 use nodejoin_import::{ClusterTraits, Import, import};
 
-use crate::args::{ListArgs, PlanArgs};
+use crate::args::{ListArgs, ListFormat, PlanArgs};
 use crate::commands::preflight;
 use crate::process;
 
@@ -43,15 +45,62 @@ pub(crate) fn list(args: &ListArgs) -> ExitCode {
             ExitCode::Passed
         }
         Ok(plans) => {
-            let is_selected = |id: &str| args.shard.is_none_or(|shard| shard.holds(id));
-            matrix
-                .spread(&plans)
-                .iter()
-                .filter(|plan| is_selected(plan.id.as_str()))
-                .for_each(print_listed);
-            ExitCode::Passed
+            let mut plans = matrix.spread(&plans);
+            plans.retain(|plan| is_selected(args, plan));
+            print_list(args.format, &plans)
         }
         Err(error) => refuse(&error),
+    }
+}
+
+fn is_selected(args: &ListArgs, plan: &Plan) -> bool {
+    let in_shard = args.shard.is_none_or(|shard| shard.holds(plan.id.as_str()));
+    in_shard && args.filter.as_ref().is_none_or(|filter| filter.selects(plan))
+}
+
+fn print_list(format: ListFormat, plans: &[Plan]) -> ExitCode {
+    match format {
+        ListFormat::Text => {
+            plans.iter().for_each(print_listed);
+            ExitCode::Passed
+        }
+        ListFormat::Json => print_json(&plans.iter().map(ListedScenario::of).collect::<Vec<_>>()),
+    }
+}
+
+/// A scenario of `nodejoin list --format json`.
+#[derive(serde::Serialize)]
+struct ListedScenario<'a> {
+    id: &'a str,
+    name: &'a str,
+    file: &'a str,
+    tags: &'a [ScenarioTag],
+    /// Expected diagnoses of the join and of the steps.
+    causes: Vec<&'static str>,
+    /// Control planes that support the scenario. Empty: all.
+    control_planes: Vec<&'static str>,
+    /// Version ranges of the control plane and of the kubelet.
+    kubernetes: Option<String>,
+    kubelet: Option<String>,
+    nodes: usize,
+    /// Why the scenario does not apply to the requested versions.
+    skipped: Option<String>,
+}
+
+impl<'a> ListedScenario<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        Self {
+            id: plan.id.as_str(),
+            name: &plan.name,
+            file: &plan.file,
+            tags: &plan.tags,
+            causes: plan.causes().map(Cause::word).collect(),
+            control_planes: plan.control_plane.iter().map(|name| name.as_str()).collect(),
+            kubernetes: plan.kubernetes.as_ref().map(ToString::to_string),
+            kubelet: plan.kubelet.as_ref().map(ToString::to_string),
+            nodes: 1 + plan.others.len(),
+            skipped: not_for_request(plan),
+        }
     }
 }
 

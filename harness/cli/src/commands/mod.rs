@@ -3,11 +3,13 @@
 mod aws;
 mod doctor;
 mod explain;
+mod generate;
 mod images;
 mod init;
 mod inspect;
 mod preflight;
 mod run;
+mod selection;
 mod sweep;
 mod try_file;
 mod wiring;
@@ -27,6 +29,8 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::List(args) => inspect::list(&args),
         Command::Schema => inspect::schema(),
         Command::Explain(args) => explain::explain(&args),
+        Command::Completions(args) => generate::completions(&args),
+        Command::Man(args) => generate::man(&args),
         Command::Images(args) => images::images(args, factor).await,
         Command::Doctor => doctor::doctor(factor).await,
         Command::Sweep(args) => sweep::sweep(&args, factor).await,

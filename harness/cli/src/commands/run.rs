@@ -14,8 +14,10 @@ use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id, ru
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{ExternalArgs, Format, KeepArg, RunArgs, RunOptions};
+use crate::args::{ExternalArgs, Format, KeepArg, OrderArgs, RunArgs, RunOptions};
+use crate::commands::selection::{self, NoSelection};
 use crate::commands::{inspect, preflight};
+use crate::last_run::LastRunFile;
 use crate::process;
 use crate::reports::{Github, Reports};
 
@@ -30,6 +32,9 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) factor: TimeFactor,
     pub(crate) bless: bool,
     pub(crate) shard: Option<Shard>,
+    pub(crate) order: OrderArgs,
+    /// Whether the outcomes are recorded for `--rerun-failed`.
+    pub(crate) recorded: bool,
 }
 
 /// Runs scenarios.
@@ -47,6 +52,8 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         factor,
         bless: args.bless,
         shard: args.shard,
+        order: args.order.clone(),
+        recorded: true,
     };
     run_plans(&request, &plans).await
 }
@@ -71,11 +78,18 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
     }
     let plans = shard(request.shard, plans);
     let settings = settings(request);
+    let plans = match selection::select(&request.order, plans, &settings.artifacts) {
+        Ok(plans) => plans,
+        Err(error) => return refuse_selection(&error),
+    };
     if let Err(code) = preflight::files(request.options, &settings.artifacts) {
         return code;
     }
+    let last_run = request
+        .recorded
+        .then(|| LastRunFile::open(&settings.artifacts, &plans));
     let (events, stream) = Events::stream();
-    let reports = Reports::new(request.options, request.github);
+    let reports = Reports::new(request.options, request.github, last_run);
     if plans.is_empty() {
         report_empty_run(request.shard, &events);
         drop(events);
@@ -86,6 +100,21 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
         // Other shards have scenarios.
         Ok(ExitCode::NothingRan) if request.shard.is_some() => ExitCode::Passed,
         Ok(code) | Err(code) => code,
+    }
+}
+
+fn refuse_selection(error: &NoSelection) -> ExitCode {
+    match error {
+        NoSelection::NoRecord(reason) => {
+            note!(
+                "error: --rerun-failed needs the record of an earlier run: {reason}\n  run without --rerun-failed first"
+            );
+            ExitCode::Usage
+        }
+        NoSelection::NothingFailed => {
+            note!("nothing to run: no selected scenario failed in its last run");
+            ExitCode::NothingRan
+        }
     }
 }
 
@@ -140,8 +169,7 @@ fn report_empty_run(shard: Option<Shard>, events: &Events) {
 fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
     let mut plans = inspect::load(&args.paths, file, &args.overlay)?;
     if let Some(filter) = &args.filter {
-        plans
-            .retain(|plan| plan.id.as_str().contains(filter.as_str()) || plan.name.contains(filter.as_str()));
+        plans.retain(|plan| filter.selects(plan));
     }
     if args.options.strict {
         plans.iter_mut().for_each(Plan::require_clean);
@@ -167,6 +195,7 @@ fn settings(request: &RunRequest<'_>) -> Settings {
         jobs: args.jobs.or(file.jobs).map_or(1, |jobs| jobs.0),
         keep: keep.or(file.keep).unwrap_or_default(),
         bless: request.bless,
+        fail_fast: request.order.fail_fast,
         shard: request.shard,
     }
 }

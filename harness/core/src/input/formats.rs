@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::cluster_status::{ClusterStatus, UnknownClusterStatus};
 use crate::vocabulary::endpoint::EndpointUrl;
-use crate::vocabulary::ids::{AccountId, InstanceId, TokenText};
+use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioTag, TokenText};
 use crate::vocabulary::region::{Region, UnknownRegion};
 
 /// Why a text does not match its format.
@@ -31,6 +31,7 @@ pub(crate) fn check(format: &str, text: &str) -> Result<(), FormatMismatch> {
         "ipv4" => address::<Ipv4Addr>("IPv4", "192.168.40.16", text),
         "ipv4-network" => parse::<Cidr>(text),
         "ipv6" => address::<Ipv6Addr>("IPv6", "2001:db8::1", text),
+        "scenario-tag" => parse::<ScenarioTag>(text),
         "version-range" => version_range(text),
         _ => Ok(()),
     }

@@ -14,7 +14,8 @@ use crate::plan::provider::ProviderName;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
 use crate::plan::values::{Cni, Network, NewerSettings, PodPlan, Stubs, Timeouts, UserDataPlan};
-use crate::vocabulary::ids::{AccountId, ScenarioId};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::ids::{AccountId, ScenarioId, ScenarioTag};
 use crate::vocabulary::region::Region;
 
 /// The complete input of the engine for one scenario. Plain data that can cross a process boundary.
@@ -28,6 +29,9 @@ pub struct Plan {
     pub name: String,
     /// Path of the scenario file, as the user gave it.
     pub file: String,
+    /// Words by which a filter selects the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<ScenarioTag>,
     /// Control planes that support the scenario; on others it is skipped. Empty: all.
     pub control_plane: Vec<ProviderName>,
     /// Supported Kubernetes versions of the control plane; on others the scenario is skipped.
@@ -111,6 +115,14 @@ impl Plan {
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
         self.cluster.aws_auth_text.is_some() || self.cluster.restart_api_server_after.is_some()
+    }
+
+    /// The expected diagnoses of the join and of each step.
+    pub fn causes(&self) -> impl Iterator<Item = Cause> {
+        let steps = self.then.iter().map(|step| &step.expect);
+        std::iter::once(&self.expect)
+            .chain(steps)
+            .filter_map(|expect| expect.diagnosis)
     }
 
     /// Lets notes fail the join and each step, unless the scenario decides it.

@@ -116,6 +116,9 @@ pub struct Summary {
     pub skipped: usize,
     /// Scenarios that were unfinished when the run was cancelled.
     pub cancelled: usize,
+    /// Scenarios that did not start because `--fail-fast` ended the run.
+    #[serde(default)]
+    pub not_run: usize,
     /// Duration of the run.
     pub seconds: f64,
     /// Resources that could not be removed.

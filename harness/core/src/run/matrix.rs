@@ -130,6 +130,15 @@ pub fn not_for_request(plan: &Plan) -> Option<String> {
     })
 }
 
+/// Whether a scenario applies to a version, of which both the control plane and the kubelet are.
+#[must_use]
+pub fn applies_to(plan: &Plan, version: &VersionRequest) -> bool {
+    let ranges = [plan.kubernetes.as_ref(), plan.kubelet.as_ref()];
+    ranges
+        .into_iter()
+        .all(|wanted| excluded_by_request("", wanted, Some(version)).is_none())
+}
+
 /// Why a scenario does not apply to a version.
 #[must_use]
 pub fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {

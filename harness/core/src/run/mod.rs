@@ -6,6 +6,8 @@
 //! | `settings.rs` | the settings file `nodejoin.yaml` |
 //! | `require.rs` | control planes that must be available |
 //! | `matrix.rs` | runs scenarios on several versions, and skips those that do not apply |
+//! | `filter` | filter expressions that select scenarios |
+//! | `last_run.rs` | the outcomes by which `--rerun-failed` selects |
 //! | `shard.rs` | which scenarios belong to one machine's share |
 //! | `concurrency.rs` | how many nodes run at once, and whether the host can carry them |
 //! | `time_factor.rs` | the factor that multiplies all timeouts |
@@ -21,6 +23,8 @@ pub mod env;
 pub mod error_chain;
 pub mod event;
 pub mod exit_code;
+pub mod filter;
+pub mod last_run;
 pub mod matrix;
 pub mod require;
 pub mod secret;

@@ -131,6 +131,7 @@ fn scenario(file: AccountFile) -> Scenario {
         variables: Vec::new(),
         name: "account".to_owned(),
         about: file.about,
+        tags: Vec::new(),
         kubernetes: None,
         kubelet: None,
         control_plane: None,

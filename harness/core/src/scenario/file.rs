@@ -17,7 +17,7 @@ use crate::plan::golden::GoldenFile;
 use crate::plan::step::Action;
 use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts};
 use crate::vocabulary::cidr::Cidr;
-use crate::vocabulary::ids::{AccountId, InstanceId};
+use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioTag};
 use crate::vocabulary::region::Region;
 
 /// A scenario: a node that boots, the AWS account around it, and the expected outcome of its join.
@@ -29,6 +29,9 @@ pub struct Scenario {
     /// Purpose of the scenario, for people only.
     #[serde(default)]
     pub about: Option<String>,
+    /// Words for the term `tag(...)` of filter expressions, such as `slow`: lower-case letters, digits, `-` and `_`.
+    #[serde(default)]
+    pub tags: Vec<ScenarioTag>,
     /// Version range of the API server, such as `>=1.20`. On other versions the scenario is skipped.
     #[serde(default)]
     #[schemars(schema_with = "version_range")]

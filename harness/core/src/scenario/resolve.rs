@@ -62,6 +62,7 @@ pub(super) fn resolve(
     let mut plan = Plan {
         name: scenario.name.clone(),
         file: path.display().to_string(),
+        tags: scenario.tags.clone(),
         control_plane: control_planes(scenario.control_plane.as_ref()),
         kubernetes: scenario.kubernetes.clone(),
         kubelet: scenario.kubelet.clone(),

@@ -102,6 +102,16 @@ id!(
 );
 
 id!(
+    /// A word by which filter expressions select scenarios.
+    ScenarioTag,
+    "scenario-tag",
+    "tag",
+    "lower-case letters, digits, `-` and `_`",
+    |v| !v.is_empty()
+        && v.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b))
+);
+
+id!(
     /// An EC2 instance id.
     InstanceId,
     "ec2-instance-id",

@@ -162,7 +162,12 @@ impl Default for Console {
 
 /// The last line of the report.
 fn total(summary: &Summary) -> String {
-    let all = summary.passed + summary.failed + summary.errored + summary.skipped + summary.cancelled;
+    let all = summary.passed
+        + summary.failed
+        + summary.errored
+        + summary.skipped
+        + summary.cancelled
+        + summary.not_run;
     let scenarios = if all == 1 {
         "1 scenario".to_owned()
     } else {

@@ -168,6 +168,7 @@ fn events() -> Vec<RunEvent> {
             errored: 1,
             skipped: 1,
             cancelled: 1,
+            not_run: 0,
             seconds: 61.3,
             left_behind: vec!["network nodejoin-abcdefghij-isolated".to_owned()],
         }),

@@ -45,6 +45,9 @@ pub(super) fn counts(summary: &Summary) -> String {
     if summary.cancelled > 0 {
         let _ = write!(counts, ", {} cancelled", summary.cancelled);
     }
+    if summary.not_run > 0 {
+        let _ = write!(counts, ", {} not run", summary.not_run);
+    }
     counts
 }
 

@@ -13,7 +13,7 @@ pub(crate) use write::save;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 
-use crate::args::TryArgs;
+use crate::args::{OrderArgs, TryArgs};
 use crate::commands::inspect;
 use crate::commands::run::{self, RunRequest, run_plans};
 use crate::reports::Github;
@@ -53,6 +53,8 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
         factor,
         bless: false,
         shard: None,
+        order: OrderArgs::default(),
+        recorded: false,
     };
     run_plans(&request, &plans).await
 }

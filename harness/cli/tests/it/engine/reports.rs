@@ -26,6 +26,29 @@ fn a_filter_without_matches_is_a_usage_error() {
 }
 
 #[test]
+fn a_failure_ends_a_fast_run_and_the_rest_runs_again() {
+    let folder = folder(&[
+        ("a.yaml", FAILS_AS_WANTED),
+        ("b.yaml", FAILS),
+        ("c.yaml", FAILS_AS_WANTED),
+    ]);
+    let ended = RunningCommand::start(folder.path(), &["--fail-fast"]).finish();
+    let summary = ended.summary();
+    assert_eq!((summary.passed, summary.failed, summary.not_run), (1, 1, 1));
+    assert_eq!(ended.code, Some(1), "{}", ended.verdicts());
+    let again = RunningCommand::start(folder.path(), &["--rerun-failed", "--shuffle", "1"]).finish();
+    let summary = again.summary();
+    assert_eq!((summary.passed, summary.failed, summary.not_run), (1, 1, 0));
+    let repeated = RunningCommand::start(
+        folder.path(),
+        &["--filter", "id(a)", "--repeat", "2", "--jobs", "2"],
+    )
+    .finish();
+    assert_eq!(repeated.code, Some(0), "{}", repeated.verdicts());
+    assert_eq!(repeated.summary().passed, 2);
+}
+
+#[test]
 fn events_and_junit_have_every_selected_scenario() {
     let folder = folder(&[
         ("fails.yaml", FAILS),

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::support::{REGISTERS, folder};
 
 const OLD_RELEASES: &str = r##"name: a node of an old release joins
+tags: [old]
 kubernetes: "<1.24"
 user_data: "#!/bin/sh"
 "##;
@@ -36,11 +37,23 @@ fn output(folder: &Path, arguments: &[&str]) -> String {
 #[test]
 fn list_prints_ids_names_and_skips() {
     let folder = folder(&[("registers.yaml", REGISTERS), ("old.yaml", OLD_RELEASES)]);
-    let calls: [&[&str]; 5] = [
+    let calls: [&[&str]; 8] = [
         &["list", "."],
         &["list", ".", "--kubernetes", "1.23,1.32"],
         &["list", ".", "--shard", "1/2"],
         &["list", ".", "--matrix"],
+        &["list", ".", "--filter", "tag(old) and not version(1.36)"],
+        &[
+            "list",
+            ".",
+            "--filter",
+            "tag(old)",
+            "--kubernetes",
+            "1.32",
+            "--format",
+            "json",
+        ],
+        &["list", ".", "--filter", "tga(old)"],
         &["list", "missing.yaml"],
     ];
     let all = calls.map(|arguments| output(folder.path(), arguments));
