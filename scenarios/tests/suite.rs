@@ -282,6 +282,7 @@ fn settings() -> Settings {
         jobs: 1,
         keep: KeepWhen::Never,
         bless: false,
+        fail_fast: false,
         shard: None,
     }
 }

@@ -15,6 +15,7 @@ use nodejoin_core::run::require::Require;
 use nodejoin_core::run::settings::JobCount;
 use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
+use nodejoin_engine::report::console::Verbosity;
 
 use crate::aws_args;
 
@@ -220,6 +221,12 @@ pub struct RunOptions {
     /// Write a JUnit report to this file
     #[arg(long)]
     pub junit: Option<PathBuf>,
+    /// Print only scenarios that fail or error, and the last line
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print also how each failed node differs from the AMI
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Format of standard output [default: `github` if `GITHUB_ACTIONS` is `true`, otherwise `text`]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -245,6 +252,18 @@ pub struct RunOptions {
     pub external: ExternalArgs,
     #[command(flatten)]
     pub images: ImageArgs,
+}
+
+impl RunOptions {
+    /// How much the console prints.
+    #[must_use]
+    pub fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        }
+    }
 }
 
 /// `nodejoin explain`

@@ -10,6 +10,7 @@ mod last_run;
 mod process;
 mod commands;
 mod reports;
+mod rerun;
 
 use std::process::ExitCode;
 

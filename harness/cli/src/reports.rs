@@ -3,11 +3,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nodejoin_core::run::env;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::exit_code::ExitCode;
-use nodejoin_engine::report::console::Console;
+use nodejoin_engine::report::console::{Console, RerunCommand};
 use nodejoin_engine::report::github::{self, Checkout};
 use nodejoin_engine::report::junit::Junit;
 use nodejoin_engine::report::outputs;
@@ -84,12 +85,17 @@ enum PageFile {
 
 impl Reports {
     /// The reports that the command line and the environment request.
-    pub(crate) fn new(args: &RunOptions, github: &Github, last_run: Option<LastRunFile>) -> Self {
+    pub(crate) fn new(
+        args: &RunOptions,
+        github: &Github,
+        last_run: Option<LastRunFile>,
+        rerun: RerunCommand,
+    ) -> Self {
         let own = args.summary.clone().map(PageFile::Own);
         let page = own.or_else(|| github.step_summary.clone().map(PageFile::Step));
         Self {
             format: github.format(args.format),
-            console: Console::new(),
+            console: Console::new(args.verbosity(), rerun),
             checkout: github.checkout.clone(),
             junit: args.junit.clone().map(|file| (file, Junit::new())),
             page: page.map(|file| (file, SummaryPage::new(github.run_url.clone()))),
@@ -101,7 +107,16 @@ impl Reports {
     /// Passes each event to all reports until the stream ends, then writes the files.
     pub(crate) async fn follow(mut self, mut stream: UnboundedReceiver<RunEvent>) -> Result<(), ExitCode> {
         let mut counts = String::new();
-        while let Some(event) = stream.recv().await {
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            let event = tokio::select! {
+                event = stream.recv() => event,
+                _ = second.tick() => {
+                    self.tick();
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
             self.show(&event);
             if let Some((_, junit)) = &mut self.junit {
                 junit.take(&event);
@@ -115,6 +130,13 @@ impl Reports {
             counts.extend(outputs::event(&event));
         }
         self.write(&counts)
+    }
+
+    fn tick(&mut self) {
+        match self.format {
+            Format::Text | Format::Github => self.console.tick(Instant::now()),
+            Format::Json => {}
+        }
     }
 
     fn show(&mut self, event: &RunEvent) {

@@ -81,7 +81,9 @@ pub(crate) async fn conclude<H: NodeHandle>(
     };
     if conclusion.has_evidence {
         let log = ("control-plane.log", control_plane_log().await);
-        let files = evidence::of_verdict(plan, verdict).into_iter().chain([log]);
+        let files = evidence::of_verdict(plan, verdict, folder.age())
+            .into_iter()
+            .chain([log]);
         conclusion.problems.extend(folder.write(files));
     }
     for node in nodes {
@@ -111,7 +113,10 @@ async fn write_node<H: NodeHandle>(node: &FinishedNode<H>, has_own_folder: bool)
     let mut problems = Vec::new();
     if let Some((verdict, observation)) = &node.observed {
         if has_own_folder {
-            problems.extend(node.folder.write(evidence::of_verdict(&node.plan, verdict)));
+            problems.extend(
+                node.folder
+                    .write(evidence::of_verdict(&node.plan, verdict, node.folder.age())),
+            );
         }
         problems.extend(node.folder.write(evidence::of_observation(observation)));
     }

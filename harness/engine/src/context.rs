@@ -175,6 +175,7 @@ fn write_private(path: &Path, text: &str) -> Result<(), EngineError> {
 fn image_progress(events: Events) -> Arc<dyn Fn(ImageEvent) + Send + Sync> {
     Arc::new(move |event| {
         events.send(match event {
+            ImageEvent::Waiting { image } => RunEvent::ImageWaiting { image },
             ImageEvent::Started { image, log } => RunEvent::ImageStarted {
                 image,
                 log: log.display().to_string(),
@@ -205,6 +206,9 @@ mod tests {
     fn image_events_become_run_events() {
         let (events, mut stream) = Events::stream();
         let progress = image_progress(events);
+        progress(ImageEvent::Waiting {
+            image: "node".to_owned(),
+        });
         progress(ImageEvent::Started {
             image: "node".to_owned(),
             log: "/cache/log".into(),
@@ -225,6 +229,7 @@ mod tests {
             matches!(
                 kinds.as_slice(),
                 [
+                    RunEvent::ImageWaiting { .. },
                     RunEvent::ImageStarted { .. },
                     RunEvent::ImageStep { .. },
                     RunEvent::ImageReady { .. }

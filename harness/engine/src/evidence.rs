@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::observation::{Observation, ObservedEvent};
@@ -22,6 +23,7 @@ pub(crate) type EvidenceFile = (&'static str, String);
 #[derive(Debug, Clone)]
 pub(crate) struct EvidenceFolder {
     pub(crate) path: PathBuf,
+    created: Instant,
 }
 
 impl EvidenceFolder {
@@ -45,7 +47,20 @@ impl EvidenceFolder {
             path: path.clone(),
             source,
         })?;
-        Ok(Self { path })
+        Ok(Self::new(path))
+    }
+
+    /// The folder of a scenario that starts now.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            created: Instant::now(),
+        }
+    }
+
+    /// Seconds since the folder was created, which is when its scenario started.
+    pub(crate) fn age(&self) -> f64 {
+        self.created.elapsed().as_secs_f64()
     }
 
     /// The file that the timeline of the join, or of a step by its index, is appended to.
@@ -82,11 +97,11 @@ impl EvidenceFolder {
 }
 
 /// What the harness decided, and from which plan.
-pub(crate) fn of_verdict(plan: &Plan, verdict: &Verdict) -> Vec<EvidenceFile> {
+pub(crate) fn of_verdict(plan: &Plan, verdict: &Verdict, seconds: f64) -> Vec<EvidenceFile> {
     vec![
         (
             "explain.txt",
-            text::scenario(&plan.name, verdict, 0.0, None) + "\n",
+            text::scenario(&plan.name, verdict, seconds, None) + "\n",
         ),
         ("verdict.json", json(verdict)),
         ("plan.json", json(plan)),
@@ -165,6 +180,14 @@ mod tests {
     }
 
     #[test]
+    fn the_explanation_has_the_time_of_the_scenario() {
+        let verdict =
+            crate::verdict::verdict_without_observation(nodejoin_core::judge::verdict::Outcome::Failed);
+        let files = of_verdict(&plan("name: x\n"), &verdict, 12.34);
+        assert!(files[0].1.starts_with("  FAIL    12.3 s  x\n"), "{}", files[0].1);
+    }
+
+    #[test]
     fn a_folder_is_named_after_its_scenario() {
         let mut plan = plan("name: x\n");
         plan.id = "al2/joins".parse().unwrap();
@@ -172,7 +195,7 @@ mod tests {
             EvidenceFolder::path_for(Path::new("/run"), &plan),
             Path::new("/run/al2.joins")
         );
-        let folder = EvidenceFolder { path: "/x".into() };
+        let folder = EvidenceFolder::new("/x".into());
         assert_eq!(folder.timeline(None), Path::new("/x/timeline.ndjson"));
         assert_eq!(folder.timeline(Some(1)), Path::new("/x/timeline-then-1.ndjson"));
     }

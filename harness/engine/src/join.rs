@@ -301,9 +301,7 @@ mod tests {
 
     async fn run(yaml: &str, node: &mut ScriptedNode, events: NodeEvents) -> Result<JudgedJoin, EngineError> {
         let folder = tempfile::tempdir().unwrap();
-        let evidence = EvidenceFolder {
-            path: folder.path().to_owned(),
-        };
+        let evidence = EvidenceFolder::new(folder.path().to_owned());
         let (sender, _stream) = Events::stream();
         let clock = PausedClock::start();
         let context = JoinContext {
@@ -397,9 +395,7 @@ mod tests {
 
     async fn steps(judged: JudgedJoin, node: &mut ScriptedNode) -> JudgedJoin {
         let folder = tempfile::tempdir().unwrap();
-        let evidence = EvidenceFolder {
-            path: folder.path().to_owned(),
-        };
+        let evidence = EvidenceFolder::new(folder.path().to_owned());
         let clock = PausedClock::start();
         let clock = &clock;
         run_steps(judged, node, node_events(&[]), &evidence, || clock.now())

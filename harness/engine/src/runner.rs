@@ -78,7 +78,7 @@ impl Runner {
             file: plan.file.clone(),
             source: blame::locate(plan, &result.verdict),
             verdict: Box::new(result.verdict.clone()),
-            seconds: started.elapsed().as_secs_f64(),
+            seconds: result.started.unwrap_or(started).elapsed().as_secs_f64(),
             evidence: result.evidence.map(|folder| folder.path.display().to_string()),
             kept: result.kept,
         });

@@ -1,7 +1,7 @@
 //! Runs one plan: admits its nodes, lets them join, judges them, and returns everything that it acquired.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -43,6 +43,8 @@ pub(crate) struct ScenarioResult {
     pub(crate) kept: Vec<String>,
     /// Failures that do not change the verdict, a line each.
     pub(crate) problems: Vec<String>,
+    /// When the scenario had its images and its control plane; `None` if it did not start.
+    pub(crate) started: Option<Instant>,
 }
 
 impl ScenarioResult {
@@ -52,6 +54,7 @@ impl ScenarioResult {
             evidence: None,
             kept: Vec::new(),
             problems: Vec::new(),
+            started: None,
         }
     }
 }
@@ -86,7 +89,12 @@ pub(crate) async fn run(
         plan,
         folder: EvidenceFolder::create(&context.folder, plan)?,
     };
-    Ok(scenario.run(cancel).await)
+    let started = Instant::now();
+    let result = scenario.run(cancel).await;
+    Ok(ScenarioResult {
+        started: Some(started),
+        ..result
+    })
 }
 
 /// A plan in its environment.
@@ -259,6 +267,7 @@ impl<'a> ScenarioRun<'a> {
             evidence: conclusion.has_evidence.then(|| self.folder.clone()),
             kept: conclusion.kept,
             problems: conclusion.problems,
+            started: None,
         }
     }
 
@@ -301,7 +310,7 @@ impl<'a> ScenarioRun<'a> {
             }
             result.verdict = verdict_without_observation(Outcome::Errored(error.with_hint()));
             let log = ("control-plane.log", self.environment.control_plane.logs().await);
-            let files = evidence::of_verdict(self.plan, &result.verdict);
+            let files = evidence::of_verdict(self.plan, &result.verdict, self.folder.age());
             result
                 .problems
                 .extend(self.folder.write(files.into_iter().chain([log])));

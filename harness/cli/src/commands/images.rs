@@ -106,6 +106,7 @@ async fn prune(images: &Images) -> Result<(), DockerError> {
 /// Progress of builds, on standard error.
 fn show(event: ImageEvent) {
     match event {
+        ImageEvent::Waiting { image } => note!("another process builds image {image}; waiting for it"),
         ImageEvent::Started { image, log } => {
             note!("building image {image} (output in {})", log.display())
         }

@@ -9,6 +9,7 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::settings::{KeepWhen, SettingsFile};
 use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_engine::report::console::RerunCommand;
 use nodejoin_engine::report::github;
 use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id, run_all};
 use tokio::task::JoinHandle;
@@ -20,12 +21,15 @@ use crate::commands::{inspect, preflight};
 use crate::last_run::LastRunFile;
 use crate::process;
 use crate::reports::{Github, Reports};
+use crate::rerun;
 
 /// The default folder for evidence.
 const ARTIFACTS: &str = "target/nodejoin";
 
 /// What a run needs besides its plans.
 pub(crate) struct RunRequest<'a> {
+    /// Creates the command that runs a scenario again.
+    pub(crate) rerun: &'a dyn Fn() -> RerunCommand,
     pub(crate) options: &'a RunOptions,
     pub(crate) file: &'a SettingsFile,
     pub(crate) github: &'a Github,
@@ -46,6 +50,7 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         Err(error) => return refuse(&error, args.options.format, &github),
     };
     let request = RunRequest {
+        rerun: &|| rerun::of_run(&args),
         options: &args.options,
         file: &file,
         github: &github,
@@ -89,7 +94,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
         .recorded
         .then(|| LastRunFile::open(&settings.artifacts, &plans));
     let (events, stream) = Events::stream();
-    let reports = Reports::new(request.options, request.github, last_run);
+    let reports = Reports::new(request.options, request.github, last_run, (request.rerun)());
     if plans.is_empty() {
         report_empty_run(request.shard, &events);
         drop(events);

@@ -25,6 +25,11 @@ pub enum RunEvent {
         #[serde(default)]
         shard: Option<Shard>,
     },
+    /// Another process builds an image, and the run waits for it.
+    ImageWaiting {
+        /// Name and tag of the image.
+        image: String,
+    },
     /// An image build starts.
     ImageStarted {
         /// Name and tag of the image.
@@ -86,7 +91,7 @@ pub enum RunEvent {
         #[serde(default)]
         source: SourceLine,
         verdict: Box<Verdict>,
-        /// Seconds since `ScenarioStarted`.
+        /// Seconds since `ScenarioStarted`; without it, since the wait for images and control plane began.
         seconds: f64,
         /// Folder of the evidence, if kept.
         evidence: Option<String>,

@@ -90,7 +90,7 @@ impl Builder {
         let image = target.image();
         let file = format!("{}-{}", target.name, target.hash);
         // By name and not by hash: only the single builder of a recipe can remove leftovers of its stages.
-        let lock = FileLock::take(&self.settings.cache.join("locks"), &target.name).await?;
+        let lock = self.only_builder(target).await?;
         if self.find(&image).await?.is_some() {
             return Ok(None);
         }
@@ -113,6 +113,18 @@ impl Builder {
             build_lock,
             _lock: lock,
         }))
+    }
+
+    /// Waits until no other process builds from the recipe, and reports that it waits.
+    async fn only_builder(&self, target: &BuildTarget) -> Result<FileLock, DockerError> {
+        let folder = self.settings.cache.join("locks");
+        if let Some(lock) = FileLock::try_take(&folder, &target.name)? {
+            return Ok(lock);
+        }
+        (self.progress)(ImageEvent::Waiting {
+            image: target.image(),
+        });
+        FileLock::take(&folder, &target.name).await
     }
 
     /// Builds an image from a context with a Dockerfile. Dropping this future ends the build.

@@ -47,6 +47,11 @@ pub struct ImageRef {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum ImageEvent {
+    /// Another process builds the image.
+    Waiting {
+        /// Name and tag.
+        image: String,
+    },
     /// The image is missing and its build starts.
     Started {
         /// Name and tag.

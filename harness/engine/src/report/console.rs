@@ -1,11 +1,33 @@
 //! The console: progress on standard error, and a block for each scenario and a summary on standard output.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
+use anstream::AutoStream;
+use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::plan::ids::ScenarioId;
+use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::run::event::{RunEvent, Summary};
 
-use crate::report::text;
+use crate::report::paint;
+use crate::report::status_line::StatusLine;
+use crate::report::text::{self, Detail};
+
+/// How much the console prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verbosity {
+    /// Scenarios that did not pass, and the last line.
+    Quiet,
+    #[default]
+    Normal,
+    /// Also how each failed node differs from the AMI.
+    Verbose,
+}
+
+/// The command that runs a scenario again, from its id and its file.
+pub type RerunCommand = Box<dyn Fn(&ScenarioId, &str) -> String + Send>;
 
 /// Prints a run for a person.
 pub struct Console {
@@ -13,56 +35,92 @@ pub struct Console {
     err: Box<dyn Write + Send>,
     /// The line that shows current work; `None` unless standard error is a terminal.
     status: Option<StatusLine>,
+    /// Adds colours.
+    paint: fn(&str) -> String,
+    verbosity: Verbosity,
+    rerun: RerunCommand,
+    progress: Progress,
+    /// Lines about scenarios that did not pass, for the end of a run with several.
+    not_passed: Vec<String>,
 }
 
-#[derive(Debug)]
-struct StatusLine {
-    shown: bool,
-    last: Option<Instant>,
+/// What a person waits for.
+struct Progress {
+    started: Instant,
+    /// Time of the last permanent line.
+    printed: Instant,
+    scenarios: usize,
+    finished: usize,
+    /// Seconds of all image builds.
+    images: f64,
+    /// Current work by scenario, image or control plane, in the order of their names.
+    current: BTreeMap<String, String>,
 }
 
-/// Minimum interval between two updates of the status line.
-const REWRITE_MS: u128 = 80;
-/// Maximum width of the status line: a wrapped line could not be overwritten.
-const WIDTH: usize = 100;
+/// Without a terminal, a line shows current work after so much silence.
+const SILENCE: Duration = Duration::from_secs(15);
 
 impl Console {
-    /// A console on this process' standard streams.
+    /// A console on this process' standard streams. Colours follow `NO_COLOR`, `CLICOLOR` and the kind of stream.
     #[must_use]
-    pub fn new() -> Self {
-        let status = std::io::stderr().is_terminal().then_some(StatusLine {
-            shown: false,
-            last: None,
-        });
+    pub fn new(verbosity: Verbosity, rerun: RerunCommand) -> Self {
+        let is_shown = std::io::stderr().is_terminal() && verbosity != Verbosity::Quiet;
+        let out = AutoStream::auto(std::io::stdout());
         Self {
-            status,
-            ..Self::on(std::io::stdout(), std::io::stderr())
+            status: is_shown.then(StatusLine::default),
+            paint: paint::block,
+            ..Self::on(out, std::io::stderr(), verbosity, rerun)
         }
     }
 
-    /// A console without a status line that prints verdicts to `out` and progress to `err`.
+    /// A console without colours and without a status line.
     #[must_use]
-    pub fn on(out: impl Write + Send + 'static, err: impl Write + Send + 'static) -> Self {
+    pub fn on(
+        out: impl Write + Send + 'static,
+        err: impl Write + Send + 'static,
+        verbosity: Verbosity,
+        rerun: RerunCommand,
+    ) -> Self {
+        let now = Instant::now();
         Self {
             out: Box::new(out),
             err: Box::new(err),
             status: None,
+            paint: str::to_owned,
+            verbosity,
+            rerun,
+            progress: Progress {
+                started: now,
+                printed: now,
+                scenarios: 0,
+                finished: 0,
+                images: 0.0,
+                current: BTreeMap::new(),
+            },
+            not_passed: Vec::new(),
         }
     }
 
     /// Shows one event.
     pub fn show(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::RunStarted { .. } => {}
-            RunEvent::ImageStarted { image, log } => {
-                self.log(&format!("building image {image} (output in {log})"))
+            RunEvent::RunStarted { scenarios, .. } => self.progress.scenarios = *scenarios,
+            RunEvent::ImageWaiting { image } => {
+                self.log(&format!("another process builds image {image}; waiting for it"));
+                self.work(image, "built by another process");
             }
-            RunEvent::ImageStep { image, text } => self.status(&format!("{image}: {text}")),
+            RunEvent::ImageStarted { image, log } => {
+                self.log(&format!("building image {image} (output in {log})"));
+                self.work(image, "building");
+            }
+            RunEvent::ImageStep { image, text } => self.work(image, text),
             RunEvent::ImageReady { image, seconds } => {
-                self.log(&format!("built image {image} in {seconds:.0} s"))
+                self.progress.current.remove(image);
+                self.progress.images += seconds;
+                self.log(&format!("built image {image} in {seconds:.0} s"));
             }
             RunEvent::ControlPlaneStarting { provider } => {
-                self.status(&format!("starting the {provider} control plane"))
+                self.work(&control_plane(provider), "starting");
             }
             RunEvent::ControlPlaneReady {
                 provider,
@@ -70,26 +128,17 @@ impl Console {
                 seconds,
                 ..
             } => {
+                self.progress.current.remove(&control_plane(provider));
                 self.log(&format!(
                     "{provider} control plane, Kubernetes {kubernetes}, ready in {seconds:.1} s"
                 ));
             }
-            RunEvent::ScenarioStarted { name, .. } => self.status(name),
+            RunEvent::ScenarioStarted { scenario, .. } => self.work(scenario.as_str(), "booting"),
             RunEvent::PhaseReached { scenario, phase, at } => {
-                self.status(&format!("{scenario}: {phase} after {:.1} s", *at as f64 / 1000.0));
+                let text = format!("{phase} after {:.1} s", *at as f64 / 1000.0);
+                self.work(scenario.as_str(), &text);
             }
-            RunEvent::ScenarioFinished {
-                name,
-                verdict,
-                seconds,
-                evidence,
-                kept,
-                ..
-            } => {
-                self.print(&text::scenario(name, verdict, *seconds, evidence.as_deref()));
-                kept.iter()
-                    .for_each(|line| self.print(&format!("        kept      {line}")));
-            }
+            RunEvent::ScenarioFinished { .. } => self.scenario(event),
             RunEvent::SnapshotWritten { path } => self.log(&format!("wrote {path}")),
             RunEvent::Warning { text } => self.log(&format!("warning: {text}")),
             RunEvent::Cancelling => self
@@ -98,12 +147,83 @@ impl Console {
         }
     }
 
+    /// Shows the passing of time. Call it about once a second.
+    pub fn tick(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.progress.started);
+        if let Some(status) = &mut self.status {
+            return status.rewrite(&mut self.err, &self.progress.line(elapsed));
+        }
+        let is_silent = now.saturating_duration_since(self.progress.printed) >= SILENCE;
+        if is_silent && self.verbosity != Verbosity::Quiet && !self.progress.current.is_empty() {
+            let line = self.progress.line(elapsed);
+            let _ = writeln!(self.err, "{line}");
+            self.progress.printed = now;
+        }
+    }
+
+    /// The block of a finished scenario.
+    fn scenario(&mut self, event: &RunEvent) {
+        let RunEvent::ScenarioFinished {
+            scenario,
+            name,
+            file,
+            source,
+            verdict,
+            seconds,
+            evidence,
+            kept,
+        } = event
+        else {
+            return;
+        };
+        self.progress.finished += 1;
+        self.progress.current.remove(scenario.as_str());
+        let needs_action = matches!(verdict.outcome, Outcome::Failed | Outcome::Errored(_));
+        if self.verbosity == Verbosity::Quiet && !needs_action {
+            return;
+        }
+        let counted = format!("{}{name}", self.progress.counter());
+        let detail = match self.verbosity {
+            Verbosity::Verbose => Detail::Full,
+            Verbosity::Quiet | Verbosity::Normal => Detail::Normal,
+        };
+        let mut block = text::header(&verdict.outcome, *seconds, &counted) + &text::details(verdict, detail);
+        if needs_action {
+            let place = shown_place(scenario, file, source);
+            text::line(&mut block, "scenario", &place);
+            text::line(&mut block, "again", &(self.rerun)(scenario, file));
+            self.not_passed
+                .push(text::header(&verdict.outcome, *seconds, &place));
+        }
+        if let Some(folder) = evidence {
+            text::line(&mut block, "evidence", &from_here(folder));
+        }
+        kept.iter().for_each(|line| text::line(&mut block, "kept", line));
+        self.print(&(self.paint)(&block));
+    }
+
     fn finish(&mut self, summary: &Summary) {
-        self.print(&total(summary));
+        self.progress.current.clear();
+        // A single block is still in view.
+        if self.progress.finished > 1 && !self.not_passed.is_empty() {
+            let lines = std::mem::take(&mut self.not_passed);
+            self.print("did not pass:");
+            lines.iter().for_each(|line| self.print(&(self.paint)(line)));
+        }
+        self.print(&total(summary, self.progress.images));
         for object in &summary.left_behind {
-            self.log(&format!(
+            self.alert(&format!(
                 "could not remove {object}; run `nodejoin sweep` after this process has ended"
             ));
+        }
+    }
+
+    /// Notes current work, and shows it on a terminal.
+    fn work(&mut self, key: &str, text: &str) {
+        let line = text.lines().next().unwrap_or_default();
+        self.progress.current.insert(key.to_owned(), line.to_owned());
+        if self.status.is_some() {
+            self.tick(Instant::now());
         }
     }
 
@@ -116,52 +236,79 @@ impl Console {
 
     /// Prints a permanent line on standard error.
     fn log(&mut self, text: &str) {
+        if self.verbosity != Verbosity::Quiet {
+            self.alert(text);
+        }
+    }
+
+    /// Prints a permanent line on standard error, also for a quiet console.
+    fn alert(&mut self, text: &str) {
         self.clear();
         let _ = writeln!(self.err, "{text}");
     }
 
-    /// Prints a line on standard error that the next line overwrites.
-    fn status(&mut self, text: &str) {
-        let Some(status) = &mut self.status else { return };
-        if status
-            .last
-            .is_some_and(|last| last.elapsed().as_millis() < REWRITE_MS)
-        {
-            return;
-        }
-        let line: String = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .take(WIDTH)
-            .collect();
-        let _ = write!(self.err, "\r\x1b[2K{line}");
-        let _ = self.err.flush();
-        *status = StatusLine {
-            shown: true,
-            last: Some(Instant::now()),
-        };
-    }
-
     fn clear(&mut self) {
-        if let Some(status) = &mut self.status
-            && status.shown
-        {
-            let _ = write!(self.err, "\r\x1b[2K");
-            status.shown = false;
+        self.progress.printed = Instant::now();
+        if let Some(status) = &mut self.status {
+            status.clear(&mut self.err);
         }
     }
 }
 
-impl Default for Console {
-    fn default() -> Self {
-        Self::new()
+impl Progress {
+    /// The number of the scenario that finished last; empty for a single scenario.
+    fn counter(&self) -> String {
+        match self.scenarios {
+            0 | 1 => String::new(),
+            all => {
+                let width = all.to_string().len();
+                format!("[{:>width$}/{all}] ", self.finished)
+            }
+        }
     }
+
+    /// Elapsed time, finished scenarios and current work.
+    fn line(&self, elapsed: Duration) -> String {
+        let seconds = elapsed.as_secs();
+        let current: Vec<String> = self
+            .current
+            .iter()
+            .map(|(key, text)| format!("{key}: {text}"))
+            .collect();
+        format!(
+            "{}:{:02}  {}/{} done  {}",
+            seconds / 60,
+            seconds % 60,
+            self.finished,
+            self.scenarios,
+            current.join(", ")
+        )
+    }
+}
+
+/// The id of a scenario with its file, and the line that the verdict refers to, which can be that of a script.
+fn shown_place(scenario: &ScenarioId, file: &str, source: &SourceLine) -> String {
+    let line = |line: u64| format!(":{line}");
+    let line = source.line.map(line).unwrap_or_default();
+    if source.file == file || source.file.is_empty() {
+        return format!("{scenario} ({file}{line})");
+    }
+    format!("{scenario} ({file}), at {}{line}", source.file)
+}
+
+fn control_plane(provider: &str) -> String {
+    format!("{provider} control plane")
+}
+
+/// A path below the current folder, relative to it: shorter, and it can be copied.
+fn from_here(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let relative = here.and_then(|here| Path::new(path).strip_prefix(here).ok().map(Path::to_owned));
+    relative.map_or_else(|| path.to_owned(), |path| path.display().to_string())
 }
 
 /// The last line of the report.
-fn total(summary: &Summary) -> String {
+fn total(summary: &Summary, images: f64) -> String {
     let all = summary.passed
         + summary.failed
         + summary.errored
@@ -173,11 +320,15 @@ fn total(summary: &Summary) -> String {
     } else {
         format!("{all} scenarios")
     };
-    format!(
+    let mut text = format!(
         "{scenarios}: {} in {:.1} s",
         text::counts(summary),
         summary.seconds
-    )
+    );
+    if images > 0.0 {
+        text.push_str(&format!(", of which images {images:.0} s"));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -189,20 +340,22 @@ mod tests {
         let summary = Summary {
             passed: 1,
             failed: 1,
+            not_run: 2,
             seconds: 18.4,
             ..Summary::default()
         };
         assert_eq!(
-            total(&summary),
-            "2 scenarios: 1 passed, 1 failed, 0 errored, 0 skipped in 18.4 s"
+            total(&summary, 0.0),
+            "4 scenarios: 1 passed, 1 failed, 0 errored, 0 skipped, 2 not run in 18.4 s"
         );
         let summary = Summary {
             cancelled: 1,
+            seconds: 70.0,
             ..Summary::default()
         };
         assert_eq!(
-            total(&summary),
-            "1 scenario: 0 passed, 0 failed, 0 errored, 0 skipped, 1 cancelled in 0.0 s"
+            total(&summary, 61.3),
+            "1 scenario: 0 passed, 0 failed, 0 errored, 0 skipped, 1 cancelled in 70.0 s, of which images 61 s"
         );
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | reader |
 //! | --- | --- |
-//! | `console.rs`, `text.rs` | a person at a terminal |
+//! | `console.rs`, `text.rs`, `paint.rs`, `status_line.rs` | a person at a terminal |
 //! | `junit.rs` | tools that read JUnit |
 //! | `github.rs` | GitHub Actions: annotations in the log, at lines of scripts and scenarios |
 //! | `summary.rs` | GitHub Actions: the summary page of a job, in Markdown |
@@ -12,6 +12,8 @@ pub mod console;
 pub mod github;
 pub mod junit;
 pub mod outputs;
+mod paint;
+mod status_line;
 pub mod summary;
 pub mod text;
 

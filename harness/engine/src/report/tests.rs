@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use nodejoin_core::diagnosis::{Cause, Diagnosis};
 use nodejoin_core::judge::verdict::{Check, Outcome, VerdictPart, Versions};
 use nodejoin_core::observation::Deviation;
 use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::run::event::{RunEvent, Summary};
 
-use super::console::Console;
+use super::console::{Console, Verbosity};
 use super::github::tests::{checkout, failed, finished};
 use super::junit::Junit;
 use super::summary::{LIMIT, SummaryPage};
@@ -175,10 +177,64 @@ fn events() -> Vec<RunEvent> {
     ]
 }
 
+fn console(out: &Captured, err: &Captured, verbosity: Verbosity) -> Console {
+    let rerun = Box::new(|id: &ScenarioId, file: &str| format!("nodejoin run {file} # {id}"));
+    Console::on(out.clone(), err.clone(), verbosity, rerun)
+}
+
+#[test]
+fn a_quiet_console_prints_failures_and_the_last_line() {
+    let (out, err) = (Captured::default(), Captured::default());
+    let mut console = console(&out, &err, Verbosity::Quiet);
+    events().iter().for_each(|event| console.show(event));
+    console.tick(Instant::now() + Duration::from_secs(60));
+    let text = out.text();
+    assert!(!text.contains("  ok ") && !text.contains("  skip "), "{text}");
+    assert!(
+        text.contains("  FAIL ") && text.contains("8 scenarios: "),
+        "{text}"
+    );
+    assert!(!text.contains("differs"), "{text}");
+    assert_eq!(
+        err.text(),
+        "could not remove network nodejoin-abcdefghij-isolated; run `nodejoin sweep` after this process has ended\n"
+    );
+}
+
+#[test]
+fn a_line_shows_current_work_after_silence() {
+    let (out, err) = (Captured::default(), Captured::default());
+    let mut console = console(&out, &err, Verbosity::Normal);
+    console.show(&RunEvent::RunStarted {
+        run: "abcdefghij".parse().unwrap(),
+        scenarios: 2,
+        shard: None,
+    });
+    let start = Instant::now();
+    let after = |seconds| start + Duration::from_secs(seconds);
+    console.tick(after(60));
+    assert_eq!(err.text(), "", "nothing runs");
+    console.show(&RunEvent::ScenarioStarted {
+        scenario: "al2/joins".parse().unwrap(),
+        name: "a node joins".to_owned(),
+    });
+    for seconds in [14, 75, 76, 89, 91] {
+        console.tick(after(seconds));
+    }
+    let lines: Vec<_> = err.text().lines().map(str::to_owned).collect();
+    assert_eq!(
+        lines,
+        [
+            "1:15  0/2 done  al2/joins: booting",
+            "1:31  0/2 done  al2/joins: booting"
+        ]
+    );
+}
+
 #[test]
 fn the_console_matches_its_snapshot() {
     let (out, err) = (Captured::default(), Captured::default());
-    let mut console = Console::on(out.clone(), err.clone());
+    let mut console = console(&out, &err, Verbosity::Verbose);
     events().iter().for_each(|event| console.show(event));
     insta::assert_snapshot!(
         "console",

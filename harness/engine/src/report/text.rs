@@ -16,18 +16,40 @@ const FEW: usize = 3;
 /// Indentation of the details of a scenario.
 const INDENT: &str = "        ";
 
+/// How much of a verdict is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What a reader needs in order to act.
+    Normal,
+    /// Also the differences from the AMI.
+    Full,
+}
+
 /// The lines of one finished scenario, without a final line break.
 #[must_use]
 pub fn scenario(name: &str, verdict: &Verdict, seconds: f64, evidence: Option<&str>) -> String {
-    let mut text = format!("  {:<6}{name:<74} {seconds:>5.1} s", word(&verdict.outcome));
-    match &verdict.outcome {
-        Outcome::Passed => passed(&mut text, verdict),
-        Outcome::Failed => failed(&mut text, verdict),
-        Outcome::Errored(reason) | Outcome::Skipped(reason) => line(&mut text, "because", reason),
-        Outcome::Cancelled => {}
-    }
+    let mut text = header(&verdict.outcome, seconds, name) + &details(verdict, Detail::Full);
     if let Some(folder) = evidence {
         line(&mut text, "evidence", folder);
+    }
+    text
+}
+
+/// The first line of a scenario. What has a fixed width comes first, so that a long name only wraps at its end.
+#[must_use]
+pub fn header(outcome: &Outcome, seconds: f64, name: &str) -> String {
+    format!("  {:<6}{seconds:>6.1} s  {name}", word(outcome))
+}
+
+/// The lines of a verdict, each after a line break.
+#[must_use]
+pub fn details(verdict: &Verdict, detail: Detail) -> String {
+    let mut text = String::new();
+    match &verdict.outcome {
+        Outcome::Passed => passed(&mut text, verdict),
+        Outcome::Failed => failed(&mut text, verdict, detail),
+        Outcome::Errored(reason) | Outcome::Skipped(reason) => line(&mut text, "because", reason),
+        Outcome::Cancelled => {}
     }
     text
 }
@@ -86,19 +108,22 @@ pub fn cause(cause: Cause) -> String {
         .unwrap_or_default()
 }
 
-/// The time of each phase in seconds; `-` for a skipped phase.
+/// The phases in order of time, with their seconds; `-` for a skipped phase, at its usual position.
 #[must_use]
 pub fn phases(phases: &BTreeMap<Phase, Millis>) -> String {
     let Some(last) = phases.keys().max() else {
         return "reached no phase".to_owned();
     };
-    let words = Phase::ALL
-        .iter()
-        .take_while(|phase| *phase <= last)
-        .map(|phase| match phases.get(phase) {
-            Some(millis) => format!("{phase} {}", seconds(*millis)),
-            None => format!("{phase} -"),
-        });
+    let mut by_time: Vec<_> = phases.iter().collect();
+    by_time.sort_by_key(|(_, millis)| **millis);
+    let mut by_time = by_time.into_iter();
+    let words = Phase::ALL.iter().take_while(|phase| *phase <= last).map(|phase| {
+        let reached = phases.get(phase).and_then(|_| by_time.next());
+        reached.map_or_else(
+            || format!("{phase} -"),
+            |(reached, millis)| format!("{reached} {}", seconds(*millis)),
+        )
+    });
     words.collect::<Vec<_>>().join("  ")
 }
 
@@ -143,7 +168,7 @@ fn notes(text: &mut String, verdict: &Verdict) {
         .for_each(|note| line(text, "note", &note.what));
 }
 
-fn failed(text: &mut String, verdict: &Verdict) {
+fn failed(text: &mut String, verdict: &Verdict, detail: Detail) {
     push(text, &phases(&verdict.phases));
     parts(text, verdict);
     if let Some(diagnosis) = &verdict.diagnosis {
@@ -156,7 +181,7 @@ fn failed(text: &mut String, verdict: &Verdict) {
     if failed_checks_of(verdict).all(|check| check.key != "clean") {
         notes(text, verdict);
     }
-    conditions(text, verdict);
+    conditions(text, verdict, detail);
 }
 
 /// Failed checks, grouped by equal results: a missing node fails all checks of it.
@@ -206,8 +231,8 @@ fn stopped(text: &mut String, diagnosis: &Diagnosis) {
 }
 
 /// Differences from the AMI, and the versions that ran.
-fn conditions(text: &mut String, verdict: &Verdict) {
-    if !verdict.deviations.is_empty() {
+fn conditions(text: &mut String, verdict: &Verdict, detail: Detail) {
+    if detail == Detail::Full && !verdict.deviations.is_empty() {
         let names: Vec<_> = verdict
             .deviations
             .iter()
@@ -241,7 +266,8 @@ fn seconds(millis: Millis) -> String {
     format!("{}.{}", millis / 1000, millis % 1000 / 100)
 }
 
-fn line(text: &mut String, label: &str, value: &str) {
+/// Appends a labelled value, of which each line is indented.
+pub(super) fn line(text: &mut String, label: &str, value: &str) {
     let mut rest = value.lines();
     push(text, &format!("{label:<10}{}", rest.next().unwrap_or_default()));
     for more in rest {
@@ -287,11 +313,36 @@ mod tests {
     #[test]
     fn a_passed_join_shows_reached_and_skipped_phases() {
         let text = scenario("a node joins", &verdict(Outcome::Passed), 6.24, None);
-        assert!(text.starts_with("  ok    a node joins"), "{text}");
+        assert!(text.starts_with("  ok       6.2 s  a node joins"), "{text}");
         assert!(
             text.ends_with("\n        booted 1.1  metadata 1.2  described -  configured 2.4"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn phases_are_in_order_of_time() {
+        let reached = BTreeMap::from([
+            (Phase::Booted, 1100),
+            (Phase::Metadata, 3000),
+            (Phase::Configured, 2400),
+        ]);
+        assert_eq!(
+            phases(&reached),
+            "booted 1.1  configured 2.4  described -  metadata 3.0"
+        );
+    }
+
+    #[test]
+    fn differences_from_the_ami_are_printed_in_full_detail_only() {
+        let mut failed = verdict(Outcome::Failed);
+        failed.deviations = vec![nodejoin_core::observation::Deviation {
+            name: "pod-cidr".to_owned(),
+            what: String::new(),
+            why: String::new(),
+        }];
+        assert!(details(&failed, Detail::Full).contains("differs   from the AMI by pod-cidr"));
+        assert!(!details(&failed, Detail::Normal).contains("differs"));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) fn settings(provider: ProviderName) -> Settings {
         jobs: 1,
         keep: KeepWhen::Never,
         bless: false,
+        fail_fast: false,
         shard: None,
     }
 }

@@ -17,6 +17,7 @@ use crate::args::{OrderArgs, TryArgs};
 use crate::commands::inspect;
 use crate::commands::run::{self, RunRequest, run_plans};
 use crate::reports::Github;
+use crate::rerun;
 
 /// Tries the machines of a file.
 pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode {
@@ -47,6 +48,7 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
     version::choose(&mut tried, &mut args.options, &file, factor).await;
     print::adoption(&tried, args.options.format);
     let request = RunRequest {
+        rerun: &rerun::of_this_process,
         options: &args.options,
         file: &file,
         github: &github,
