@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::env;
-use nodejoin_core::run::filter::Filter;
+use nodejoin_core::run::filter::ScenarioFilter;
 use nodejoin_core::run::require::Require;
 use nodejoin_core::run::settings::JobCount;
 use nodejoin_core::run::shard::Shard;
@@ -44,7 +44,7 @@ Exit codes: 0 passed; 1 a scenario failed; 2 invalid command line or scenario fi
 3 this host cannot run nodejoin; 4 a scenario errored; 5 nothing ran; 130 interrupted.";
 
 const RUN_HELP: &str = "\
-Filter expressions: terms with `and`, `or`, `not` and parentheses. A term is a text in the id or name (quoted if it
+ScenarioFilter expressions: terms with `and`, `or`, `not` and parentheses. A term is a text in the id or name (quoted if it
 contains one of these words), or a key with a value, in which `*` stands for any text:
   id(TEXT)        whole id, or its last part      tag(WORD)        one of the scenario's `tags`
   name(TEXT)      part of the name                cause(CAUSE)     expected diagnosis of the join or of a step
@@ -101,7 +101,7 @@ pub struct RunArgs {
     pub paths: Vec<PathBuf>,
     /// Only scenarios that this expression selects, such as `flow(al2) and not tag(slow)`
     #[arg(long, short = 'E', value_name = "EXPRESSION")]
-    pub filter: Option<Filter>,
+    pub filter: Option<ScenarioFilter>,
     /// Rewrite the snapshots (`golden`) of nodes that pass otherwise, and print which changed
     #[arg(long)]
     pub bless: bool,
@@ -367,7 +367,7 @@ pub struct ListArgs {
     pub paths: Vec<PathBuf>,
     /// Only scenarios that this expression selects, as in `nodejoin run`
     #[arg(long, short = 'E', value_name = "EXPRESSION")]
-    pub filter: Option<Filter>,
+    pub filter: Option<ScenarioFilter>,
     /// Format of the list
     #[arg(long, value_enum, default_value_t = ListFormat::Text, conflicts_with = "matrix")]
     pub format: ListFormat,

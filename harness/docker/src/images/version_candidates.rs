@@ -106,7 +106,7 @@ impl Builder {
             .filter_map(|(_, target)| version_of(target))
             .collect();
         versions.extend(SOURCE_VERSION.parse());
-        versions.extend(self.versions_in_images().await?);
+        versions.extend(self.existing_images().await?.iter().filter_map(version_of));
         versions.extend(self.downloaded()?);
         Ok(versions)
     }

@@ -39,13 +39,13 @@ pub struct Console {
     paint: fn(&str) -> String,
     verbosity: Verbosity,
     rerun: RerunCommand,
-    progress: Progress,
+    progress: RunProgress,
     /// Lines about scenarios that did not pass, for the end of a run with several.
     not_passed: Vec<String>,
 }
 
 /// What a person waits for.
-struct Progress {
+struct RunProgress {
     started: Instant,
     /// Time of the last permanent line.
     printed: Instant,
@@ -89,7 +89,7 @@ impl Console {
             paint: str::to_owned,
             verbosity,
             rerun,
-            progress: Progress {
+            progress: RunProgress {
                 started: now,
                 printed: now,
                 scenarios: 0,
@@ -164,14 +164,14 @@ impl Console {
     /// The block of a finished scenario.
     fn scenario(&mut self, event: &RunEvent) {
         let RunEvent::ScenarioFinished {
+            verdict,
             scenario,
-            name,
             file,
             source,
-            verdict,
-            seconds,
-            evidence,
             kept,
+            evidence,
+            name,
+            seconds,
         } = event
         else {
             return;
@@ -255,7 +255,7 @@ impl Console {
     }
 }
 
-impl Progress {
+impl RunProgress {
     /// The number of the scenario that finished last; empty for a single scenario.
     fn counter(&self) -> String {
         match self.scenarios {

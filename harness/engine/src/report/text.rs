@@ -151,11 +151,11 @@ fn passed(text: &mut String, verdict: &Verdict) {
         );
     }
     notes(text, verdict);
-    details(text, verdict);
+    changes(text, verdict);
 }
 
 /// What deviations change in this node.
-fn details(text: &mut String, verdict: &Verdict) {
+fn changes(text: &mut String, verdict: &Verdict) {
     let details = verdict.deviations.iter().flat_map(|deviation| &deviation.details);
     details.for_each(|detail| line(text, "differs", detail));
 }
@@ -239,8 +239,8 @@ fn conditions(text: &mut String, verdict: &Verdict, detail: Detail) {
             .map(|deviation| deviation.name.as_str())
             .collect();
         line(text, "differs", &format!("from the AMI by {}", names.join(", ")));
-        details(text, verdict);
     }
+    changes(text, verdict);
     if let Some(ran) = &verdict.versions {
         let Versions { kubernetes, kubelet } = ran;
         line(
@@ -340,6 +340,7 @@ mod tests {
             name: "pod-cidr".to_owned(),
             what: String::new(),
             why: String::new(),
+            details: Vec::new(),
         }];
         assert!(details(&failed, Detail::Full).contains("differs   from the AMI by pod-cidr"));
         assert!(!details(&failed, Detail::Normal).contains("differs"));

@@ -1,4 +1,4 @@
-//! Filter expressions that select scenarios, such as `flow(al2) and not cause(role-not-mapped)`.
+//! ScenarioFilter expressions that select scenarios, such as `flow(al2) and not cause(role-not-mapped)`.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -18,7 +18,7 @@ pub use term::Key;
 
 /// A valid filter expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter(Expression<Term>);
+pub struct ScenarioFilter(Expression<Term>);
 
 /// An invalid filter expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub struct InvalidFilter {
     reason: String,
 }
 
-impl Filter {
+impl ScenarioFilter {
     /// Whether the expression selects a scenario.
     #[must_use]
     pub fn selects(&self, plan: &Plan) -> bool {
@@ -36,7 +36,7 @@ impl Filter {
     }
 }
 
-impl FromStr for Filter {
+impl FromStr for ScenarioFilter {
     type Err = InvalidFilter;
 
     fn from_str(text: &str) -> Result<Self, InvalidFilter> {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn selected(text: &str) -> Vec<String> {
-        let filter: Filter = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        let filter: ScenarioFilter = text.parse().unwrap_or_else(|error| panic!("{error}"));
         let plans = plans();
         let selected = plans.iter().filter(|plan| filter.selects(plan));
         selected.map(|plan| plan.id.to_string()).collect()
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_mistake_and_the_nearest_word() {
-        let refused = |text: &str| text.parse::<Filter>().unwrap_err().to_string();
+        let refused = |text: &str| text.parse::<ScenarioFilter>().unwrap_err().to_string();
         let texts = [
             "",
             "flow(al2",

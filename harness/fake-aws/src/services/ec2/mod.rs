@@ -102,6 +102,7 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
         Operation::DescribeInstanceTopology => topology::describe(body, &all, &parameters)?,
         Operation::DescribeTags => tags::describe(body, &all, &parameters)?,
         Operation::DescribeInstanceTypes => types::describe(body, &instance.world.instance, &parameters)?,
+        Operation::CreateTags | Operation::DeleteTags | Operation::ModifyInstanceAttribute => body,
     };
     Ok(document(operation, body))
 }
