@@ -44,7 +44,7 @@ Exit codes: 0 passed; 1 a scenario failed; 2 invalid command line or scenario fi
 3 this host cannot run nodejoin; 4 a scenario errored; 5 nothing ran; 130 interrupted.";
 
 const RUN_HELP: &str = "\
-ScenarioFilter expressions: terms with `and`, `or`, `not` and parentheses. A term is a text in the id or name (quoted if it
+Filter expressions: terms with `and`, `or`, `not` and parentheses. A term is a text in the id or name (quoted if it
 contains one of these words), or a key with a value, in which `*` stands for any text:
   id(TEXT)        whole id, or its last part      tag(WORD)        one of the scenario's `tags`
   name(TEXT)      part of the name                cause(CAUSE)     expected diagnosis of the join or of a step

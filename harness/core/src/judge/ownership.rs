@@ -35,7 +35,8 @@ fn set_by_check(key: String, required: &str, seen: Option<String>) -> Check {
 /// The successful writes of the Node in their order, each with its result.
 ///
 /// The API server logs concurrent requests in any order, and it can log a request that changes nothing before the
-/// request whose result it returns. The order is that of the Node's resource versions.
+/// request whose result it returns. The order is that of the Node's resource versions; of two requests with the same
+/// version, the kubelet's report of its status is the one that changed nothing.
 fn writes(observation: &Observation) -> Vec<(&Audit, &Value)> {
     let timeline = observation.timeline.iter();
     let mut writes: Vec<_> = timeline
@@ -44,7 +45,7 @@ fn writes(observation: &Observation) -> Vec<(&Audit, &Value)> {
             _ => None,
         })
         .collect();
-    writes.sort_by_key(|(at, _, node)| (resource_version(node), *at));
+    writes.sort_by_key(|(at, audit, node)| (resource_version(node), audit.resource != "nodes", *at));
     writes.into_iter().map(|(_, audit, node)| (audit, node)).collect()
 }
 
@@ -308,6 +309,30 @@ mod tests {
         seen.node = Some(json!({ "metadata": { "labels": { "team": "x" } } }));
         seen.timeline.drain(2..4);
         assert_eq!(label_set_by("team", &seen).as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn a_status_without_a_change_sets_no_label() {
+        let mut seen = observed(["nodes", "nodes/status", "nodes"].map(|resource| {
+            let mut what = write("kubelet", "patch", json!({ "zone": "a" }), json!([]));
+            if let ObservedEvent::Audit(audit) = &mut what {
+                audit.resource = resource.into();
+                audit.object.as_mut().unwrap()["metadata"]["resourceVersion"] = json!("2");
+            }
+            what
+        }));
+        if let [created, _, patched] = seen.timeline.as_mut_slice()
+            && let (ObservedEvent::Audit(created), ObservedEvent::Audit(patched)) =
+                (&mut created.what, &mut patched.what)
+        {
+            created.object = Some(json!({ "metadata": { "resourceVersion": "1" } }));
+            patched.username = "eks:cloud-controller-manager".into();
+        }
+        seen.node = Some(json!({ "metadata": { "labels": { "zone": "a" } } }));
+        assert_eq!(
+            label_set_by("zone", &seen).as_deref(),
+            Some("eks:cloud-controller-manager")
+        );
     }
 
     #[test]

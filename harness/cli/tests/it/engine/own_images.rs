@@ -22,8 +22,11 @@ impl Image {
         let program = format!("{}:/bin/busybox", container.0);
         docker(&["cp", &program, "busybox"], folder.path());
         std::fs::write(folder.path().join("index.html"), text).unwrap();
-        let dockerfile = "FROM scratch\nLABEL nodejoin.test=own-images\nCOPY busybox /bin/busybox\nCOPY index.html /www/\n\
-            CMD [\"/bin/busybox\", \"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]\n";
+        // The name keeps images with equal files apart: removing one by its id would remove the other, too.
+        let dockerfile = format!(
+            "FROM scratch\nLABEL nodejoin.test=own-images nodejoin.test.name={name}\nCOPY busybox /bin/busybox\n\
+             COPY index.html /www/\nCMD [\"/bin/busybox\", \"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]\n"
+        );
         std::fs::write(folder.path().join("Dockerfile"), dockerfile).unwrap();
         docker(&["build", "--quiet", "--tag", &name, "."], folder.path());
         let id = docker(&["inspect", "--format", "{{.Id}}", &name], folder.path());
