@@ -101,11 +101,15 @@ impl<'a> RunningJoin<'a> {
         {
             let is_past = self.reached == Some(Phase::Ready)
                 || required.is_some_and(|required| self.reached > Some(required));
-            if self.plan.expect.diagnosis.is_some_and(Cause::is_after_ready) && self.is_user_data_running() {
+            let can_be_lost = self.plan.expect.diagnosis.is_some_and(Cause::is_after_ready);
+            if can_be_lost && self.is_user_data_running() {
                 return Some("the end of user data".to_owned());
             }
+            // What the user data changes last shows after its end.
+            let changed = self.last_change().filter(|_| can_be_lost);
+            let since = self.since.max(changed.unwrap_or(0));
             return match is_past {
-                true => (!self.has_settled(self.since)).then(|| "the node to stay ready".to_owned()),
+                true => (!self.has_settled(since)).then(|| "the node to stay ready".to_owned()),
                 false => Some(self.missing_failure(cause)),
             };
         }
@@ -173,14 +177,18 @@ impl<'a> RunningJoin<'a> {
         if let Some(lost) = self.lost() {
             return (!self.has_given_up(lost.at)).then(|| "the node to be ready again".to_owned());
         }
-        let changed = self.last_change_of_kubelet().max(self.user_data_done);
-        let changed = changed.filter(|at| *at > self.since)?;
+        let changed = self.last_change().filter(|at| *at > self.since)?;
         (!self.has_settled(changed)).then(|| "the node to stay ready".to_owned())
     }
 
     fn lost(&self) -> Option<&Finding> {
         let found = self.finding.as_ref();
         found.filter(|finding| finding.diagnosis.cause == Cause::NodeLost)
+    }
+
+    /// The last time that systemd reported about the kubelet, or the end of user data.
+    fn last_change(&self) -> Option<Millis> {
+        self.last_change_of_kubelet().max(self.user_data_done)
     }
 
     fn last_change_of_kubelet(&self) -> Option<Millis> {

@@ -229,11 +229,7 @@ fn a_node_without_its_authenticator_has_to_stay_ready() {
 fn a_ready_node_that_changes_has_to_stay_ready() {
     let ready = plan("phase: ready");
     let unit = |message: &str| journal("kubelet.service", "systemd", message);
-    let done = journal(
-        "cloud-final.service",
-        "cloud-init",
-        "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
-    );
+    let done = end_of_user_data();
     let with = |events: Vec<ObservedEvent>| {
         observed(join().into_iter().chain(events).chain([ObservedEvent::Isolated]))
     };
@@ -266,4 +262,19 @@ fn a_node_that_must_be_lost_is_watched_until_its_user_data_ends() {
         is_translated: false,
     });
     assert!(!is_settled(&required, &observed(join()), 20_000));
+    let ended = [end_of_user_data(), ObservedEvent::Isolated];
+    let ended = observed(join().into_iter().chain(ended));
+    assert!(
+        !is_settled(&required, &ended, 11_000),
+        "what it changed last shows later"
+    );
+    assert!(is_settled(&required, &ended, 12_000), "3 s after 9 s");
+}
+
+fn end_of_user_data() -> ObservedEvent {
+    journal(
+        "cloud-final.service",
+        "cloud-init",
+        "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
+    )
 }
