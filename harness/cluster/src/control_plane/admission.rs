@@ -295,7 +295,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    // The clock is paused: a write is repeated for a minute while the API server is away.
+    #[tokio::test(start_paused = true)]
     async fn a_tenant_whose_admission_fails_is_removed() {
         let plane = unreachable().await;
         let (tenant, _events) = testing::tenant();

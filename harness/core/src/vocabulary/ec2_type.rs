@@ -71,6 +71,16 @@ impl Ec2Type {
             .filter_map(|card| card.parse::<u32>().ok())
             .sum()
     }
+
+    /// Pods of a node whose pods get addresses of the VPC, from the interfaces of the default network card.
+    #[must_use]
+    pub fn max_pods(&self) -> Option<u32> {
+        let card: usize = self.default_card.parse().ok()?;
+        let interfaces: u32 = self.cards.split(',').nth(card)?.parse().ok()?;
+        let addresses: u32 = self.ipv4_addresses.parse().ok()?;
+        // The first address of an interface is its own; two pods use the host's network.
+        Some(interfaces * (addresses - 1) + 2)
+    }
 }
 
 /// All types. Parsed once: every DescribeInstances looks up a type.
@@ -91,6 +101,17 @@ pub fn ec2_type(name: &str) -> Option<&'static Ec2Type> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pods_are_those_of_eks() {
+        for (name, expected) in [("m5.large", 29), ("t3.medium", 17), ("m5.24xlarge", 737)] {
+            assert_eq!(
+                ec2_type(name).and_then(Ec2Type::max_pods),
+                Some(expected),
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn every_line_of_the_data_file_is_read() {
