@@ -2,6 +2,7 @@
 
 use super::facts::{Evidence, Facts, between};
 use super::other_cluster;
+use super::paths::is_misspelt;
 use super::script_output::{is_failure, lines_before_the_end};
 use super::types::{Finding, RuleEntry, rule};
 use crate::observation::{AwsCall, JournalLine, Millis, ObservedEvent};
@@ -287,7 +288,7 @@ fn missing_on_image(facts: &Facts<'_>) -> Option<Finding> {
     let lines = lines_before_the_end(facts);
     let (at, line, what, name) = lines.iter().rev().find_map(|(at, line)| {
         let command = missing_command(&line.message).filter(|command| COMMANDS.contains(command));
-        let file = || missing_path(&line.message).filter(|path| is_of_ami(path));
+        let file = || missing_path(&line.message).filter(|path| is_of_ami(path) && !is_misspelt(path));
         let found = command.map(|command| ("command", command));
         let (what, name) = found.or_else(|| Some(("file", file()?)))?;
         Some((*at, *line, what, name))

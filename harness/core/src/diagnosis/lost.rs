@@ -118,7 +118,13 @@ fn not_ready(facts: &Facts<'_>) -> Option<Finding> {
     facts.found(Cause::NodeLost, because, &evidence, remedy.to_owned())
 }
 
+/// When the node was ready; `None` if the scenario wants to lose it.
 fn was_ready(facts: &Facts<'_>) -> Option<String> {
+    let expect = &facts.plan.expect;
+    let wants_loss = expect.node.as_ref().is_some_and(|node| node.ready == Some(false));
+    if wants_loss && expect.diagnosis.is_none() {
+        return None;
+    }
     Some(format!(
         "the node was ready after {} s",
         seconds(facts.since(Phase::Ready)?)

@@ -1,6 +1,7 @@
 //! Paths of an AMI that the user data misspells.
 
 use super::facts::{Evidence, Facts};
+use super::limits::missing_path;
 use super::types::{Finding, RuleEntry, rule};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::nearest::nearest;
@@ -46,16 +47,23 @@ fn misspelt(facts: &Facts<'_>) -> Option<Finding> {
     facts.final_(Cause::ScriptFailed, because, &Evidence::journal(at, line), remedy)
 }
 
-/// The absolute path in `/a.sh: line 2: /b.sh: No such file or directory`.
-fn missing_path(message: &str) -> Option<&str> {
-    let (before, _) = message.split_once(": No such file or directory")?;
-    let path = before.rsplit([' ', '\'', '"']).find(|word| !word.is_empty())?;
-    path.starts_with('/').then_some(path)
+/// Whether a path differs from one of an AMI by a letter or two: a file of that name exists nowhere.
+pub(super) fn is_misspelt(path: &str) -> bool {
+    let is_close = |known: &&str| strsim::damerau_levenshtein(path, known) <= 2;
+    !PATHS.contains(&path) && PATHS.iter().any(is_close)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_misspelt_if_one_of_an_ami_is_close() {
+        assert!(is_misspelt("/etc/eks/boostrap.sh"));
+        assert!(is_misspelt("/etc/eks/bootstarp.sh"));
+        assert!(!is_misspelt("/etc/eks/bootstrap.sh"), "an AMI has it");
+        assert!(!is_misspelt("/etc/eks/log-collector.sh"), "a file of its own");
+    }
 
     #[test]
     fn the_missing_path_is_the_last_word() {

@@ -81,3 +81,13 @@ fn a_node_that_is_ready_again_is_not_lost() {
         assert_eq!(diagnose(&plan(), &observed(after_join(events))), None);
     }
 }
+
+#[test]
+fn a_loss_that_the_scenario_expects_has_no_cause() {
+    let mut expects_loss = plan();
+    let expect: crate::plan::expect::Expect = serde_yaml::from_str("node: { ready: false }").unwrap();
+    expects_loss.expect = expect;
+    let lost = observed(after_join([node(false)]));
+    assert_eq!(diagnose(&expects_loss, &lost), None);
+    assert_ne!(diagnose(&plan(), &lost), None);
+}
