@@ -23,6 +23,15 @@ const WANTED: &[&str] = &[
     "node/kubelet.log",
     "node/kubelet-argv.txt",
     "node/cloud-init-output.log",
+    "index.json",
+    "user-data/user-data.txt",
+    "user-data/parts/part-001",
+    "node/scripts/part-001",
+    "node/logs/var/log/user-data.log",
+    "node/versions.txt",
+    "index.html",
+    "../run.json",
+    "../index.html",
 ];
 
 /// User data that prints every credential that a node can get at.
@@ -79,6 +88,10 @@ const CREDENTIALS: &[Credential] = &[
     }),
     ("a private key", "PRIVATE KEY-----\n", |c| {
         c.is_ascii_alphanumeric()
+    }),
+    // An RSA key in base64, printed line by line.
+    ("a line of a private key", "\"message\":\"MII", |c| {
+        c.is_ascii_alphanumeric() || c == '+' || c == '/'
     }),
     ("a secret access key", "SecretAccessKey\" : \"", |c| {
         c.is_ascii_alphanumeric()

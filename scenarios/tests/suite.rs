@@ -227,7 +227,21 @@ impl SharedRun {
         .into()
     }
 
+    /// On a thread of its own: a debug build uses most of the stack that a test has.
     fn run(&self, plan: &Plan) -> Result<(Verdict, f64), Failed> {
+        const STACK: usize = 8 << 20;
+        std::thread::scope(|scope| {
+            let run = || self.run_here(plan);
+            let thread = std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, run)?;
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn run_here(&self, plan: &Plan) -> Result<(Verdict, f64), Failed> {
         self.runtime.block_on(async {
             let runner = self
                 .runner
@@ -281,6 +295,9 @@ fn settings() -> Settings {
         artifacts: artifacts(),
         jobs: 1,
         keep: KeepWhen::Never,
+        evidence: Default::default(),
+        caller: Default::default(),
+        hold: false,
         bless: false,
         fail_fast: false,
         shard: None,
@@ -323,6 +340,9 @@ async fn show_images(mut stream: tokio::sync::mpsc::UnboundedReceiver<RunEvent>)
     while let Some(event) = stream.recv().await {
         match event {
             RunEvent::ImageStarted { image, log } => eprintln!("building image {image} (output in {log})"),
+            RunEvent::ImageInspected { facts, .. } => {
+                eprintln!("node image {}: {}", facts.source, facts.summary());
+            }
             RunEvent::ImageReady { image, seconds } => eprintln!("built image {image} in {seconds:.0} s"),
             RunEvent::Warning { text } => eprintln!("warning: {text}"),
             _ => {}

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::plan::Plan;
+use nodejoin_core::vocabulary::cause_facts::Proof;
 use serde::Deserialize;
 
 use crate::markdown::{code, outside_code};
@@ -25,21 +26,20 @@ pub(crate) fn page(repository: &Path, plans: &[Plan]) -> Result<String, String> 
     let broken: Vec<Broken> = serde_yaml::from_str(&read(repository, "fixtures/broken.yaml")?)
         .map_err(|error| format!("`fixtures/broken.yaml`: {error}"))?;
     let mut text =
-        "# Diagnoses\n\nIf a join stops, the report names one of these causes. `expect.diagnosis` of a scenario requires one.\n"
+        "# Diagnoses\n\nIf a join stops, the report names one of these causes. `expect.diagnosis` of a scenario requires one.\n\n\
+         Each cause is found by rules. They apply in one order, the smallest number first, and the first that finds its cause gives \
+         the diagnosis.\n"
             .to_owned();
     for cause in Cause::ALL {
         let word = cause.word();
         text.push_str(&format!("\n## {word}\n\n{}\n\n", outside_code(cause.meaning())));
-        let proofs = proofs(*cause, plans, &broken);
-        let proofs = match proofs.is_empty() {
-            true => "a unit test only".to_owned(),
-            false => proofs.join(", "),
-        };
         text.push_str(&format!(
-            "- Last phase: {}\n- Evidence: {}\n- Remedy: {}\n- Proved by: {proofs}\n",
+            "- Order: {}\n- Last phase: {}\n- Evidence: {}\n- Remedy: {}\n- Proved by: {}\n",
+            orders(*cause),
             phases(*cause),
             cause.evidence(),
             outside_code(cause.remedy()),
+            proof(*cause, plans, &broken)?,
         ));
     }
     Ok(text)
@@ -54,7 +54,33 @@ fn phases(cause: Cause) -> String {
     }
 }
 
-fn proofs(cause: Cause, plans: &[Plan], broken: &[Broken]) -> Vec<String> {
+fn orders(cause: Cause) -> String {
+    let orders: Vec<String> = cause.orders().iter().map(u32::to_string).collect();
+    orders.join(", ")
+}
+
+/// The scenario of the cause's row, and everything else that expects the cause.
+fn proof(cause: Cause, plans: &[Plan], broken: &[Broken]) -> Result<String, String> {
+    let mut all = expecting(cause, plans, broken);
+    let id = match cause.proof() {
+        Proof::Scenario(id) => code(id),
+        Proof::UnitTest(reason) => return Ok(format!("a unit test only: {}", outside_code(reason))),
+    };
+    let index = all.iter().position(|other| *other == id).ok_or_else(|| {
+        format!(
+            "`harness/core/src/vocabulary/cause_table.rs`: no scenario {id} expects `{}`",
+            cause.word()
+        )
+    })?;
+    all.remove(index);
+    Ok(match all.is_empty() {
+        true => id,
+        false => format!("{id}; also {}", all.join(", ")),
+    })
+}
+
+/// The scenarios and broken scripts whose expected diagnosis is this cause.
+fn expecting(cause: Cause, plans: &[Plan], broken: &[Broken]) -> Vec<String> {
     let scenarios = plans.iter().filter(|plan| {
         let steps = plan.then.iter().map(|step| &step.expect);
         let mut expects = std::iter::once(&plan.expect).chain(steps);

@@ -17,7 +17,8 @@ use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
 use nodejoin_engine::report::console::Verbosity;
 
-use crate::aws_args;
+use crate::keeper_args::{KeeperArgs, KeeperChoice};
+use crate::{aws_args, hands_args};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
@@ -52,17 +53,20 @@ contains one of these words), or a key with a value, in which `*` stands for any
   flow(NAME)      first folder of the id
 
 Flags take precedence over environment variables, and these over the nearest `nodejoin.yaml` in this folder or
-above it (keys: control_plane, jobs, keep, artifacts_dir, overlays).";
+above it (keys: control_plane, jobs, keep, keeper, artifacts_dir, overlays).";
 
 const SETTINGS_FILE: &str = "\
 Flags take precedence over environment variables, and these over the nearest `nodejoin.yaml` in this folder or
-above it (keys: control_plane, jobs, keep, artifacts_dir, overlays).";
+above it (keys: control_plane, jobs, keep, keeper, artifacts_dir, overlays).";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run scenarios and report whether each node joined as expected
     #[command(after_help = RUN_HELP)]
     Run(Box<RunArgs>),
+    /// Run scenarios again whenever a file that they depend on is saved
+    #[command(after_help = SETTINGS_FILE)]
+    Watch(Box<WatchArgs>),
     /// Run user data of any tool: reports whether its node joins, and why not
     #[command(after_help = SETTINGS_FILE)]
     Try(Box<TryArgs>),
@@ -84,6 +88,17 @@ pub enum Command {
     Images(ImagesArgs),
     /// Check whether this host can run scenarios, without changing anything
     Doctor,
+    /// Open a shell in a node of a held or kept run, or run a command in it
+    Shell(hands_args::ShellArgs),
+    /// Print the journal of a node
+    Logs(hands_args::LogsArgs),
+    /// Run kubectl as administrator of the cluster of a held or kept run
+    Kubectl(hands_args::KubectlArgs),
+    /// Keep control planes for later runs with --keeper: report, stop, or serve in the foreground
+    #[command(args_conflicts_with_subcommands = true)]
+    Keeper(KeeperArgs),
+    /// Join the records and JUnit reports of several runs, such as the shards of a CI matrix
+    Merge(MergeArgs),
     /// Remove containers, networks and volumes of runs that have ended
     Sweep(SweepArgs),
     /// Serve one fake AWS account, without Docker and without a cluster
@@ -161,6 +176,25 @@ impl FromStr for RepeatCount {
     }
 }
 
+/// `nodejoin watch`
+#[derive(Debug, ClapArgs)]
+pub struct WatchArgs {
+    /// Scenario files, or folders with scenario files
+    #[arg(default_value = "scenarios")]
+    pub paths: Vec<PathBuf>,
+    /// Only scenarios that this expression selects, as in `nodejoin run`
+    #[arg(long, short = 'E', value_name = "EXPRESSION")]
+    pub filter: Option<ScenarioFilter>,
+    /// Add the files of this overlay manifest to every node, after the scenario's own overlay
+    #[arg(long)]
+    pub overlay: Vec<PathBuf>,
+    /// Run nothing before the first save
+    #[arg(long)]
+    pub postpone: bool,
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
 /// `nodejoin try`
 #[derive(Debug, ClapArgs)]
 pub struct TryArgs {
@@ -175,6 +209,10 @@ pub struct TryArgs {
     /// Value of a parameter of the file, or of a place in the user data that is not filled in, such as `${NAME}`
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub set: Vec<(String, String)>,
+    /// Keys that the scenario of each machine gets as well, such as `network: open`, or a YAML file with them. Paths in
+    /// them are relative to the folder of FILE
+    #[arg(long, value_name = "KEYS")]
+    pub with: Vec<String>,
     /// Only machines whose name is this text, or contains it [default: all]
     #[arg(long, value_name = "NAME")]
     pub select: Vec<String>,
@@ -212,10 +250,19 @@ pub struct RunOptions {
     #[arg(long, value_enum, default_missing_value = "on-failure", num_args = 0..=1, require_equals = true,
           env = env::KEEP.name)]
     pub keep: Option<KeepArg>,
+    /// Stop at the first failure, or at the end, with node, AWS and API server alive until Ctrl-C
+    #[arg(long)]
+    pub hold: bool,
+    /// Node image instead of each scenario's: a built-in name, an image of the engine as `name:tag`, a root file system
+    #[arg(long, value_name = "NAME|FILE")]
+    pub image: Option<PathBuf>,
     /// Fail scenarios with notes, as `clean: true` in `expect` does
     #[arg(long)]
     pub strict: bool,
-    /// Folder for evidence [default: target/nodejoin]
+    /// When scenarios leave evidence: if they do not pass, or always [default: on-failure]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub evidence: Option<EvidenceArg>,
+    /// Folder for evidence [default: target/nodejoin in a cargo project, else .nodejoin]
     #[arg(long, env = env::ARTIFACTS.name)]
     pub artifacts_dir: Option<PathBuf>,
     /// Write a JUnit report to this file
@@ -248,6 +295,8 @@ pub struct RunOptions {
         env = env::REQUIRE.name
     )]
     pub require: Require,
+    #[command(flatten)]
+    pub keeper: KeeperChoice,
     #[command(flatten)]
     pub external: ExternalArgs,
     #[command(flatten)]
@@ -312,6 +361,15 @@ pub enum KeepArg {
     /// Nodes that did not pass, with their control plane
     OnFailure,
     /// Everything
+    Always,
+}
+
+/// When scenarios leave evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EvidenceArg {
+    /// If they do not pass, or their nodes are kept
+    OnFailure,
+    /// Also if they pass; nodes are removed
     Always,
 }
 
@@ -407,9 +465,14 @@ pub enum ImagesCommand {
         #[command(flatten)]
         images: ImageArgs,
     },
+    /// Import a root file system as a node image, as a scenario with `image: { rootfs: FILE }` does
+    Import {
+        /// Tar archive (plain, gzip, zstd or xz), folder, or folder with an OCI image layout
+        file: PathBuf,
+    },
     /// List images and whether they are current
     List,
-    /// Remove images of outdated recipes
+    /// Remove images of outdated recipes, and imported images whose source has changed
     Prune,
 }
 
@@ -425,6 +488,23 @@ pub struct WiringArgs {
     /// Path of the folder on the API server's host [default: that of --out]
     #[arg(long, value_name = "FOLDER")]
     pub mounted_at: Option<PathBuf>,
+}
+
+/// `nodejoin merge`
+#[derive(Debug, ClapArgs)]
+pub struct MergeArgs {
+    /// Folders with evidence or reports of runs, `run.json` files, and reports of `nodejoin run --junit`
+    #[arg(required = true, value_name = "FOLDER|FILE")]
+    pub inputs: Vec<PathBuf>,
+    /// Write one JUnit report to this file
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write one HTML page to this file
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// Number of the slowest scenarios to print
+    #[arg(long, value_name = "COUNT", default_value_t = 5)]
+    pub slowest: usize,
 }
 
 /// `nodejoin sweep`

@@ -1,18 +1,29 @@
 //! `nodejoin`: does a node that boots with this user data join the cluster as the right node, and if not, why not?
 //!
-//! The command is a library so that the reference pages of the book are generated from its arguments.
+//! The command is a library: tests of other repositories run scenarios with it ([`Nodejoin`], [`scenario_tests`]), and
+//! the reference pages of the book are generated from its arguments.
 
 mod ami_files;
 mod args;
+mod artifacts;
 mod aws_args;
-mod last_run;
+mod hands_args;
+mod keeper_args;
 #[macro_use]
 mod process;
 mod commands;
+mod last_run;
+mod library;
 mod reports;
 mod rerun;
 
 use std::process::ExitCode;
+
+pub use library::{LibraryError, Nodejoin, NodejoinBuilder, ScenarioReport, ScenarioRequest, scenario_tests};
+pub use nodejoin_core::diagnosis::Cause;
+pub use nodejoin_core::judge::verdict::Verdict;
+pub use nodejoin_core::plan::ProviderName;
+pub use nodejoin_core::run::settings::EvidenceWhen;
 
 use clap::{CommandFactory as _, Parser as _};
 
@@ -27,7 +38,7 @@ pub fn command() -> clap::Command {
 pub fn run() -> ExitCode {
     let args = args::Args::parse();
     process::log_to_stderr();
-    let runtime = match tokio::runtime::Runtime::new() {
+    let runtime = match process::runtime() {
         Ok(runtime) => runtime,
         Err(error) => return process::host_error("could not start the runtime", &error),
     };

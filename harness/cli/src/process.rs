@@ -28,6 +28,17 @@ pub(crate) fn log_to_stderr() {
         .init();
 }
 
+/// Stack of each thread. A debug build uses 1.5 MiB for a scenario, and some threads of a system have 2.
+const STACK: usize = 8 << 20;
+
+/// The runtime of a process.
+pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .build()
+}
+
 /// Prints a line of data on standard output.
 macro_rules! out {
     ($($piece:tt)*) => { $crate::process::print(format_args!($($piece)*)) };

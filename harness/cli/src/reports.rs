@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use nodejoin_core::run::env;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::exit_code::ExitCode;
-use nodejoin_engine::report::console::{Console, RerunCommand};
+use nodejoin_engine::RerunCommand;
+use nodejoin_engine::report::console::Console;
 use nodejoin_engine::report::github::{self, Checkout};
+use nodejoin_engine::report::history::VerdictHistory;
 use nodejoin_engine::report::junit::Junit;
 use nodejoin_engine::report::outputs;
 use nodejoin_engine::report::summary::{LIMIT, SummaryPage};
@@ -101,6 +103,14 @@ impl Reports {
             page: page.map(|file| (file, SummaryPage::new(github.run_url.clone()))),
             outputs: args.outputs.clone(),
             last_run,
+        }
+    }
+
+    /// The reports, which also print how each verdict differs from the last one of its scenario.
+    pub(crate) fn compared_with(self, history: VerdictHistory) -> Self {
+        Self {
+            console: self.console.compared_with(history),
+            ..self
         }
     }
 

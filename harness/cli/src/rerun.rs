@@ -1,9 +1,11 @@
 //! The command that runs a scenario again, for the report.
 
+use std::sync::Arc;
+
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::run::last_run::without_run;
 use nodejoin_core::run::shell;
-use nodejoin_engine::report::console::RerunCommand;
+use nodejoin_engine::RerunCommand;
 
 use crate::args::RunArgs;
 
@@ -14,7 +16,7 @@ pub(crate) fn of_run(args: &RunArgs) -> RerunCommand {
         args.options.images.kubernetes.clone(),
         args.options.images.kubelet.clone(),
     );
-    Box::new(move |id, file| {
+    Arc::new(move |id, file| {
         let mut words = vec!["nodejoin".to_owned(), "run".to_owned(), file.to_owned()];
         let version = version(id).unwrap_or(&kubernetes);
         for (flag, value) in [("--kubernetes", version), ("--kubelet", &kubelet)] {
@@ -31,7 +33,7 @@ pub(crate) fn of_run(args: &RunArgs) -> RerunCommand {
 pub(crate) fn of_this_process() -> RerunCommand {
     let words = std::iter::once("nodejoin".to_owned()).chain(std::env::args().skip(1));
     let command = quoted(&words.collect::<Vec<_>>());
-    Box::new(move |_, _| command.clone())
+    Arc::new(move |_, _| command.clone())
 }
 
 fn options(args: &RunArgs) -> Vec<String> {
@@ -41,6 +43,9 @@ fn options(args: &RunArgs) -> Vec<String> {
     }
     for overlay in &args.overlay {
         words.extend(["--overlay".to_owned(), overlay.display().to_string()]);
+    }
+    if let Some(image) = &args.options.image {
+        words.extend(["--image".to_owned(), image.display().to_string()]);
     }
     if args.options.strict {
         words.push("--strict".to_owned());

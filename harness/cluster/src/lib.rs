@@ -50,6 +50,7 @@ mod testing;
 mod webhooks;
 mod wiring;
 
+pub use api_server::baseline::Baseline;
 pub use control_plane::ControlPlane;
 pub use error::ClusterError;
 pub use iam::sts::{SecurityTokens, StsIdentity, StsRejection};

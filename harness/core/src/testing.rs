@@ -32,10 +32,7 @@ pub fn plan() -> Plan {
         unset: Vec::new(),
         requested: RequestedVersions::default(),
         network: Network::Isolated,
-        image: ImagePlan {
-            name: "al2".to_owned(),
-            overlay: Vec::new(),
-        },
+        image: ImagePlan::named("al2"),
         account: parsed("111122223333"),
         region: parsed("eu-west-1"),
         instance: instance(),

@@ -8,6 +8,8 @@ use bollard::errors::Error as BollardError;
 use nodejoin_core::kubernetes::{InvalidVersion, VersionRequest};
 use nodejoin_core::run::error_chain::chain;
 
+use crate::image_problem::ImageProblem;
+
 /// Docker's default address.
 pub(crate) const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 
@@ -68,6 +70,14 @@ pub enum DockerError {
     /// No recipe has this name.
     #[error("unknown node image `{name}`: expected one of {}", .known.join(", "))]
     UnknownImage { name: String, known: Vec<String> },
+    /// A file, a folder or an image cannot be a node image. Nothing of it remains in the engine.
+    #[error("cannot use `{image}` as a node image")]
+    NodeImage {
+        /// Name or path.
+        image: String,
+        #[source]
+        problem: ImageProblem,
+    },
     /// A recipe is invalid.
     #[error("invalid recipe of image `{recipe}`: {problem}")]
     Recipe { recipe: String, problem: String },
@@ -171,7 +181,10 @@ impl DockerError {
             Self::TimedOut { .. } => {
                 "raise NODEJOIN_TIME_FACTOR on a slow machine; `nodejoin sweep` removes leftovers"
             }
-            Self::UnknownImage { .. } => "set `image.name` of the scenario to one of them",
+            Self::UnknownImage { .. } => {
+                "set `image` of the scenario to one of them, to an image of the engine as `name:tag`, or to a root file system"
+            }
+            Self::NodeImage { problem, .. } => problem.hint(),
             Self::Build { .. } => {
                 "the build needs a Debian mirror; behind a proxy set `http_proxy` and `https_proxy`"
             }

@@ -12,14 +12,19 @@ use crate::error::{DockerError, status};
 use crate::probe::Probe;
 
 impl Engine {
-    /// Reads one file of an image that has a shell and coreutils.
+    /// Reads one file of an image with its program `base64`, that of coreutils or of busybox.
     ///
     /// # Errors
     /// When no container starts from the image, or the image has no such file.
-    pub async fn read_image_file(&self, image: &str, path: &str) -> Result<Vec<u8>, DockerError> {
+    pub async fn read_image_file(
+        &self,
+        image: &str,
+        base64: &str,
+        path: &str,
+    ) -> Result<Vec<u8>, DockerError> {
         // Base64, because the output of a probe is read as text.
         let (code, text) = Probe::of(image)
-            .with_command(&["base64", "-w0", path])
+            .with_command(&[base64, "-w0", path])
             .run(self)
             .await?;
         let bytes = BASE64_STANDARD.decode(text.trim()).ok().filter(|_| code == 0);

@@ -21,6 +21,12 @@ pub(crate) const FOLDER: &str = "nodejoin.folder";
 pub(crate) const IMAGE: &str = "nodejoin.image";
 /// Hash of everything the image is built from.
 pub(crate) const RECIPE: &str = "nodejoin.recipe";
+/// Name or path that an imported image was made of.
+pub(crate) const SOURCE: &str = "nodejoin.source";
+/// Id or fingerprint of the source when it was imported.
+pub(crate) const STATE: &str = "nodejoin.state";
+/// What an imported image has, as JSON.
+pub(crate) const FACTS: &str = "nodejoin.facts";
 /// Version of the Kubernetes programs in the image.
 pub(crate) const KUBERNETES: &str = "nodejoin.kubernetes";
 

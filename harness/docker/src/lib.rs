@@ -17,9 +17,11 @@
 //! | `doctor/` | Does this machine have what a run needs? |
 //! | `file_lock.rs` | Which process builds or unpacks in a shared cache folder? |
 //! | `images/` | How is an image named, built, found and removed? |
+//! | `image_problem.rs` | Why can something not be a node image? |
 //! | `images/control_plane.rs` | Which image does each control plane start from? |
 //! | `packages.rs` | Which programs come from Debian packages if the host lacks them? |
 //! | `settings.rs` | What can the environment configure? |
+//! | `nodes.rs` | Which containers of runs are there to enter? |
 //! | `private_file.rs` | How are files with secrets written? |
 //!
 //! Timeouts are multiplied by the engine's time factor ([`Engine::time_factor`]). Not multiplied are poll intervals
@@ -33,9 +35,11 @@ mod error;
 mod exec;
 mod extract;
 mod file_lock;
+mod image_problem;
 mod images;
 mod labels;
 mod ledger;
+mod nodes;
 mod object;
 mod owner;
 mod packages;
@@ -55,8 +59,12 @@ mod teardown;
 pub use engine::{Engine, EngineFacts, ImageStore};
 pub use error::DockerError;
 pub use exec::{ExecOutput, OutputLines};
-pub use images::{ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned};
+pub use image_problem::ImageProblem;
+pub use images::{
+    ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned, TOOLS,
+};
 
+pub use nodes::{LabelledContainer, containers_of_role};
 pub use packages::{debian_program, on_path};
 pub use private_file::write_private;
 pub use privileges::Privileges;

@@ -10,8 +10,15 @@ use crate::owner::Owner;
 use crate::privileges::{CAPABILITIES, KNOWN_TO_ALL, Privileges, lacking_in, lacking_on_this_machine};
 use crate::probe::Probe;
 
-/// Prints the highest capability that the kernel knows, and the capabilities that a process can have.
-const LOOK: [&str; 3] = ["cat", "/proc/sys/kernel/cap_last_cap", "/proc/self/status"];
+/// The highest capability that the kernel knows, and the capabilities that a process can have.
+const FILES: [&str; 2] = ["/proc/sys/kernel/cap_last_cap", "/proc/self/status"];
+
+/// An image and the path of its `cat`, which prints the files.
+#[derive(Clone, Copy)]
+struct Looking<'a> {
+    image: &'a str,
+    cat: &'a str,
+}
 
 /// The result of starting a container with some privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +31,12 @@ enum Attempt {
 }
 
 impl Engine {
-    /// The privileges of containers, determined once by probe containers of `image`, which must contain `cat`. The
+    /// The privileges of containers, determined once by probe containers of `image` with its program `cat`. The
     /// result is cached in memory and in the cache folder, for this engine and this boot of its machine.
     ///
     /// # Errors
     /// When no container starts.
-    pub async fn privileges(&self, image: &str) -> Result<Privileges, DockerError> {
+    pub async fn privileges(&self, image: &str, cat: &str) -> Result<Privileges, DockerError> {
         let mut known = self.known_privileges().lock().await;
         if let Some(privileges) = &*known {
             return Ok(privileges.clone());
@@ -37,13 +44,13 @@ impl Engine {
         let cached = self.cache_file();
         let privileges = match read(&cached) {
             Some(privileges) => privileges,
-            None => self.probe_privileges(image).await?,
+            None => self.probe_privileges(Looking { image, cat }).await?,
         };
         write(&cached, &privileges);
         Ok(known.insert(privileges).clone())
     }
 
-    async fn probe_privileges(&self, image: &str) -> Result<Privileges, DockerError> {
+    async fn probe_privileges(&self, image: Looking<'_>) -> Result<Privileges, DockerError> {
         let everything = HostConfig {
             privileged: Some(true),
             ..HostConfig::default()
@@ -77,7 +84,7 @@ impl Engine {
     }
 
     /// Probes each capability separately, which takes about ten seconds.
-    async fn lacking_one_by_one(&self, image: &str) -> Result<Vec<String>, DockerError> {
+    async fn lacking_one_by_one(&self, image: Looking<'_>) -> Result<Vec<String>, DockerError> {
         let mut dropped = Vec::new();
         for capability in CAPABILITIES {
             let one = HostConfig {
@@ -90,13 +97,15 @@ impl Engine {
         }
         if dropped.len() >= KNOWN_TO_ALL {
             // The refusals have another cause than capabilities: a plain probe returns the engine's reason.
-            Probe::of(image).run(self).await?;
+            Probe::of(image.image).run(self).await?;
         }
         Ok(dropped)
     }
 
-    async fn attempt(&self, image: &str, host: HostConfig) -> Result<Attempt, DockerError> {
-        let probe = Probe::of(image).with_host(host).with_command(&LOOK);
+    async fn attempt(&self, looking: Looking<'_>, host: HostConfig) -> Result<Attempt, DockerError> {
+        let probe = Probe::of(looking.image)
+            .with_host(host)
+            .with_command(&[looking.cat, FILES[0], FILES[1]]);
         match probe.run(self).await {
             Ok((_, output)) => Ok(Attempt::Starts(lacking_in(&output))),
             Err(DockerError::Engine {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use bollard::Docker;
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions,
@@ -107,25 +108,30 @@ impl Probe {
         let docker = engine.docker();
         let start = docker.start_container(name, None::<StartContainerOptions>).await;
         start.map_err(DockerError::engine(Self::START, &self.image))?;
-        let code = match docker
-            .wait_container(name, None::<WaitContainerOptions>)
-            .next()
-            .await
-        {
-            Some(Ok(end)) => end.status_code,
-            Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
-            Some(Err(error)) => return Err(DockerError::engine("wait for probe container", name)(error)),
-            None => -1,
-        };
-        let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
-        let mut log = docker.logs(name, Some(options));
-        let mut output = String::new();
-        while let Some(piece) = log.next().await {
-            let piece = piece.map_err(DockerError::engine("read the output of probe container", name))?;
-            output.push_str(&String::from_utf8_lossy(&piece.into_bytes()));
-        }
-        Ok((code, output))
+        let ended = end_of(docker, name).await;
+        ended.map_err(DockerError::engine("read the output of probe container", name))
     }
+}
+
+/// Waits for the end of a container, and returns its exit code and output.
+pub(crate) async fn end_of(docker: &Docker, name: &str) -> Result<(i64, String), bollard::errors::Error> {
+    let code = match docker
+        .wait_container(name, None::<WaitContainerOptions>)
+        .next()
+        .await
+    {
+        Some(Ok(end)) => end.status_code,
+        Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
+        Some(Err(error)) => return Err(error),
+        None => -1,
+    };
+    let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
+    let mut log = docker.logs(name, Some(options));
+    let mut output = String::new();
+    while let Some(piece) = log.next().await {
+        output.push_str(&String::from_utf8_lossy(&piece?.into_bytes()));
+    }
+    Ok((code, output))
 }
 
 /// Random bits for names, without a random number generator.

@@ -5,9 +5,9 @@ use std::path::Path;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::observation::Observation;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::redact::redact;
+use nodejoin_core::redact::redact_lines;
 use nodejoin_core::run::error_chain::chain;
-use nodejoin_core::run::settings::KeepWhen;
+use nodejoin_core::run::settings::{EvidenceWhen, KeepWhen};
 use nodejoin_node::Node;
 
 use crate::context::RunContext;
@@ -33,7 +33,7 @@ pub(crate) struct ContainerHandle<'a> {
 
 impl NodeHandle for ContainerHandle<'_> {
     async fn write_evidence(&self, folder: &Path) -> Vec<String> {
-        let errors = self.node.evidence(&folder.join("node"), &redact).await;
+        let errors = self.node.evidence(&folder.join("node"), &redact_lines).await;
         errors.iter().map(|error| chain(error)).collect()
     }
 
@@ -50,8 +50,25 @@ impl NodeHandle for ContainerHandle<'_> {
 pub(crate) struct FinishedNode<H> {
     pub(crate) plan: Plan,
     pub(crate) folder: EvidenceFolder,
+    pub(crate) user_data: Option<Vec<u8>>,
     pub(crate) observed: Option<(Verdict, Observation)>,
     pub(crate) handle: H,
+}
+
+/// What scenarios leave behind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leave {
+    pub(crate) nodes: KeepWhen,
+    pub(crate) evidence: EvidenceWhen,
+}
+
+impl Leave {
+    fn has_evidence(self, passed: bool) -> bool {
+        match self.evidence {
+            EvidenceWhen::OnFailure => !passed || self.nodes.keeps(passed),
+            EvidenceWhen::Always => true,
+        }
+    }
 }
 
 /// What remains of a scenario.
@@ -64,19 +81,20 @@ pub(crate) struct Conclusion {
     pub(crate) problems: Vec<String>,
 }
 
-/// Writes evidence unless the scenario passed and nothing is kept, then keeps or removes each node.
+/// Writes the evidence, holds the nodes, then keeps or removes each of them.
 pub(crate) async fn conclude<H: NodeHandle>(
-    keep: KeepWhen,
+    leave: Leave,
     plan: &Plan,
     verdict: &Verdict,
     folder: &EvidenceFolder,
     nodes: &[FinishedNode<H>],
     control_plane_log: impl AsyncFnOnce() -> String,
+    hold: impl AsyncFnOnce(),
 ) -> Conclusion {
     let passed = verdict.outcome == Outcome::Passed;
-    let is_kept = keep.keeps(passed);
+    let is_kept = leave.nodes.keeps(passed);
     let mut conclusion = Conclusion {
-        has_evidence: is_kept || !passed,
+        has_evidence: leave.has_evidence(passed),
         ..Conclusion::default()
     };
     if conclusion.has_evidence {
@@ -92,6 +110,9 @@ pub(crate) async fn conclude<H: NodeHandle>(
                 .problems
                 .extend(write_node(node, node.folder.path != folder.path).await);
         }
+    }
+    hold().await;
+    for node in nodes {
         if is_kept {
             match node.handle.keep().await {
                 Ok(commands) => conclusion.kept.extend(commands),
@@ -110,7 +131,8 @@ pub(crate) async fn conclude<H: NodeHandle>(
 
 /// Writes the evidence of one node. Its verdict is that of the scenario unless it has a folder of its own.
 async fn write_node<H: NodeHandle>(node: &FinishedNode<H>, has_own_folder: bool) -> Vec<String> {
-    let mut problems = Vec::new();
+    let user_data = node.user_data.as_deref().map(evidence::of_user_data);
+    let mut problems = node.folder.write(user_data.unwrap_or_default());
     if let Some((verdict, observation)) = &node.observed {
         if has_own_folder {
             problems.extend(
@@ -132,7 +154,7 @@ impl Conclusion {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::io;
 
     use tempfile::TempDir;
@@ -186,6 +208,8 @@ mod tests {
         folder: EvidenceFolder,
         plan: Plan,
         nodes: Vec<FinishedNode<Recorded>>,
+        /// What had happened to the first node when it was held.
+        held_after: Cell<Option<Vec<&'static str>>>,
     }
 
     impl Sample {
@@ -205,6 +229,7 @@ mod tests {
                         Observation::default(),
                     )
                 }),
+                user_data: Some(b"#!/bin/sh\nfalse\n".to_vec()),
                 handle: Recorded {
                     fails,
                     ..Recorded::default()
@@ -216,13 +241,23 @@ mod tests {
                 folder,
                 plan,
                 nodes,
+                held_after: Cell::default(),
             }
         }
 
-        async fn conclude(&self, keep: KeepWhen, outcome: Outcome) -> Conclusion {
+        async fn conclude(&self, nodes: KeepWhen, outcome: Outcome) -> Conclusion {
+            let evidence = EvidenceWhen::OnFailure;
+            self.conclude_with(Leave { nodes, evidence }, outcome).await
+        }
+
+        async fn conclude_with(&self, leave: Leave, outcome: Outcome) -> Conclusion {
             let verdict = verdict_without_observation(outcome);
             let log = async || "I1122 the API server's log".to_owned();
-            conclude(keep, &self.plan, &verdict, &self.folder, &self.nodes, log).await
+            let hold = async || {
+                self.held_after
+                    .set(self.nodes.first().map(|node| node.handle.calls.borrow().clone()))
+            };
+            conclude(leave, &self.plan, &verdict, &self.folder, &self.nodes, log, hold).await
         }
 
         fn has(&self, name: &str) -> bool {
@@ -249,6 +284,8 @@ mod tests {
             "plan.json",
             "control-plane.log",
             "node/journal.log",
+            "user-data/user-data.txt",
+            "user-data/parts/part-001",
         ] {
             assert!(sample.has(name), "{name}");
         }
@@ -265,6 +302,12 @@ mod tests {
         let sample = Sample::new(&["a"], false, false);
         let conclusion = sample.conclude(KeepWhen::OnFailure, errored()).await;
         assert_eq!(conclusion.kept, ["docker exec"]);
+        let held_after = sample.held_after.take();
+        assert_eq!(
+            held_after.unwrap(),
+            ["evidence"],
+            "a node is held with its evidence written"
+        );
         assert_eq!(sample.calls(0), ["evidence", "keep"]);
     }
 
@@ -293,12 +336,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_passed_scenario_leaves_evidence_and_no_node_on_request() {
+        let sample = Sample::new(&["a"], true, false);
+        let leave = Leave {
+            nodes: KeepWhen::Never,
+            evidence: EvidenceWhen::Always,
+        };
+        let conclusion = sample.conclude_with(leave, Outcome::Passed).await;
+        assert!(conclusion.has_evidence && sample.has("node.json"));
+        assert_eq!(sample.calls(0), ["evidence", "remove"]);
+    }
+
+    #[tokio::test]
     async fn what_fails_at_the_end_is_a_line_and_does_not_stop_the_rest() {
         let sample = Sample::new(&["a", "b"], true, true);
         let conclusion = sample.conclude(KeepWhen::Never, Outcome::Failed).await;
         assert_eq!(conclusion.problems.len(), 4, "{:?}", conclusion.problems);
         assert!(
-            conclusion.problems[1].starts_with("could not remove the node: could not write `/kubeconfig`"),
+            conclusion.problems[2].starts_with("could not remove the node: could not write `/kubeconfig`"),
             "{:?}",
             conclusion.problems
         );

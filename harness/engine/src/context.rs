@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use nodejoin_cluster::{ClusterError, Provider, ProviderInputs, ProviderKind};
+use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::kubernetes::VersionRequest;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
@@ -15,14 +17,25 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::environment::{Environment, EnvironmentKey};
+use crate::environment_pool::{self, EnvironmentPool, EnvironmentStart};
 use crate::error::EngineError;
 use crate::events::Events;
+use crate::evidence::RunFolder;
 use crate::registry;
 use crate::settings::Settings;
 
 /// An environment and how its start ended. A control plane that did not start is not started again: every scenario
 /// would wait for the same failure.
 type EnvironmentCell = OnceCell<Result<Arc<Environment>, Arc<EngineError>>>;
+
+/// Where environments come from and go to.
+#[derive(Clone)]
+pub(crate) enum EnvironmentSource {
+    /// The run creates them and removes them at its end.
+    OwnRun,
+    /// A keeper keeps them for later runs.
+    Pool(Arc<EnvironmentPool>),
+}
 
 /// The shared part of a run. Nothing in it knows scenarios: the runner does.
 pub(crate) struct RunContext {
@@ -31,39 +44,71 @@ pub(crate) struct RunContext {
     pub(crate) images: Images,
     pub(crate) events: Events,
     /// The folder of this run, below the artifacts folder.
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: RunFolder,
+    /// Scenarios of the run that have not finished.
+    pub(crate) unfinished: AtomicUsize,
+    source: EnvironmentSource,
     environments: Mutex<BTreeMap<EnvironmentKey, Arc<EnvironmentCell>>>,
+    /// Environments that a scenario may have changed in a way that no check finds, with the reason.
+    spent: Mutex<BTreeMap<RunId, String>>,
 }
 
 impl RunContext {
     /// Registers a run with the container engine. Images and environments start when a scenario first needs them.
-    pub(crate) fn new(engine: Engine, id: RunId, settings: Settings, events: Events) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        id: RunId,
+        settings: Settings,
+        events: Events,
+        source: EnvironmentSource,
+    ) -> Self {
         let progress = image_progress(events.clone());
         Self {
             images: Images::new(engine.clone(), settings.images.clone(), progress),
-            folder: settings.artifacts.join(id.as_str()),
+            folder: RunFolder::new(&settings.artifacts, &id, &settings.caller.version),
+            unfinished: AtomicUsize::new(1),
             run: Run::begin(engine, id),
             events,
             settings,
+            source,
             environments: Mutex::default(),
+            spent: Mutex::default(),
         }
     }
 
-    /// Shuts down this process' tasks, then removes everything that the run created, newest first.
+    /// Shuts down this process' tasks, then removes everything that the run created, newest first. Environments of a
+    /// keeper return to it, once the containers of their nodes are gone.
     pub(crate) async fn tear_down(self) -> TearDown {
         let mut left = Vec::new();
+        let mut kept = Vec::new();
         for cell in self.environments.into_inner().into_values() {
             let environment = cell.get().and_then(|started| started.as_ref().ok()).cloned();
             drop(cell);
-            if let Some(environment) = environment.and_then(Arc::into_inner) {
-                left.extend(environment.shut_down().await);
+            match (environment.and_then(Arc::into_inner), &self.source) {
+                (Some(environment), EnvironmentSource::Pool(pool)) => kept.push((pool, environment)),
+                (Some(environment), EnvironmentSource::OwnRun) => left.extend(environment.shut_down().await),
+                (None, _) => {}
             }
         }
         // Fails when the folder holds evidence, which stays.
-        let _ = std::fs::remove_dir(&self.folder);
+        let _ = std::fs::remove_dir(&self.folder.path);
         let mut torn_down = self.run.tear_down().await;
+        let spent = self.spent.into_inner();
+        for (pool, environment) in kept {
+            let left = (!torn_down.left.is_empty())
+                .then(|| format!("a run could not remove {}", torn_down.left.join(", ")));
+            let why = spent.get(&environment.id).cloned().or(left);
+            pool.give_back(environment, why);
+        }
         torn_down.left.extend(left);
         torn_down
+    }
+
+    /// Notes a scenario that ran in an environment: later runs do not use the environment if it may be broken.
+    pub(crate) fn note_use(&self, environment: &Environment, plan: &Plan, outcome: &Outcome) {
+        if let Some(why) = environment_pool::why_spent(plan, outcome) {
+            self.spent.lock().insert(environment.id.clone(), why);
+        }
     }
 
     /// The environment for a plan, started by the first scenario that needs it.
@@ -95,14 +140,21 @@ impl RunContext {
             self.run.keep(container).await?;
             environment.control_plane.keep_files();
         }
-        let kubeconfig = self.folder.join("kubeconfig");
-        write_private(&kubeconfig, &environment.control_plane.kubeconfig())?;
+        let kubeconfig = self.write_kubeconfig(environment)?;
         Ok(vec![
             format!("docker exec -it {name} bash"),
             format!("KUBECONFIG={} kubectl get nodes", kubeconfig.display()),
-            "the fake AWS ends with this process: the API server refuses tokens from then on".to_owned(),
+            "the fake AWS ends with this process, and with it metadata and tokens; `--hold` keeps them"
+                .to_owned(),
             "`nodejoin sweep --kept` removes all of it".to_owned(),
         ])
+    }
+
+    /// Writes the kubeconfig of an administrator, and returns its path.
+    pub(crate) fn write_kubeconfig(&self, environment: &Environment) -> Result<PathBuf, EngineError> {
+        let path = self.folder.kubeconfig();
+        write_private(&path, &environment.control_plane.kubeconfig())?;
+        Ok(path)
     }
 
     /// Images of the requested version, or those of the settings.
@@ -120,12 +172,22 @@ impl RunContext {
     ) -> Result<Arc<Environment>, EngineError> {
         let node = self
             .images_of(plan.requested.of_kubelet())
-            .node(&plan.image.name)
+            .of_plan(&plan.image)
             .await?;
         let version = plan.requested.kubernetes.as_ref();
         let provider = self.provider(key.provider, version, &node).await?;
         let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
-        let environment = Environment::start(&self.run, key, &*provider, registry, &self.events).await?;
+        let environment = match &self.source {
+            EnvironmentSource::OwnRun => {
+                Environment::start(&self.run, key, &*provider, registry, &self.events).await?
+            }
+            EnvironmentSource::Pool(pool) => {
+                let engine = self.run.engine().clone();
+                let start =
+                    EnvironmentStart::new(engine, key.clone(), provider, registry, self.events.clone());
+                pool.take(start).await?
+            }
+        };
         Ok(Arc::new(environment))
     }
 
@@ -181,6 +243,7 @@ fn image_progress(events: Events) -> Arc<dyn Fn(ImageEvent) + Send + Sync> {
                 log: log.display().to_string(),
             },
             ImageEvent::Step { image, text } => RunEvent::ImageStep { image, text },
+            ImageEvent::Inspected { image, facts } => RunEvent::ImageInspected { image, facts },
             ImageEvent::Done { image, seconds } => RunEvent::ImageReady { image, seconds },
         });
     })

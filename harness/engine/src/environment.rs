@@ -1,6 +1,10 @@
 //! A network with everything that a node needs on it: the fake AWS at its gateway address, and a control plane.
 
-use nodejoin_cluster::{ControlPlane, Provider, ProviderKind};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use nodejoin_cluster::{Baseline, ControlPlane, Provider, ProviderKind};
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{EndpointUrl, Network, ProviderName};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Run, RunNetwork};
@@ -23,11 +27,33 @@ pub(crate) struct EnvironmentKey {
 
 /// The running services of one network.
 pub(crate) struct Environment {
+    /// The id of its own run, which the metadata service reports.
+    pub(crate) id: RunId,
     pub(crate) network: RunNetwork,
     pub(crate) fakes: FakeAwsServer,
     pub(crate) control_plane: ControlPlane,
     /// Images that the fake registry serves to every scenario.
     pub(crate) images: Vec<RegistryImage>,
+    /// What a keeper needs to use it again.
+    pub(crate) pooled: Option<Pooled>,
+}
+
+/// What a keeper needs to use an environment again.
+pub(crate) struct Pooled {
+    pub(crate) key: PoolKey,
+    /// The run of this environment alone.
+    pub(crate) run: Run,
+    /// The reason if the objects could not be listed: it is not used again then.
+    pub(crate) baseline: Result<Baseline, String>,
+    pub(crate) since: Instant,
+}
+
+/// Runs with equal keys can use the same environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PoolKey {
+    pub(crate) environment: EnvironmentKey,
+    /// The image of the control plane.
+    pub(crate) image: Option<String>,
 }
 
 impl Environment {
@@ -55,30 +81,19 @@ impl Environment {
         let host = key.endpoint.as_ref().map(EndpointUrl::host);
         let control_plane =
             ControlPlane::start(provider, run, &network, host, FakeSecurityTokens(fakes.sts())).await?;
-        events.send(RunEvent::ControlPlaneReady {
-            provider: name,
-            kubernetes: control_plane.version.clone(),
-            seconds: control_plane
-                .start_times()
-                .iter()
-                .map(|part| part.took.as_secs_f64())
-                .sum(),
-            parts: control_plane
-                .start_times()
-                .iter()
-                .map(|part| (part.phase.to_owned(), part.took.as_secs_f64()))
-                .collect(),
-        });
-        for lack in control_plane.lacks() {
-            events.send(RunEvent::Warning {
-                text: format!("the control plane lacks {}: {}", lack.need, lack.why),
-            });
-        }
+        let parts = control_plane
+            .start_times()
+            .iter()
+            .map(|part| (part.phase.to_owned(), part.took.as_secs_f64()))
+            .collect();
+        report_ready(&control_plane, name, parts, events);
         Ok(Self {
+            id: run.id().clone(),
             network,
             fakes,
             control_plane,
             images,
+            pooled: None,
         })
     }
 
@@ -88,6 +103,26 @@ impl Environment {
         let left = self.control_plane.shut_down().await;
         self.fakes.shut_down().await;
         left
+    }
+}
+
+/// Reports a control plane with the steps until it was ready.
+pub(crate) fn report_ready(
+    control_plane: &ControlPlane,
+    provider: String,
+    parts: BTreeMap<String, f64>,
+    events: &Events,
+) {
+    events.send(RunEvent::ControlPlaneReady {
+        provider,
+        kubernetes: control_plane.version.clone(),
+        seconds: parts.values().sum(),
+        parts,
+    });
+    for lack in control_plane.lacks() {
+        events.send(RunEvent::Warning {
+            text: format!("the control plane lacks {}: {}", lack.need, lack.why),
+        });
     }
 }
 

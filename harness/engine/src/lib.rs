@@ -10,24 +10,34 @@
 //! | --- | --- |
 //! | `runner`, `name_locks` | runs many plans; keeps two scenarios from using one name |
 //! | `context`, `environment` | what scenarios share, and when it starts |
-//! | `scenario`, `conclude`, `evidence` | one plan: from its sessions to its verdict, its evidence and what is kept |
+//! | `keeper`, `environment_pool` | a process that keeps environments for several runs |
+//! | `scenario`, `conclude`, `hold` | one plan: from its sessions to its verdict, and what stays alive |
+//! | `complete`, `evidence` | what a finished scenario leaves for a reader |
 //! | `session`, `collect`, `sources` | one instance in its environment: admission, facts, events |
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
+//! | `page` | the pages of the evidence |
+//! | `merge` | joins the records and reports of several runs |
 //! | `account` | one AWS account served without any of these |
 //! | `report` | reports of a run |
 
 pub mod account;
 mod collect;
+mod complete;
 mod conclude;
 mod context;
 mod environment;
+mod environment_pool;
 mod error;
 mod events;
 mod evidence;
+mod hold;
 mod join;
+pub mod keeper;
+pub mod merge;
 mod name_locks;
 mod node_driver;
 mod observer;
+mod page;
 mod reboots;
 mod registry;
 pub mod report;
@@ -47,5 +57,5 @@ pub use error::EngineError;
 pub use events::Events;
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
-pub use runner::{Runner, count, run_all};
-pub use settings::Settings;
+pub use runner::{Runner, run_all};
+pub use settings::{Caller, RerunCommand, Settings};

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use nodejoin_core::observation::{Audit, Certificate, Millis, Observation, ObservedEvent, TimelineEntry};
+use nodejoin_core::redact::KeyLines;
 
 /// An event with the time of its source, before that time is counted from the start of the node.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct Observer {
     is_step: bool,
     /// Receives each event as a line, so that a killed run leaves its timeline.
     transcript: Option<File>,
+    /// Private keys in the journal: neither the observation nor the transcript contains them.
+    keys: KeyLines,
 }
 
 impl Observer {
@@ -47,6 +50,7 @@ impl Observer {
             started,
             is_step: false,
             transcript,
+            keys: KeyLines::default(),
         }
     }
 
@@ -85,10 +89,8 @@ impl Observer {
             return;
         }
         self.update_objects(&incoming);
-        let seen = TimelineEntry {
-            at,
-            what: incoming.what,
-        };
+        let what = self.without_keys(incoming.what);
+        let seen = TimelineEntry { at, what };
         self.write(&seen);
         self.observation.timeline.push(seen);
     }
@@ -115,6 +117,21 @@ impl Observer {
                 self.observation.node_at_creation.clone_from(&audit.object);
             }
             _ => {}
+        }
+    }
+
+    fn without_keys(&mut self, what: ObservedEvent) -> ObservedEvent {
+        match what {
+            ObservedEvent::Journal(mut line) => {
+                let source = line
+                    .unit
+                    .as_deref()
+                    .or(line.command.as_deref())
+                    .unwrap_or_default();
+                line.message = self.keys.redact(source, &line.message);
+                ObservedEvent::Journal(line)
+            }
+            other => other,
         }
     }
 
@@ -152,6 +169,8 @@ fn upsert(certificates: &mut Vec<Certificate>, new: &Certificate) {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
+    use nodejoin_core::observation::JournalLine;
+
     use super::*;
 
     fn certificate(approved: Option<bool>, decided_by: Option<&str>) -> Incoming {
@@ -179,6 +198,37 @@ mod tests {
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].decided_by.as_deref(), Some("eks:certificate-controller"));
         assert_eq!(observer.observation.timeline[0].at, 500);
+    }
+
+    #[test]
+    fn a_private_key_in_the_journal_is_in_no_file_and_each_line_is_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("timeline.ndjson");
+        let mut observer = Observer::new("v1.20.2", "v1.20.2", UNIX_EPOCH, Some(&path));
+        for message in [
+            "-----BEGIN PRIVATE KEY-----",
+            "MIIEabcd",
+            "-----END PRIVATE KEY-----",
+            "after",
+        ] {
+            let line = JournalLine {
+                unit: Some("cloud-final.service".to_owned()),
+                command: None,
+                by_systemd: false,
+                message: message.to_owned(),
+            };
+            let what = ObservedEvent::Journal(line);
+            observer.absorb(Incoming {
+                at: UNIX_EPOCH,
+                what,
+                node: None,
+            });
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("MIIE") && text.contains("after"), "{text}");
+        for line in text.lines() {
+            serde_json::from_str::<TimelineEntry>(line).unwrap();
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use nodejoin_core::input::problem::{Problem, ScenarioError};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::architecture::Architecture;
 use nodejoin_core::plan::aws::StoredImage;
-use nodejoin_docker::{Engine, ImageRef, Run};
+use nodejoin_docker::{Engine, ImageRef, Run, TOOLS};
 use nodejoin_fake_aws::{RegistryImage, busybox_images};
 
 use crate::error::EngineError;
@@ -28,7 +28,15 @@ pub(crate) async fn images(
     let busybox = match std::fs::read(&kept) {
         Ok(bytes) => bytes,
         Err(_) => {
-            let bytes = run.engine().read_image_file(&node.name, BUSYBOX).await?;
+            let (base64, busybox) = match node.facts {
+                None => ("base64".to_owned(), BUSYBOX.to_owned()),
+                // The programs of the harness: the image may lack them.
+                Some(_) => (format!("{TOOLS}/base64"), format!("{TOOLS}/busybox")),
+            };
+            let bytes = run
+                .engine()
+                .read_image_file(&node.name, &base64, &busybox)
+                .await?;
             keep(&kept, &bytes)?;
             bytes
         }

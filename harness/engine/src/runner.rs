@@ -15,7 +15,8 @@ use nodejoin_docker::doctor::inotify_instances;
 use nodejoin_docker::{Engine, TearDown};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::RunContext;
+use crate::complete::complete;
+use crate::context::{EnvironmentSource, RunContext};
 use crate::events::Events;
 use crate::evidence::EvidenceFolder;
 use crate::name_locks::NameLocks;
@@ -32,8 +33,13 @@ impl Runner {
     /// Creates a run on this engine. Nothing starts before the first scenario.
     #[must_use]
     pub fn new(engine: Engine, id: RunId, settings: Settings, events: Events) -> Self {
+        let source = EnvironmentSource::OwnRun;
+        Self::of(RunContext::new(engine, id, settings, events, source))
+    }
+
+    pub(crate) fn of(context: RunContext) -> Self {
         Self {
-            context: RunContext::new(engine, id, settings, events),
+            context,
             locks: NameLocks::default(),
         }
     }
@@ -50,14 +56,14 @@ impl Runner {
         let plan = &self.context.run.engine().time_factor().plan(plan);
         let result = scenario::run(&self.context, plan, cancel)
             .await
-            .unwrap_or_else(|error| ScenarioResult::without_observation(Outcome::Errored(error.with_hint())));
+            .unwrap_or_else(|error| scenario::errored_before_start(&self.context, plan, started, &error));
         self.finish(plan, result, started)
     }
 
     /// The folder for the evidence of a plan that does not pass.
     #[must_use]
     pub fn evidence_folder(&self, plan: &Plan) -> PathBuf {
-        EvidenceFolder::path_for(&self.context.folder, plan)
+        EvidenceFolder::path_for(&self.context.folder.path, plan)
     }
 
     /// Shuts down this process' tasks, then removes everything that the run created, newest first.
@@ -66,8 +72,12 @@ impl Runner {
     }
 
     fn finish(&self, plan: &Plan, result: ScenarioResult, started: Instant) -> Verdict {
+        self.context.unfinished.fetch_sub(1, Ordering::Relaxed);
         let events = &self.context.events;
-        for problem in result.problems {
+        let elapsed = result.started.unwrap_or(started).elapsed();
+        let seconds = elapsed.saturating_sub(result.held).as_secs_f64();
+        let problems = complete(&self.context, plan, &result, seconds);
+        for problem in result.problems.iter().chain(&problems) {
             events.send(RunEvent::Warning {
                 text: format!("{}: {problem}", plan.id),
             });
@@ -78,7 +88,7 @@ impl Runner {
             file: plan.file.clone(),
             source: blame::locate(plan, &result.verdict),
             verdict: Box::new(result.verdict.clone()),
-            seconds: result.started.unwrap_or(started).elapsed().as_secs_f64(),
+            seconds,
             evidence: result.evidence.map(|folder| folder.path.display().to_string()),
             kept: result.kept,
         });
@@ -98,7 +108,13 @@ pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken)
         scenarios: plans.len(),
         shard: context.settings.shard,
     });
-    let jobs = context.settings.jobs.max(1);
+    context.unfinished.store(plans.len(), Ordering::Relaxed);
+    // A run that stops at one scenario shows no other.
+    let jobs = if context.settings.hold {
+        1
+    } else {
+        context.settings.jobs.max(1)
+    };
     if let Some(text) = too_many_nodes(context, plans, jobs).await {
         events.send(RunEvent::Warning { text });
     }
@@ -122,7 +138,7 @@ pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken)
         ..Summary::default()
     };
     for verdict in &verdicts {
-        count(&mut summary, &verdict.outcome);
+        summary.count(&verdict.outcome);
     }
     summary.left_behind = runner.tear_down().await.left;
     summary.seconds = started.elapsed().as_secs_f64();
@@ -140,45 +156,4 @@ async fn too_many_nodes(context: &RunContext, plans: &[Plan], jobs: usize) -> Op
     let nodes = concurrency::max_concurrent_nodes(plans, jobs);
     let instances = inotify_instances(context.run.engine(), &context.images).await?;
     concurrency::too_many(nodes, instances)
-}
-
-/// Adds one outcome to a summary.
-pub fn count(summary: &mut Summary, outcome: &Outcome) {
-    let counter = match outcome {
-        Outcome::Passed => &mut summary.passed,
-        Outcome::Failed => &mut summary.failed,
-        Outcome::Errored(_) => &mut summary.errored,
-        Outcome::Skipped(_) => &mut summary.skipped,
-        Outcome::Cancelled => &mut summary.cancelled,
-    };
-    *counter += 1;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_outcome_has_its_counter() {
-        let mut summary = Summary::default();
-        for outcome in [
-            Outcome::Passed,
-            Outcome::Failed,
-            Outcome::Errored(String::new()),
-            Outcome::Skipped(String::new()),
-            Outcome::Cancelled,
-            Outcome::Passed,
-        ] {
-            count(&mut summary, &outcome);
-        }
-        let Summary {
-            passed,
-            failed,
-            errored,
-            skipped,
-            cancelled,
-            ..
-        } = summary;
-        assert_eq!([passed, failed, errored, skipped, cancelled], [2, 1, 1, 1, 1]);
-    }
 }

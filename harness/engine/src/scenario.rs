@@ -1,5 +1,7 @@
 //! Runs one plan: admits its nodes, lets them join, judges them, and returns everything that it acquired.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +11,8 @@ use nodejoin_cluster::ProviderKind;
 use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
 use nodejoin_core::judge::{self, Joined};
 use nodejoin_core::kubernetes::{Minor, check_skew};
-use nodejoin_core::plan::{Plan, ProviderName};
+use nodejoin_core::observation::ImagePart;
+use nodejoin_core::plan::{Plan, ProviderName, UserDataEngine};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::matrix::{not_for, not_for_request};
 use nodejoin_docker::ImageRef;
@@ -18,11 +21,12 @@ use nodejoin_fake_aws::RegistryImage;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::conclude::{ContainerHandle, FinishedNode, conclude};
+use crate::conclude::{ContainerHandle, FinishedNode, Leave, conclude};
 use crate::context::RunContext;
 use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::evidence::{self, EvidenceFolder};
+use crate::hold::hold;
 use crate::join::{JoinContext, JudgedJoin, join};
 use crate::node_driver::{ContainerNode, CurrentNode, NodeEvents};
 use crate::observer::Incoming;
@@ -45,6 +49,8 @@ pub(crate) struct ScenarioResult {
     pub(crate) problems: Vec<String>,
     /// When the scenario had its images and its control plane; `None` if it did not start.
     pub(crate) started: Option<Instant>,
+    /// How long a person held it, without which its duration counts.
+    pub(crate) held: Duration,
 }
 
 impl ScenarioResult {
@@ -55,6 +61,7 @@ impl ScenarioResult {
             kept: Vec::new(),
             problems: Vec::new(),
             started: None,
+            held: Duration::ZERO,
         }
     }
 }
@@ -76,6 +83,7 @@ pub(crate) async fn run(
     if let Some(reason) = environment.control_plane.not_for(plan).await {
         return Ok(ScenarioResult::without_observation(Outcome::Skipped(reason)));
     }
+    let plan = &*without_cloud_init(plan, &image);
     let images = registry::listed(plan, Some(context.run.engine())).await?;
     context.events.send(RunEvent::ScenarioStarted {
         scenario: plan.id.clone(),
@@ -87,14 +95,44 @@ pub(crate) async fn run(
         image: &image,
         images,
         plan,
-        folder: EvidenceFolder::create(&context.folder, plan)?,
+        folder: EvidenceFolder::create(&context.folder.path, plan)?,
     };
     let started = Instant::now();
-    let result = scenario.run(cancel).await;
+    // Boxed: the state of a whole scenario would be on the stack of every caller, and a test's thread has 2 MiB.
+    let result = Box::pin(scenario.run(cancel)).await;
+    context.note_use(&environment, plan, &result.verdict.outcome);
     Ok(ScenarioResult {
         started: Some(started),
         ..result
     })
+}
+
+/// The result of a scenario whose environment did not start, with its evidence.
+pub(crate) fn errored_before_start(
+    context: &RunContext,
+    plan: &Plan,
+    started: Instant,
+    error: &EngineError,
+) -> ScenarioResult {
+    let folder = EvidenceFolder::new(EvidenceFolder::path_for(&context.folder.path, plan));
+    let mut result = ScenarioResult::without_observation(Outcome::Errored(error.with_hint()));
+    let files = evidence::of_verdict(plan, &result.verdict, started.elapsed().as_secs_f64());
+    result.problems = folder.write(files);
+    result.evidence = folder.path.is_dir().then_some(folder);
+    result
+}
+
+/// The plan with user data that the harness runs, for an image without cloud-init.
+fn without_cloud_init<'a>(plan: &'a Plan, image: &ImageRef) -> Cow<'a, Plan> {
+    let lacks = image
+        .facts
+        .as_ref()
+        .is_some_and(|facts| facts.lacks(ImagePart::CloudInit));
+    let mut plan = Cow::Borrowed(plan);
+    if lacks && let Some(user_data) = &mut plan.to_mut().user_data {
+        user_data.engine = UserDataEngine::Direct;
+    }
+    plan
 }
 
 /// A plan in its environment.
@@ -132,6 +170,9 @@ impl<'a> ScenarioRun<'a> {
                 // Nodes that may be running are in the run's ledger.
                 () = cancel.cancelled() => {
                     let mut result = ScenarioResult::without_observation(Outcome::Cancelled);
+                    let files = evidence::of_verdict(self.plan, &result.verdict, self.folder.age());
+                    result.problems = self.folder.write(files);
+                    result.evidence = Some(self.folder.clone());
                     self.end_sessions(nodes, &mut result).await;
                     return result;
                 }
@@ -141,7 +182,7 @@ impl<'a> ScenarioRun<'a> {
             Err(error) => Err(self.root_error(error).await),
             judged => judged,
         };
-        let mut result = self.conclude(judged, &nodes).await;
+        let mut result = self.conclude(judged, &nodes, cancel).await;
         self.end_sessions(nodes, &mut result).await;
         result
     }
@@ -186,7 +227,9 @@ impl<'a> ScenarioRun<'a> {
             progress: PhaseProgress::new(self.context.events.clone(), nodes.len()),
             bless: self.context.settings.bless,
         };
-        let joins = nodes.iter_mut().map(|node| self.join_one(&join_context, node));
+        let joins = nodes
+            .iter_mut()
+            .map(|node| Box::pin(self.join_one(&join_context, node)));
         let restarted = OnceLock::new();
         let restart = self.restart_api_server(join_context.progress.registered.subscribe(), &restarted);
         let judged = tokio::select! {
@@ -211,7 +254,15 @@ impl<'a> ScenarioRun<'a> {
             session: session_events,
         };
         let plan = node.plan.clone();
-        join(context, plan, &mut driver, events, &node.folder, SystemTime::now).await
+        Box::pin(join(
+            context,
+            plan,
+            &mut driver,
+            events,
+            &node.folder,
+            SystemTime::now,
+        ))
+        .await
     }
 
     /// Restarts the API server when enough nodes are registered, and stores their number.
@@ -246,6 +297,7 @@ impl<'a> ScenarioRun<'a> {
         &self,
         judged: Result<(Verdict, Vec<JudgedJoin>), EngineError>,
         nodes: &[AdmittedNode<'a>],
+        cancel: &CancellationToken,
     ) -> ScenarioResult {
         let (verdict, judged) = match judged {
             Ok((verdict, judged)) => (verdict, judged),
@@ -259,15 +311,37 @@ impl<'a> ScenarioRun<'a> {
             .iter()
             .filter_map(|node| self.finished(node, judged.next()))
             .collect();
-        let keep = self.context.settings.keep;
+        let leave = Leave {
+            nodes: self.context.settings.keep,
+            evidence: self.context.settings.evidence,
+        };
         let log = async || self.environment.control_plane.logs().await;
-        let conclusion = conclude(keep, self.plan, &verdict, &self.folder, &finished, log).await;
+        let names: Vec<&str> = finished
+            .iter()
+            .map(|node| node.handle.node.name.as_str())
+            .collect();
+        let held = Cell::new(Duration::ZERO);
+        let hold = async || {
+            held.set(
+                hold(
+                    self.context,
+                    self.environment,
+                    self.plan,
+                    &verdict,
+                    &names,
+                    cancel,
+                )
+                .await,
+            );
+        };
+        let conclusion = conclude(leave, self.plan, &verdict, &self.folder, &finished, log, hold).await;
         ScenarioResult {
             verdict,
             evidence: conclusion.has_evidence.then(|| self.folder.clone()),
             kept: conclusion.kept,
             problems: conclusion.problems,
             started: None,
+            held: held.get(),
         }
     }
 
@@ -289,6 +363,7 @@ impl<'a> ScenarioRun<'a> {
         Some(FinishedNode {
             plan,
             folder: node.folder.clone(),
+            user_data: node.session.user_data().map(<[u8]>::to_vec),
             observed,
             handle,
         })
@@ -348,7 +423,7 @@ fn aggregate(judged: &[JudgedJoin]) -> Verdict {
 }
 
 enum Preparation {
-    Ready(Arc<Environment>, ImageRef),
+    Ready(Arc<Environment>, Box<ImageRef>),
     /// The plan does not run here: it is skipped, or errored when its control plane is required.
     Ended(Outcome),
 }
@@ -369,7 +444,7 @@ async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, Engin
         return Ok(Preparation::skipped(reason));
     }
     let images = context.images_of(plan.requested.of_kubelet());
-    let image = images.node(&plan.image.name).await?;
+    let image = images.of_plan(&plan.image).await?;
     if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
         return Ok(Preparation::skipped(reason));
     }
@@ -386,7 +461,7 @@ async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, Engin
         return Ok(Preparation::skipped(reason));
     }
     check_skew(Minor::of(version), Minor::of(&image.kubernetes))?;
-    Ok(Preparation::Ready(environment, image))
+    Ok(Preparation::Ready(environment, Box::new(image)))
 }
 
 /// Why a plan that restarts the API server does not run on a control plane.
@@ -403,8 +478,31 @@ fn not_restartable(plan: &Plan, provider: ProviderName) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::observation::ImageFacts;
+
     use super::*;
     use crate::testing::plan;
+
+    #[test]
+    fn the_harness_runs_the_user_data_of_an_image_without_cloud_init() {
+        let plan = plan("name: x\nuser_data: '#!/bin/sh'\n");
+        let engine = |cloud_init: Option<&str>| {
+            let facts = ImageFacts {
+                cloud_init: cloud_init.map(str::to_owned),
+                ..ImageFacts::default()
+            };
+            let image = ImageRef {
+                facts: Some(facts),
+                ..ImageRef::own("x", "v1.20.2")
+            };
+            let plan = without_cloud_init(&plan, &image).into_owned();
+            plan.user_data.map(|user_data| user_data.engine)
+        };
+        assert_eq!(engine(None), Some(UserDataEngine::Direct));
+        assert_eq!(engine(Some("22.4.2")), Some(UserDataEngine::CloudInit));
+        let own = ImageRef::own("nodejoin/al2:1", "v1.20.2");
+        assert!(matches!(without_cloud_init(&plan, &own), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn only_the_local_control_plane_restarts_its_api_server() {

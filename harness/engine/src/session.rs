@@ -109,6 +109,7 @@ impl<'a> ScenarioSession<'a> {
             plan: &self.plan,
             network: self.environment.network.clone(),
             metadata: fakes.metadata,
+            metadata_id: self.environment.id.clone(),
             tls: fakes.tls,
             dns: fakes.dns,
             api_server: self.environment.control_plane.endpoint.into(),
@@ -127,6 +128,11 @@ impl<'a> ScenarioSession<'a> {
         let instance = &self.plan.instance.id;
         self.environment.fakes.attach(node.ip, instance);
         Ok(self.environment.control_plane.route(instance, node.ip).await?)
+    }
+
+    /// The user data that the metadata service returns.
+    pub(crate) fn user_data(&self) -> Option<&[u8]> {
+        self.user_data.as_deref()
     }
 
     /// How often each fault of the plan fired so far, by its index.

@@ -13,7 +13,25 @@ pub(crate) const SECURITY_GROUP: &str = "default";
 /// The reservation of an instance, derived from its id.
 #[must_use]
 pub(crate) fn reservation_id(instance: &InstancePlan) -> String {
-    format!("r-0{}", &hex::encode(Sha256::digest(instance.id.as_str()))[..16])
+    derived_id("r", instance.id.as_str())
+}
+
+/// An id with this prefix, derived from a text.
+#[must_use]
+pub(crate) fn derived_id(prefix: &str, text: &str) -> String {
+    format!("{prefix}-0{}", &hex::encode(Sha256::digest(text))[..16])
+}
+
+/// The root volume of an instance.
+#[must_use]
+pub(crate) fn root_volume_id(instance: &InstancePlan) -> String {
+    derived_id("vol", instance.id.as_str())
+}
+
+/// The snapshot of an instance's image.
+#[must_use]
+pub(crate) fn snapshot_id(instance: &InstancePlan) -> String {
+    derived_id("snap", &instance.ami)
 }
 
 /// The DNS name of a private address.
@@ -46,7 +64,7 @@ pub(crate) fn primary_addresses(instance: &InstancePlan) -> Vec<Ipv4Addr> {
 /// The id of a further interface, derived from its MAC address.
 #[must_use]
 pub(crate) fn interface_id(interface: &InterfacePlan) -> String {
-    format!("eni-0{}", &hex::encode(Sha256::digest(&interface.mac))[..16])
+    derived_id("eni", &interface.mac)
 }
 
 /// The network with this prefix length around the first IPv6 address; empty without an address.

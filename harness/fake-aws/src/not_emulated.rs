@@ -49,6 +49,15 @@ pub(crate) fn wire_format(service: &str, request: &Request) -> WireFormat {
     }
 }
 
+/// The error for a request with a parameter that the fake does not read.
+pub(crate) fn parameter(service: &str, operation: &str, name: &str) -> ServiceError {
+    let message = format!(
+        "nodejoin does not emulate the parameter {name} of {operation} of {service}: add its answer to `aws.answers`, or \
+         list `{service}.{operation}` in `aws.allow` if the call may fail"
+    );
+    ServiceError::new(501, CODE, message)
+}
+
 /// The error. No SDK retries status 501.
 pub(crate) fn error(service: &str, operation: &str) -> ServiceError {
     let message = format!(

@@ -66,7 +66,7 @@ mod windows;
 mod words;
 
 pub use adopt::{
-    AdoptError, AdoptionKind, AdoptionLine, AmiFiles, OfflineKubernetes, Placeholder, Trial,
+    AddedKeys, AdoptError, AdoptionKind, AdoptionLine, AmiFiles, OfflineKubernetes, Placeholder, Trial,
     WantedKubernetes, adopt,
 };
 pub use disk::ImportDisk;

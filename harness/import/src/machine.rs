@@ -157,9 +157,22 @@ pub struct Traits {
     pub labels: BTreeMap<String, String>,
     /// Taints that the Node must have when it registers.
     pub taints: Vec<Taint>,
+    /// Labels that EKS gives to the Node about half a minute after it joined, because the launch template of the group
+    /// names an AMI (containers-roadmap#1962).
+    pub later_labels: BTreeMap<String, String>,
+    /// Such taints.
+    pub later_taints: Vec<Taint>,
     /// Pod capacity that the Node must have.
     pub max_pods: Option<u32>,
     pub cluster: ClusterTraits,
+}
+
+impl Traits {
+    /// The launch template of the group names an AMI: EKS puts neither labels nor taints of the group into user data.
+    pub(crate) fn leave_group_to_eks(&mut self) {
+        self.later_labels = std::mem::take(&mut self.labels);
+        self.later_taints = std::mem::take(&mut self.taints);
+    }
 }
 
 /// What the file states about the cluster.

@@ -234,6 +234,8 @@ impl PulumiResource<'_> {
                 capacity_type: self.text(&["capacityType"]).as_deref().and_then(capacity_type),
                 instance_types,
             });
+        } else {
+            traits.leave_group_to_eks();
         }
     }
 }

@@ -25,6 +25,14 @@ const TERRAFORM_LOG: Renderer = Renderer {
     kind: "the log of `terraform plan -json`",
     command: "`terraform plan -out plan && terraform show -json plan > plan.json`",
 };
+const TERRAFORM_PLAN_TEXT: Renderer = Renderer {
+    kind: "a printed plan of Terraform",
+    command: "`terraform plan -out plan && terraform show -json plan > plan.json`",
+};
+const TERRAFORM_VARIABLES: Renderer = Renderer {
+    kind: "a file of Terraform variables",
+    command: "`terraform plan -var-file FILE -out plan && terraform show -json plan > plan.json`",
+};
 const HELM: Renderer = Renderer {
     kind: "a Helm template",
     command: "`helm template CHART > manifests.yaml` (or `kubectl get ec2nodeclass -o yaml` for what is applied)",
@@ -73,6 +81,20 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
     if ["ts", "js", "py", "go", "java", "cs"].contains(&extension) || is_program(text) {
         let renderer = if text.contains("pulumi") { &PULUMI } else { &CDK };
         return Err(not_rendered(renderer, None));
+    }
+    let is_action = |line: &str| {
+        let rest = line.trim_start();
+        let symbols = ["+ ", "- ", "~ ", "-/+ ", "+/- ", "<= "];
+        symbols.iter().any(|symbol| {
+            rest.strip_prefix(symbol)
+                .is_some_and(|rest| rest.starts_with("resource \""))
+        })
+    };
+    if let Some(line) = line_of(text, is_action) {
+        return Err(not_rendered(&TERRAFORM_PLAN_TEXT, Some(line)));
+    }
+    if extension == "tfvars" {
+        return Err(not_rendered(&TERRAFORM_VARIABLES, None));
     }
     let is_hcl = |line: &str| {
         [

@@ -180,7 +180,7 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
             "`MIME-Version:` is in the first {MIME_HEAD} bytes: cloud-init reads the file as a MIME message, although \
              other text comes first"
         )),
-        FileFormat::ShellScript if !text.starts_with("#!") => machine.notes.push(
+        FileFormat::ShellScript if !text.trim_start().starts_with("#!") => machine.notes.push(
             "the first line does not begin with `#!`: cloud-init does not run the file".to_owned(),
         ),
         _ => {}

@@ -4,13 +4,18 @@ from cloudinit.sources import DataSourceEc2 as ec2
 
 
 class DataSourceEc2(ec2.DataSourceEc2):
-    """Overrides the detected platform; everything else, including the name, is the original."""
+    """Overrides the detected platform and the network; everything else, including the name, is the original."""
 
     dsname = "Ec2"
 
     @property
     def cloud_name(self):
         return ec2.CloudNames.AWS
+
+    @property
+    def network_config(self):
+        """None: the interface is configured, and newer releases fail without a program that would configure it."""
+        return None
 
 
 datasources = [(DataSourceEc2, (sources.DEP_FILESYSTEM, sources.DEP_NETWORK))]

@@ -18,6 +18,7 @@ use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
 use crate::journal::{LineBuffer, journal_line};
 use crate::request::{CollectRequest, NodeRequest};
+use crate::tools::Tools;
 use crate::{collect, container, deviations, evidence, layer, serving_certificate};
 
 /// Value of the label `nodejoin.role` on a node's container.
@@ -35,6 +36,7 @@ pub struct Node {
     pub(crate) run: Run,
     instance: String,
     pub(crate) network: RunNetwork,
+    tools: Tools,
     /// Start of this boot; earlier lines of the journal belong to another boot.
     pub(crate) since: Option<SystemTime>,
     pub id: String,
@@ -72,19 +74,16 @@ pub async fn boot(run: &Run, request: &NodeRequest<'_>) -> Result<Node, NodeErro
             source,
         }
     };
-    let image = request.image.name.clone();
+    let image = &request.image;
+    let tools = Tools::of(image);
     let privileges = run
         .engine()
-        .privileges(&image)
+        .privileges(&image.name, &tools.cat())
         .await
         .map_err(failed("look up the privileges of"))?;
-    let host = HostWorkarounds::of(
-        run.engine().facts().cgroup_version,
-        &privileges,
-        &request.image.kubernetes,
-    );
-    let archive = layer::archive(run.id(), request, host, run.engine().time_factor())?;
-    let container = container::request(run, &image, &privileges, archive).with_labels(request.labels.clone());
+    let host = HostWorkarounds::of(run.engine().facts().cgroup_version, &privileges, image);
+    let archive = layer::archive(request, host, run.engine().time_factor())?;
+    let container = container::request(run, image, &privileges, archive).with_labels(request.labels.clone());
     let requested = SystemTime::now();
     let started = run
         .start(ROLE, &instance, &request.network, container)
@@ -101,6 +100,7 @@ pub async fn boot(run: &Run, request: &NodeRequest<'_>) -> Result<Node, NodeErro
         ip: started.ip,
         started: at,
         deviations: deviations::of(request, host),
+        tools,
     })
 }
 
@@ -270,10 +270,12 @@ impl Node {
         operation: &'static str,
         command: &[&str],
     ) -> Result<ExecOutput, NodeError> {
+        let command = self.with_tools(command);
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let output = self
             .run
             .engine()
-            .exec(&self.id, command)
+            .exec(&self.id, &command)
             .await
             .map_err(self.docker(operation))?;
         if output.code == 0 {
@@ -285,6 +287,22 @@ impl Node {
             code: output.code,
             message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         })
+    }
+
+    /// A script runs with the programs of the harness if the image may lack them.
+    fn with_tools(&self, command: &[&str]) -> Vec<String> {
+        match command {
+            ["sh" | "/bin/sh", "-c", script, arguments @ ..] => {
+                let words = [
+                    self.tools.shell().to_owned(),
+                    "-c".to_owned(),
+                    self.tools.script(script),
+                ];
+                let arguments = arguments.iter().map(|word| (*word).to_owned());
+                words.into_iter().chain(arguments).collect()
+            }
+            command => command.iter().map(|word| (*word).to_owned()).collect(),
+        }
     }
 
     pub(crate) fn docker(&self, operation: &'static str) -> impl FnOnce(DockerError) -> NodeError + use<> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
 use nodejoin_core::observation::{Collected, CollectedFile};
+use nodejoin_core::vocabulary::file_type::FileType;
 
 use crate::request::CollectRequest;
 use crate::user_data::{self, Traces};
@@ -26,7 +27,7 @@ pub(crate) fn command(request: &CollectRequest) -> Vec<&str> {
 /// Parses the archive.
 pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
     let mut collected = Collected::default();
-    let mut facts = BTreeMap::new();
+    let (mut facts, mut contents) = (BTreeMap::new(), BTreeMap::new());
     for entry in tar::Archive::new(archive).entries()? {
         let mut entry = entry?;
         if !entry.header().entry_type().is_file() {
@@ -39,22 +40,19 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
             facts.insert(fact.to_owned(), content);
             continue;
         }
-        let mode = entry.header().mode()? & 0o7777;
-        let text = String::from_utf8_lossy(&content).into_owned();
-        collected.files.insert(
-            path,
-            CollectedFile {
-                exists: true,
-                mode,
-                text,
-            },
-        );
+        contents.insert(path, String::from_utf8_lossy(&content).into_owned());
+    }
+    collected.files = facts.get("paths").map(|bytes| paths(bytes)).unwrap_or_default();
+    for (path, text) in contents {
+        collected.files.entry(path).or_default().text = text;
     }
     collected.kubelet_argv = facts
         .get("argv")
         .map(|bytes| argv(bytes))
         .filter(|argv| !argv.is_empty());
     collected.units = facts.get("units").map(|bytes| units(bytes)).unwrap_or_default();
+    collected.unit_properties = properties(&facts);
+    collected.units_enabled = facts.get("enabled").map(|bytes| lines(bytes));
     collected.user_data_processes = facts
         .get("processes")
         .map(|bytes| processes(bytes))
@@ -73,6 +71,45 @@ fn argv(bytes: &[u8]) -> Vec<String> {
         .split(|byte| *byte == 0)
         .map(|word| String::from_utf8_lossy(word).into_owned())
         .collect()
+}
+
+/// Four fields for each path, each ending in NUL: the path, its type, mode and owner, the target of a link.
+fn paths(bytes: &[u8]) -> BTreeMap<String, CollectedFile> {
+    let text = String::from_utf8_lossy(bytes);
+    let fields: Vec<&str> = text.split('\0').collect();
+    let files = fields.chunks_exact(4).filter_map(|fields| {
+        let (mode, owner) = fields[2].split_once(' ')?;
+        let file = CollectedFile {
+            exists: true,
+            file_type: FileType::of_stat(fields[1])?,
+            target: Some(fields[3].to_owned()).filter(|target| !target.is_empty()),
+            owner: owner.to_owned(),
+            mode: u32::from_str_radix(mode, 8).ok()?,
+            text: String::new(),
+        };
+        Some((fields[0].to_owned(), file))
+    });
+    files.collect()
+}
+
+/// The output of `systemctl show` for each unit, by `UNIT PROPERTY`.
+fn properties(facts: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
+    let shown = facts
+        .iter()
+        .filter_map(|(name, bytes)| Some((name.strip_prefix("show/")?, bytes)));
+    let properties = shown.flat_map(|(unit, bytes)| {
+        let lines = lines(bytes).into_iter();
+        lines.filter_map(move |line| {
+            let (name, value) = line.split_once('=')?;
+            Some((format!("{unit} {name}"), value.to_owned()))
+        })
+    });
+    properties.collect()
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Lines of `ps`: seconds since the start, CPU time, command.
@@ -138,6 +175,19 @@ mod tests {
                 0o644,
                 b"kubelet.service active\nx.service inactive\n",
             ),
+            ("facts/enabled", 0o644, b"kubelet.service\n"),
+            (
+                "facts/show/kubelet.service",
+                0o644,
+                b"Slice=runtime.slice\nEnvironment=A=b\n",
+            ),
+            (
+                "facts/paths",
+                0o644,
+                b"/etc/kubernetes/pki/ca.crt\0regular file\x00644 root:root\0\0\
+                  /run/docker.sock\0socket\x00660 root:docker\0\0\
+                  /run/link\0symbolic link\x00777 root:root\0/gone\0",
+            ),
             ("/etc/kubernetes/pki/ca.crt", 0o100_644, b"PEM"),
         ]);
         let collected = read(&bytes).unwrap();
@@ -148,6 +198,16 @@ mod tests {
         assert_eq!(collected.units["kubelet.service"], "active");
         let file = &collected.files["/etc/kubernetes/pki/ca.crt"];
         assert_eq!((file.mode, file.text.as_str()), (0o644, "PEM"));
+        let socket = &collected.files["/run/docker.sock"];
+        assert_eq!((socket.file_type, socket.mode), (FileType::Socket, 0o660));
+        assert_eq!(socket.owner, "root:docker");
+        assert_eq!(collected.files["/run/link"].target.as_deref(), Some("/gone"));
+        assert_eq!(
+            collected.unit_properties["kubelet.service Slice"],
+            "runtime.slice"
+        );
+        assert_eq!(collected.unit_properties["kubelet.service Environment"], "A=b");
+        assert_eq!(collected.units_enabled.unwrap(), ["kubelet.service"]);
     }
 
     #[test]

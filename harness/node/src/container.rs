@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use nodejoin_docker::{Privileges, Run};
+use nodejoin_docker::{ImageRef, Privileges, Run};
 use testcontainers::bollard::models::{
     DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
 };
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
 
 use crate::layer;
+use crate::tools::Tools;
 
 /// Folders that need volumes: containerd's and docker's layers are overlays, which cannot lie on the container's own
 /// overlay, and the kubelet needs the block device below its folder.
@@ -21,16 +22,17 @@ const DEVICE_RULES: [&str; 2] = ["c *:* rwm", "b *:* m"];
 /// The container that runs a node.
 pub(crate) fn request(
     run: &Run,
-    image: &str,
+    image: &ImageRef,
     privileges: &Privileges,
     archive: Vec<u8>,
 ) -> ContainerRequest<GenericImage> {
-    let (name, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
+    let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
     let mounts: Vec<_> = VOLUMES.iter().map(|target| run.volume_mount(target)).collect();
     let privileges = privileges.clone();
+    let tools = Tools::of(image);
     GenericImage::new(name, tag)
-        .with_entrypoint("/bin/sh")
-        .with_cmd(["-c", layer::COMMAND])
+        .with_entrypoint(tools.shell())
+        .with_cmd(layer::command(tools))
         .with_env_var("container", "docker")
         .with_copy_to(layer::ARCHIVE, CopyDataSource::Data(archive))
         .with_host_config_modifier(move |host| {

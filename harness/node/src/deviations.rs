@@ -1,6 +1,6 @@
 //! Every difference between a node of the harness and an instance that runs the AMI. Each one is named in the report.
 
-use nodejoin_core::observation::Deviation;
+use nodejoin_core::observation::{Deviation, ImagePart};
 use nodejoin_core::plan::{Cni, Network, Stubs, UserDataEngine};
 use nodejoin_core::user_data::{ReplacedValue, replaced_values};
 use strum::EnumCount;
@@ -33,6 +33,20 @@ pub enum DeviationKind {
     RuncClamp,
     /// The kubelet accepts cgroup v1.
     CgroupV1Allowed,
+    /// The image has programs of the harness.
+    HarnessTools,
+    /// Units that configure the network do not run.
+    MaskedNetworkManagers,
+    /// The image has no cloud-init.
+    MissingCloudInit,
+    /// The kubelet is that of the harness.
+    AddedKubelet,
+    /// The image has no container runtime.
+    MissingContainerRuntime,
+    /// The image has no AWS CLI.
+    MissingAwsCli,
+    /// systemd accepts cgroup v1.
+    ForcedCgroupV1,
     /// Settings of Bottlerocket run on a node of AL2023.
     BottlerocketSettings,
     /// The kubelet starts without settings that it is too old for.
@@ -73,6 +87,13 @@ impl DeviationKind {
         Self::ClockOfAws,
         Self::RuncClamp,
         Self::CgroupV1Allowed,
+        Self::HarnessTools,
+        Self::MaskedNetworkManagers,
+        Self::MissingCloudInit,
+        Self::AddedKubelet,
+        Self::MissingContainerRuntime,
+        Self::MissingAwsCli,
+        Self::ForcedCgroupV1,
         Self::BottlerocketSettings,
         Self::TranslatedSettings,
         Self::PackageStubs,
@@ -102,6 +123,13 @@ impl DeviationKind {
             Self::ClockOfAws => "clock-of-aws",
             Self::RuncClamp => "runc-clamp",
             Self::CgroupV1Allowed => "cgroup-v1-allowed",
+            Self::HarnessTools => "harness-tools",
+            Self::MaskedNetworkManagers => "masked-network-managers",
+            Self::MissingCloudInit => "missing-cloud-init",
+            Self::AddedKubelet => "added-kubelet",
+            Self::MissingContainerRuntime => "missing-container-runtime",
+            Self::MissingAwsCli => "missing-aws-cli",
+            Self::ForcedCgroupV1 => "forced-cgroup-v1",
             Self::BottlerocketSettings => "bottlerocket-settings",
             Self::TranslatedSettings => "translated-settings",
             Self::PackageStubs => "package-stubs",
@@ -136,6 +164,12 @@ impl DeviationKind {
             Self::ClockOfAws => "`instance.clock_ahead_seconds`",
             Self::RuncClamp => "the host lacks CAP_SYS_RESOURCE",
             Self::CgroupV1Allowed => "the host uses cgroup v1 and the kubelet is 1.35 or newer",
+            Self::HarnessTools | Self::MaskedNetworkManagers => "an image that is not built in",
+            Self::MissingCloudInit => "an image without cloud-init",
+            Self::AddedKubelet => "an image without a kubelet",
+            Self::MissingContainerRuntime => "an image without containerd and docker",
+            Self::MissingAwsCli => "an image without the AWS CLI",
+            Self::ForcedCgroupV1 => "the host uses cgroup v1, and the systemd of the image is 256 or newer",
             Self::BottlerocketSettings => "`user_data.from` with settings of Bottlerocket",
             Self::TranslatedSettings => {
                 "`newer_settings: translate`, as in `nodejoin try`, and a kubelet that is too old for a setting of the script"
@@ -189,6 +223,21 @@ impl DeviationKind {
             Self::CgroupV1Allowed => {
                 "the kubelet starts with `--fail-cgroupv1=false` after all other arguments"
             }
+            Self::HarnessTools => {
+                "the image contains the programs of the harness in /opt/nodejoin/toolbox, which is not on PATH"
+            }
+            Self::MaskedNetworkManagers => {
+                "the units of systemd-networkd, systemd-resolved, NetworkManager and ifupdown are masked"
+            }
+            Self::MissingCloudInit => "the image has no cloud-init: a unit of the harness runs the user data",
+            Self::AddedKubelet => {
+                "the image has no kubelet: the harness adds that of the requested Kubernetes version as /usr/bin/kubelet"
+            }
+            Self::MissingContainerRuntime => {
+                "the image has neither containerd nor docker, and nothing replaces them"
+            }
+            Self::MissingAwsCli => "the image has no AWS CLI, and nothing replaces it",
+            Self::ForcedCgroupV1 => "systemd starts with the argument `SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1`",
             Self::BottlerocketSettings => {
                 "a NodeConfig with the settings starts the kubelet of this node image: labels, taints, pod capacity, cluster DNS and the other settings of the kubelet are checked, and nothing of Bottlerocket's own boot, containers or updates"
             }
@@ -245,6 +294,17 @@ impl DeviationKind {
             Self::ClockOfAws => "a container shares its host's clock, and so does its kubelet",
             Self::RuncClamp => "this host lacks CAP_SYS_RESOURCE, without which pods do not start",
             Self::CgroupV1Allowed => "this host uses cgroup v1, and this kubelet would exit at once",
+            Self::HarnessTools => "the harness relies on no program of an image that it did not build",
+            Self::MaskedNetworkManagers => {
+                "the harness configures interface and resolver of the container, and these units would do it again"
+            }
+            Self::MissingCloudInit => "a join without its user data would show nothing",
+            Self::AddedKubelet => {
+                "no node joins without a kubelet, and a root file system may be the base of an AMI only"
+            }
+            Self::MissingContainerRuntime => "an overlay or the user data can bring one",
+            Self::MissingAwsCli => "a bootstrap script may not need it, and an overlay can bring one",
+            Self::ForcedCgroupV1 => "this host uses cgroup v1, and this systemd would not start",
             Self::BottlerocketSettings => {
                 "Bottlerocket has neither cloud-init nor a shell, and boots from a disk image of its own"
             }
@@ -280,9 +340,16 @@ impl DeviationKind {
 impl DeviationKind {
     /// A sentence that reports show whatever the outcome: the verdict is about less than the file.
     fn detail(self) -> Option<&'static str> {
-        (self == Self::BottlerocketSettings).then_some(
-            "the settings of Bottlerocket run on the kubelet of an AL2023 node; nothing of Bottlerocket's own boot is tested",
-        )
+        match self {
+            Self::BottlerocketSettings => Some(
+                "the settings of Bottlerocket run on the kubelet of an AL2023 node; nothing of Bottlerocket's own boot is tested",
+            ),
+            Self::MissingCloudInit
+            | Self::AddedKubelet
+            | Self::MissingContainerRuntime
+            | Self::MissingAwsCli => Some(self.what()),
+            _ => None,
+        }
     }
 }
 
@@ -311,6 +378,8 @@ pub(crate) fn of(request: &NodeRequest<'_>, host: HostWorkarounds) -> Vec<Deviat
 fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) -> bool {
     let engine = request.plan.user_data.as_ref().map(|data| data.engine);
     let engine = engine.unwrap_or(UserDataEngine::CloudInit);
+    let facts = request.image.facts.as_ref();
+    let lacks = |part| facts.is_some_and(|facts| facts.lacks(part));
     let instance = &request.plan.instance;
     let replaced = request
         .plan
@@ -324,7 +393,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         | DeviationKind::PrivateKernelSettings
         | DeviationKind::JournalStream => true,
         DeviationKind::CloudInitDataSource => engine == UserDataEngine::CloudInit,
-        DeviationKind::DirectUserData => engine == UserDataEngine::Direct,
+        DeviationKind::DirectUserData => engine == UserDataEngine::Direct && !lacks(ImagePart::CloudInit),
         DeviationKind::ReplacedAuthority => replaced.contains(&ReplacedValue::CertificateAuthority),
         DeviationKind::ReplacedBootstrapToken => {
             replaced.contains(&ReplacedValue::BootstrapToken) || replaced.contains(&ReplacedValue::CaCertHash)
@@ -334,6 +403,12 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,
         DeviationKind::PackageStubs | DeviationKind::AgentStub => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
+        DeviationKind::HarnessTools | DeviationKind::MaskedNetworkManagers => facts.is_some(),
+        DeviationKind::MissingCloudInit => lacks(ImagePart::CloudInit),
+        DeviationKind::AddedKubelet => lacks(ImagePart::Kubelet),
+        DeviationKind::MissingContainerRuntime => lacks(ImagePart::ContainerRuntime),
+        DeviationKind::MissingAwsCli => lacks(ImagePart::AwsCli),
+        DeviationKind::ForcedCgroupV1 => host.forces_cgroup_v1,
         DeviationKind::BottlerocketSettings => {
             let user_data = request.plan.user_data.as_ref();
             user_data.is_some_and(|data| data.is_translated)

@@ -1,7 +1,8 @@
 //! Workarounds for hosts that lack what a node needs.
 
 use nodejoin_core::kubernetes::{Minor, refuses_cgroup_v1};
-use nodejoin_docker::Privileges;
+use nodejoin_core::observation::ImageFacts;
+use nodejoin_docker::{ImageRef, Privileges};
 
 /// The workarounds for a node on its host. The report names each one as a deviation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -11,15 +12,22 @@ pub(crate) struct HostWorkarounds {
     pub(crate) clamps_limits: bool,
     /// Starts the kubelet with a flag that permits control groups of version 1.
     pub(crate) permits_cgroup_v1: bool,
+    /// Starts systemd with an argument that permits control groups of version 1.
+    pub(crate) forces_cgroup_v1: bool,
 }
 
+/// The first systemd that refuses control groups of version 1.
+const REFUSES_CGROUP_V1: u32 = 256;
+
 impl HostWorkarounds {
-    /// The workarounds for an engine with this version of control groups and a kubelet version such as `v1.36.3`.
-    pub(crate) fn of(cgroup_version: u8, privileges: &Privileges, kubelet: &str) -> Self {
+    /// The workarounds for an engine with this version of control groups, and an image.
+    pub(crate) fn of(cgroup_version: u8, privileges: &Privileges, image: &ImageRef) -> Self {
+        let systemd = image.facts.as_ref().and_then(ImageFacts::systemd_major);
         let lacks_resource = privileges.lacking.iter().any(|name| name == "SYS_RESOURCE");
         Self {
             clamps_limits: lacks_resource,
-            permits_cgroup_v1: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(kubelet)),
+            permits_cgroup_v1: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(&image.kubernetes)),
+            forces_cgroup_v1: cgroup_version == 1 && systemd.is_some_and(|major| major >= REFUSES_CGROUP_V1),
         }
     }
 }
@@ -35,12 +43,36 @@ mod tests {
             lacking: Vec::new(),
             dropped: Vec::new(),
         };
-        let permits = |version, kubelet| HostWorkarounds::of(version, &privileges, kubelet).permits_cgroup_v1;
+        let permits = |version, kubelet| {
+            HostWorkarounds::of(version, &privileges, &ImageRef::own("x", kubelet)).permits_cgroup_v1
+        };
         assert!(permits(1, "v1.35.0"));
         assert!(permits(1, "v1.36.3"));
         assert!(!permits(1, "v1.34.9"));
         assert!(!permits(1, "v1.20.2"));
         assert!(!permits(2, "v1.36.3"));
+    }
+
+    #[test]
+    fn only_newer_systemds_on_control_groups_of_version_1_are_forced() {
+        let privileges = Privileges {
+            privileged: true,
+            lacking: Vec::new(),
+            dropped: Vec::new(),
+        };
+        let forces = |version, systemd: &str| {
+            let facts = ImageFacts {
+                systemd: Some(systemd.to_owned()),
+                ..ImageFacts::default()
+            };
+            let image = ImageRef {
+                facts: Some(facts),
+                ..ImageRef::own("x", "v1.20.2")
+            };
+            HostWorkarounds::of(version, &privileges, &image).forces_cgroup_v1
+        };
+        assert!(forces(1, "256.1") && forces(1, "257"));
+        assert!(!forces(1, "252") && !forces(2, "257"));
     }
 
     #[test]
@@ -50,7 +82,8 @@ mod tests {
             lacking: lacking.iter().map(|name| (*name).to_owned()).collect(),
             dropped: Vec::new(),
         };
-        let clamps = |privileges: &Privileges| HostWorkarounds::of(2, privileges, "v1.20.2").clamps_limits;
+        let image = ImageRef::own("x", "v1.20.2");
+        let clamps = |privileges: &Privileges| HostWorkarounds::of(2, privileges, &image).clamps_limits;
         assert!(clamps(&privileges(false, &["SYS_RESOURCE"])));
         // Newer engines start a privileged container without the capabilities that they lack.
         assert!(clamps(&privileges(true, &["SYS_RESOURCE"])));

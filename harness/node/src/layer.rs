@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use nodejoin_core::kubernetes::{DifferenceKind, Minor, newer_than};
 use nodejoin_core::plan::aws::InterfacePlan;
-use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::link_local;
 use nodejoin_core::plan::{Cni, InstancePlan, Network, NewerSettings, Stubs, UserDataEngine};
@@ -16,13 +15,14 @@ use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
 use crate::pods;
 use crate::request::{DirectUserData, LaidFile, NodeRequest};
+use crate::tools::{Tools, journal_unit};
 
 /// Path of the archive in the container.
 pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 /// The container's command line behind `/bin/sh -c`.
 ///
 /// A second boot unpacks nothing, so that changes by scripts remain.
-pub(crate) const COMMAND: &str = "if [ -e /opt/nodejoin.tar ]; then \
+const COMMAND: &str = "if [ -e /opt/nodejoin.tar ]; then \
      tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar || exit 98; fi; exec /opt/nodejoin/enter";
 
 const ENTER: &str = include_str!("../guest/enter");
@@ -42,32 +42,40 @@ const USER_DATA_UNIT: &str = include_str!("../guest/user-data.service");
 /// How often the entry program reads the run's id from the metadata address, at most 20 times a second, until the
 /// node's address is registered.
 const METADATA_TRIES: u32 = 400;
+/// Without it, systemd 256 and newer do not start on cgroup v1.
+const FORCE_CGROUP_V1: &str = "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1";
 /// Timeout of one of these reads.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The container's first command, which unpacks the archive.
+pub(crate) fn command(tools: Tools) -> [String; 2] {
+    ["-c".to_owned(), tools.script(COMMAND)]
+}
 
 /// Builds the archive of files for a node.
 ///
 /// # Errors
 /// When a file of the overlay is unreadable, or a path does not fit into an archive.
 pub(crate) fn archive(
-    run: &RunId,
     request: &NodeRequest<'_>,
     host: HostWorkarounds,
     factor: TimeFactor,
 ) -> Result<Vec<u8>, NodeError> {
     let mut layer = LayerArchive::default();
+    let tools = Tools::of(&request.image);
     // The overlay comes first, so that files of the harness replace it.
     for file in overlay(request)? {
         layer.file(&file.path, file.mode, &file.content)?;
     }
-    layer.file("/opt/nodejoin/enter", 0o755, ENTER.as_bytes())?;
+    layer.file("/opt/nodejoin/enter", 0o755, tools.file(ENTER).as_bytes())?;
     layer.file(
         "/opt/nodejoin/values",
         0o644,
-        values(run, request, host, factor).as_bytes(),
+        values(request, host, factor).as_bytes(),
     )?;
     layer.file("/opt/nodejoin/ca.pem", 0o644, request.aws_ca_pem.as_bytes())?;
-    layer.unit("nodejoin-journal.service", "sysinit.target", JOURNAL_UNIT)?;
+    let unit = journal_unit(&tools.file(JOURNAL_UNIT), request.image.facts.as_ref());
+    layer.unit("nodejoin-journal.service", "sysinit.target", &unit)?;
     layer.file(
         "/etc/systemd/journald.conf.d/99-nodejoin.conf",
         0o644,
@@ -76,27 +84,31 @@ pub(crate) fn archive(
     let user_data = request.plan.user_data.as_ref();
     match user_data.map_or(UserDataEngine::CloudInit, |data| data.engine) {
         UserDataEngine::CloudInit => layer.cloud_init()?,
-        UserDataEngine::Direct => {
-            layer.direct(request.direct.as_ref().unwrap_or(&DirectUserData::default()))?
-        }
+        UserDataEngine::Direct => layer.direct(
+            request.direct.as_ref().unwrap_or(&DirectUserData::default()),
+            tools,
+        )?,
     }
     if request.plan.instance.metadata.ipv6 {
         layer.unit("nodejoin-metadata.socket", "sysinit.target", METADATA_SOCKET)?;
         layer.file(
             "/etc/systemd/system/nodejoin-metadata.service",
             0o644,
-            METADATA_UNIT.as_bytes(),
+            tools.file(METADATA_UNIT).as_bytes(),
         )?;
     }
     if host.clamps_limits {
-        layer.file("/opt/nodejoin/runc", 0o755, RUNC.as_bytes())?;
-        layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
+        layer.file("/opt/nodejoin/runc", 0o755, tools.file(RUNC).as_bytes())?;
+        // In an image that users bring, a program could have this path.
+        if tools == Tools::Image {
+            layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
+        }
     }
     if request.plan.newer_settings == NewerSettings::Translate {
         layer.newer_settings(Minor::of(&request.image.kubernetes))?;
     }
     if request.plan.stubs == Stubs::Packages {
-        layer.file("/opt/nodejoin/packages", 0o755, PACKAGES.as_bytes())?;
+        layer.file("/opt/nodejoin/packages", 0o755, tools.file(PACKAGES).as_bytes())?;
     }
     if request.plan.cni == Cni::Bridge {
         layer.file(
@@ -128,14 +140,14 @@ fn overlay(request: &NodeRequest<'_>) -> Result<Vec<LaidFile>, NodeError> {
 }
 
 /// Values for `enter`, as shell assignments.
-fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) -> String {
+fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) -> String {
     let instance = &request.plan.instance;
     let network = match request.plan.network {
         Network::Isolated => "isolated",
         Network::Open => "open",
     };
     [
-        ("RUN_ID", run.to_string()),
+        ("RUN_ID", request.metadata_id.to_string()),
         ("NETWORK", network.to_owned()),
         (
             "CGROUP_V1",
@@ -145,6 +157,15 @@ fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor:
                 "will do"
             }
             .to_owned(),
+        ),
+        ("INIT", init(request)),
+        (
+            "INIT_ARGUMENTS",
+            if host.forces_cgroup_v1 {
+                FORCE_CGROUP_V1.to_owned()
+            } else {
+                String::new()
+            },
         ),
         ("GATEWAY", request.network.gateway.to_string()),
         ("PRIVATE_IP", instance.private_ip.to_string()),
@@ -172,6 +193,12 @@ fn values(run: &RunId, request: &NodeRequest<'_>, host: HostWorkarounds, factor:
     .iter()
     .map(|(name, value)| format!("{name}={}\n", quoted(value)))
     .collect()
+}
+
+/// The first process of the image.
+fn init(request: &NodeRequest<'_>) -> String {
+    let found = request.image.facts.as_ref().and_then(|facts| facts.init.clone());
+    found.unwrap_or_else(|| "/sbin/init".to_owned())
 }
 
 /// The IPv6 addresses of the instance, separated by spaces.
@@ -292,12 +319,16 @@ impl LayerArchive {
         )
     }
 
-    fn direct(&mut self, data: &DirectUserData) -> Result<(), NodeError> {
+    fn direct(&mut self, data: &DirectUserData, tools: Tools) -> Result<(), NodeError> {
         self.file("/etc/cloud/cloud-init.disabled", 0o644, b"")?;
         for file in &data.files {
             self.file(&file.path, file.mode, &file.content)?;
         }
-        self.file("/opt/nodejoin/user-data/run", 0o755, USER_DATA.as_bytes())?;
+        self.file(
+            "/opt/nodejoin/user-data/run",
+            0o755,
+            tools.file(USER_DATA).as_bytes(),
+        )?;
         for (index, script) in data.scripts.iter().enumerate() {
             let path = format!("/opt/nodejoin/user-data/scripts/{index:03}.{}", script.name);
             self.file(&path, 0o700, &script.content)?;
@@ -356,7 +387,7 @@ mod tests {
             scripts: vec![script("part-001"), script("runcmd")],
         };
         let mut layer = LayerArchive::default();
-        layer.direct(&data).unwrap();
+        layer.direct(&data, Tools::Image).unwrap();
         let bytes = layer.finish().unwrap();
         let mut archive = tar::Archive::new(bytes.as_slice());
         let paths: Vec<_> = archive
@@ -380,10 +411,7 @@ mod tests {
             nodejoin_core::scenario::default_account(&nodejoin_core::input::files::Disk::with_variables([]));
         let address: std::net::SocketAddr = "172.30.0.1:1".parse().unwrap();
         let request = NodeRequest {
-            image: nodejoin_docker::ImageRef {
-                name: "nodejoin/al2:1".to_owned(),
-                kubernetes: "v1.32.1".to_owned(),
-            },
+            image: nodejoin_docker::ImageRef::own("nodejoin/al2:1", "v1.32.1"),
             plan: &plan,
             network: nodejoin_docker::RunNetwork {
                 id: "1".to_owned(),
@@ -392,6 +420,7 @@ mod tests {
                 gateway: "172.30.0.1".parse().unwrap(),
             },
             metadata: address,
+            metadata_id: "abcdefghij".parse().unwrap(),
             tls: address,
             dns: address,
             api_server: address,
@@ -399,17 +428,11 @@ mod tests {
             aws_ca_pem: String::new(),
             direct: None,
         };
-        let run = "abcdefghij".parse().unwrap();
         for (factor, lines) in [
             ("1", ["METADATA_TRIES=400", "METADATA_TIMEOUT=2"]),
             ("2.5", ["METADATA_TRIES=1000", "METADATA_TIMEOUT=5"]),
         ] {
-            let values = values(
-                &run,
-                &request,
-                HostWorkarounds::default(),
-                factor.parse().unwrap(),
-            );
+            let values = values(&request, HostWorkarounds::default(), factor.parse().unwrap());
             assert!(
                 lines
                     .iter()

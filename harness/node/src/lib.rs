@@ -12,6 +12,7 @@
 //! | [`request`] | parameters of a node, and of collecting its facts |
 //! | `layer` | the files that are added to the image before its start, as one archive |
 //! | `container` | the container: privileges, mounts, volumes |
+//! | `tools` | the programs with which scripts of the harness run in an image |
 //! | `deviations` | every difference from the AMI that the harness causes |
 //! | `host_workarounds` | help for nodes on hosts that lack a privilege or a control group version |
 //! | [`mod@boot`] | starts a node; the handle of a running node |
@@ -35,6 +36,7 @@ pub mod pods;
 pub mod request;
 mod restart;
 mod serving_certificate;
+mod tools;
 mod user_data;
 
 pub use boot::{Exit, Node, boot};

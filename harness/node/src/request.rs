@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_docker::{ImageRef, RunNetwork};
 
 /// Parameters of a node.
@@ -16,6 +17,8 @@ pub struct NodeRequest<'a> {
     pub network: RunNetwork,
     /// Address of the fake metadata service.
     pub metadata: SocketAddr,
+    /// The id that this metadata service reports: that of the run, or of the environment that a keeper keeps.
+    pub metadata_id: RunId,
     /// Address of the fake AWS APIs and the registry.
     pub tls: SocketAddr,
     /// Address of the resolver.

@@ -1,5 +1,6 @@
 //! `nodejoin images`
 
+use std::path::Path;
 use std::sync::Arc;
 
 use nodejoin_core::kubernetes::VersionRequest;
@@ -17,7 +18,7 @@ use crate::process;
 pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
     let matrix = match &args.command {
         ImagesCommand::Build { images, .. } => process::matrix(images),
-        ImagesCommand::List | ImagesCommand::Prune => Ok(Matrix::default()),
+        ImagesCommand::Import { .. } | ImagesCommand::List | ImagesCommand::Prune => Ok(Matrix::default()),
     };
     let matrix = match matrix {
         Ok(matrix) => matrix,
@@ -37,6 +38,7 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
             let provider = control_plane.or(file.control_plane).unwrap_or_default();
             build(&images, &matrix, provider).await
         }
+        ImagesCommand::Import { file } => import(&images, &file).await,
         ImagesCommand::List => list(&images).await,
         ImagesCommand::Prune => prune(&images).await,
     };
@@ -44,7 +46,10 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
         Ok(()) => ExitCode::Passed,
         Err(error) => {
             process::report_error("the images command failed", &error, error.hint());
-            ExitCode::Environment
+            match error {
+                DockerError::NodeImage { .. } => ExitCode::Usage,
+                _ => ExitCode::Environment,
+            }
         }
     }
 }
@@ -67,6 +72,12 @@ async fn build(images: &Images, matrix: &Matrix, provider: ProviderName) -> Resu
             print(&image);
         }
     }
+    Ok(())
+}
+
+async fn import(images: &Images, file: &Path) -> Result<(), DockerError> {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    print(&images.import(&file).await?);
     Ok(())
 }
 
@@ -111,6 +122,7 @@ fn show(event: ImageEvent) {
             note!("building image {image} (output in {})", log.display())
         }
         ImageEvent::Step { text, .. } => note!("  {}", text.lines().next().unwrap_or_default()),
+        ImageEvent::Inspected { facts, .. } => note!("node image `{}`: {}", facts.source, facts.summary()),
         ImageEvent::Done { image, seconds } => note!("built image {image} in {seconds:.0} s"),
     }
 }

@@ -143,7 +143,7 @@ pub(crate) fn load(
 }
 
 /// Rejects files of other tools, whose problems as scenarios would hide what they are. A scenario has a `name`.
-fn foreign_files(paths: &[PathBuf]) -> Result<(), ScenarioError> {
+pub(crate) fn foreign_files(paths: &[PathBuf]) -> Result<(), ScenarioError> {
     let mut problems = Vec::new();
     for path in paths {
         let bytes = std::fs::read(path).unwrap_or_default();

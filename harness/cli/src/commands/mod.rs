@@ -4,14 +4,18 @@ mod aws;
 mod doctor;
 mod explain;
 mod generate;
+mod hands;
 mod images;
 mod init;
-mod inspect;
+pub(crate) mod inspect;
+mod keeper;
+mod merge;
 mod preflight;
 mod run;
 mod selection;
 mod sweep;
 mod try_file;
+mod watch;
 mod wiring;
 
 use nodejoin_core::run::exit_code::ExitCode;
@@ -23,6 +27,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
     let factor = args.time_factor;
     match args.command {
         Command::Run(args) => run::run(*args, factor).await,
+        Command::Watch(args) => watch::watch(*args, factor).await,
         Command::Try(args) => try_file::try_file(*args, factor).await,
         Command::Init(args) => init::init(&args),
         Command::Plan(args) => inspect::plan(&args),
@@ -33,6 +38,11 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Man(args) => generate::man(&args),
         Command::Images(args) => images::images(args, factor).await,
         Command::Doctor => doctor::doctor(factor).await,
+        Command::Shell(args) => hands::shell(&args, factor).await,
+        Command::Logs(args) => hands::logs(&args, factor).await,
+        Command::Kubectl(args) => hands::kubectl(&args, factor).await,
+        Command::Keeper(args) => keeper::keeper(args, factor).await,
+        Command::Merge(args) => merge::merge(&args),
         Command::Sweep(args) => sweep::sweep(&args, factor).await,
         Command::Aws(args) => aws::aws(*args, factor).await,
         Command::Wiring(args) => wiring::wiring(&args),

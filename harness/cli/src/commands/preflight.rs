@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
-use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::{ImagePlan, ImageSource, Plan};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::vocabulary::nearest::nearest;
 use nodejoin_docker::Images;
@@ -68,12 +68,41 @@ fn writable_folder(folder: &Path) -> io::Result<()> {
     writable(&folder.join(format!(".writable-{}", std::process::id())))
 }
 
+/// Sets the image of the command line for all plans, which keep their overlays.
+pub(crate) fn replace_image(plans: &mut [Plan], image: Option<&Path>) -> Result<(), ScenarioError> {
+    let Some(image) = image else {
+        return Ok(());
+    };
+    let given = image_plan(image);
+    for plan in &mut *plans {
+        let overlay = std::mem::take(&mut plan.image.overlay);
+        plan.image = ImagePlan {
+            overlay,
+            ..given.clone()
+        };
+    }
+    images(plans)
+}
+
+/// A name, unless a file or folder with this path exists. Built-in names take precedence over a folder of that name.
+fn image_plan(image: &Path) -> ImagePlan {
+    let name = image.to_string_lossy();
+    match !Images::node_names().iter().any(|known| *known == name) && image.exists() {
+        true => ImagePlan::of_rootfs(&std::path::absolute(image).unwrap_or_else(|_| image.to_owned())),
+        false => ImagePlan::named(&name),
+    }
+}
+
 /// Checks that each scenario's node image exists.
 pub(crate) fn images(plans: &[Plan]) -> Result<(), ScenarioError> {
     let known = Images::node_names();
     let problems: Vec<Problem> = plans
         .iter()
-        .filter(|plan| !known.contains(&plan.image.name))
+        .filter(|plan| match plan.image.source() {
+            ImageSource::BuiltIn(name) => !known.iter().any(|image| image == name),
+            // The run finds them in the engine, or has read them.
+            ImageSource::Engine(_) | ImageSource::RootFs(_) => false,
+        })
         .map(|plan| unknown_image(plan, &known))
         .collect();
     if problems.is_empty() {
@@ -89,7 +118,10 @@ fn unknown_image(plan: &Plan, known: &[String]) -> Problem {
         position: Position::default(),
         key: "image".to_owned(),
         what: format!("unknown node image `{}`", plan.image.name),
-        why: format!("expected one of {}", known.join(", ")),
+        why: format!(
+            "expected one of {}, an image of the container engine as `name:tag`, or `{{ rootfs: FILE }}`",
+            known.join(", ")
+        ),
         hint: nearest.map(|name| format!("did you mean `{name}`?")),
     }
 }

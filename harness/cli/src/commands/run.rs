@@ -1,30 +1,28 @@
 //! `nodejoin run`
 
-use std::path::{Path, PathBuf};
-
 use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_core::run::exit_code::ExitCode;
-use nodejoin_core::run::settings::{KeepWhen, SettingsFile};
+use nodejoin_core::run::settings::{EvidenceWhen, KeepWhen, SettingsFile};
 use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_engine::report::console::RerunCommand;
 use nodejoin_engine::report::github;
-use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id, run_all};
+use nodejoin_engine::{
+    Caller, Events, ExternalSettings, RerunCommand, Runner, Settings, new_run_id, run_all,
+};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{ExternalArgs, Format, KeepArg, OrderArgs, RunArgs, RunOptions};
+use crate::args::{EvidenceArg, ExternalArgs, Format, KeepArg, OrderArgs, RunArgs, RunOptions};
+use crate::artifacts;
+use crate::commands::keeper::{self, KeeperUse};
 use crate::commands::selection::{self, NoSelection};
 use crate::commands::{inspect, preflight};
 use crate::last_run::LastRunFile;
 use crate::process;
 use crate::reports::{Github, Reports};
 use crate::rerun;
-
-/// The default folder for evidence.
-const ARTIFACTS: &str = "target/nodejoin";
 
 /// What a run needs besides its plans.
 pub(crate) struct RunRequest<'a> {
@@ -90,6 +88,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
     if let Err(code) = preflight::files(request.options, &settings.artifacts) {
         return code;
     }
+    artifacts::ignore(&settings.artifacts);
     let last_run = request
         .recorded
         .then(|| LastRunFile::open(&settings.artifacts, &plans));
@@ -101,11 +100,32 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
         return reports.follow(stream).await.err().unwrap_or(ExitCode::Passed);
     }
     let follow = || tokio::spawn(reports.follow(stream));
-    match start(settings, request.factor, &plans, events, follow).await {
+    let keeper = request.options.keeper;
+    let in_keeper = keeper.is_on(request.file.keeper, |name| std::env::var(name).ok());
+    let signals = match signals() {
+        Ok(signals) => signals,
+        Err(code) => return code,
+    };
+    let start = RunStart {
+        settings,
+        factor: request.factor,
+        keeper: in_keeper.then(KeeperUse::default),
+        cancel: signals.clone(),
+        signals,
+    };
+    match start.run(&plans, events, follow).await {
         // Other shards have scenarios.
         Ok(ExitCode::NothingRan) if request.shard.is_some() => ExitCode::Passed,
         Ok(code) | Err(code) => code,
     }
+}
+
+/// A token that is cancelled at the first signal.
+pub(crate) fn signals() -> Result<CancellationToken, ExitCode> {
+    process::cancel_on_signals().map_err(|error| {
+        process::report_error("could not listen for signals", &error, None);
+        ExitCode::Host
+    })
 }
 
 fn refuse_selection(error: &NoSelection) -> ExitCode {
@@ -123,30 +143,48 @@ fn refuse_selection(error: &NoSelection) -> ExitCode {
     }
 }
 
-/// Connects to the container engine, runs the scenarios, and waits for the reports.
-async fn start(
-    settings: Settings,
-    factor: TimeFactor,
-    plans: &[Plan],
-    events: Events,
-    follow: impl FnOnce() -> JoinHandle<Result<(), ExitCode>>,
-) -> Result<ExitCode, ExitCode> {
-    let cancel = process::cancel_on_signals().map_err(|error| {
-        process::report_error("could not listen for signals", &error, None);
-        ExitCode::Host
-    })?;
-    let engine = process::engine(factor).await?;
-    let reports = follow();
-    let runner = Runner::new(engine, new_run_id(), settings, events.clone());
-    let notice = announce_cancellation(&cancel, &events);
-    let summary = run_all(runner, plans, &cancel).await;
-    notice.abort();
-    drop(events);
-    match reports.await {
-        Ok(written) => written.map(|()| ExitCode::of(&summary)),
-        Err(error) => {
-            process::report_error("the reports stopped early", &error, None);
-            Err(ExitCode::Environment)
+/// How plans run.
+pub(crate) struct RunStart {
+    pub(crate) settings: Settings,
+    pub(crate) factor: TimeFactor,
+    /// `None` for a run without a keeper.
+    pub(crate) keeper: Option<KeeperUse>,
+    /// Ends the run.
+    pub(crate) cancel: CancellationToken,
+    /// Fires when a signal ends the run, which the console reports.
+    pub(crate) signals: CancellationToken,
+}
+
+impl RunStart {
+    /// Connects to the container engine, runs the scenarios, and waits for the reports.
+    pub(crate) async fn run(
+        self,
+        plans: &[Plan],
+        events: Events,
+        follow: impl FnOnce() -> JoinHandle<Result<(), ExitCode>>,
+    ) -> Result<ExitCode, ExitCode> {
+        let engine = process::engine(self.factor).await?;
+        let reports = follow();
+        let notice = announce_cancellation(&self.signals, &events);
+        let leased = match &self.keeper {
+            Some(used) => keeper::run(&self.settings, self.factor, plans, &events, &self.cancel, used).await,
+            None => None,
+        };
+        let summary = match leased {
+            Some(ended) => ended,
+            None => {
+                let runner = Runner::new(engine, new_run_id(), self.settings, events.clone());
+                Ok(run_all(runner, plans, &self.cancel).await)
+            }
+        };
+        notice.abort();
+        drop(events);
+        match reports.await {
+            Ok(written) => written.and(summary.map(|summary| ExitCode::of(&summary))),
+            Err(error) => {
+                process::report_error("the reports stopped early", &error, None);
+                Err(ExitCode::Environment)
+            }
         }
     }
 }
@@ -173,6 +211,7 @@ fn report_empty_run(shard: Option<Shard>, events: &Events) {
 /// The plans that the command line selects.
 fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
     let mut plans = inspect::load(&args.paths, file, &args.overlay)?;
+    preflight::replace_image(&mut plans, args.options.image.as_deref())?;
     if let Some(filter) = &args.filter {
         plans.retain(|plan| filter.selects(plan));
     }
@@ -183,22 +222,33 @@ fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, Scen
 }
 
 /// Flags and environment take precedence over the settings file, and that over the defaults.
-fn settings(request: &RunRequest<'_>) -> Settings {
+pub(crate) fn settings(request: &RunRequest<'_>) -> Settings {
     let (args, file) = (request.options, request.file);
     let keep = args.keep.map(|keep| match keep {
         KeepArg::Never => KeepWhen::Never,
         KeepArg::OnFailure => KeepWhen::OnFailure,
         KeepArg::Always => KeepWhen::Always,
     });
+    let evidence = args.evidence.map(|evidence| match evidence {
+        EvidenceArg::OnFailure => EvidenceWhen::OnFailure,
+        EvidenceArg::Always => EvidenceWhen::Always,
+    });
     let artifacts = args.artifacts_dir.as_ref().or(file.artifacts_dir.as_ref());
+    let here = process::current_dir();
     Settings {
         images: process::image_settings(),
         control_plane: args.control_plane.or(file.control_plane),
         require: args.require.clone().with(args.control_plane),
         external: external(&args.external),
-        artifacts: process::current_dir().join(artifacts.map_or(Path::new(ARTIFACTS), PathBuf::as_path)),
+        artifacts: artifacts.map_or_else(|| artifacts::default_folder(&here), |folder| here.join(folder)),
         jobs: args.jobs.or(file.jobs).map_or(1, |jobs| jobs.0),
         keep: keep.or(file.keep).unwrap_or_default(),
+        evidence: evidence.unwrap_or_default(),
+        caller: Caller {
+            version: env!("NODEJOIN_VERSION").to_owned(),
+            rerun: (request.rerun)(),
+        },
+        hold: args.hold,
         bless: request.bless,
         fail_fast: request.order.fail_fast,
         shard: request.shard,

@@ -110,12 +110,19 @@ impl Access {
         self.client(config, user)
     }
 
-    /// A client that authenticates with this bearer token alone, on a user's cluster.
-    pub(crate) fn with_token(&self, token: &str) -> Option<Client> {
-        let AccessMethod::Impersonation { config, .. } = &self.method else {
-            return None;
+    /// A client that authenticates with this bearer token alone.
+    pub(crate) async fn with_token(&self, token: &str) -> Option<Client> {
+        let mut config = match &self.method {
+            AccessMethod::ClientCertificates {
+                server,
+                server_ca,
+                admin,
+                ..
+            } => config_from(kubeconfig(server, server_ca, admin), ADMIN)
+                .await
+                .ok()?,
+            AccessMethod::Impersonation { config, .. } => Config::clone(config),
         };
-        let mut config = Config::clone(config);
         config.auth_info = AuthInfo {
             token: Some(token.to_owned().into()),
             ..AuthInfo::default()

@@ -252,6 +252,7 @@ mod tests {
     use crate::observe::signing_requests::SigningRequests;
     use crate::tenants::Tenants;
     use crate::testing;
+    use crate::webhooks::probe::WebhookProbe;
     use nodejoin_core::run::secret::Secret;
 
     /// A control plane whose API server refuses connections.
@@ -290,6 +291,7 @@ mod tests {
             },
             bootstrap: None,
             lacks: Vec::new(),
+            probe: Arc::new(WebhookProbe::new(String::new())),
             kept_nodes: Default::default(),
             start_times: Vec::new(),
         }

@@ -4,6 +4,7 @@ mod access_review;
 mod admission;
 mod eks_layer;
 mod pod;
+mod restore;
 mod running;
 mod start;
 

@@ -16,6 +16,7 @@ use nodejoin_core::plan::PodPlan;
 use nodejoin_core::run::time_factor::TimeFactor;
 use serde_json::json;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::ClusterError;
 use crate::tenants::TenantState;
@@ -50,7 +51,21 @@ pub(super) async fn run(
     api.create(&PostParams::default(), &pod)
         .await
         .map_err(ClusterError::api(format!("create pod `{name}`")))?;
-    let running = timeout_at(timeouts.until, await_condition(api.clone(), &name, is_running)).await;
+    // In a task of its own: a watch of pods uses a third of the stack of a test's thread in a debug build.
+    let (watched, watched_name) = (api.clone(), name.clone());
+    let running = AbortOnDropHandle::new(tokio::spawn(async move {
+        await_condition(watched, &watched_name, is_running).await
+    }));
+    let running = timeout_at(timeouts.until, running)
+        .await
+        .map(|ended| match ended {
+            Ok(running) => running,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and with it this run.
+                Err(_) => Ok(None),
+            },
+        });
     let result = match running {
         Ok(Ok(Some(_))) => request_until_answered(&api, &name, &timeouts).await,
         Ok(Ok(None)) => failed("the pod was deleted while it started"),

@@ -25,6 +25,7 @@ use crate::needs::{self, Lack};
 use crate::provider::ProviderKind;
 use crate::stopwatch::StartTime;
 use crate::tenants::TenantState;
+use crate::webhooks::probe::WebhookProbe;
 
 const RESTART_TIMEOUT: Duration = Duration::from_secs(180);
 /// Until a kubelet answers through the API server. TCP would wait for minutes for a node that is gone.
@@ -50,6 +51,7 @@ pub struct ControlPlane {
     /// `None` on control planes that do not support bootstrap tokens.
     pub(super) bootstrap: Option<Bootstrap>,
     pub(super) lacks: Vec<Lack>,
+    pub(super) probe: Arc<WebhookProbe>,
     /// Names of Nodes that stay for a person to inspect.
     pub(super) kept_nodes: Mutex<BTreeSet<String>>,
     pub(super) start_times: Vec<StartTime>,

@@ -146,6 +146,7 @@ impl ListeningWebhooks {
             install,
         } = started;
         let access = access.with_time_factor(time_factor);
+        let probe = Arc::clone(&self.probe);
         let other_ca_pem = self.wiring.pki.other.pem().to_owned();
         let cancel = self.tasks.cancellation();
         let attached = match self
@@ -177,6 +178,7 @@ impl ListeningWebhooks {
             eks: attached.eks,
             bootstrap,
             lacks: attached.lacks,
+            probe,
             kept_nodes: parking_lot::Mutex::default(),
             start_times: times.laps(),
         })

@@ -44,6 +44,11 @@ pub trait Provider: std::fmt::Debug + Send + Sync {
         self.name().to_string()
     }
 
+    /// The image that it starts; `None` for a user's cluster.
+    fn image(&self) -> Option<&str> {
+        None
+    }
+
     /// The wiring of an API server that the harness does not start. The webhooks listen on its address.
     fn wiring_folder(&self) -> Option<&WiringFolder> {
         None

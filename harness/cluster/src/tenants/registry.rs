@@ -39,6 +39,10 @@ impl Tenants {
         self.by_instance.lock().remove(instance)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_instance.lock().is_empty()
+    }
+
     pub(crate) fn by_instance(&self, instance: &InstanceId) -> Option<Arc<TenantState>> {
         self.by_instance.lock().get(instance).cloned()
     }

@@ -2,26 +2,11 @@
 //! port 10250.
 
 use super::facts::{Evidence, Facts};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::phases::{KUBELET_CLIENT, KUBELET_SERVING};
 use crate::observation::{Certificate, Millis, ObservedEvent};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(30, serving_certificate_denied, &[Cause::ServingCertificateDenied]),
-    rule(
-        40,
-        serving_certificate_not_approved,
-        &[Cause::ServingCertificateNotApproved],
-    ),
-    rule(
-        70,
-        client_certificate_not_approved,
-        &[Cause::ClientCertificateNotApproved],
-    ),
-];
 
 fn serving<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Certificate> + use<'a> {
     facts

@@ -1,13 +1,10 @@
 //! A clock that differs from AWS' time: signatures are valid for some minutes before and after their time.
 
 use super::facts::{Evidence, Facts};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::{Millis, ObservedEvent};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[rule(110, clock_skew, &[Cause::ClockSkew])];
 
 /// AWS or the authenticator refuses a signature because of its time.
 pub(super) fn clock_skew(facts: &Facts<'_>) -> Option<Finding> {

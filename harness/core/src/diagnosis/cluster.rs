@@ -4,19 +4,11 @@ use serde_json::Value;
 
 use super::facts::{Evidence, Facts, between, sentence};
 use super::labels::InvalidLabel;
-use super::types::{Finding, RuleEntry, RuleScope, rule};
+use super::types::Finding;
 use crate::observation::{Millis, NodeChange, ObservedEvent};
 use crate::plan::Cni;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(20, node_deleted, &[Cause::NodeDeleted]),
-    rule(50, cni_not_ready, &[Cause::CniNotReady]),
-    rule(160, node_invalid, &[Cause::NodeInvalid]),
-    rule(360, of_another_instance, &[Cause::ProviderIdOfAnotherInstance]).scope(RuleScope::Ready),
-];
 
 /// The API server rejects the Node object as invalid.
 pub(super) fn node_invalid(facts: &Facts<'_>) -> Option<Finding> {
@@ -96,12 +88,16 @@ pub(super) fn cni_not_ready(facts: &Facts<'_>) -> Option<Finding> {
     );
     let because = "the node registered, but its container runtime has no network configuration".to_owned();
     let remedy = match facts.plan.cni {
-        Cni::None => "set `cni: bridge` to let the harness install one; on EKS the VPC CNI's pod installs it",
+        Cni::None => {
+            let set = facts.plan.key_hint("cni: bridge");
+            format!("{set} to let the harness install one; on EKS the VPC CNI's pod installs it")
+        }
         Cni::Bridge => {
             "check /etc/cni/net.d and /opt/cni/bin in the node, and their paths in containerd's configuration"
+                .to_owned()
         }
     };
-    facts.found(Cause::CniNotReady, because, &evidence, remedy.to_owned())
+    facts.found(Cause::CniNotReady, because, &evidence, remedy)
 }
 
 /// The Node was deleted, and a kubelet registers only when it starts.

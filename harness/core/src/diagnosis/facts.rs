@@ -59,6 +59,7 @@ impl Evidence {
         let message = call
             .message
             .as_deref()
+            .filter(|message| !message.is_empty())
             .map(|message| format!(": {message}"))
             .unwrap_or_default();
         let line = format!(

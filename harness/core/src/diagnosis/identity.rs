@@ -2,7 +2,7 @@
 
 use super::access;
 use super::facts::{Evidence, Facts, between, names, sentence};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::{
     Audit, Authentication, JournalLine, MappingProblem, Millis, ObservedEvent, RejectionKind, TokenRejection,
 };
@@ -10,15 +10,6 @@ use crate::plan::RoleMapping;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(140, groups_missing, &[Cause::GroupsMissing]),
-    rule(150, node_name_refused, &[Cause::NodeNameRefused]),
-    rule(170, role_not_mapped, &[Cause::RoleNotMapped]),
-    rule(180, token_for_another_cluster, &[Cause::TokenForAnotherCluster]),
-    rule(200, unauthorized, &[Cause::Unauthorized]),
-];
 
 const NODES: &str = "system:nodes";
 

@@ -1,7 +1,7 @@
 //! Before the script runs: the metadata service, cloud-init and the user data, limits of the host.
 
 use super::facts::{Evidence, Facts, between};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::{AwsCall, JournalLine, Millis, Observation};
 use crate::plan::{ImagePlan, Plan};
 use crate::user_data::{self, FaultKind, PartFault};
@@ -10,18 +10,6 @@ use crate::vocabulary::inotify;
 use crate::vocabulary::metadata_path;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(10, host_limit, &[Cause::HostLimit]),
-    rule(15, metadata_too_slow, &[Cause::HostLimit]),
-    rule(60, metadata_unreachable, &[Cause::MetadataUnreachable]),
-    rule(240, user_data_is_base64, &[Cause::UserDataNeverRan]),
-    rule(245, byte_order_mark, &[Cause::ByteOrderMark]),
-    rule(250, missing_shebang, &[Cause::MissingShebang]),
-    rule(260, user_data_never_ran, &[Cause::UserDataNeverRan]),
-    rule(270, metadata_token_missing, &[Cause::MetadataTokenMissing]),
-];
 
 /// The kernel counts inotify instances per user, and all nodes run as root of the same host.
 pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
@@ -44,7 +32,7 @@ pub(super) fn host_limit(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The AWS CLI waits for one second for each response of the metadata service. On a host without free processors it
 /// gives up although the service responded: it does not send the request that follows.
-fn metadata_too_slow(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn metadata_too_slow(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) || facts.plan.role.is_none() {
         return None;
     }
@@ -96,7 +84,8 @@ pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     };
     let mut because = format!("the metadata service at 169.254.169.254 {response} to {requests}");
     let remedy = if !facts.plan.instance.metadata.enabled {
-        "set `instance.metadata.enabled: true`: the metadata service of this instance is disabled".to_owned()
+        let set = facts.plan.key_hint("instance: { metadata: { enabled: true } }");
+        format!("{set}: the metadata service of this instance is disabled")
     } else if first.fault.is_some() {
         "this scenario breaks the metadata service by a fault: let the script retry for longer, or end the fault earlier".to_owned()
     } else {

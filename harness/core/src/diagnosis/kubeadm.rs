@@ -1,27 +1,12 @@
 //! Arguments of `kubeadm join`: the hash of the cluster's CA, and a bootstrap token.
 
 use super::facts::{Evidence, Facts, between};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::{Audit, Millis, ObservedEvent};
 use crate::plan::bootstrap_token::{BootstrapToken, TokenUsage};
 use crate::redact::{CredentialKind, find_credentials};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(80, ca_cert_hash_mismatch, &[Cause::CaCertHashMismatch]),
-    rule(
-        90,
-        token_refused,
-        &[Cause::BootstrapTokenRefused, Cause::BootstrapTokenExpired],
-    ),
-    rule(
-        100,
-        token_unknown,
-        &[Cause::BootstrapTokenUnknown, Cause::BootstrapTokenExpired],
-    ),
-];
 
 const NEW_TOKEN: &str =
     "create a new token and pass it to kubeadm: kubeadm token create --print-join-command";

@@ -5,28 +5,13 @@ use std::ops::RangeInclusive;
 use super::facts::{Evidence, Facts, between, names, seconds, sentence};
 use super::labels::{self, InvalidLabel};
 use super::other_cluster;
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use super::versions;
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{JournalLine, Millis};
 use crate::plan::CaChoice;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(120, label_refused, &[Cause::LabelRefused]),
-    rule(130, taint_invalid, &[Cause::TaintInvalid]),
-    rule(
-        190,
-        wrong_certificate_authority,
-        &[Cause::WrongCertificateAuthority],
-    ),
-    rule(192, authority_changed, &[Cause::WrongCertificateAuthority]),
-    rule(280, exits, &[Cause::KubeletExits]),
-    rule(290, endpoint_unreachable, &[Cause::EndpointUnreachable]),
-    rule(300, api_server_times_out, &[Cause::HostLimit]),
-];
 
 /// What Go's TLS client reports about a certificate of another CA.
 const DISTRUST: &str = "x509: certificate signed by unknown authority";
@@ -137,7 +122,7 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
 }
 
 /// A kubelet that the user data started again does not trust the API server that the kubelet before it trusted.
-fn authority_changed(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn authority_changed(facts: &Facts<'_>) -> Option<Finding> {
     let changed = changed_authority(facts)?;
     facts.final_(
         Cause::WrongCertificateAuthority,

@@ -4,27 +4,13 @@ use super::facts::{Evidence, Facts, between};
 use super::other_cluster;
 use super::paths::is_misspelt;
 use super::script_output::{is_failure, lines_before_the_end};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::{AwsCall, JournalLine, Millis, ObservedEvent};
 use crate::plan::Network;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
+use crate::vocabulary::region::Region;
 use crate::vocabulary::service::Service;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(
-        324,
-        unresolved_name,
-        &[Cause::HarnessLimit, Cause::NameNotResolved],
-    ),
-    rule(319, reported_call, &[Cause::HarnessLimit]),
-    rule(326, unreported_call, &[Cause::HarnessLimit]),
-    rule(321, missing_on_image, &[Cause::HarnessLimit]),
-    rule(318, missing_unit, &[Cause::HarnessLimit]),
-    rule(322, container, &[Cause::HarnessLimit]),
-    rule(323, no_route, &[Cause::HarnessLimit]),
-];
 
 /// The error code of a call that the fake AWS does not emulate.
 const NOT_EMULATED: &str = "NotEmulated";
@@ -108,15 +94,17 @@ const OF_A_MACHINE: [(&str, &str); 7] = [
 ];
 
 /// Messages about an address that no network of the node reaches.
-const NO_ROUTE: [&str; 4] = [
+const NO_ROUTE: [&str; 5] = [
     "Network is unreachable",
+    // The same of curl 7.88 and later, which does not say why.
+    "Couldn't connect to server",
     "Connection timed out",
     "Connection refused",
     "No route to host",
 ];
 
 /// The script needs a name that no resolver of the node knows.
-fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
@@ -168,22 +156,34 @@ fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
         let finding = facts.final_(Cause::NameNotResolved, because, &evidence, remedy)?;
         return Some(Finding { at: first, ..finding });
     }
+    if let Some((zone, region)) = zone_in(name).filter(|_| is_of_aws(name)) {
+        let because = format!(
+            "the name {name} does not resolve, and the script needs it: `{zone}` is not a region but begins with one, \
+             `{region}`, as the names of zones do"
+        );
+        let remedy = "take the region from `placement/region` of the metadata service: the name of a zone is not always the \
+                      region and one letter"
+            .to_owned();
+        let finding = facts.final_(Cause::NameNotResolved, because, &evidence, remedy)?;
+        return Some(Finding { at: first, ..finding });
+    }
     let what = match is_of_aws(name) {
         true => "which is the host name of no AWS service in a region that nodejoin knows",
         false => "a name outside",
     };
-    let open = facts.plan.open_network_hint();
-    let remedy = format!(
-        "{open}, put the file into the node with an overlay, or answer the request: \
-         `aws: {{ answers: [{{ host: {name}, file: FILE }}] }}`"
-    );
+    let open = facts.plan.key_hint("network: open");
+    let answer = facts
+        .plan
+        .key_hint(&format!("aws: {{ answers: [{{ host: {name}, file: FILE }}] }}"));
+    let remedy =
+        format!("{open}; or put the file into the node with an overlay; or, to answer the request, {answer}");
     let because = format!("a limit of nodejoin, not an error of the script: it needs {name}, {what}");
     let finding = facts.final_(Cause::HarnessLimit, because, &evidence, remedy)?;
     Some(Finding { at: first, ..finding })
 }
 
 /// The script ended with the error of a call that the fake AWS does not emulate.
-fn reported_call(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn reported_call(facts: &Facts<'_>) -> Option<Finding> {
     let lines = lines_before_the_end(facts);
     let is_reported = lines.iter().any(|(_, line)| line.message.contains(NOT_EMULATED));
     let (at, call) = last_unanswered(facts).filter(|_| is_reported)?;
@@ -191,7 +191,7 @@ fn reported_call(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The script ended after such a call, and its output has no cause.
-fn unreported_call(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn unreported_call(facts: &Facts<'_>) -> Option<Finding> {
     let (at, call) = last_unanswered(facts)?;
     let last = facts
         .calls()
@@ -229,9 +229,9 @@ fn not_emulated(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding
     let because = format!(
         "a limit of nodejoin, not an error of the script: it calls {operation} of {service}, which nodejoin does not emulate"
     );
-    let remedy = format!(
-        "add the answer to the scenario: `aws: {{ answers: [{{ service: {service}, operation: {operation}, json: {{}} }}] }}`"
-    );
+    let answer =
+        format!("aws: {{ answers: [{{ service: {service}, operation: {operation}, json: {{}} }}] }}");
+    let remedy = format!("to add the answer, {}", facts.plan.key_hint(&answer));
     // The same error since the first of these calls: a script that polls does not start anew.
     let first = facts.calls().find(|(_, other)| is_like(other, call));
     let finding = facts.final_(Cause::HarnessLimit, because, &Evidence::call(at, call), remedy)?;
@@ -274,6 +274,14 @@ fn is_private(name: &str) -> bool {
     !name.contains('.') || suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
+/// The part of a host name that begins with the name of a region and is longer, and that region.
+fn zone_in(name: &str) -> Option<(&str, &'static str)> {
+    name.split('.').find_map(|part| {
+        let region = Region::all().find(|region| part.starts_with(region.as_str()))?;
+        (part != region.as_str()).then_some((part, region.as_str()))
+    })
+}
+
 fn is_of_aws(name: &str) -> bool {
     [".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".on.aws"]
         .iter()
@@ -281,14 +289,16 @@ fn is_of_aws(name: &str) -> bool {
 }
 
 /// The script calls a command, or reads a file, that an AMI has and the node image lacks.
-fn missing_on_image(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn missing_on_image(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
     let lines = lines_before_the_end(facts);
+    let user_data = facts.user_data_text().unwrap_or_default();
+    let is_lacking = |path: &&str| is_of_ami(path) && !is_misspelt(path) && !is_removed(&user_data, path);
     let (at, line, what, name) = lines.iter().rev().find_map(|(at, line)| {
         let command = missing_command(&line.message).filter(|command| COMMANDS.contains(command));
-        let file = || missing_path(&line.message).filter(|path| is_of_ami(path) && !is_misspelt(path));
+        let file = || missing_path(&line.message).filter(is_lacking);
         let found = command.map(|command| ("command", command));
         let (what, name) = found.or_else(|| Some(("file", file()?)))?;
         Some((*at, *line, what, name))
@@ -304,6 +314,21 @@ fn is_of_ami(path: &str) -> bool {
     FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
+/// Whether the user data itself removes a file or one of its folders: an AMI would lack it as well then.
+pub(super) fn is_removed(user_data: &str, path: &str) -> bool {
+    // Not `mv`: the folder that it names may be the one that the node image lacks.
+    const COMMANDS: [&str; 3] = ["rm", "rmdir", "unlink"];
+    let is_above = |word: &str| {
+        let folder = word.trim_matches(['\'', '"']).trim_end_matches(['/', '*', ';']);
+        let below = path.strip_prefix(folder).filter(|_| folder.len() > 1);
+        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    };
+    user_data.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        words.any(|word| COMMANDS.contains(&word)) && words.any(is_above)
+    })
+}
+
 /// The path in a message about a file that does not exist.
 pub(super) fn missing_path(message: &str) -> Option<&str> {
     let before = message.split_once(": No such file or directory")?.0;
@@ -314,7 +339,7 @@ pub(super) fn missing_path(message: &str) -> Option<&str> {
 }
 
 /// The script enables or starts a service that an AMI has and the node image lacks.
-fn missing_unit(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn missing_unit(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
@@ -364,7 +389,7 @@ pub(super) fn missing_command(message: &str) -> Option<&str> {
 }
 
 /// The script needs a kernel or a machine of its own.
-fn container(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn container(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
@@ -384,7 +409,7 @@ fn container(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The script connects to an address outside.
-fn no_route(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn no_route(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) || facts.plan.network == Network::Open {
         return None;
     }
@@ -405,7 +430,7 @@ fn no_route(facts: &Facts<'_>) -> Option<Finding> {
 
 /// What to do about something outside of the run's network.
 fn outside(facts: &Facts<'_>) -> String {
-    let open = facts.plan.open_network_hint();
+    let open = facts.plan.key_hint("network: open");
     format!("put the file into the node with an overlay (`--overlay MANIFEST`), or {open}")
 }
 

@@ -3,32 +3,24 @@
 use super::cluster::{deletion, last_change, ready_message};
 use super::facts::{Evidence, Facts, seconds, sentence};
 use super::kubelet::{changed_authority, last_error, remedy_of, times};
-use super::types::{Finding, RuleEntry, RuleScope, rule};
+use super::types::Finding;
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(354, authority_changed, &[Cause::NodeLost]).scope(RuleScope::Ready),
-    rule(355, node_deleted, &[Cause::NodeLost]).scope(RuleScope::Ready),
-    rule(356, kubelet_ended, &[Cause::NodeLost]).scope(RuleScope::Ready),
-    rule(357, not_ready, &[Cause::NodeLost]).scope(RuleScope::Ready),
-];
-
 /// Exits in a row after which systemd's restarts of the kubelet do not help.
 const LOOPS: usize = 3;
 
 /// The kubelet of a ready node started again with the CA of another cluster.
-fn authority_changed(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn authority_changed(facts: &Facts<'_>) -> Option<Finding> {
     let changed = changed_authority(facts)?;
     let because = format!("{}, and {}", was_ready(facts)?, changed.because);
     facts.final_(Cause::NodeLost, because, &changed.evidence, changed.remedy)
 }
 
 /// The Node of a ready node was deleted, and a kubelet registers only when it starts.
-fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
     let (evidence, by) = deletion(facts)?;
     let because = format!("{}, and its Node was deleted{by}", was_ready(facts)?);
     let remedy = "remove the command that deletes the Node, or restart the kubelet after it: a kubelet registers only when it \
@@ -37,7 +29,7 @@ fn node_deleted(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The kubelet of a ready node exited or was stopped, and does not run again.
-fn kubelet_ended(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn kubelet_ended(facts: &Facts<'_>) -> Option<Finding> {
     let ready = facts.since(Phase::Ready)?;
     let lines = || facts.systemd_of_kubelet().filter(|(at, _)| *at >= ready);
     let is_exit = |line: &JournalLine| line.message.contains("Main process exited");
@@ -104,7 +96,7 @@ fn kubelet_exited(facts: &Facts<'_>, ready: Millis, exits: Exits<'_>) -> Option<
 }
 
 /// The Ready condition was true and is not any more.
-fn not_ready(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn not_ready(facts: &Facts<'_>) -> Option<Finding> {
     let (at, _) = last_change(facts).filter(|(_, change)| change.exists && !change.ready)?;
     let message = facts.observation.node.as_ref().and_then(ready_message);
     let message = message.unwrap_or("the condition has no message");

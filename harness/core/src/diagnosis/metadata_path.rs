@@ -1,22 +1,20 @@
 //! Requests for a metadata path that the instance does not have.
 
 use super::facts::{Evidence, Facts};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::{AwsCall, Millis};
+use crate::plan::Plan;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::metadata_path;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
 
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[rule(325, missing, &[Cause::MetadataPathMissing])];
-
 /// Requests in a row that count as waiting for the path.
 const WAITING: usize = 3;
 
 /// The last requests to the metadata service were all for one path, and got 404.
-fn missing(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn missing(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
@@ -32,7 +30,12 @@ fn missing(facts: &Facts<'_>) -> Option<Finding> {
         "the script requested the metadata path `{path}` {count} times, and the instance does not have it"
     );
     let evidence = Evidence::call(at, last);
-    let finding = facts.final_(Cause::MetadataPathMissing, because, &evidence, remedy(path))?;
+    let finding = facts.final_(
+        Cause::MetadataPathMissing,
+        because,
+        &evidence,
+        remedy(facts.plan, path),
+    )?;
     // The failure lasts since the first of these requests, not only since the last.
     let (first, _) = calls[calls.len() - count];
     Some(Finding { at: first, ..finding })
@@ -43,13 +46,18 @@ fn is_metadata(call: &AwsCall) -> bool {
     call.service == Service::Imds && call.operation != metadata_path::TOKEN
 }
 
-fn remedy(path: &str) -> String {
+fn remedy(plan: &Plan, path: &str) -> String {
     if path.starts_with("meta-data/tags") {
-        return "set `instance.metadata.instance_tags: true`, as the launch template has to do, and give the instance the tag"
-            .to_owned();
+        let name = path.strip_prefix("meta-data/tags/instance/").unwrap_or("NAME");
+        let tags = format!("instance: {{ metadata: {{ instance_tags: true }}, tags: {{ {name}: VALUE }} }}");
+        let set = plan.key_hint(&tags);
+        return format!(
+            "the launch template has to allow tags in the metadata, and the instance needs the tag: {set}"
+        );
     }
     if path.starts_with("meta-data/iam") {
-        return "give the instance a role: `instance.role` in a scenario".to_owned();
+        let set = plan.key_hint("instance: { role: NAME }");
+        return format!("give the instance a role: {set}");
     }
     match nearest(path, metadata_path::patterns()) {
         Some(right) if !metadata_path::exists(path) => format!("request `{right}`, which instances have"),

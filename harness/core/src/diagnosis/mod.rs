@@ -3,10 +3,11 @@
 //!
 //! | file | causes |
 //! | --- | --- |
-//! | `rules.rs` | all rules in their order; a cause without a rule does not compile |
+//! | `rules.rs` | all rules in their order, from the table of causes (`vocabulary/cause_table.rs`) |
 //! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `limits.rs` | what the harness does not have |
+//! | `stored_values.rs` | parameters, secrets and objects that an account does not have |
 //! | `metadata_path.rs` | requests for a metadata path that the instance does not have |
 //! | `power.rs` | user data that reboots the instance or shuts it down |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
@@ -45,6 +46,7 @@ mod rules;
 mod script;
 mod script_location;
 mod script_output;
+mod stored_values;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -103,6 +105,11 @@ fn find_in(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn apply(scope: RuleScope, facts: &Facts<'_>) -> Option<Finding> {
+    first_of(scope, facts).map(|(_, finding)| finding)
+}
+
+/// The first rule that finds a cause: its order, and what it finds.
+fn first_of(scope: RuleScope, facts: &Facts<'_>) -> Option<(u32, Finding)> {
     let mut rules = ORDERED.iter().filter(|rule| rule.scope == scope);
-    rules.find_map(|rule| (rule.apply)(facts))
+    rules.find_map(|rule| Some((rule.order, (rule.apply)(facts)?)))
 }

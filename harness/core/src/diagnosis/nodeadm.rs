@@ -3,20 +3,13 @@
 use serde_json::Value;
 
 use super::facts::{Evidence, Facts, is_of_user_data};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
 use crate::user_data::{self, Part};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(229, unsupported, &[Cause::HarnessLimit]),
-    rule(230, node_config_invalid, &[Cause::NodeConfigInvalid]),
-    rule(320, failed, &[Cause::ScriptFailed]),
-];
 
 /// The message of nodeadm's last line when it fails.
 const FATAL: &str = "Command failed";
@@ -54,7 +47,7 @@ const CLUSTER: &[&str] = &[
 const KUBELET: &[&str] = &["config", "flags", "maxPodsExpression"];
 
 /// The NodeConfig has a field that only the released nodeadm reads.
-fn unsupported(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn unsupported(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }

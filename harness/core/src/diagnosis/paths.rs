@@ -2,13 +2,10 @@
 
 use super::facts::{Evidence, Facts};
 use super::limits::missing_path;
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[rule(328, misspelt, &[Cause::ScriptFailed])];
 
 /// Files of the EKS AMIs that scripts use (awslabs/amazon-eks-ami).
 const PATHS: [&str; 14] = [
@@ -29,7 +26,7 @@ const PATHS: [&str; 14] = [
 ];
 
 /// The user data uses a path that the node does not have, and a similar one exists.
-fn misspelt(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn misspelt(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }

@@ -1,25 +1,18 @@
 //! User data that reboots the instance or shuts it down.
 
 use super::facts::{Evidence, Facts, names, seconds};
-use super::types::{Finding, RuleEntry, rule};
+use super::types::Finding;
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{MOST_REBOOTS, Millis, Observation, PowerAction};
 use crate::user_data::parse;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(12, reboots, &[Cause::InstanceRebooted]),
-    rule(13, cut_off, &[Cause::InstanceRebooted]),
-    rule(14, shut_down, &[Cause::InstanceShutDown]),
-];
-
 /// What cloud-init runs at each boot.
 const EACH_BOOT: &str = "call it from `#cloud-boothook` or /var/lib/cloud/scripts/per-boot";
 
 /// The instance reboots without end.
-fn reboots(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn reboots(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = ending(facts, PowerAction::Reboot)?;
     let boots = facts.observation.reboots().count();
     let because = match boots {
@@ -38,7 +31,7 @@ fn reboots(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The user data rebooted the instance, and at the next boot nothing starts the kubelet.
-fn cut_off(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn cut_off(facts: &Facts<'_>) -> Option<Finding> {
     let booted = facts.observation.reboots().last()?;
     facts
         .user_data_done
@@ -105,7 +98,7 @@ pub(crate) fn reboot_times(observation: &Observation) -> String {
     }
 }
 
-fn shut_down(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn shut_down(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = ending(facts, PowerAction::ShutDown)?;
     let because = "the user data shut the instance down before the node joined".to_owned();
     let remedy =

@@ -1,81 +1,73 @@
-//! Rules, each with its order and the causes that it finds. The file of a rule lists it.
+//! Rules in their order, from the rows of `vocabulary/cause_table.rs`.
 
 use std::sync::LazyLock;
 
-use super::types::RuleEntry;
+use super::types::{RuleEntry, RuleScope};
 use super::{
     certificates, clock, cluster, identity, instance, kubeadm, kubelet, limits, lost, metadata_path, nodeadm,
-    paths, power, script, unknown, user_data_end,
+    paths, power, script, stored_values, unknown, user_data_end,
 };
-use crate::vocabulary::cause::Cause;
+use crate::vocabulary::cause_table::cause_table;
 
-/// The rules of all files.
-const RULES: &[&[RuleEntry]] = &[
-    certificates::RULES,
-    clock::RULES,
-    cluster::RULES,
-    identity::RULES,
-    instance::RULES,
-    kubeadm::RULES,
-    kubelet::RULES,
-    limits::RULES,
-    lost::RULES,
-    metadata_path::RULES,
-    nodeadm::RULES,
-    paths::RULES,
-    power::RULES,
-    script::RULES,
-    unknown::RULES,
-    user_data_end::RULES,
-];
+/// Lists the rules of each row; a rule that finds two causes stands in two rows.
+macro_rules! rules {
+    ($(
+        $(#[$meaning:meta])+
+        $variant:ident = $word:literal {
+            rules: $scope:ident { $($order:literal: $file:ident::$rule:ident),+ },
+            $($facts:tt)+
+        }
+    )+) => {
+        const RULES: &[RuleEntry] = &[$($(RuleEntry {
+            order: $order,
+            apply: $file::$rule,
+            scope: RuleScope::$scope,
+            #[cfg(test)]
+            name: stringify!($file::$rule),
+        },)+)+];
+    };
+}
 
-/// All rules in their order: a rule may rely on the rules before it having found nothing. Each rule checks the phases
-/// it applies to.
+cause_table!(rules);
+
+/// Each rule once, in its order: a rule may rely on the rules before it having found nothing.
+/// Each rule checks the phases it applies to.
 pub(super) static ORDERED: LazyLock<Vec<&RuleEntry>> = LazyLock::new(|| {
-    let mut rules: Vec<_> = RULES.iter().copied().flatten().collect();
+    let mut rules: Vec<_> = RULES.iter().collect();
     rules.sort_by_key(|rule| rule.order);
+    rules.dedup_by_key(|rule| rule.order);
     rules
 });
-
-/// A cause without a rule does not compile: the error ends with its word.
-const _: () = {
-    let mut index = 0;
-    while index < Cause::ALL.len() {
-        let cause = Cause::ALL[index];
-        if !has_rule(cause) {
-            panic!("{}", cause.word());
-        }
-        index += 1;
-    }
-};
-
-const fn has_rule(cause: Cause) -> bool {
-    let mut file = 0;
-    while file < RULES.len() {
-        let mut rule = 0;
-        while rule < RULES[file].len() {
-            if RULES[file][rule].gives(cause) {
-                return true;
-            }
-            rule += 1;
-        }
-        file += 1;
-    }
-    false
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::tests::cases;
 
     #[test]
-    fn no_two_rules_have_the_same_order() {
-        for pair in ORDERED.windows(2) {
+    fn a_number_stands_for_one_rule() {
+        for one in RULES {
+            for other in RULES {
+                let (one_name, other_name) = (one.name, other.name);
+                assert_eq!(
+                    one_name == other_name,
+                    one.order == other.order,
+                    "{one_name} and {other_name}"
+                );
+                assert!(one_name != other_name || one.scope == other.scope, "{one_name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_finds_only_the_causes_in_whose_rows_it_stands() {
+        for case in cases::all() {
+            let (order, cause) = case.found_by();
             assert!(
-                pair[0].order < pair[1].order,
-                "{:?} {:?}",
-                pair[0].gives,
-                pair[1].gives
+                cause.orders().contains(&order),
+                "{}: rule {order} finds `{}`, and is not in its row",
+                case.name(),
+                cause.word()
             );
         }
     }

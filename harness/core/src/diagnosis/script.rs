@@ -1,23 +1,16 @@
 //! While the script runs: its AWS calls, its exit, and a kubelet that it never started.
 
 use super::facts::{Evidence, Facts, between, names};
-use super::limits::{missing_command, missing_path};
+use super::limits::{is_removed, missing_command, missing_path};
 use super::script_output::{
     LastOutput, is_failure, last_complaint, last_output, line_of_failed_job, shortened,
 };
-use super::types::{Finding, RuleEntry, rule};
+use super::stored_values;
+use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(210, access_denied, &[Cause::AccessDenied]),
-    rule(220, describe_failed, &[Cause::DescribeFailed]),
-    rule(330, failed, &[Cause::ScriptFailed]),
-    rule(350, kubelet_never_started, &[Cause::KubeletNeverStarted]),
-];
 
 /// AWS denied a call and did not allow it later.
 pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
@@ -82,10 +75,14 @@ pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
             "there is no cluster `{requested}` in {}; the account's cluster is `{own}`",
             facts.plan.region
         );
-        let remedy = format!(
-            "pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario), or name the cluster of the \
-             scenario `{requested}`: `cluster: {{ name: {requested} }}`"
-        );
+        let name = facts.plan.key_hint(&format!("cluster: {{ name: {requested} }}"));
+        let remedy = match facts.plan.is_trial {
+            true => format!("if that is the name of your cluster, {name}; or correct it in the script"),
+            false => format!(
+                "pass `{own}` to the bootstrap script (`{{{{ cluster.name }}}}` in a scenario), or name the cluster \
+                 `{requested}`: {name}"
+            ),
+        };
         return facts.found(Cause::DescribeFailed, because, &evidence, remedy);
     }
     if !(200..300).contains(&call.status) {
@@ -165,13 +162,14 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let line = line.map_or("the line that failed".to_owned(), |line| {
         format!("line {line} of the script")
     });
-    let keep = facts.plan.keep_command();
-    let remedy = format!("in the node, run {line} by hand (`{keep}` keeps the node)");
+    let hold = facts.plan.hold_command();
+    let remedy = format!("in the node, run {line} by hand (`{hold}`, then `nodejoin shell`)");
     let missing = words
         .as_ref()
-        .and_then(|words| missing_on_ami(words.line.message.trim()));
+        .and_then(|words| missing_on_ami(facts, words.line.message.trim()));
     let remedy = missing.map_or(remedy.clone(), |missing| format!("{missing}; else {remedy}"));
-    let remedy = missing_value(facts, evidence.at).unwrap_or(remedy);
+    let missing = stored_values::missing(facts, evidence.at);
+    let remedy = missing.map_or(remedy, |missing| missing.remedy(facts.plan));
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let because = match unit {
         Some((_, line)) => format!(
@@ -186,8 +184,11 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// What to do if the AMI has a file or a command that the node image lacks.
-fn missing_on_ami(message: &str) -> Option<String> {
+fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
     let what = missing_path(message).or_else(|| missing_command(message))?;
+    if is_removed(&facts.user_data_text().unwrap_or_default(), what) {
+        return None;
+    }
     Some(format!(
         "if your AMI has `{what}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: add it, or a stub, to \
          the node with an overlay (`--overlay MANIFEST`)"
@@ -229,35 +230,7 @@ fn failed_calls(facts: &Facts<'_>, end: Millis) -> String {
     }
 }
 
-/// How to store the value that the last failed request did not find.
-fn missing_value(facts: &Facts<'_>, end: Millis) -> Option<String> {
-    const CODES: [&str; 4] = [
-        "ParameterNotFound",
-        "ResourceNotFoundException",
-        "NoSuchBucket",
-        "NoSuchKey",
-    ];
-    let failed = facts.calls().filter(|(at, call)| *at <= end && is_failed(call));
-    let (_, call) = failed.last()?;
-    let name = call.subject.as_deref()?;
-    let is_missing = call.error.as_deref().is_some_and(|code| CODES.contains(&code));
-    let key = match call.service {
-        CalledService::Known(Service::Ssm) if is_missing => format!("parameters: {{ {name}: VALUE }}"),
-        CalledService::Known(Service::Secretsmanager) if is_missing => {
-            format!("secrets: {{ {name}: VALUE }}")
-        }
-        CalledService::Known(Service::S3) if is_missing => {
-            let (bucket, key) = name.split_once('/').unwrap_or((name, "KEY"));
-            format!("buckets: {{ {bucket}: {{ objects: {{ {key}: TEXT }} }} }}")
-        }
-        _ => return None,
-    };
-    Some(format!(
-        "store the value that AWS has in the scenario: `aws: {{ {key} }}`, or correct its name in the script"
-    ))
-}
-
-fn is_failed(call: &AwsCall) -> bool {
+pub(super) fn is_failed(call: &AwsCall) -> bool {
     call.status == 0 || call.status >= 400
 }
 

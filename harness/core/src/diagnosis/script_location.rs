@@ -1,12 +1,14 @@
 //! Where a script ended, from its output: messages of bash, dash and Python, traps, and traces of `set -x`.
 
 use super::facts::Facts;
+use super::script::is_failed;
 use super::script_output::is_by_cloud_init;
 use super::types::ScriptLocation;
 use crate::user_data::{Parsed, parse};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::cause_facts::BlamedLine;
 use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
 
 /// Number of last lines that are searched: the script continued after earlier messages.
 const SEARCHED_LINES: usize = 6;
@@ -21,6 +23,7 @@ pub(super) fn of(facts: &Facts<'_>, cause: Cause) -> Option<ScriptLocation> {
             .filter(|_| cause == Cause::UserDataNotDone)
             .or_else(|| last_location(facts))
             .or_else(|| last_named_script(facts))
+            .or_else(|| failed_call(facts))
             .or_else(|| failed_part(facts)),
         BlamedLine::LastOfScript => None,
     }
@@ -225,6 +228,42 @@ fn part_without_interpreter(facts: &Facts<'_>) -> Option<ScriptLocation> {
         script: Some(fault),
         line: Some(1),
     })
+}
+
+/// The line that makes the last failed AWS call, if only one line calls that operation by the AWS CLI.
+fn failed_call(facts: &Facts<'_>) -> Option<ScriptLocation> {
+    let failed = facts.calls().filter(|(_, call)| is_failed(call)).last();
+    let (_, call) = failed.filter(|(_, call)| call.service != Service::Imds)?;
+    let command = format!("aws {} {}", call.service.word(), kebab_case(&call.operation));
+    let scripts = scripts(facts);
+    let mut calling = scripts.iter().flat_map(|(name, script)| {
+        let lines = (1..).zip(script.lines());
+        let calling = lines.filter(|(_, line)| !line.trim_start().starts_with('#') && calls(line, &command));
+        calling.map(move |(number, _)| (name, number))
+    });
+    let (name, line) = calling.next()?;
+    calling.next().is_none().then(|| ScriptLocation {
+        script: Some(name.clone()),
+        line: Some(line),
+    })
+}
+
+/// Whether a line contains a command, with any blanks between its words.
+fn calls(line: &str, command: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    format!("{} ", words.join(" ")).contains(&format!("{command} "))
+}
+
+/// `GetParameter` as the AWS CLI writes it: `get-parameter`.
+fn kebab_case(operation: &str) -> String {
+    let mut name = String::new();
+    for letter in operation.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
 }
 
 /// The part that ended with an error, without a line.

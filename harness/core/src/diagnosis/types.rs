@@ -24,6 +24,13 @@ pub struct Diagnosis {
     pub script: Option<ScriptLocation>,
 }
 
+impl Diagnosis {
+    /// Everything that a report says about it, line by line.
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}\n{}", self.because, self.seen, self.remedy)
+    }
+}
+
 /// A line of a script, as the node names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptLocation {
@@ -45,13 +52,15 @@ pub(crate) struct Finding {
 
 type Rule = fn(&Facts<'_>) -> Option<Finding>;
 
-/// A rule with the causes that it can find.
+/// A rule, from a row of the table of causes.
 pub(super) struct RuleEntry {
-    /// Smaller numbers apply first; no two rules have the same.
+    /// Smaller numbers apply first.
     pub(super) order: u32,
     pub(super) apply: Rule,
-    pub(super) gives: &'static [Cause],
     pub(super) scope: RuleScope,
+    /// The file and the function.
+    #[cfg(test)]
+    pub(super) name: &'static str,
 }
 
 /// Which joins a rule looks at.
@@ -63,31 +72,4 @@ pub(super) enum RuleScope {
     Ready,
     /// Joins that have not reached `ready` when they end, after all other rules.
     AtTheEnd,
-}
-
-impl RuleEntry {
-    pub(super) const fn scope(self, scope: RuleScope) -> Self {
-        Self { scope, ..self }
-    }
-
-    pub(super) const fn gives(&self, cause: Cause) -> bool {
-        let mut index = 0;
-        while index < self.gives.len() {
-            if self.gives[index] as usize == cause as usize {
-                return true;
-            }
-            index += 1;
-        }
-        false
-    }
-}
-
-/// A rule for joins that have not reached `ready`.
-pub(super) const fn rule(order: u32, apply: Rule, gives: &'static [Cause]) -> RuleEntry {
-    RuleEntry {
-        order,
-        apply,
-        gives,
-        scope: RuleScope::Stopped,
-    }
 }

@@ -1,11 +1,8 @@
 //! Joins that stopped for a reason that no rule recognizes.
 
 use super::facts::Facts;
-use super::types::{Finding, RuleEntry, RuleScope, rule};
+use super::types::Finding;
 use crate::vocabulary::cause::Cause;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[rule(380, unknown, &[Cause::Unknown]).scope(RuleScope::AtTheEnd)];
 
 /// No rule found a cause.
 pub(super) fn unknown(facts: &Facts<'_>) -> Option<Finding> {

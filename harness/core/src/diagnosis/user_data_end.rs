@@ -3,17 +3,10 @@
 use super::facts::{Evidence, Facts};
 use super::script_location::running_command;
 use super::script_output::{is_before_end, is_by_script, is_complaint, shortened};
-use super::types::{Finding, RuleEntry, RuleScope, rule};
+use super::types::Finding;
 use crate::observation::{AwsCall, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
-
-/// Rules with their order and the causes that they find.
-pub(super) const RULES: &[RuleEntry] = &[
-    rule(310, unit_is_refused, &[Cause::KubeletNeverStarted]),
-    rule(340, error_is_hidden, &[Cause::ScriptFailed]),
-    rule(370, is_not_done, &[Cause::UserDataNotDone]).scope(RuleScope::AtTheEnd),
-];
 
 /// A script in the user data ended with an error, and a later command succeeded, so cloud-init reports success.
 pub(super) fn error_is_hidden(facts: &Facts<'_>) -> Option<Finding> {
@@ -25,14 +18,27 @@ pub(super) fn error_is_hidden(facts: &Facts<'_>) -> Option<Finding> {
     let (at, line) = lines.find(|(_, line)| is_end_of_script(line))?;
     let words = words_before(facts, line).map(|words| format!("{words}; "));
     let because = format!(
-        "a script in the user data ended with an error ({}{}), and a later command succeeded, so cloud-init reports no failure",
+        "a script in the user data ended with an error ({}{})",
         words.unwrap_or_default(),
         line.message.trim()
     );
-    let remedy = "correct the script, and begin the user data with `set -e`: without it only the exit code of the last command \
-                  counts"
-        .to_owned();
-    facts.final_(Cause::ScriptFailed, because, &Evidence::journal(at, line), remedy)
+    let (because, remedy) = if facts.journal().any(|(_, line)| is_failed_unit(line)) {
+        let remedy = "correct the script: the lines of its output before this one say what failed";
+        (because, remedy)
+    } else {
+        let remedy = "correct the script, and begin the user data with `set -e`: without it only the exit code of the last \
+                      command counts";
+        let because = format!("{because}, and a later command succeeded, so cloud-init reports no failure");
+        (because, remedy)
+    };
+    let evidence = Evidence::journal(at, line);
+    facts.final_(Cause::ScriptFailed, because, &evidence, remedy.to_owned())
+}
+
+/// Whether systemd reports that the unit of user data failed: its script was the last command.
+fn is_failed_unit(line: &JournalLine) -> bool {
+    let unit = line.unit.as_deref().unwrap_or_default();
+    line.by_systemd && unit.starts_with("cloud-final") && line.message.contains("Failed with result")
 }
 
 /// The last complaint before the line of a trap.

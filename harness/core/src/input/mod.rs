@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `formats.rs` | the values of `format` in JSON schemas |
 //! | `files.rs` | access to files through a trait, so that tests need none |
+//! | `recording.rs` | files that record what is read |
 //! | `yaml` | a YAML tree that knows line and column of each value |
 //! | `schema.rs` | the JSON schema of a type |
 //! | `document.rs` | reads a file into a type |
@@ -16,5 +17,6 @@ pub(crate) mod formats;
 pub(crate) mod mode;
 pub mod problem;
 pub(crate) mod problems;
+pub mod recording;
 pub mod schema;
 pub mod yaml;

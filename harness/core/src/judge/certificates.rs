@@ -1,6 +1,6 @@
 //! Checks of certificate signing requests, and of the certificate on port 10250.
 
-use super::{check, list, same};
+use super::{check, groups_without_authenticated, list, same};
 use crate::judge::verdict::Check;
 use crate::observation::{Certificate, Observation, ServingCertificate};
 use crate::plan::expect::CertificateExpect;
@@ -164,6 +164,11 @@ fn mismatches(
     [
         text("signer", &signer, Some(&seen.signer)),
         text("requestor", &required.requestor, Some(&seen.requestor)),
+        texts(
+            "groups",
+            &required.groups.as_deref().map(groups_without_authenticated),
+            &groups_without_authenticated(&seen.groups),
+        ),
         text("common_name", &required.common_name, seen.common_name.as_deref()),
         texts("organizations", &required.organizations, &seen.organizations),
         texts("dns_names", &required.dns_names, &seen.dns_names),

@@ -154,14 +154,22 @@ mod tests {
         /// The keys of `expect` that this kind checks.
         fn keys(self) -> &'static [&'static str] {
             match self {
-                Self::Outcome => &["phase", "diagnosis"],
+                Self::Outcome => &["phase", "diagnosis", "diagnosis_contains"],
                 Self::Authentication => &["authentication"],
                 Self::Certificates => &["certificates"],
                 Self::Node | Self::Ownership => &["node"],
                 Self::Audit => &["audit"],
                 Self::AwsAuth => &["aws_auth"],
                 Self::AwsCalls => &["aws", "aws_order"],
-                Self::NodeState => &["files", "kubelet", "user_data", "units", "pod", "access"],
+                Self::NodeState => &[
+                    "files",
+                    "kubelet",
+                    "user_data",
+                    "units",
+                    "units_enabled",
+                    "pod",
+                    "access",
+                ],
                 Self::Clean => &["clean"],
                 Self::Golden | Self::Implicit => &[],
             }

@@ -34,7 +34,12 @@ impl GoldenPlan {
                 None => text.push_str(&format!("{MARK}{path} is not there\n")),
             }
         }
-        values.named(&text)
+        values.named(&self.without_lines(&text))
+    }
+
+    fn without_lines(&self, text: &str) -> String {
+        let is_kept = |line: &&str| !self.without_lines.iter().any(|part| line.contains(part));
+        text.split_inclusive('\n').filter(is_kept).collect()
     }
 }
 
@@ -110,12 +115,17 @@ mod tests {
             path: "x".into(),
             files: vec!["/etc/ca".into(), "/etc/none".into()],
             argv: true,
+            without_lines: vec!["\"cpu\":".into()],
             text: None,
         };
         let file = CollectedFile {
             exists: true,
             mode: 0o644,
-            text: "-----BEGIN-----\nkey\nip-192-168-40-16.eu-west-1.compute.internal 192.168.40.16".into(),
+            ..CollectedFile::default()
+        };
+        let file = CollectedFile {
+            text: "{\n  \"cpu\": \"70m\",\n}\n-----BEGIN-----\nkey\nip-192-168-40-16.eu-west-1.compute.internal 192.168.40.16".into(),
+            ..file
         };
         let collected = Collected {
             kubelet_argv: Some(vec!["kubelet".into(), "--node-ip=192.168.40.16".into()]),
@@ -127,7 +137,7 @@ mod tests {
             golden.render(&collected, &values),
             format!(
                 "{HEAD}==> kubelet\nkubelet\n--node-ip={{{{ instance.private_ip }}}}\n==> /etc/ca 0644\n\
-                 {{{{ cluster.certificate_authority }}}}\n{{{{ instance.private_dns_name }}}} {{{{ instance.private_ip }}}}\n\
+                 {{\n}}\n{{{{ cluster.certificate_authority }}}}\n{{{{ instance.private_dns_name }}}} {{{{ instance.private_ip }}}}\n\
                  (no line end)\n==> /etc/none is not there\n"
             )
         );

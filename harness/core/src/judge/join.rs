@@ -1,9 +1,12 @@
 //! Checks of the join itself: phase, cause, authentication, AWS calls, `aws-auth`, faults.
 
-use super::{check, list, same};
+use super::{check, groups_without_authenticated, list, same};
 use crate::diagnosis::{Cause, Diagnosis};
 use crate::judge::verdict::Check;
-use crate::observation::{Audit, Authentication, AwsCall, MappingWrite, Observation, ObservedEvent};
+use crate::observation::phases::phases;
+use crate::observation::{
+    Audit, Authentication, AwsCall, JournalLine, MappingWrite, Millis, Observation, ObservedEvent,
+};
 use crate::plan::Plan;
 use crate::plan::expect::{AuthenticationExpect, CountExpect, Expect, MappingExpect};
 use crate::vocabulary::phase::Phase;
@@ -32,6 +35,10 @@ pub(super) fn outcome(expect: &Expect, reached: Option<Phase>, diagnosis: Option
         let found = diagnosis.map(|diagnosis| diagnosis.cause);
         let seen = found.map_or("none: the node joined", Cause::word);
         checks.push(check("diagnosis", found == Some(cause), cause.word(), seen));
+    }
+    for text in &expect.diagnosis_contains {
+        let seen = diagnosis.map_or("none: the node joined".to_owned(), Diagnosis::text);
+        checks.push(check("diagnosis_contains", seen.contains(text), text, seen));
     }
     checks
 }
@@ -78,6 +85,7 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         };
         checks.push(check("authentication.refused", held, expected, seen));
     }
+    checks.extend(expect.reasons.iter().map(|text| reason_check(text, &decisions)));
     if let Some(role) = &expect.role {
         let roles = unique(decisions.iter().filter_map(|decision| decision.role()));
         checks.push(check(
@@ -94,6 +102,14 @@ pub(super) fn authentication(expect: &AuthenticationExpect, observation: &Observ
         checks.push(groups_check(groups, &accepted, observation));
     }
     checks
+}
+
+fn reason_check(text: &str, decisions: &[&Authentication]) -> Check {
+    let rejections = decisions.iter().filter_map(|decision| decision.rejection());
+    let reasons: Vec<String> = rejections.map(ToString::to_string).collect();
+    let held = reasons.iter().any(|reason| reason.contains(text));
+    let seen = list(unique(reasons.iter().map(String::as_str)));
+    check("authentication.reasons", held, text, seen)
 }
 
 fn username_check(username: &str, accepted: &[&Authentication], observation: &Observation) -> Check {
@@ -132,15 +148,6 @@ fn groups_check(groups: &[String], accepted: &[&Authentication], observation: &O
     check("authentication.groups", held, list(required), seen)
 }
 
-/// The API server adds `system:authenticated` to every user.
-fn groups_without_authenticated(groups: &[String]) -> Vec<String> {
-    groups
-        .iter()
-        .filter(|group| *group != "system:authenticated")
-        .cloned()
-        .collect()
-}
-
 pub(crate) fn decisions(observation: &Observation) -> impl Iterator<Item = &Authentication> {
     observation.timeline.iter().filter_map(|seen| match &seen.what {
         ObservedEvent::Authentication(decision) => Some(decision),
@@ -174,14 +181,13 @@ fn unique<'a>(items: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// Number and order of AWS calls.
 pub(super) fn aws(expect: &Expect, observation: &Observation) -> Vec<Check> {
-    let made: Vec<String> = calls(observation).map(name_of).collect();
     let mut checks: Vec<Check> = expect
         .aws
         .iter()
         .map(|(name, required)| count(name, required, observation))
         .collect();
     if !expect.aws_order.is_empty() {
-        checks.push(order(&expect.aws_order, &made));
+        checks.push(order(&expect.aws_order, &events_in_order(observation)));
     }
     checks
 }
@@ -261,6 +267,35 @@ fn times(count: u32) -> String {
     }
 }
 
+/// AWS calls as `service.Operation`, phases as `phase.registered`, and starts of units as `start.kubelet.service`.
+fn events_in_order(observation: &Observation) -> Vec<String> {
+    let mut phases: Vec<(Millis, Phase)> = phases(observation)
+        .into_iter()
+        .map(|(phase, at)| (at, phase))
+        .collect();
+    let mut events = Vec::new();
+    for seen in &observation.timeline {
+        match &seen.what {
+            ObservedEvent::Aws(call) => events.push(name_of(call)),
+            ObservedEvent::Journal(line) if has_started(line) => {
+                let unit = line.unit.as_deref().unwrap_or_default();
+                events.push(format!("start.{unit}"));
+            }
+            _ => {}
+        }
+        let is_reached = |(at, _): &mut (Millis, Phase)| *at <= seen.at;
+        let reached = phases.extract_if(.., is_reached);
+        events.extend(reached.map(|(_, phase)| format!("phase.{phase}")));
+    }
+    events
+}
+
+/// systemd reports the start of a oneshot unit when it has finished.
+fn has_started(line: &JournalLine) -> bool {
+    let starts = ["Started ", "Finished "];
+    line.by_systemd && starts.iter().any(|start| line.message.starts_with(start))
+}
+
 fn order(required: &[String], made: &[String]) -> Check {
     let mut left = required.iter().peekable();
     for call in made {
@@ -268,7 +303,12 @@ fn order(required: &[String], made: &[String]) -> Check {
     }
     let seen = match left.peek() {
         None => "in this order".to_owned(),
-        Some(name) => format!("{name} is missing or out of order in: {}", list(made)),
+        Some(name) => {
+            let kind = |name: &str| name.split('.').next().map(str::to_owned);
+            let kinds: Vec<_> = required.iter().map(|name| kind(name)).collect();
+            let alike = made.iter().filter(|call| kinds.contains(&kind(call)));
+            format!("{name} is missing or out of order in: {}", list(alike))
+        }
     };
     check("aws_order", left.peek().is_none(), list(required), seen)
 }

@@ -10,7 +10,9 @@
 //! | `certificates.rs` | checks of certificate signing requests and port 10250 |
 //! | `node.rs` | checks of the Node object |
 //! | `ownership.rs` | checks of who set its labels and taints, and of the audit log |
-//! | `node_state.rs` | checks of files, units, kubelet, user data, pod |
+//! | `node_state.rs` | checks of kubelet, user data, pod |
+//! | `files.rs` | checks of files, folders, links and sockets |
+//! | `units.rs` | checks of systemd units |
 //! | `notes.rs` | problems of a node that joined nevertheless |
 //! | `golden.rs` | the difference between a node and its snapshot |
 //! | `verdict.rs` | the verdict as data |
@@ -22,6 +24,7 @@ pub mod blame;
 mod certificates;
 mod checks;
 mod decide;
+mod files;
 mod golden;
 mod join;
 mod lost;
@@ -32,6 +35,7 @@ mod ownership;
 mod progress;
 #[cfg(test)]
 mod tests;
+mod units;
 pub mod verdict;
 
 pub use aggregate::{Joined, of_nodes, of_steps};
@@ -57,6 +61,15 @@ fn list<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     } else {
         texts.join(", ")
     }
+}
+
+/// The API server adds `system:authenticated` to every user.
+fn groups_without_authenticated(groups: &[String]) -> Vec<String> {
+    groups
+        .iter()
+        .filter(|group| *group != "system:authenticated")
+        .cloned()
+        .collect()
 }
 
 /// Whether two lists contain the same items in any order.

@@ -21,10 +21,15 @@ pub(super) fn node(required: &NodeExpect, observation: &Observation) -> Vec<Chec
     let now = ObservedNode {
         node: observation.node.as_ref(),
         missing: "the Node does not exist",
+        kubelet: observation
+            .collected
+            .as_ref()
+            .and_then(|collected| collected.kubelet_argv.as_deref()),
     };
     let then = ObservedNode {
         node: observation.node_at_creation.as_ref(),
         missing: "the creation of the Node was not observed",
+        kubelet: None,
     };
     let mut checks = Vec::new();
     checks.extend(
@@ -39,6 +44,7 @@ pub(super) fn node(required: &NodeExpect, observation: &Observation) -> Vec<Chec
             .as_deref()
             .map(|id| now.text("node.provider_id", id, "/spec/providerID")),
     );
+    checks.extend(required.provider_id_absent.then(|| now.no_provider_id()));
     checks.extend(
         required
             .kubelet_version
@@ -76,6 +82,10 @@ pub(super) fn node(required: &NodeExpect, observation: &Observation) -> Vec<Chec
             .iter()
             .map(|(key, value)| then.label("node.labels_at_creation", key, value)),
     );
+    let annotations = required.annotations.iter();
+    checks.extend(annotations.map(|(key, value)| now.annotation(key, value)));
+    let absent = required.annotations_absent.iter();
+    checks.extend(absent.map(|key| now.annotation_absent(key)));
     checks.extend(required.taints.as_ref().map(|taints| now.taints_exactly(taints)));
     checks.extend(
         required
@@ -133,6 +143,8 @@ fn compared_with_before(required: &NodeExpect, observation: &Observation) -> Vec
 struct ObservedNode<'a> {
     node: Option<&'a Value>,
     missing: &'static str,
+    /// Arguments of its kubelet, if they say something about a missing value.
+    kubelet: Option<&'a [String]>,
 }
 
 impl ObservedNode<'_> {
@@ -146,6 +158,17 @@ impl ObservedNode<'_> {
             "nothing".to_owned()
         } else {
             self.missing.to_owned()
+        }
+    }
+
+    /// The text for a value that a kubelet registers by a flag: the flag says where the value was lost.
+    fn not_registered(&self, flag: &str) -> String {
+        let Some(arguments) = self.kubelet.filter(|_| self.node.is_some()) else {
+            return self.nothing();
+        };
+        match value_of_flag(arguments, flag) {
+            Some(value) => format!("nothing (the kubelet ran with `{flag}={value}`)"),
+            None => format!("nothing (the kubelet ran without `{flag}`)"),
         }
     }
 
@@ -211,7 +234,7 @@ impl ObservedNode<'_> {
 
     fn label(&self, key: &str, label: &str, required: &str) -> Check {
         let seen = self.labels().get(label).copied();
-        let text = seen.map_or_else(|| self.nothing(), str::to_owned);
+        let text = seen.map_or_else(|| self.not_registered("--node-labels"), str::to_owned);
         check(format!("{key}.{label}"), seen == Some(required), required, text)
     }
 
@@ -253,6 +276,41 @@ impl ObservedNode<'_> {
             held,
             "no such label",
             seen.unwrap_or_else(|| self.nothing()),
+        )
+    }
+
+    fn no_provider_id(&self) -> Check {
+        let seen = self.at("/spec/providerID").and_then(Value::as_str);
+        let held = self.node.is_some() && seen.is_none_or(str::is_empty);
+        let found = seen.map_or_else(|| self.nothing(), str::to_owned);
+        check("node.provider_id_absent", held, "no providerID", found)
+    }
+
+    /// A key can contain slashes, so it is not a part of a pointer.
+    fn annotation_value(&self, key: &str) -> Option<&str> {
+        self.at("/metadata/annotations")?.get(key)?.as_str()
+    }
+
+    fn annotation(&self, key: &str, required: &str) -> Check {
+        let seen = self.annotation_value(key);
+        let found = seen.map_or_else(|| self.nothing(), str::to_owned);
+        check(
+            format!("node.annotations.{key}"),
+            seen == Some(required),
+            required,
+            found,
+        )
+    }
+
+    fn annotation_absent(&self, key: &str) -> Check {
+        let seen = self.annotation_value(key);
+        let held = self.node.is_some() && seen.is_none();
+        let found = seen.map_or_else(|| self.nothing(), |value| format!("{key}={value}"));
+        check(
+            format!("node.annotations_absent.{key}"),
+            held,
+            "no such annotation",
+            found,
         )
     }
 
@@ -311,7 +369,10 @@ impl ObservedNode<'_> {
         let seen = self.taints();
         let held = self.node.is_some() && seen.contains(&canonical(taint)) == required;
         let expected = if required { "this taint" } else { "no such taint" };
-        let text = self.taints_text(&seen);
+        let text = match seen.is_empty() && required {
+            true => self.not_registered("--register-with-taints"),
+            false => self.taints_text(&seen),
+        };
         check(format!("{key}.{taint}"), held, expected, text)
     }
 }
@@ -325,6 +386,18 @@ pub(super) fn taint_texts(node: &Value) -> Vec<String> {
 fn taint_text(taint: &Value) -> String {
     let part = |name: &str| taint[name].as_str().unwrap_or_default().to_owned();
     canonical(&format!("{}={}:{}", part("key"), part("value"), part("effect")))
+}
+
+/// The last value of a flag, given as `--flag=value` or as `--flag value`.
+fn value_of_flag<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+    let with_next = arguments
+        .iter()
+        .zip(arguments.iter().skip(1).map(Some).chain([None]));
+    let values = with_next.filter_map(|(argument, next)| match argument.strip_prefix(flag)? {
+        "" => next.map(String::as_str),
+        value => value.strip_prefix('='),
+    });
+    values.last()
 }
 
 /// `key=:Effect` and `key:Effect` are the same taint.
@@ -356,4 +429,63 @@ fn amount(text: &str) -> Option<f64> {
         .iter()
         .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
     Some(digits.parse::<f64>().ok()? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::observation::Collected;
+
+    /// What was seen of a label and of a taint that the Node lacks, for arguments of its kubelet.
+    fn missing(arguments: Option<&[&str]>) -> [String; 2] {
+        let arguments = arguments.map(|arguments| arguments.iter().map(ToString::to_string).collect());
+        let observation = Observation {
+            node: Some(json!({ "metadata": { "labels": {} } })),
+            collected: Some(Collected {
+                kubelet_argv: arguments,
+                ..Collected::default()
+            }),
+            ..Observation::default()
+        };
+        let required = NodeExpect {
+            labels: BTreeMap::from([("team".to_owned(), "web".to_owned())]),
+            taints_include: vec!["a=b:NoSchedule".to_owned()],
+            ..NodeExpect::default()
+        };
+        let seen: Vec<String> = node(&required, &observation)
+            .into_iter()
+            .map(|check| check.seen)
+            .collect();
+        seen.try_into().unwrap()
+    }
+
+    #[test]
+    fn a_missing_label_or_taint_is_explained_by_the_flag_of_the_kubelet() {
+        assert_eq!(
+            missing(Some(&[
+                "kubelet",
+                "--node-labels",
+                "app=x",
+                "--register-with-taints=c:NoExecute"
+            ])),
+            [
+                "nothing (the kubelet ran with `--node-labels=app=x`)",
+                "nothing (the kubelet ran with `--register-with-taints=c:NoExecute`)"
+            ]
+        );
+        assert_eq!(
+            missing(Some(&["kubelet", "--node-labels-file=x"])),
+            [
+                "nothing (the kubelet ran without `--node-labels`)",
+                "nothing (the kubelet ran without `--register-with-taints`)"
+            ]
+        );
+        assert_eq!(
+            missing(None),
+            ["nothing", "nothing"],
+            "nothing is claimed without arguments"
+        );
+    }
 }

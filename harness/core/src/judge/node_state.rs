@@ -2,14 +2,18 @@
 
 use serde_json::Value;
 
+use super::files::file;
+use super::join::{count_matches, counted};
+use super::units::units;
 use super::{check, list};
-use crate::input::mode::octal;
 use crate::judge::golden::difference;
 use crate::judge::verdict::Check;
-use crate::observation::phases::is_of_kubelet;
-use crate::observation::{Collected, CollectedFile, Observation, ObservedEvent};
+use crate::observation::phases::{is_of_kubelet, user_data_done};
+use crate::observation::{Collected, Observation, ObservedEvent};
 use crate::plan::Plan;
-use crate::plan::expect::{AccessExpect, Expect, FileExpect, KubeletExpect, PodExpect, UserDataExpect};
+use crate::plan::expect::{AccessExpect, Expect, KubeletExpect, PodExpect, UserDataExpect};
+
+const NO_CONFIGZ: &str = "not collected: the API server could not read /configz of the kubelet";
 
 /// Checks of the collected state.
 pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Check> {
@@ -19,10 +23,7 @@ pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Chec
     for (path, required) in &expect.files {
         checks.extend(file(path, required, collected.files.get(path)));
     }
-    for (unit, required) in &expect.units {
-        let seen = collected.units.get(unit).map_or("unknown", String::as_str);
-        checks.push(check(format!("units.{unit}"), seen == required, required, seen));
-    }
+    checks.extend(units(expect, collected));
     checks.extend(
         expect
             .kubelet
@@ -33,7 +34,7 @@ pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Chec
         expect
             .user_data
             .iter()
-            .flat_map(|required| user_data(required, collected)),
+            .flat_map(|required| user_data(required, collected, observation)),
     );
     checks.extend(expect.pod.iter().flat_map(|required| pod(required, collected)));
     checks.extend(access(&expect.access, collected));
@@ -92,65 +93,6 @@ fn access(required: &[AccessExpect], collected: &Collected) -> Vec<Check> {
         .collect()
 }
 
-fn file(path: &str, required: &FileExpect, seen: Option<&CollectedFile>) -> Vec<Check> {
-    let key = |field: &str| format!("files.{path}.{field}");
-    let Some(seen) = seen else {
-        return vec![check(key("exists"), false, "collected", "not collected")];
-    };
-    let exists = required.exists.unwrap_or(true);
-    let word = |exists: bool| if exists { "exists" } else { "does not exist" };
-    let mut checks = vec![check(
-        key("exists"),
-        seen.exists == exists,
-        word(exists),
-        word(seen.exists),
-    )];
-    if !seen.exists {
-        return checks;
-    }
-    for text in &required.contains {
-        checks.push(check(
-            key("contains"),
-            seen.text.contains(text),
-            text,
-            excerpt(&seen.text),
-        ));
-    }
-    for text in &required.lacks {
-        checks.push(check(
-            key("lacks"),
-            !seen.text.contains(text),
-            format!("no {text}"),
-            line_with(&seen.text, text),
-        ));
-    }
-    if let Some(mode) = &required.mode {
-        checks.push(check(
-            key("mode"),
-            octal(mode) == Some(seen.mode),
-            mode,
-            format!("{:04o}", seen.mode),
-        ));
-    }
-    checks
-}
-
-/// The beginning of a text, for a report.
-fn excerpt(text: &str) -> String {
-    const LENGTH: usize = 200;
-    if text.chars().count() <= LENGTH {
-        text.to_owned()
-    } else {
-        text.chars().take(LENGTH).chain("...".chars()).collect()
-    }
-}
-
-fn line_with(text: &str, part: &str) -> String {
-    text.lines()
-        .find(|line| line.contains(part))
-        .map_or_else(|| excerpt(text), str::to_owned)
-}
-
 fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observation) -> Vec<Check> {
     let argv = collected.kubelet_argv.as_deref();
     let text = argv.map_or("the kubelet does not run".to_owned(), |argv| argv.join(" "));
@@ -180,7 +122,7 @@ fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observ
             .as_ref()
             .and_then(|config| config_value(config, path));
         let found = match (&collected.configz, seen) {
-            (None, _) => "not collected: the API server could not read /configz of the kubelet".to_owned(),
+            (None, _) => NO_CONFIGZ.to_owned(),
             (Some(_), None) => "no such key in /configz".to_owned(),
             (Some(_), Some(seen)) => seen.to_string(),
         };
@@ -191,14 +133,21 @@ fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observ
             found,
         ));
     }
-    if let Some(required) = required.starts {
-        let starts = starts(observation);
-        checks.push(check(
-            "kubelet.starts",
-            starts == required as usize,
-            required.to_string(),
-            starts.to_string(),
-        ));
+    for path in &required.config_absent {
+        let config = collected.configz.as_ref();
+        let seen = config.map(|config| config_value(config, path));
+        let found = match seen {
+            None => NO_CONFIGZ.to_owned(),
+            Some(None) => "no such key in /configz".to_owned(),
+            Some(Some(seen)) => seen.to_string(),
+        };
+        let key = format!("kubelet.config_absent.{path}");
+        checks.push(check(key, seen == Some(None), format!("no {path}"), found));
+    }
+    if let Some(required) = &required.starts {
+        let seen = starts(observation);
+        let (held, expected) = count_matches(required, seen, "start");
+        checks.push(check("kubelet.starts", held, expected, counted(seen, "start")));
     }
     checks
 }
@@ -236,7 +185,7 @@ fn starts(observation: &Observation) -> usize {
         .count()
 }
 
-fn user_data(required: &UserDataExpect, collected: &Collected) -> Vec<Check> {
+fn user_data(required: &UserDataExpect, collected: &Collected, observation: &Observation) -> Vec<Check> {
     let Some(seen) = &collected.user_data else {
         return vec![check("user_data", false, "collected", "not collected")];
     };
@@ -246,9 +195,13 @@ fn user_data(required: &UserDataExpect, collected: &Collected) -> Vec<Check> {
         let failures: Vec<String> = failed
             .map(|(part, code)| format!("{part} exited with {code}"))
             .collect();
-        let held = (seen.ran && failures.is_empty() && seen.errors.is_empty()) == succeeded;
+        // cloud-init reports its end before it writes the status.
+        let is_running = seen.status.as_deref() == Some("running") && user_data_done(observation).is_none();
+        let has_ended = seen.ran && !is_running;
+        let held = (has_ended && failures.is_empty() && seen.errors.is_empty()) == succeeded;
         let found = match (seen.ran, failures.is_empty()) {
             (false, _) => "it did not run".to_owned(),
+            (true, true) if is_running => "it still ran at the end of the join".to_owned(),
             (true, true) if seen.errors.is_empty() => "all parts exited with 0".to_owned(),
             _ => list(failures.iter().chain(&seen.errors)),
         };
@@ -288,14 +241,16 @@ fn last_lines(text: &str) -> String {
     }
 }
 
-fn pod(required: &PodExpect, collected: &Collected) -> Option<Check> {
-    let answers = required.answers?;
+fn pod(required: &PodExpect, collected: &Collected) -> Vec<Check> {
     let seen = collected.pod.as_ref();
-    let found = seen.map_or("the pod did not run".to_owned(), |pod| pod.detail.clone());
-    Some(check(
-        "pod.answers",
-        seen.is_some_and(|pod| pod.answered) == answers,
-        answers.to_string(),
-        found,
-    ))
+    let found = seen.map_or("the pod did not run", |pod| pod.detail.as_str());
+    let answered = seen.is_some_and(|pod| pod.answered);
+    let answers = required
+        .answers
+        .map(|answers| check("pod.answers", answered == answers, answers.to_string(), found));
+    let texts = required
+        .contains
+        .iter()
+        .map(|text| check("pod.contains", found.contains(text), text, found));
+    answers.into_iter().chain(texts).collect()
 }

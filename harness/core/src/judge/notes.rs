@@ -93,15 +93,24 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         .filter(|line| is_of_user_data(line) && is_shell_error(&line.message) && !has_failed(&line.message));
     let mut notes: Vec<Note> = Vec::new();
     for line in lines {
+        let message = line.message.trim();
         let what = format!(
-            "a command of the user data failed, and the script continued: {}",
-            line.message.trim()
+            "a command of the user data failed, and the script continued: {message}{}",
+            of_ami(message)
         );
         if notes.iter().all(|note| note.what != what) {
             notes.push(Note::new(NoteKind::CommandFailed, what));
         }
     }
     notes
+}
+
+/// A hint at what AMIs have and the node image can lack.
+fn of_ami(message: &str) -> &'static str {
+    match message.contains("command not found") || message.contains("No such file or directory") {
+        true => " (if your AMI has it, this is a limit of nodejoin: add it with an overlay)",
+        false => "",
+    }
 }
 
 fn is_of_user_data(line: &JournalLine) -> bool {
@@ -311,7 +320,7 @@ mod tests {
         let kinds: Vec<NoteKind> = notes.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [NoteKind::CommandFailed, NoteKind::UnitLineIgnored]);
         assert!(
-            notes[0].1.ends_with(shell) && notes[1].1.ends_with(unit),
+            notes[0].1.contains(&format!("{shell} (if your AMI has it")) && notes[1].1.ends_with(unit),
             "{notes:?}"
         );
     }

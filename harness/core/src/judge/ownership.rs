@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::join::{audits, count_matches, counted};
 use super::node::taint_texts;
-use super::{check, list};
+use super::{check, groups_without_authenticated, list, same};
 use crate::judge::verdict::Check;
 use crate::observation::{Audit, Observation, ObservedEvent};
 use crate::plan::expect::{AuditExpect, NodeExpect};
@@ -168,6 +168,7 @@ fn is_like(audit: &Audit, required: &AuditExpect) -> bool {
     let message = audit.message.as_deref().unwrap_or_default();
     is_close(audit, required)
         && is_by
+        && required.groups.as_ref().is_none_or(|groups| is_of(audit, groups))
         && required.code.is_none_or(|code| code == audit.code)
         && required
             .message
@@ -175,11 +176,20 @@ fn is_like(audit: &Audit, required: &AuditExpect) -> bool {
             .is_none_or(|text| message.contains(text))
 }
 
+fn is_of(audit: &Audit, groups: &[String]) -> bool {
+    let seen = groups_without_authenticated(&audit.groups);
+    same(&seen, &groups_without_authenticated(groups))
+}
+
 fn audit_text(audit: &Audit) -> String {
     let message = audit.message.as_deref().unwrap_or_default();
     let text = format!(
-        "{} {} by {}: {} {message}",
-        audit.verb, audit.resource, audit.username, audit.code
+        "{} {} by {} ({}): {} {message}",
+        audit.verb,
+        audit.resource,
+        audit.username,
+        list(groups_without_authenticated(&audit.groups)),
+        audit.code
     );
     text.trim_end().to_owned()
 }
@@ -194,8 +204,12 @@ fn expected_text(required: &AuditExpect) -> String {
         .as_deref()
         .map(|text| format!(" `{text}`"))
         .unwrap_or_default();
+    let groups = required.groups.as_ref();
+    let groups = groups
+        .map(|groups| format!(" ({})", list(groups)))
+        .unwrap_or_default();
     format!(
-        "{} {} by {}: {code}{message}",
+        "{} {} by {}{groups}: {code}{message}",
         any(&required.verb),
         any(&required.resource),
         any(&required.username)

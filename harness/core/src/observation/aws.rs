@@ -62,7 +62,7 @@ pub struct AwsCall {
     pub message: Option<String>,
     /// What the request is about: a cluster's name, instance ids, a repository.
     pub subject: Option<String>,
-    /// Whether the fake implements this operation.
+    /// Whether the fake implements this operation and the parameters of the request.
     pub known: bool,
     /// Index in the plan of the fault that fired on this request.
     pub fault: Option<usize>,

@@ -6,6 +6,7 @@
 //! | `authentication.rs` | decisions of the IAM authenticator |
 //! | `api_server.rs` | audit log, `aws-auth`, Node, certificate signing requests |
 //! | `node.rs` | journal, and what is collected from the node at the end |
+//! | `image.rs` | what a node image has that the harness did not build |
 //! | `phases.rs` | how far the join got |
 //! | `power.rs` | reboots, and the end of the container |
 //! | `translated.rs` | settings that the kubelet is too old for |
@@ -13,6 +14,7 @@
 mod api_server;
 mod authentication;
 mod aws;
+mod image;
 mod node;
 pub mod phases;
 mod power;
@@ -28,6 +30,7 @@ pub use authentication::{
     Authentication, AuthenticationOutcome, MappingProblem, RejectionKind, TokenRejection,
 };
 pub use aws::{AwsCall, CalledService, DnsQuery};
+pub use image::{ImageFacts, ImagePart};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
 pub(crate) use power::PowerAction;
 pub use power::{ContainerExit, MOST_REBOOTS};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::AccessResult;
+use crate::vocabulary::file_type::FileType;
 
 /// A line of the node's journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,12 @@ pub struct Collected {
     pub files: BTreeMap<String, CollectedFile>,
     /// `ActiveState` of systemd units.
     pub units: BTreeMap<String, String>,
+    /// Values of `systemctl show` of these units, by `UNIT PROPERTY`; whether they are enabled is `UNIT enabled`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unit_properties: BTreeMap<String, String>,
+    /// Units that were enabled after the boot; `None`: not collected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units_enabled: Option<Vec<String>>,
     /// The certificate on port 10250.
     pub served: Option<ServingCertificate>,
     pub user_data: Option<UserDataResult>,
@@ -43,13 +50,23 @@ pub struct Collected {
     pub access: Option<Vec<AccessResult>>,
 }
 
-/// A file of the node.
+/// A path of the node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CollectedFile {
+    /// Whether anything has this path.
     pub exists: bool,
+    /// What the path itself is.
+    #[serde(default, rename = "type")]
+    pub file_type: FileType,
+    /// The target of a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// User and group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
     /// Permission bits.
     pub mode: u32,
-    /// Its content; bytes that are not UTF-8 are replaced.
+    /// The content of a file; bytes that are not UTF-8 are replaced.
     pub text: String,
 }
 

@@ -146,6 +146,13 @@ pub struct AwsPlan {
     pub clusters: Vec<OtherCluster>,
     /// More instances.
     pub instances: Vec<OtherInstance>,
+    /// Elastic IP addresses. One that is the public address of the instance is associated with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressPlan>,
+    /// Tags of EC2 resources besides instances: by type, `network-interface`, `security-group`, `subnet`, `volume` or
+    /// `vpc`, or by the allocation id of an Elastic IP address.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, BTreeMap<String, String>>,
     /// More roles, which the instance's role or a service account may assume.
     pub roles: Vec<OtherRole>,
     /// CloudFormation stacks. Without any, every stack name accepts signals.
@@ -241,6 +248,17 @@ pub struct OtherInstance {
     /// Tags of the instance.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
+}
+
+/// An Elastic IP address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddressPlan {
+    /// The address.
+    pub public_ip: Ipv4Addr,
+    /// Allocation id (default: derived from the address).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation_id: Option<String>,
 }
 
 /// State of an EC2 instance.

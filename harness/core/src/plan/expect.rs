@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::cause::Cause;
+use crate::vocabulary::file_type::FileType;
 use crate::vocabulary::phase::Phase;
 
 /// The expected outcome. Missing keys are not checked.
@@ -16,6 +17,8 @@ pub struct Expect {
     pub phase: Option<Phase>,
     /// The join fails at `phase` with this diagnosis.
     pub diagnosis: Option<Cause>,
+    /// Texts in the report of the diagnosis: the cause in one sentence, its evidence, the remedy.
+    pub diagnosis_contains: Vec<String>,
     /// Identity of the node in the IAM authenticator and in the API server.
     pub authentication: Option<AuthenticationExpect>,
     /// Writes of `aws-auth` that added the scenario's rows, from the audit log of the API server. Each entry must
@@ -31,17 +34,22 @@ pub struct Expect {
     pub audit: Vec<AuditExpect>,
     /// Number of AWS calls by `service.Operation`.
     pub aws: BTreeMap<String, CountExpect>,
-    /// AWS calls in the required order; other calls may occur in between.
+    /// Events in the required order; others may occur in between. An event is an AWS call as in `aws`, a phase as
+    /// `phase.registered`, or the start of a systemd unit as `start.kubelet.service`.
     pub aws_order: Vec<String>,
-    /// Files on the node, by absolute path.
+    /// Files, folders, links and sockets on the node, by absolute path.
     pub files: BTreeMap<String, FileExpect>,
     /// The running kubelet.
     pub kubelet: Option<KubeletExpect>,
     /// User data as a whole and by part.
     pub user_data: Option<UserDataExpect>,
-    /// States of systemd units: `active`, `inactive`, `failed`, `activating`, `deactivating`, `reloading`, or
-    /// `not-found` for a unit that the node does not have.
-    pub units: BTreeMap<String, String>,
+    /// systemd units, each with its state or with a mapping of state, enablement, slice and properties. States:
+    /// `active`, `inactive`, `failed`, `activating`, `deactivating`, `reloading`, or `not-found` for a unit that the
+    /// node does not have.
+    pub units: BTreeMap<String, UnitExpect>,
+    /// The complete list of units that were enabled after the boot, in any order. Units that the image enables are
+    /// not part of it.
+    pub units_enabled: Option<Vec<String>>,
     /// Whether the scenario's pod answers.
     pub pod: Option<PodExpect>,
     /// Whether the verdict has no notes, such as about a part of the user data that failed after the join.
@@ -100,6 +108,8 @@ pub struct AuthenticationExpect {
     pub groups: Option<Vec<String>>,
     /// Number of rejected tokens of the instance.
     pub refused: Option<CountExpect>,
+    /// Texts that occur in the authenticator's reasons for rejected tokens, each in at least one.
+    pub reasons: Vec<String>,
 }
 
 /// A write of `aws-auth` that added a row.
@@ -124,6 +134,8 @@ pub struct AuditExpect {
     pub resource: Option<String>,
     /// User name; `node` stands for the user name of the node.
     pub username: Option<String>,
+    /// The complete list of groups, without `system:authenticated`.
+    pub groups: Option<Vec<String>>,
     /// HTTP status of the response.
     pub code: Option<u16>,
     /// Text in the error message.
@@ -140,6 +152,8 @@ pub struct CertificateExpect {
     pub signer: String,
     /// User name of the requestor.
     pub requestor: Option<String>,
+    /// The complete list of the requestor's groups, without `system:authenticated`.
+    pub groups: Option<Vec<String>>,
     /// Common name of the subject.
     pub common_name: Option<String>,
     /// Organizations of the subject.
@@ -168,6 +182,8 @@ pub struct NodeExpect {
     pub name: Option<String>,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
+    /// Whether the Node must not have a `spec.providerID`.
+    pub provider_id_absent: bool,
     /// `status.addresses` by type. Other types may exist.
     pub addresses: BTreeMap<String, String>,
     /// `status.capacity` by resource. Other resources may exist.
@@ -182,6 +198,10 @@ pub struct NodeExpect {
     pub labels_absent: Vec<String>,
     /// Required labels at the creation of the Node.
     pub labels_at_creation: BTreeMap<String, String>,
+    /// Required annotations with their values.
+    pub annotations: BTreeMap<String, String>,
+    /// Keys of annotations that the Node must not have.
+    pub annotations_absent: Vec<String>,
     /// The complete list of taints, `key=value:Effect`, in any order; without `node.kubernetes.io/not-ready` once the
     /// node is ready.
     pub taints: Option<Vec<String>>,
@@ -238,18 +258,94 @@ pub struct CallRange {
     pub subject: Option<String>,
 }
 
-/// A file on the node.
+/// A path on the node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FileExpect {
-    /// Whether the file exists (default: `true` if any other key is set).
+    /// Whether the path exists, of whatever type (default: `true`). A link without its target exists.
     pub exists: Option<bool>,
+    /// What the path itself is. A link to a file is a `link`.
+    #[serde(rename = "type")]
+    pub file_type: Option<FileType>,
+    /// The target of a link, as written in it.
+    pub target: Option<String>,
+    /// User and group, such as `root:root`. Of a link, those of its target.
+    pub owner: Option<String>,
     /// Texts that the file contains.
     pub contains: Vec<String>,
     /// Texts that the file must not contain.
     pub lacks: Vec<String>,
-    /// File mode in octal, such as `"0644"`.
+    /// File mode in octal, such as `"0644"`. Of a link, the mode of its target.
     pub mode: Option<String>,
+}
+
+impl FileExpect {
+    /// The expectation that nothing has the path.
+    #[must_use]
+    pub fn missing() -> Self {
+        Self {
+            exists: Some(false),
+            ..Self::default()
+        }
+    }
+}
+
+/// A systemd unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum UnitExpect {
+    /// The state.
+    State(String),
+    /// State, enablement, slice and properties.
+    Details(UnitDetails),
+}
+
+/// Details of a systemd unit.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UnitDetails {
+    /// The state, such as `active`.
+    pub state: Option<String>,
+    /// Whether systemd starts the unit at boot.
+    pub enabled: Option<bool>,
+    /// The slice, such as `runtime.slice`.
+    pub slice: Option<String>,
+    /// Values of `systemctl show`, by property, such as `Restart: always`.
+    pub show: BTreeMap<String, String>,
+}
+
+impl UnitExpect {
+    /// The required state.
+    #[must_use]
+    pub fn state(&self) -> Option<&str> {
+        match self {
+            Self::State(state) => Some(state),
+            Self::Details(details) => details.state.as_deref(),
+        }
+    }
+
+    /// Required values of `systemctl show`, by property.
+    #[must_use]
+    pub fn properties(&self) -> BTreeMap<&str, &str> {
+        let Self::Details(details) = self else {
+            return BTreeMap::new();
+        };
+        let given = details.show.iter();
+        let slice = details.slice.iter().map(|slice| ("Slice", slice.as_str()));
+        given
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .chain(slice)
+            .collect()
+    }
+
+    /// Whether the unit must be enabled.
+    #[must_use]
+    pub fn enabled(&self) -> Option<bool> {
+        match self {
+            Self::State(_) => None,
+            Self::Details(details) => details.enabled,
+        }
+    }
 }
 
 /// The running kubelet.
@@ -263,8 +359,10 @@ pub struct KubeletExpect {
     /// Values of `/configz` by dotted path, such as `evictionHard.memory.available`. A key that contains dots is
     /// looked up first.
     pub config: BTreeMap<String, serde_json::Value>,
-    /// Number of times that systemd started the kubelet.
-    pub starts: Option<u32>,
+    /// Paths, as in `config`, that `/configz` must not have.
+    pub config_absent: Vec<String>,
+    /// Number of times that systemd started the kubelet: a number, or a range such as `{ min: 2 }`.
+    pub starts: Option<CountExpect>,
 }
 
 /// User data as a whole and by part.
@@ -286,4 +384,6 @@ pub struct UserDataExpect {
 pub struct PodExpect {
     /// Whether the pod answered through the API server.
     pub answers: Option<bool>,
+    /// Texts in the pod's answer, or in the reason why it does not answer: its status and its events.
+    pub contains: Vec<String>,
 }

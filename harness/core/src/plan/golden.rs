@@ -14,6 +14,9 @@ pub struct GoldenFile {
     pub files: Vec<String>,
     /// Whether the snapshot contains the arguments of the kubelet, one per line.
     pub argv: bool,
+    /// Texts of lines that the snapshot leaves out, such as `"cpu":`: values that depend on the host that runs
+    /// nodejoin.
+    pub without_lines: Vec<String>,
 }
 
 /// The parts of a node that a snapshot contains, with the text of the existing snapshot.
@@ -25,6 +28,9 @@ pub struct GoldenPlan {
     pub files: Vec<String>,
     /// Whether the snapshot contains the arguments of the kubelet.
     pub argv: bool,
+    /// Texts of lines that the snapshot leaves out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_lines: Vec<String>,
     /// Content of the snapshot; `None` if the file does not exist yet.
     pub text: Option<String>,
 }

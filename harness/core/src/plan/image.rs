@@ -1,5 +1,7 @@
 //! The node image and its overlay files.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::plan::sources::LineMap;
@@ -7,10 +9,60 @@ use crate::plan::sources::LineMap;
 /// The node image and its overlay files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImagePlan {
-    /// Name of the node image: a folder of `fixtures/images/nodes`, or a local image (`image:tag`).
+    /// Name of the node image: a folder of `fixtures/images/nodes`, or an image of the container engine (`image:tag`).
+    /// With `rootfs` the name of that file or folder.
     pub name: String,
+    /// A root file system on this machine, as an absolute path: an archive, a folder, or a folder with an OCI image
+    /// layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rootfs: Option<String>,
     /// Overlay files, in order; later files take precedence.
     pub overlay: Vec<OverlayFile>,
+}
+
+/// Where a node image comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageSource<'a> {
+    /// A recipe of the harness.
+    BuiltIn(&'a str),
+    /// An image that the container engine has.
+    Engine(&'a str),
+    /// A root file system on this machine.
+    RootFs(&'a Path),
+}
+
+impl ImagePlan {
+    /// An image without overlay files.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            rootfs: None,
+            overlay: Vec::new(),
+        }
+    }
+
+    /// The root file system at an absolute path, without overlay files.
+    #[must_use]
+    pub fn of_rootfs(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Self {
+            name: name.to_string_lossy().into_owned(),
+            rootfs: Some(path.display().to_string()),
+            overlay: Vec::new(),
+        }
+    }
+
+    /// Where the image comes from. Names of images of the engine have a tag, a digest or a folder; built-in names have
+    /// none of them.
+    #[must_use]
+    pub fn source(&self) -> ImageSource<'_> {
+        match &self.rootfs {
+            Some(path) => ImageSource::RootFs(Path::new(path)),
+            None if self.name.contains([':', '/', '@']) => ImageSource::Engine(&self.name),
+            None => ImageSource::BuiltIn(&self.name),
+        }
+    }
 }
 
 /// A file that an overlay adds to the image.
@@ -36,4 +88,23 @@ pub struct PatchedFile {
     pub content: String,
     /// Maps lines of `content` to `from` and `patch`.
     pub lines: LineMap,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_a_digest_or_a_folder_names_an_image_of_the_engine() {
+        assert_eq!(ImagePlan::named("al2").source(), ImageSource::BuiltIn("al2"));
+        for name in ["my-ami:1", "registry/ami", "ami@sha256:00"] {
+            assert_eq!(ImagePlan::named(name).source(), ImageSource::Engine(name));
+        }
+        let file = Path::new("/images/ami:1.tar.gz");
+        let plan = ImagePlan::of_rootfs(file);
+        assert_eq!(
+            (plan.source(), plan.name.as_str()),
+            (ImageSource::RootFs(file), "ami:1.tar.gz")
+        );
+    }
 }

@@ -90,24 +90,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The command that runs the plan and keeps its node.
+    /// The command that runs the plan and stops at its verdict with everything alive.
     #[must_use]
-    pub fn keep_command(&self) -> String {
+    pub fn hold_command(&self) -> String {
         match self.is_trial {
-            true => format!("nodejoin try {} --keep", self.file),
-            false => "nodejoin run --keep".to_owned(),
+            true => format!("nodejoin try {} --hold", self.file),
+            false => "nodejoin run --hold".to_owned(),
         }
     }
 
-    /// How to let the node reach other networks.
+    /// How to give the scenario a key: in its file, or on the command line of a trial, which has no file.
     #[must_use]
-    pub fn open_network_hint(&self) -> String {
+    pub fn key_hint(&self, yaml: &str) -> String {
         match self.is_trial {
-            true => format!(
-                "set `network: open` in the scenario that `nodejoin try {} --write FOLDER` saves, and run that with `nodejoin run FOLDER`",
-                self.file
-            ),
-            false => "set `network: open`".to_owned(),
+            true => format!("run `nodejoin try {} --with '{yaml}'`", self.file),
+            false => format!("set `{yaml}` in the scenario"),
         }
     }
 

@@ -1,11 +1,14 @@
 //! Removes credentials from texts before they reach a report or a file, and finds remaining ones.
 
 mod formats;
+mod key_lines;
 mod keywords;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+
+pub use key_lines::KeyLines;
 
 use formats::{bare_secret_keys, bootstrap_tokens, private_keys};
 use keywords::RULES;
@@ -50,6 +53,27 @@ pub fn redact(text: &str) -> String {
             clean.push_str("<redacted>");
         }
         end = end.max(range.end);
+    }
+    clean.push_str(&text[end..]);
+    clean
+}
+
+/// [`redact`] that keeps the numbers of lines: a credential of several lines leaves its line breaks.
+#[must_use]
+pub fn redact_lines(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut end = 0;
+    for FoundCredential { range, .. } in find_credentials(text) {
+        if range.end <= end {
+            continue;
+        }
+        if range.start >= end {
+            clean.push_str(&text[end..range.start]);
+            clean.push_str("<redacted>");
+        }
+        let breaks = text[end.max(range.start)..range.end].matches('\n').count();
+        clean.extend(std::iter::repeat_n('\n', breaks));
+        end = range.end;
     }
     clean.push_str(&text[end..]);
     clean

@@ -138,3 +138,13 @@ fn other_texts_stay_unchanged() {
         assert_eq!(redact(text), text);
     }
 }
+
+#[test]
+fn redacted_lines_keep_their_numbers() {
+    let text = "line 1\ncat <<END\n-----BEGIN RSA PRIVATE KEY-----\nMIIEabcdEFGH1234\nMIIEabcdEFGH1234\n-----END RSA PRIVATE KEY-----\nEND\nline 8 k8s-aws-v1.aHR0cHM6Ly9zdHM\n";
+    let lines = redact_lines(text);
+    assert_eq!(lines.lines().count(), text.lines().count());
+    assert_eq!(lines.lines().nth(7), Some("line 8 k8s-aws-v1.<redacted>"));
+    assert!(!lines.contains("MIIE"), "{lines}");
+    assert_eq!(lines.replace('\n', ""), redact(text).replace('\n', ""));
+}

@@ -26,10 +26,25 @@ pub const KEEP: EnvVar = variable(
     Some("--keep"),
     "When to keep nodes, network and control plane after the run: `never`, `on-failure` or `always` (default: `never`).",
 );
+pub const KEEPER: EnvVar = variable(
+    "NODEJOIN_KEEPER",
+    Some("--keeper"),
+    "`true` runs scenarios in a keeper, which keeps control planes for later runs (default: `false`).",
+);
+pub const KEEPER_IDLE: EnvVar = variable(
+    "NODEJOIN_KEEPER_IDLE",
+    Some("--idle"),
+    "Seconds without a run after which a keeper stops (default: 600).",
+);
+pub const CI: EnvVar = variable(
+    "CI",
+    None,
+    "If set and not `false`, runs use no keeper unless `--keeper` is passed.",
+);
 pub const ARTIFACTS: EnvVar = variable(
     "NODEJOIN_ARTIFACTS",
     Some("--artifacts-dir"),
-    "Folder for the evidence of runs (default: `target/nodejoin`).",
+    "Folder for the evidence of runs (default: `target/nodejoin` in a cargo project, else `.nodejoin`).",
 );
 pub const SHARD: EnvVar = variable(
     "NODEJOIN_SHARD",
@@ -143,6 +158,11 @@ pub const DOCKER_HOST: EnvVar = variable(
     "Address of the container engine (default: the default of Docker).",
 );
 pub const XDG_CACHE_HOME: EnvVar = variable("XDG_CACHE_HOME", None, "The cache folder of the current user.");
+pub const XDG_RUNTIME_DIR: EnvVar = variable(
+    "XDG_RUNTIME_DIR",
+    None,
+    "Folder for the sockets of keepers, in a folder `nodejoin` (default: the folder `keeper` of the cache).",
+);
 pub const HOME: EnvVar = variable("HOME", None, "The home folder of the current user.");
 pub const HTTP_PROXY: EnvVar = variable(
     "HTTP_PROXY",
@@ -213,6 +233,9 @@ pub const PROXIES: [&str; 8] = [
 pub const ALL: &[EnvVar] = &[
     JOBS,
     KEEP,
+    KEEPER,
+    KEEPER_IDLE,
+    CI,
     ARTIFACTS,
     SHARD,
     CONTROL_PLANE,
@@ -235,6 +258,7 @@ pub const ALL: &[EnvVar] = &[
     WIRING,
     DOCKER_HOST,
     XDG_CACHE_HOME,
+    XDG_RUNTIME_DIR,
     HOME,
     HTTP_PROXY,
     HTTPS_PROXY,

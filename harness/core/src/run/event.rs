@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::verdict::Verdict;
-use crate::observation::Millis;
+use crate::judge::verdict::{Outcome, Verdict};
+use crate::observation::{ImageFacts, Millis};
 use crate::plan::sources::SourceLine;
 use crate::run::shard::Shard;
 use crate::vocabulary::ids::{RunId, ScenarioId};
@@ -51,6 +51,13 @@ pub enum RunEvent {
         /// Duration of the build.
         seconds: f64,
     },
+    /// A node image that the harness did not build is ready.
+    ImageInspected {
+        /// Name and tag of the imported image.
+        image: String,
+        /// What it has.
+        facts: Box<ImageFacts>,
+    },
     /// A control plane starts.
     ControlPlaneStarting {
         /// Provider of the control plane.
@@ -79,6 +86,15 @@ pub enum RunEvent {
         phase: Phase,
         /// Time since the start of the node.
         at: Millis,
+    },
+    /// A scenario has a verdict, and the run stops with everything alive until it is cancelled.
+    Held {
+        scenario: ScenarioId,
+        /// The sentence that describes the scenario.
+        name: String,
+        verdict: Box<Verdict>,
+        /// Commands that lead in.
+        commands: Vec<String>,
     },
     /// A scenario has a verdict.
     ScenarioFinished {
@@ -128,4 +144,47 @@ pub struct Summary {
     pub seconds: f64,
     /// Resources that could not be removed.
     pub left_behind: Vec<String>,
+}
+
+impl Summary {
+    /// Adds one outcome.
+    pub fn count(&mut self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Passed => &mut self.passed,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Errored(_) => &mut self.errored,
+            Outcome::Skipped(_) => &mut self.skipped,
+            Outcome::Cancelled => &mut self.cancelled,
+        };
+        *counter += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_its_counter() {
+        let mut summary = Summary::default();
+        for outcome in [
+            Outcome::Passed,
+            Outcome::Failed,
+            Outcome::Errored(String::new()),
+            Outcome::Skipped(String::new()),
+            Outcome::Cancelled,
+            Outcome::Passed,
+        ] {
+            summary.count(&outcome);
+        }
+        let Summary {
+            passed,
+            failed,
+            errored,
+            skipped,
+            cancelled,
+            ..
+        } = summary;
+        assert_eq!([passed, failed, errored, skipped, cancelled], [2, 1, 1, 1, 1]);
+    }
 }

@@ -12,6 +12,7 @@
 //! | `concurrency.rs` | how many nodes run at once, and whether the host can carry them |
 //! | `time_factor.rs` | the factor that multiplies all timeouts |
 //! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
+//! | `evidence_index.rs` | the index of a scenario's evidence, and the record of a run |
 //! | `error_chain.rs` | an error with its causes as one line |
 //! | `event.rs`, `exit_code.rs` | what a run reports while it works and at its end |
 //! | `secret.rs` | a text that is never printed |
@@ -22,6 +23,7 @@ pub mod coverage;
 pub mod env;
 pub mod error_chain;
 pub mod event;
+pub mod evidence_index;
 pub mod exit_code;
 pub mod filter;
 pub mod last_run;

@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::judge::verdict::Outcome;
 use crate::plan::provider::{ProviderName, UnknownProvider};
 
 /// The required providers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Require(BTreeSet<ProviderName>);
 
 impl Require {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::input::document;
 use crate::input::files::Files;
@@ -35,6 +35,8 @@ pub struct SettingsFile {
     pub jobs: Option<JobCount>,
     /// When to keep nodes, network and control plane after the run.
     pub keep: Option<KeepWhen>,
+    /// Whether runs use a keeper, which keeps control planes for later runs.
+    pub keeper: Option<bool>,
     /// Folder for the evidence of runs.
     pub artifacts_dir: Option<PathBuf>,
     /// Overlay manifests for every node, applied after those of the scenario.
@@ -88,6 +90,16 @@ impl KeepWhen {
     }
 }
 
+/// When a scenario leaves evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum EvidenceWhen {
+    /// Unless it passed or was skipped, and when its nodes are kept.
+    #[default]
+    OnFailure,
+    /// Also when it passed.
+    Always,
+}
+
 /// The settings file for this folder; the defaults if there is none.
 ///
 /// # Errors
@@ -125,7 +137,7 @@ mod tests {
             .with("/checkout/nodejoin.yaml", "jobs: 3\n")
             .with(
                 "/checkout/repository/nodejoin.yaml",
-                "control_plane: kind\nkeep: on-failure\noverlays: [test/overlay.yaml]\nartifacts_dir: out\n",
+                "control_plane: kind\nkeep: on-failure\nkeeper: true\noverlays: [test/overlay.yaml]\nartifacts_dir: out\n",
             );
         let settings = find(Path::new("/checkout/repository/scenarios/al2"), &files).unwrap();
         assert_eq!(
@@ -134,6 +146,7 @@ mod tests {
                 control_plane: Some(ProviderName::Kind),
                 jobs: None,
                 keep: Some(KeepWhen::OnFailure),
+                keeper: Some(true),
                 artifacts_dir: Some("/checkout/repository/out".into()),
                 overlays: vec!["/checkout/repository/test/overlay.yaml".into()],
             }

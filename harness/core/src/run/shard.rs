@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// A shard, written `INDEX/COUNT`, such as `1/4` for the first of four.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
     /// From 1.
@@ -27,6 +27,12 @@ pub struct InvalidShard {
 }
 
 impl Shard {
+    /// Number of shards of the run.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Whether a scenario with this id belongs to the shard.
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {

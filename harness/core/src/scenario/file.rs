@@ -8,6 +8,7 @@ use semver::VersionReq;
 use serde::Deserialize;
 
 use super::cluster_file::ClusterFile;
+use super::image::ImageFile;
 use super::nullable::{given, text_or_null};
 use super::user_data_file::UserDataFile;
 use crate::plan::aws::{AwsPlan, MetadataPlan, NetworkPlan};
@@ -52,9 +53,10 @@ pub struct Scenario {
     /// Networks that the node reaches in addition to the control plane and the harness.
     #[serde(default)]
     pub network: Network,
-    /// The node image: a built-in name, or the name of a local image as `name:tag` (default: `al2`).
+    /// The node image: a built-in name, the name of an image of the container engine as `name:tag`, or a root file
+    /// system as `rootfs: FILE` (default: `al2`).
     #[serde(default)]
-    pub image: Option<String>,
+    pub image: Option<ImageFile>,
     /// Overlay manifest that adds files to the node image, relative to this file; or a list of manifests, of which
     /// later ones take precedence.
     #[serde(default)]

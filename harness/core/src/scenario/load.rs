@@ -31,13 +31,13 @@ pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, Scenari
 pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
     let mut loaded = Vec::new();
     let mut problems = Vec::new();
-    for ScenarioPath { path, root } in found {
-        match read(path, root, files) {
+    for path in found {
+        match load_one(path, files) {
             Ok(one) => loaded.push(one),
             Err(error) => problems.extend(error.problems),
         }
     }
-    problems.extend(duplicates(&loaded));
+    problems.extend(duplicates(&loaded.iter().collect::<Vec<_>>()));
     if problems.is_empty() {
         Ok(loaded.into_iter().map(|one| one.plan).collect())
     } else {
@@ -45,12 +45,22 @@ pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, 
     }
 }
 
-struct Loaded {
-    plan: Plan,
+/// A plan with the positions of its values.
+#[derive(Debug, Clone)]
+pub struct LoadedScenario {
+    pub plan: Plan,
     tree: YamlTree,
 }
 
-fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioError> {
+/// Reads one of several scenarios, whose instances [`duplicates`] compares.
+///
+/// # Errors
+/// All problems of the file.
+pub fn load_one(found: &ScenarioPath, files: &dyn Files) -> Result<LoadedScenario, ScenarioError> {
+    read(&found.path, &found.root, files)
+}
+
+fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<LoadedScenario, ScenarioError> {
     other_files::refuse_user_data(path, files)?;
     let read = document::read_by::<Scenario>(path, "a scenario", &scenario_schema(), files)?;
     let (scenario, tree) = (read.value, read.tree);
@@ -62,7 +72,7 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<Loaded, ScenarioE
     let mut problems = problems.into_problems();
     problems.sort_by_key(|problem| problem.position);
     if problems.is_empty() {
-        Ok(Loaded { plan, tree })
+        Ok(LoadedScenario { plan, tree })
     } else {
         Err(ScenarioError { problems })
     }
@@ -90,8 +100,9 @@ pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
         .unwrap_or_else(|_| "scenario".parse().expect("the word is a scenario id"))
 }
 
-/// Pairs of scenarios with the same instance id, address or MAC address.
-fn duplicates(loaded: &[Loaded]) -> Vec<Problem> {
+/// A problem for each pair of scenarios with the same id, instance id, address or MAC address.
+#[must_use]
+pub fn duplicates(loaded: &[&LoadedScenario]) -> Vec<Problem> {
     let mut problems = same_ids(loaded);
     if !problems.is_empty() {
         // Values that are derived from the id collide, too.
@@ -105,7 +116,7 @@ fn duplicates(loaded: &[Loaded]) -> Vec<Problem> {
         ("instance.private_ip", |plan| plan.instance.private_ip.to_string()),
         ("instance.mac", |plan| plan.instance.mac.clone()),
     ] {
-        let mut owners: BTreeMap<String, &Loaded> = BTreeMap::new();
+        let mut owners: BTreeMap<String, &LoadedScenario> = BTreeMap::new();
         for one in loaded {
             match owners.get(&value(&one.plan)) {
                 Some(first) => problems.push(duplicate(key, &value(&one.plan), first, one)),
@@ -117,8 +128,8 @@ fn duplicates(loaded: &[Loaded]) -> Vec<Problem> {
 }
 
 /// Files whose paths differ in the extension or in characters that an id does not have.
-fn same_ids(loaded: &[Loaded]) -> Vec<Problem> {
-    let mut owners: BTreeMap<&str, &Loaded> = BTreeMap::new();
+fn same_ids(loaded: &[&LoadedScenario]) -> Vec<Problem> {
+    let mut owners: BTreeMap<&str, &LoadedScenario> = BTreeMap::new();
     let mut problems = Vec::new();
     for one in loaded {
         let Some(first) = owners.insert(one.plan.id.as_str(), one) else {
@@ -136,7 +147,7 @@ fn same_ids(loaded: &[Loaded]) -> Vec<Problem> {
     problems
 }
 
-fn duplicate(key: &str, value: &str, first: &Loaded, second: &Loaded) -> Problem {
+fn duplicate(key: &str, value: &str, first: &LoadedScenario, second: &LoadedScenario) -> Problem {
     // Blames the scenario that sets the value explicitly; if neither does, the second.
     let (blamed, other) = if is_pinned(&second.tree, key) || !is_pinned(&first.tree, key) {
         (second, first)

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::cluster_file::{AwsAuthFile, BootstrapTokenFile, ClusterFile, RoleMappingFile, StatusFile};
 use super::derived_defaults::DerivedDefaults;
 use super::file::{ProvidersFile, Scenario};
-use super::{answers, instance, replicas, repositories, user_data};
+use super::{answers, image, instance, replicas, repositories, user_data};
 use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::kubernetes::RequestedVersions;
@@ -49,13 +49,13 @@ pub(super) fn resolve(
     let then = replicas::steps(&scenario.then, &instance, &id);
     let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());
     let unset: Vec<String> = scenario.variables.iter().filter(is_unset).cloned().collect();
-    let image = ImagePlan {
-        name: scenario.image.clone().unwrap_or_else(|| "al2".to_owned()),
-        // With an unset variable the scenario is skipped, so its overlays need not exist.
-        overlay: match unset.as_slice() {
-            [] => overlays(scenario, path, files, problems),
-            _ => Vec::new(),
+    // With an unset variable the scenario is skipped, so its files need not exist.
+    let image = match unset.as_slice() {
+        [] => ImagePlan {
+            overlay: overlays(scenario, path, files, problems),
+            ..image::resolve(scenario.image.as_ref(), path, files, problems)
         },
+        _ => image::resolve(None, path, files, problems),
     };
     let (mut aws, images) = repositories::found(&scenario.aws, path, files, problems);
     answers::resolve(&mut aws, path, files, problems);
@@ -121,7 +121,10 @@ fn expectations(scenario: &Scenario) -> Expect {
     let is_bare = expect == Expect::default();
     if scenario.pod.is_some() && expect.diagnosis.is_none() {
         expect.phase.get_or_insert(Phase::Ready);
-        expect.pod.get_or_insert(PodExpect { answers: Some(true) });
+        expect.pod.get_or_insert(PodExpect {
+            answers: Some(true),
+            ..PodExpect::default()
+        });
     } else if is_bare {
         expect.phase = Some(match scenario.cni {
             Cni::Bridge => Phase::Ready,
@@ -143,6 +146,7 @@ fn snapshot(file: &GoldenFile, scenario: &Path, files: &dyn Files) -> GoldenPlan
         path: path.display().to_string(),
         files: file.files.clone(),
         argv: file.argv,
+        without_lines: file.without_lines.clone(),
         text: text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
     }
 }

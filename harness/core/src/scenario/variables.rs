@@ -1,4 +1,4 @@
-//! Environment variables in the root of an overlay.
+//! Environment variables in paths: the root of an overlay, a root file system.
 
 use crate::input::files::Files;
 

@@ -23,5 +23,5 @@ mod replace;
 pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use fill::{UnknownTemplate, Values, fill};
-pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse};
+pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse, unpacked};
 pub use replace::{ReplacedUserData, ReplacedValue, replace_cluster, replaced_values};

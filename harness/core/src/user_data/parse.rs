@@ -220,7 +220,9 @@ fn detected_type(content: &[u8]) -> Option<&'static str> {
         .map(|(_, mime)| *mime)
 }
 
-fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The content without its compression; `None` if it is damaged.
+#[must_use]
+pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.starts_with(&GZIP) {
         gunzip(bytes)
     } else {

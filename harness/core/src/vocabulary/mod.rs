@@ -3,7 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `phase.rs` | the phases of a join |
-//! | `cause.rs`, `cause_facts.rs` | the causes of a stopped join, with what holds for each |
+//! | `cause_table.rs`, `cause.rs`, `cause_facts.rs` | the causes of a stopped join: their table and its readers |
 //! | `service.rs`, `operation.rs` | the services of the fake AWS and their operations |
 //! | `aws_service.rs` | the services of AWS that the fake does not emulate |
 //! | `metadata_path.rs` | the paths of the metadata service |
@@ -12,6 +12,7 @@
 //! | `ids.rs` | ids of accounts, instances, runs and scenarios, and bootstrap tokens |
 //! | `cluster_status.rs` | the statuses of an EKS cluster |
 //! | `cidr.rs` | IPv4 networks |
+//! | `file_type.rs` | the types of paths in a file system |
 //! | `inotify.rs` | the inotify instances that nodes need |
 //! | `nearest.rs` | suggestions for misspelled words |
 //! | `unit.rs` | systemd units |
@@ -20,10 +21,12 @@
 pub mod aws_service;
 pub mod cause;
 pub mod cause_facts;
+pub(crate) mod cause_table;
 pub mod cidr;
 pub mod cluster_status;
 pub mod ec2_type;
 pub mod endpoint;
+pub mod file_type;
 pub mod ids;
 pub mod inotify;
 pub mod metadata_path;

@@ -71,13 +71,20 @@ operations! {
 
     /// Operations of EC2.
     enum Ec2Operation {
+        AssociateAddress = "AssociateAddress", Some("ec2:AssociateAddress");
         CreateTags = "CreateTags", Some("ec2:CreateTags");
         DeleteTags = "DeleteTags", Some("ec2:DeleteTags");
+        DescribeAddresses = "DescribeAddresses", Some("ec2:DescribeAddresses");
+        DescribeAvailabilityZones = "DescribeAvailabilityZones", Some("ec2:DescribeAvailabilityZones");
         DescribeInstanceTopology = "DescribeInstanceTopology", Some("ec2:DescribeInstanceTopology");
         DescribeInstanceTypes = "DescribeInstanceTypes", Some("ec2:DescribeInstanceTypes");
         DescribeInstances = "DescribeInstances", Some("ec2:DescribeInstances");
         DescribeNetworkInterfaces = "DescribeNetworkInterfaces", Some("ec2:DescribeNetworkInterfaces");
+        DescribeSecurityGroups = "DescribeSecurityGroups", Some("ec2:DescribeSecurityGroups");
+        DescribeSubnets = "DescribeSubnets", Some("ec2:DescribeSubnets");
         DescribeTags = "DescribeTags", Some("ec2:DescribeTags");
+        DescribeVolumes = "DescribeVolumes", Some("ec2:DescribeVolumes");
+        DescribeVpcs = "DescribeVpcs", Some("ec2:DescribeVpcs");
         ModifyInstanceAttribute = "ModifyInstanceAttribute", Some("ec2:ModifyInstanceAttribute");
     }
 

@@ -188,7 +188,7 @@ async fn privileges(engine: &Engine, image: Option<&str>) -> CheckResult {
     let Some(image) = image else {
         return not_checked(NAME);
     };
-    match engine.privileges(image).await {
+    match engine.privileges(image, "cat").await {
         Ok(allowed) => allowance(NAME, &allowed),
         Err(error) => CheckResult::failed(NAME, &error),
     }

@@ -18,6 +18,7 @@ fn name(error: &DockerError) -> &'static str {
         DockerError::Ending { .. } => "Ending",
         DockerError::TimedOut { .. } => "TimedOut",
         DockerError::UnknownImage { .. } => "UnknownImage",
+        DockerError::NodeImage { .. } => "NodeImage",
         DockerError::Recipe { .. } => "Recipe",
         DockerError::Build { .. } => "Build",
         DockerError::Base { .. } => "Base",
@@ -33,6 +34,13 @@ fn name(error: &DockerError) -> &'static str {
         DockerError::Download { .. } => "Download",
         DockerError::Checksum { .. } => "Checksum",
         DockerError::Io { .. } => "Io",
+    }
+}
+
+fn node_image(problem: ImageProblem) -> DockerError {
+    DockerError::NodeImage {
+        image: "my-ami:1".to_owned(),
+        problem,
     }
 }
 
@@ -99,6 +107,19 @@ fn examples() -> Vec<DockerError> {
             object: "nodejoin/base:0123456789ab".to_owned(),
             timeout: Some(Duration::from_secs(30)),
         },
+        node_image(ImageProblem::Missing),
+        node_image(ImageProblem::Unreadable(io::Error::from(io::ErrorKind::NotFound))),
+        node_image(ImageProblem::Damaged(io::Error::from(
+            io::ErrorKind::UnexpectedEof,
+        ))),
+        node_image(ImageProblem::OutsidePath {
+            path: "../etc/passwd".to_owned(),
+        }),
+        node_image(ImageProblem::NotRootFs {
+            why: "it is empty".to_owned(),
+        }),
+        node_image(ImageProblem::Layout("invalid manifest".to_owned())),
+        node_image(ImageProblem::NoInit),
         DockerError::UnknownImage {
             name: "al3".to_owned(),
             known: vec!["al2".to_owned(), "al2023".to_owned()],

@@ -22,6 +22,9 @@ use crate::settings::ImageSettings;
 
 /// Number of output lines in the error of a failed build.
 const LAST_LINES: usize = 20;
+/// Bytes of `/dev/shm` in a build, at most: the compiler of Kubernetes keeps its files there. The engine's default is
+/// 64 MiB.
+const SHARED_MEMORY: i32 = i32::MAX;
 
 /// Builds images on an engine.
 #[derive(Clone)]
@@ -167,6 +170,7 @@ impl Builder {
             .buildargs(&arguments)
             .rm(true)
             .forcerm(true)
+            .shmsize(SHARED_MEMORY)
             .build()
     }
 }

@@ -38,12 +38,20 @@ impl From<RecipeFile> for ContextFile {
 
 /// The files as a tar archive. A file that cannot be read ends the stream with an error, which fails the build.
 pub(crate) fn archive(files: Vec<ContextFile>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    // The builder reads slower than the disk: the channel limits the pieces in memory. The thread ends when the reader
-    // is dropped.
+    streamed(move |pieces| write(&files, pieces))
+}
+
+/// What a function writes, as a stream. An error ends the stream.
+pub(crate) fn streamed(
+    write: impl FnOnce(Box<dyn Write>) -> io::Result<()> + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    // The reader is slower than the disk: the channel limits the pieces in memory. The thread ends when the reader is
+    // dropped.
     let (sender, receiver) = mpsc::channel(8);
     std::thread::spawn(move || {
         let failed = sender.clone();
-        if let Err(error) = write(&files, ChunkWriter(sender)) {
+        let pieces = io::BufWriter::with_capacity(256 * 1024, ChunkWriter(sender));
+        if let Err(error) = write(Box::new(pieces)) {
             let _ = failed.blocking_send(Err(error));
         }
     });
@@ -52,8 +60,8 @@ pub(crate) fn archive(files: Vec<ContextFile>) -> impl Stream<Item = io::Result<
     })
 }
 
-fn write(files: &[ContextFile], pieces: ChunkWriter) -> io::Result<()> {
-    let mut archive = tar::Builder::new(io::BufWriter::with_capacity(256 * 1024, pieces));
+fn write(files: &[ContextFile], pieces: impl Write) -> io::Result<()> {
+    let mut archive = tar::Builder::new(pieces);
     for file in files {
         let mut header = tar::Header::new_gnu();
         header.set_mode(file.mode);
@@ -71,11 +79,7 @@ fn write(files: &[ContextFile], pieces: ChunkWriter) -> io::Result<()> {
             }
         }
     }
-    archive
-        .into_inner()?
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
-    Ok(())
+    archive.into_inner()?.flush()
 }
 
 /// Sends written bytes to the stream.

@@ -1,6 +1,6 @@
 //! Leftovers of builds: untagged stages that no image uses, and containers of interrupted steps.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bollard::models::ImageSummary;
 use bollard::query_parameters::{
@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::images::build_lock::BuildLock;
 use crate::images::recipe::Recipe;
-use crate::images::{control_plane, programs};
+use crate::images::{control_plane, external, programs};
 use crate::labels;
 use crate::object::ObjectKind;
 
@@ -64,6 +64,9 @@ impl DanglingBuilds {
             let name = folder.rsplit('/').next().unwrap_or_default();
             self.remove(engine, name, None, dry_run).await?;
         }
+        for name in interrupted_imports(engine).await? {
+            self.remove(engine, &name, None, dry_run).await?;
+        }
         Ok(())
     }
 }
@@ -71,7 +74,8 @@ impl DanglingBuilds {
 /// The folders of all recipes.
 pub(crate) fn folders() -> Vec<String> {
     let nodes = Recipe::nodes().into_iter().map(|name| format!("nodes/{name}"));
-    std::iter::once(programs::FOLDER)
+    [programs::FOLDER, external::TOOLBOX]
+        .into_iter()
         .chain(control_plane::recipes())
         .map(str::to_owned)
         .chain(nodes)
@@ -108,6 +112,21 @@ async fn interrupted_steps(engine: &Engine, name: &str) -> Result<Vec<String>, D
             .is_none_or(|labels| !labels.contains_key(labels::RUN))
     });
     Ok(ours.filter_map(|it| it.id).collect())
+}
+
+/// Names of images whose import ended without removing its containers.
+async fn interrupted_imports(engine: &Engine) -> Result<BTreeSet<String>, DockerError> {
+    let filters = HashMap::from([("label", vec![format!("{}=build", labels::ROLE)])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    let containers = engine.docker().list_containers(Some(options)).await;
+    let containers = containers.map_err(DockerError::engine("list the containers of", "imports"))?;
+    let names = containers
+        .into_iter()
+        .filter_map(|it| it.labels?.remove(labels::IMAGE));
+    Ok(names.filter(|name| name.starts_with(external::PREFIX)).collect())
 }
 
 fn build_labels(name: &str) -> Vec<String> {

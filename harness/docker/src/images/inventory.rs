@@ -20,7 +20,7 @@ use crate::labels;
 pub struct ListedImage {
     /// Name and tag.
     pub name: String,
-    /// Purpose: `base`, `kubernetes`, `control-plane`, `k3s-stand-in`, `kind-node` or `node`.
+    /// Purpose: `base`, `kubernetes`, `control-plane`, `k3s-stand-in`, `kind-node`, `toolbox` or `node`.
     pub role: String,
     /// Version of the Kubernetes programs, if the image contains them.
     pub kubernetes: Option<String>,
@@ -28,7 +28,7 @@ pub struct ListedImage {
     pub size: u64,
     /// Time since the image was built.
     pub age: Duration,
-    /// Whether the current recipes build it.
+    /// Whether the current recipes build it. An imported image is current while its source is unchanged.
     pub is_current: bool,
 }
 
@@ -97,14 +97,16 @@ impl Builder {
         for folder in folders() {
             let recipe = Recipe::load(&folder)?;
             for image in &kubernetes {
-                let kubernetes = ImageRef {
-                    name: image.clone(),
-                    kubernetes: String::new(),
-                };
+                let kubernetes = ImageRef::own(image, "");
                 current.insert(derived_target(&recipe, "", &base, &kubernetes)?.image());
             }
         }
         current.extend(kubernetes);
+        for image in all {
+            if self.is_current_import(&image.labels).await {
+                current.extend(image.repo_tags.iter().cloned());
+            }
+        }
         Ok(current)
     }
 

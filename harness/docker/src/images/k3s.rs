@@ -58,10 +58,8 @@ impl Images {
         }
         let found = self.builder.find_built(&image).await?;
         let version = Some(found.kubernetes).filter(|version| !version.is_empty());
-        Ok(ImageRef {
-            kubernetes: version.or_else(|| version_of(&image)).unwrap_or_default(),
-            name: image,
-        })
+        let version = version.or_else(|| version_of(&image)).unwrap_or_default();
+        Ok(ImageRef::own(image, version))
     }
 
     /// An image that implements k3s' command line with the programs of Kubernetes, built if it is missing. It is not

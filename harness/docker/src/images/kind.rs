@@ -92,10 +92,7 @@ impl Builder {
                 actual,
                 requested: requested.to_string(),
             }),
-            None => Ok(ImageRef {
-                name: image.to_owned(),
-                kubernetes: actual,
-            }),
+            None => Ok(ImageRef::own(image, actual)),
         }
     }
 }

@@ -118,7 +118,7 @@ impl Builder {
         Ok(target(hash, None))
     }
 
-    /// Builds the programs from Debian's source package, which takes 15 to 30 minutes on two processors.
+    /// Builds the programs from Debian's source package, which takes about 10 minutes on two processors.
     async fn source_image(&self) -> Result<ImageRef, DockerError> {
         let base = self.base().await?;
         let target = self.source_target().await?;
@@ -163,10 +163,7 @@ impl Builder {
         };
         let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
         let kubernetes = labels.get(labels::KUBERNETES).cloned().unwrap_or_default();
-        Ok(Some(ImageRef {
-            name: image.to_owned(),
-            kubernetes,
-        }))
+        Ok(Some(ImageRef::own(image, kubernetes)))
     }
 
     /// An image that was just built.

@@ -8,6 +8,7 @@ mod control_plane;
 mod dangling;
 mod debian;
 mod download;
+mod external;
 mod inventory;
 mod k3s;
 mod kind;
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodejoin_core::kubernetes::{Version, VersionRequest};
+use nodejoin_core::observation::ImageFacts;
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -31,6 +33,7 @@ use control_plane::LOCAL;
 pub(crate) use dangling::DanglingBuilds;
 use recipe::{ParentImage, Recipe};
 
+pub use external::TOOLS;
 pub use inventory::{ListedImage, Pruned};
 pub use release::KubernetesRelease;
 
@@ -41,6 +44,21 @@ pub struct ImageRef {
     pub name: String,
     /// Version of the Kubernetes programs in the image, such as `v1.20.2`.
     pub kubernetes: String,
+    /// What an image has that the harness did not build; `None` for its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<ImageFacts>,
+}
+
+impl ImageRef {
+    /// An image of the harness.
+    #[must_use]
+    pub fn own(name: impl Into<String>, kubernetes: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kubernetes: kubernetes.into(),
+            facts: None,
+        }
+    }
 }
 
 /// Progress of building an image.
@@ -65,6 +83,12 @@ pub enum ImageEvent {
         image: String,
         /// Text of the step.
         text: String,
+    },
+    /// A node image that the harness did not build is ready.
+    Inspected {
+        /// Name and tag of the imported image.
+        image: String,
+        facts: Box<ImageFacts>,
     },
     /// The image is built.
     Done {
@@ -156,10 +180,10 @@ impl Images {
     /// When the engine refuses a request, or a folder of programs is incomplete.
     pub async fn missing_images(&self) -> Result<Vec<String>, DockerError> {
         let mut missing = Vec::new();
-        for folder in dangling::folders()
-            .iter()
-            .filter(|folder| *folder != programs::FOLDER && !control_plane::is_on_demand(folder))
-        {
+        for folder in dangling::folders().iter().filter(|folder| {
+            ![programs::FOLDER, external::TOOLBOX].contains(&folder.as_str())
+                && !control_plane::is_on_demand(folder)
+        }) {
             if self.builder.current_image(folder).await?.is_none() {
                 missing.push(folder.clone());
             }
@@ -212,10 +236,7 @@ impl Builder {
         let recipe = Recipe::load(folder)?;
         let base = self.base_target().await?.image();
         for candidate in self.version_candidates().await? {
-            let kubernetes = ImageRef {
-                name: candidate.image(),
-                kubernetes: String::new(),
-            };
+            let kubernetes = ImageRef::own(candidate.image(), "");
             let target = derived_target(&recipe, "", &base, &kubernetes)?;
             if let Some(found) = self.find_versioned(&target.image()).await? {
                 return Ok(Some(found));

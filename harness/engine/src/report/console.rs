@@ -1,6 +1,6 @@
 //! The console: progress on standard error, and a block for each scenario and a summary on standard output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,9 +11,11 @@ use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::run::event::{RunEvent, Summary};
 
+use crate::report::history::VerdictHistory;
 use crate::report::paint;
 use crate::report::status_line::StatusLine;
 use crate::report::text::{self, Detail};
+use crate::settings::RerunCommand;
 
 /// How much the console prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,9 +28,6 @@ pub enum Verbosity {
     Verbose,
 }
 
-/// The command that runs a scenario again, from its id and its file.
-pub type RerunCommand = Box<dyn Fn(&ScenarioId, &str) -> String + Send>;
-
 /// Prints a run for a person.
 pub struct Console {
     out: Box<dyn Write + Send>,
@@ -39,6 +38,8 @@ pub struct Console {
     paint: fn(&str) -> String,
     verbosity: Verbosity,
     rerun: RerunCommand,
+    /// Earlier verdicts, from which the new ones may differ.
+    history: Option<VerdictHistory>,
     progress: RunProgress,
     /// Lines about scenarios that did not pass, for the end of a run with several.
     not_passed: Vec<String>,
@@ -53,6 +54,8 @@ struct RunProgress {
     finished: usize,
     /// Seconds of all image builds.
     images: f64,
+    /// Lines about imported images: every scenario reports its image.
+    inspected: BTreeSet<String>,
     /// Current work by scenario, image or control plane, in the order of their names.
     current: BTreeMap<String, String>,
 }
@@ -89,15 +92,26 @@ impl Console {
             paint: str::to_owned,
             verbosity,
             rerun,
+            history: None,
             progress: RunProgress {
                 started: now,
                 printed: now,
                 scenarios: 0,
                 finished: 0,
                 images: 0.0,
+                inspected: BTreeSet::new(),
                 current: BTreeMap::new(),
             },
             not_passed: Vec::new(),
+        }
+    }
+
+    /// Also prints how each verdict differs from the scenario's last one.
+    #[must_use]
+    pub fn compared_with(self, history: VerdictHistory) -> Self {
+        Self {
+            history: Some(history),
+            ..self
         }
     }
 
@@ -119,6 +133,12 @@ impl Console {
                 self.progress.images += seconds;
                 self.log(&format!("built image {image} in {seconds:.0} s"));
             }
+            RunEvent::ImageInspected { facts, .. } => {
+                let line = format!("node image `{}`: {}", facts.source, facts.summary());
+                if self.progress.inspected.insert(line.clone()) {
+                    self.log(&line);
+                }
+            }
             RunEvent::ControlPlaneStarting { provider } => {
                 self.work(&control_plane(provider), "starting");
             }
@@ -137,6 +157,15 @@ impl Console {
             RunEvent::PhaseReached { scenario, phase, at } => {
                 let text = format!("{phase} after {:.1} s", *at as f64 / 1000.0);
                 self.work(scenario.as_str(), &text);
+            }
+            RunEvent::Held {
+                scenario,
+                name,
+                verdict,
+                commands,
+            } => {
+                self.progress.current.remove(scenario.as_str());
+                self.print(&(self.paint)(&text::held(name, verdict, commands)));
             }
             RunEvent::ScenarioFinished { .. } => self.scenario(event),
             RunEvent::SnapshotWritten { path } => self.log(&format!("wrote {path}")),
@@ -178,6 +207,8 @@ impl Console {
         };
         self.progress.finished += 1;
         self.progress.current.remove(scenario.as_str());
+        let history = self.history.as_ref();
+        let changes = history.map_or_else(Vec::new, |history| history.record(scenario, verdict));
         let needs_action = matches!(verdict.outcome, Outcome::Failed | Outcome::Errored(_));
         if self.verbosity == Verbosity::Quiet && !needs_action {
             return;
@@ -187,13 +218,15 @@ impl Console {
             Verbosity::Verbose => Detail::Full,
             Verbosity::Quiet | Verbosity::Normal => Detail::Normal,
         };
-        let mut block = text::header(&verdict.outcome, *seconds, &counted) + &text::details(verdict, detail);
+        let mut block = text::header(verdict, *seconds, &counted) + &text::details(verdict, detail);
+        changes
+            .iter()
+            .for_each(|change| text::line(&mut block, "changed", change));
         if needs_action {
             let place = shown_place(scenario, file, source);
             text::line(&mut block, "scenario", &place);
             text::line(&mut block, "again", &(self.rerun)(scenario, file));
-            self.not_passed
-                .push(text::header(&verdict.outcome, *seconds, &place));
+            self.not_passed.push(text::header(verdict, *seconds, &place));
         }
         if let Some(folder) = evidence {
             text::line(&mut block, "evidence", &from_here(folder));

@@ -282,8 +282,8 @@ pub(crate) mod tests {
         let text = event(&failed("a"), &checkout()).unwrap();
         assert_eq!(
             text,
-            "::group::FAIL 14.0 s the node of a joins\n  \
-             FAIL    14.0 s  the node of a joins\n        \
+            "::group::FAIL 14.0 s the node of a joins (script-failed)\n  \
+             FAIL    14.0 s  the node of a joins (script-failed)\n        \
              booted 0.5  metadata 0.7\n        \
              stopped after `metadata`\n        \
              because   it is 100% <b>wrong</b> | `so`\n        \

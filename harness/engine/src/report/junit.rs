@@ -3,10 +3,23 @@
 use std::time::Duration;
 
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::run::event::RunEvent;
+use nodejoin_core::run::evidence_index;
+use nodejoin_core::run::shard::Shard;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::text;
+use crate::report::text::{self, outcome_word};
+
+/// Name of the report and of its suites.
+pub(crate) const NAME: &str = "nodejoin";
+/// Properties of a suite: version of the format, id of the run, shard.
+pub(crate) const SCHEMA: &str = "schema";
+pub(crate) const RUN: &str = "run";
+pub(crate) const SHARD: &str = "shard";
+/// Properties of a case. JUnit has one status for skipped and cancelled scenarios.
+const SCENARIO_NAME: &str = "name";
+const OUTCOME: &str = "outcome";
 
 /// Collects finished scenarios for one report.
 #[derive(Debug)]
@@ -19,12 +32,15 @@ impl Junit {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            suite: TestSuite::new("nodejoin"),
+            suite: TestSuite::new(NAME),
         }
     }
 
     /// Adds one event.
     pub fn take(&mut self, event: &RunEvent) {
+        if let RunEvent::RunStarted { run, shard, .. } = event {
+            describe(&mut self.suite, run.as_str(), *shard);
+        }
         if let RunEvent::ScenarioFinished {
             scenario,
             name,
@@ -39,6 +55,7 @@ impl Junit {
             case.set_classname(file.clone())
                 .set_time(Duration::from_secs_f64(seconds.max(0.0)));
             case.set_system_out(text::scenario(name, verdict, *seconds, evidence.as_deref()));
+            describe_case(&mut case, name, &verdict.outcome);
             if let Some(ran) = &verdict.versions {
                 case.add_property(Property::new("kubernetes", ran.kubernetes.as_str()));
                 case.add_property(Property::new("kubelet", ran.kubelet.as_str()));
@@ -62,7 +79,7 @@ impl Junit {
     ///
     /// When the XML is not UTF-8, which quick-junit prevents.
     pub fn to_xml(&self) -> Result<String, quick_junit::SerializeError> {
-        let mut report = Report::new("nodejoin");
+        let mut report = Report::new(NAME);
         report.add_test_suite(self.suite.clone());
         report.to_string()
     }
@@ -74,14 +91,86 @@ impl Default for Junit {
     }
 }
 
-fn status(verdict: &Verdict) -> TestCaseStatus {
-    let mut status = match &verdict.outcome {
+/// Notes which run a suite is of.
+pub(crate) fn describe(suite: &mut TestSuite, run: &str, shard: Option<Shard>) {
+    suite.add_property(Property::new(SCHEMA, evidence_index::SCHEMA.to_string()));
+    suite.add_property(Property::new(RUN, run));
+    if let Some(shard) = shard {
+        suite.add_property(Property::new(SHARD, shard.to_string()));
+    }
+}
+
+/// Notes what the status of a case does not tell.
+pub(crate) fn describe_case(case: &mut TestCase, name: &str, outcome: &Outcome) {
+    case.add_property(Property::new(SCENARIO_NAME, name));
+    case.add_property(Property::new(OUTCOME, outcome_word(outcome)));
+}
+
+/// The value of a property.
+pub(crate) fn property<'a>(properties: &'a [Property], name: &str) -> Option<&'a str> {
+    let found = properties.iter().find(|property| property.name.as_str() == name);
+    found.map(|property| property.value.as_str())
+}
+
+/// The status of a scenario with its reason.
+pub(crate) fn status_of(outcome: &Outcome, because: &str) -> TestCaseStatus {
+    let mut status = match outcome {
         Outcome::Passed => return TestCaseStatus::success(),
         Outcome::Skipped(_) | Outcome::Cancelled => TestCaseStatus::skipped(),
         Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Outcome::Errored(_) => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
-    status.set_message(text::summary(verdict));
+    status.set_message(because);
+    status
+}
+
+/// A scenario as a report describes it.
+pub(crate) struct JunitCase {
+    pub(crate) scenario: ScenarioId,
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+    pub(crate) because: Option<String>,
+    pub(crate) seconds: f64,
+}
+
+impl JunitCase {
+    /// Reads a case. The error says what is wrong with it.
+    pub(crate) fn of(case: &TestCase) -> Result<Self, String> {
+        let id = case.name.as_str();
+        let scenario = id
+            .parse()
+            .map_err(|error| format!("invalid case `{id}`: {error}"))?;
+        let because = match &case.status {
+            TestCaseStatus::Success { .. } => None,
+            TestCaseStatus::NonSuccess { message, .. } | TestCaseStatus::Skipped { message, .. } => {
+                message.as_ref().map(|message| message.as_str().to_owned())
+            }
+        };
+        let reason = || because.clone().unwrap_or_default();
+        let is_cancelled = property(&case.properties, OUTCOME) == Some(outcome_word(&Outcome::Cancelled));
+        let outcome = match &case.status {
+            TestCaseStatus::Success { .. } => Outcome::Passed,
+            TestCaseStatus::Skipped { .. } if is_cancelled => Outcome::Cancelled,
+            TestCaseStatus::Skipped { .. } => Outcome::Skipped(reason()),
+            TestCaseStatus::NonSuccess { kind, .. } => match kind {
+                NonSuccessKind::Failure => Outcome::Failed,
+                NonSuccessKind::Error => Outcome::Errored(reason()),
+            },
+        };
+        Ok(Self {
+            scenario,
+            name: property(&case.properties, SCENARIO_NAME)
+                .unwrap_or_default()
+                .to_owned(),
+            outcome,
+            because,
+            seconds: case.time.unwrap_or_default().as_secs_f64(),
+        })
+    }
+}
+
+fn status(verdict: &Verdict) -> TestCaseStatus {
+    let mut status = status_of(&verdict.outcome, &text::summary(verdict));
     if let Some(diagnosis) = &verdict.diagnosis
         && verdict.outcome == Outcome::Failed
     {

@@ -42,7 +42,7 @@ fn style_of_outcome(word: &str) -> Option<Style> {
 
 fn style_of_label(word: &str) -> Option<Style> {
     match word {
-        "because" | "do" => Some(Style::new().bold()),
+        "because" | "do" | "changed" => Some(Style::new().bold()),
         "note" => Some(Style::new().fg_color(Some(AnsiColor::Yellow.into()))),
         "seen" | "check" | "expected" | "got" | "again" | "scenario" | "evidence" | "kept" | "differs"
         | "with" => Some(Style::new().dimmed()),

@@ -304,7 +304,7 @@ mod tests {
              \n\
              <details><summary>❌ failed the node of refused joins</summary>\n\
              \n\
-             <pre>  FAIL    14.0 s  the node of refused joins\n        \
+             <pre>  FAIL    14.0 s  the node of refused joins (script-failed)\n        \
              booted 0.5  metadata 0.7\n        \
              stopped after `metadata`\n        \
              because   it is 100% &lt;b&gt;wrong&lt;/b&gt; | `so`\n        \

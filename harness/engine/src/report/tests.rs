@@ -178,7 +178,7 @@ fn events() -> Vec<RunEvent> {
 }
 
 fn console(out: &Captured, err: &Captured, verbosity: Verbosity) -> Console {
-    let rerun = Box::new(|id: &ScenarioId, file: &str| format!("nodejoin run {file} # {id}"));
+    let rerun = std::sync::Arc::new(|id: &ScenarioId, file: &str| format!("nodejoin run {file} # {id}"));
     Console::on(out.clone(), err.clone(), verbosity, rerun)
 }
 

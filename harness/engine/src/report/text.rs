@@ -28,17 +28,38 @@ pub enum Detail {
 /// The lines of one finished scenario, without a final line break.
 #[must_use]
 pub fn scenario(name: &str, verdict: &Verdict, seconds: f64, evidence: Option<&str>) -> String {
-    let mut text = header(&verdict.outcome, seconds, name) + &details(verdict, Detail::Full);
+    let mut text = header(verdict, seconds, name) + &details(verdict, Detail::Full);
     if let Some(folder) = evidence {
         line(&mut text, "evidence", folder);
     }
     text
 }
 
-/// The first line of a scenario. What has a fixed width comes first, so that a long name only wraps at its end.
+/// The lines of a scenario at whose verdict the run stops, with the commands that lead in.
 #[must_use]
-pub fn header(outcome: &Outcome, seconds: f64, name: &str) -> String {
-    format!("  {:<6}{seconds:>6.1} s  {name}", word(outcome))
+pub fn held(name: &str, verdict: &Verdict, commands: &[String]) -> String {
+    let mut text =
+        format!("  {:<6}{:>8}  {name}", word(&verdict.outcome), "") + &details(verdict, Detail::Normal);
+    let waits = "node, AWS and API server are alive; Ctrl-C removes them and ends the run";
+    line(&mut text, "held", waits);
+    commands
+        .iter()
+        .for_each(|command| line(&mut text, "enter", command));
+    text
+}
+
+/// The first line of a scenario, with the cause of a failed one. What has a fixed width comes first, so that a long
+/// name only wraps at its end.
+#[must_use]
+pub fn header(verdict: &Verdict, seconds: f64, name: &str) -> String {
+    let diagnosis = verdict.diagnosis.as_ref();
+    let why = diagnosis.filter(|_| verdict.outcome == Outcome::Failed);
+    let why = why.map(|diagnosis| format!(" ({})", diagnosis.cause.word()));
+    format!(
+        "  {:<6}{seconds:>6.1} s  {name}{}",
+        word(&verdict.outcome),
+        why.unwrap_or_default()
+    )
 }
 
 /// The lines of a verdict, each after a line break.
@@ -55,7 +76,7 @@ pub fn details(verdict: &Verdict, detail: Detail) -> String {
 }
 
 /// How many scenarios had each outcome; cancelled ones only if there are any.
-pub(super) fn counts(summary: &Summary) -> String {
+pub(crate) fn counts(summary: &Summary) -> String {
     let Summary {
         passed,
         failed,
@@ -82,6 +103,25 @@ pub fn word(outcome: &Outcome) -> &'static str {
         Outcome::Errored(_) => "ERROR",
         Outcome::Skipped(_) => "skip",
         Outcome::Cancelled => "stop",
+    }
+}
+
+/// The outcome as a word, also in JUnit reports.
+pub(crate) fn outcome_word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "passed",
+        Outcome::Failed => "failed",
+        Outcome::Errored(_) => "errored",
+        Outcome::Skipped(_) => "skipped",
+        Outcome::Cancelled => "cancelled",
+    }
+}
+
+/// Why a scenario errored or was skipped.
+pub(crate) fn reason(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Errored(reason) | Outcome::Skipped(reason) => Some(reason),
+        Outcome::Passed | Outcome::Failed | Outcome::Cancelled => None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::answers::FoundAnswer;
 use crate::effects::{Applied, Disconnect, applied};
 use crate::faults::RequestSummary;
 use crate::http::{Request, Response, ServiceError};
+use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::router::Route;
 use crate::world::AwsEventKind;
@@ -247,6 +248,7 @@ impl PendingCall {
                     .authorization
             }
         };
+        let is_not_emulated = error.is_some_and(|error| error.code == not_emulated::CODE);
         let call = AwsCall {
             service: target.service,
             operation: target.operation.clone(),
@@ -257,7 +259,7 @@ impl PendingCall {
             error: error.map(|error| error.code.clone()),
             message: error.map(|error| error.message.clone()),
             subject: target.subject.clone(),
-            known: target.known || reason.answer.is_some(),
+            known: reason.answer.is_some() || target.known && !is_not_emulated,
             fault: reason.fault,
             answer: reason.answer,
             authorization,

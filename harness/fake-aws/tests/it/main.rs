@@ -5,6 +5,7 @@ mod account;
 mod answers;
 mod aws_clients;
 mod ec2;
+mod ec2_resources;
 mod faults;
 mod hops;
 mod identity;

@@ -44,6 +44,19 @@ pub(crate) fn expectations(machine: &Machine, stated: &Stated, report: &mut Vec<
             format!("cluster DNS {} in the kubelet", stated.dns.join(",")),
         );
     }
+    let later_labels = traits.later_labels.iter();
+    let later_labels = later_labels
+        .filter(|(key, _)| !labels.contains_key(*key))
+        .map(|(key, value)| format!("label {key}={value}"));
+    let later_taints = traits.later_taints.iter();
+    let later_taints = later_taints
+        .filter(|taint| !taints.contains(taint))
+        .map(|taint| format!("taint {}", text_of(taint)));
+    for what in later_labels.chain(later_taints) {
+        let why =
+            "EKS gives it to the Node after the join, because the launch template of the group names an AMI";
+        line(report, AdoptionKind::NotChecked, format!("{what}: {why}"));
+    }
     for unclear in &flags.unclear {
         line(report, AdoptionKind::NotChecked, unclear);
     }

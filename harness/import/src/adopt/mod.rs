@@ -19,10 +19,12 @@
 //! | `ami` | chooses the AMI |
 //! | `versions` | the Kubernetes version that file and user data are for |
 //! | `yaml_text` | writes YAML |
+//! | `added_keys` | keys of the command line |
 //! | `cluster` | the cluster and the instance of the scenario |
 //! | `expectations` | what the node must have |
 //! | `trial` | the scenario and the report |
 
+mod added_keys;
 mod ami;
 mod bootstrap_call;
 mod cluster;
@@ -37,6 +39,7 @@ mod trial;
 mod versions;
 mod yaml_text;
 
+pub use added_keys::AddedKeys;
 pub use ami::AmiFiles;
 pub use error::AdoptError;
 pub use placeholders::Placeholder;

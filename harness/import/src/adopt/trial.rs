@@ -6,6 +6,7 @@ use std::fmt;
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_cluster};
 
+use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
 use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
@@ -260,9 +261,9 @@ fn file_name(machine: &str) -> String {
 }
 
 impl Trial {
-    /// The text of the scenario. `overlays` and `user_data` are paths relative to its file.
+    /// The text of the scenario with the added keys. `overlays` and `user_data` are paths relative to its file.
     #[must_use]
-    pub fn scenario(&self, overlays: &[String], user_data: Option<&str>) -> String {
+    pub fn scenario(&self, overlays: &[String], user_data: Option<&str>, added: &AddedKeys) -> String {
         let name = format!("{} joins", self.machine);
         let mut keys = vec![("name".to_owned(), YamlText::text(&name))];
         if !overlays.is_empty() {
@@ -280,6 +281,7 @@ impl Trial {
             keys.push(("user_data".to_owned(), source));
         }
         keys.push(("expect".to_owned(), self.expect.clone()));
+        added.merge_into(&mut keys);
         YamlText::Map(keys.into_iter().filter(|(_, value)| !value.is_empty()).collect()).document()
     }
 }

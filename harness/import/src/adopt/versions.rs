@@ -50,7 +50,12 @@ impl WantedKubernetes {
 
     /// The version to request, and lines for the report. `None`: the default of a run.
     #[must_use]
-    pub fn choose(&self, offline: &OfflineKubernetes, report: &mut Vec<AdoptionLine>) -> Option<Version> {
+    pub fn choose(
+        &self,
+        file: &str,
+        offline: &OfflineKubernetes,
+        report: &mut Vec<AdoptionLine>,
+    ) -> Option<Version> {
         let needed = self
             .needs
             .iter()
@@ -76,11 +81,11 @@ impl WantedKubernetes {
                 .max_by_key(|version| version.rank()),
         };
         let runs = chosen.unwrap_or(&offline.default);
-        self.describe(runs, report);
+        self.describe(file, runs, report);
         chosen.filter(|version| **version != offline.default).cloned()
     }
 
-    fn describe(&self, runs: &Version, report: &mut Vec<AdoptionLine>) {
+    fn describe(&self, file: &str, runs: &Version, report: &mut Vec<AdoptionLine>) {
         match self.stated {
             Some(stated) if stated == runs.minor() => {
                 let text = format!("Kubernetes {runs}: the file states {stated}");
@@ -89,7 +94,7 @@ impl WantedKubernetes {
             Some(stated) => {
                 let text = format!(
                     "Kubernetes {runs}: the file states {stated}, which is not available offline; \
-                     `nodejoin try FILE --kubernetes {stated}` downloads and tests it"
+                     `nodejoin try {file} --kubernetes {stated}` downloads and tests it"
                 );
                 line(report, AdoptionKind::Chosen, text);
             }
@@ -110,7 +115,7 @@ impl WantedKubernetes {
         if let Some(newest) = missing.iter().map(|(_, since)| *since).max() {
             let text = format!(
                 "kubelet {runs} has no {}: the run translates or removes it, and lists what it did; \
-                 `nodejoin try FILE --kubernetes {}` downloads and tests it",
+                 `nodejoin try {file} --kubernetes {}` downloads and tests it",
                 names(missing.into_iter()),
                 self.stated.unwrap_or(newest).max(newest)
             );
@@ -119,7 +124,7 @@ impl WantedKubernetes {
         if let Some(required) = self.required.filter(|required| runs.minor() < *required) {
             let text = format!(
                 "an IPv6 cluster needs kubelet {required} or newer, and nothing translates it for kubelet {runs}: \
-                 this machine is skipped; run `nodejoin try FILE --kubernetes {}`",
+                 this machine is skipped; run `nodejoin try {file} --kubernetes {}`",
                 self.stated.unwrap_or(required).max(required)
             );
             line(report, AdoptionKind::Note, text);
@@ -166,7 +171,7 @@ mod tests {
         };
         let wanted = WantedKubernetes::of(&traits, &Stated::of(text.as_bytes()), None);
         let mut report = Vec::new();
-        let chosen = wanted.choose(&offline(versions), &mut report);
+        let chosen = wanted.choose("FILE", &offline(versions), &mut report);
         let lines: Vec<String> = report
             .iter()
             .map(|line| format!("{} {}", line.kind, line.text))
@@ -238,7 +243,7 @@ mod tests {
             ..WantedKubernetes::default()
         };
         let mut report = Vec::new();
-        assert_eq!(wanted.choose(&offline(&["v1.20.2"]), &mut report), None);
+        assert_eq!(wanted.choose("FILE", &offline(&["v1.20.2"]), &mut report), None);
         assert!(
             report[0]
                 .text

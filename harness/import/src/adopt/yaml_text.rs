@@ -56,7 +56,7 @@ impl YamlText {
             Self::Map(entries) => {
                 for (key, value) in entries {
                     match value {
-                        Self::Map(_) | Self::List(_) => {
+                        Self::Map(_) | Self::List(_) if !value.is_empty() => {
                             to.push_str(&format!("{blank}{}:\n", scalar(key)));
                             value.write(indent + 2, to);
                         }

@@ -110,6 +110,8 @@ impl<'a> StackGroup<'a> {
                 capacity_type: text("CapacityType").as_deref().and_then(capacity_type),
                 instance_types,
             });
+        } else {
+            traits.leave_group_to_eks();
         }
     }
 }

@@ -46,7 +46,7 @@ impl<'a> BootstrapConfig<'a> {
             false => &["spec"],
         };
         let name = document.text_at(&["metadata", "name"]).unwrap_or_default();
-        let owner = owner(documents, &name);
+        let owner = owner(documents, &["configRef", "name"], &name);
         let mut stated = cluster(documents);
         let version = owner.and_then(|owner| owner.text_at(&["version"]));
         stated.version = stated
@@ -137,12 +137,27 @@ fn cluster(documents: &[&Tree]) -> ClusterTraits {
 /// The path of a machine's specification in a MachineDeployment, a MachinePool and a template.
 const TEMPLATE: [&str; 3] = ["spec", "template", "spec"];
 
-/// The machines of the MachineDeployment or MachinePool that boots with a configuration.
-fn owner<'a>(documents: &[&'a Tree], config: &str) -> Option<&'a Tree> {
+/// The machines of the MachineDeployment or MachinePool whose `bootstrap` refers to this name at this path.
+fn owner<'a>(documents: &[&'a Tree], path: &[&str], name: &str) -> Option<&'a Tree> {
     documents
         .iter()
         .filter_map(|document| document.at(&TEMPLATE))
-        .find(|spec| spec.text_at(&["bootstrap", "configRef", "name"]).as_deref() == Some(config))
+        .find(|spec| {
+            spec.at(&["bootstrap"])
+                .and_then(|bootstrap| bootstrap.text_at(path))
+                .as_deref()
+                == Some(name)
+        })
+}
+
+/// The machine of a bootstrap Secret with what other manifests state about it.
+pub(super) fn with_owner(mut machine: Machine, secret: &str, documents: &[&Tree]) -> Machine {
+    if let Some(owner) = owner(documents, &["dataSecretName"], secret) {
+        // EKS adds no part of its own: the Secret is the whole user data.
+        (machine.traits, _) = infrastructure(documents, owner);
+    }
+    machine.traits.cluster = cluster(documents);
+    machine
 }
 
 /// What AWSMachineTemplate, AWSMachinePool or AWSManagedMachinePool states.

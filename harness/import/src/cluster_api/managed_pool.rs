@@ -37,19 +37,24 @@ pub(super) fn described(document: &Tree) -> Option<Machine> {
         }),
         instance_types: text("instanceType").into_iter().collect(),
     };
+    let has_ami = ami_id.is_some() || text("amiType").as_deref() == Some("CUSTOM");
+    let mut traits = Traits {
+        ami_family: text("amiType").as_deref().and_then(family_of_ami_type),
+        instance_type: text("instanceType").or_else(|| template(&["instanceType"])),
+        ami_id,
+        role: text("roleName"),
+        tags: texts(spec.get("additionalTags")),
+        labels,
+        taints,
+        ..Traits::default()
+    };
+    if has_ami {
+        traits.leave_group_to_eks();
+    }
     Some(Machine {
         line: document.line(),
-        managed: ami_id.is_none().then_some(group),
-        traits: Traits {
-            ami_family: text("amiType").as_deref().and_then(family_of_ami_type),
-            instance_type: text("instanceType").or_else(|| template(&["instanceType"])),
-            ami_id,
-            role: text("roleName"),
-            tags: texts(spec.get("additionalTags")),
-            labels,
-            taints,
-            ..Traits::default()
-        },
+        managed: (!has_ami).then_some(group),
+        traits,
         name,
         ..Machine::default()
     })

@@ -49,6 +49,14 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
     {
         reading.add(&config.name, config.machine());
     }
+    for document in documents.iter().filter(|document| is_secret(document)) {
+        let name = secret_name(document);
+        let machine = secret::machine(&name, document);
+        reading.add(
+            &name,
+            machine.map(|machine| config::with_owner(machine, &name, documents)),
+        );
+    }
     for machine in documents
         .iter()
         .filter_map(|document| managed_pool::machine(document))
@@ -56,7 +64,7 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
         reading.add(&machine.name.clone(), Ok(machine));
     }
     reading.finish(
-        "no EKSConfig, NodeadmConfig or KubeadmConfig is in it",
+        "it has neither EKSConfig, NodeadmConfig, KubeadmConfig nor a bootstrap Secret",
         "give the bootstrap configuration of a MachineDeployment or MachinePool, or its Secret: `kubectl get secret NAME -o yaml`",
     )
 }
@@ -65,10 +73,14 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
 pub(crate) fn read_secrets(documents: &[&Tree]) -> Result<Imported, ImportError> {
     let mut reading = Reading::of(FileFormat::BootstrapSecret);
     for document in documents.iter().filter(|document| is_secret(document)) {
-        let name = document
-            .text_at(&["metadata", "name"])
-            .unwrap_or_else(|| "secret".to_owned());
+        let name = secret_name(document);
         reading.add(&name, secret::machine(&name, document));
     }
     reading.finish("the Secret has no value", "wait until Cluster API has written it")
+}
+
+fn secret_name(document: &Tree) -> String {
+    document
+        .text_at(&["metadata", "name"])
+        .unwrap_or_else(|| "secret".to_owned())
 }

@@ -90,7 +90,9 @@ fn group_machine(
     let has_ami = machine.traits.ami_id.is_some()
         || template.is_some_and(|template| template.is_unknown("image_id"))
         || group.text(&["ami_type"]).as_deref() == Some("CUSTOM");
-    if !has_ami {
+    if has_ami {
+        machine.traits.leave_group_to_eks();
+    } else {
         machine.managed = Some(groups::managed(&machine, group));
     }
     let name = group.text(&["cluster_name"]);

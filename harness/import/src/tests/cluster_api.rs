@@ -116,6 +116,21 @@ fn a_bootstrap_secret_has_the_true_user_data() {
 }
 
 #[test]
+fn a_secret_beside_its_pool_has_the_traits_of_the_pool() {
+    let pool = "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedMachinePool\nmetadata: { name: p-lt }\nspec:\n  \
+                amiType: CUSTOM\n  awsLaunchTemplate: { instanceType: t3.nano }\n---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\n\
+                metadata: { name: p }\nspec: { template: { spec: { bootstrap: { dataSecretName: s }, infrastructureRef: { name: p-lt } } } }\n";
+    let secret = format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{ name: s }}\ndata: {{ value: {} }}\n",
+        base64(SCRIPT)
+    );
+    let own = machine(&format!("{secret}{pool}"));
+    assert_eq!((own.name.as_str(), user_data(&own)), ("s", SCRIPT.to_owned()));
+    assert_eq!(own.traits.instance_type.as_deref(), Some("t3.nano"));
+    assert!(own.managed.is_none(), "EKS adds nothing to it");
+}
+
+#[test]
 fn manifests_without_a_configuration_are_refused() {
     insta::assert_snapshot!(refused("m.yaml", CLUSTER.trim_start_matches("---\n")));
     let template =

@@ -185,6 +185,19 @@ fn what_a_plan_does_not_know_is_said() {
 }
 
 #[test]
+fn labels_of_a_group_with_an_ami_come_after_the_join() {
+    let group = resource(
+        "module.eks.aws_eks_node_group.g",
+        json!({"cluster_name": "demo", "node_group_name": "g", "ami_type": "CUSTOM", "labels": {"team": "core"},
+            "taint": [{"key": "a", "value": "b", "effect": "NO_SCHEDULE"}], "launch_template": [{"id": "lt-1"}]}),
+    );
+    let traits = machine(&state(&[template("this", json!({})), cluster(), group])).traits;
+    assert!(traits.labels.is_empty() && traits.taints.is_empty());
+    assert_eq!(traits.later_labels["team"], "core");
+    assert_eq!(traits.later_taints[0].to_string(), "a=b:NoSchedule");
+}
+
+#[test]
 fn a_template_whose_ami_is_unknown_is_not_bootstrapped_by_eks() {
     let text = plan(json!({"user_data": base64(SCRIPT)}), json!({"image_id": true}));
     assert_eq!(machine(&text).managed, None);

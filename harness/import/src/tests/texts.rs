@@ -83,6 +83,12 @@ fn what_cloud_init_ignores_is_noted() {
         "{:?}",
         script.notes
     );
+    assert!(
+        machine("  #!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
+            .notes
+            .is_empty(),
+        "cloud-init skips white space when it looks for the type"
+    );
     let shebang = machine(&format!("#!/bin/bash\n{MIME}"));
     assert!(
         shebang.notes[0].contains("as a MIME message"),
@@ -122,6 +128,11 @@ fn sources_are_refused_with_the_command_that_renders_them() {
         ("index.ts", "import * as eks from '@pulumi/eks';\n"),
         ("plan.json", "{\"@level\":\"info\"}\n{\"@level\":\"info\"}\n"),
         ("tfplan", "PK\u{3}\u{4}x"),
+        (
+            "plan.txt",
+            "Terraform will perform the following actions:\n\n  + resource \"aws_launch_template\" \"a\" {\n    }\n",
+        ),
+        ("qa.tfvars", "user_data = \"IyEvYmluL2Jhc2g=\"\n"),
     ];
     insta::assert_snapshot!(all_refused(&refusals));
 }

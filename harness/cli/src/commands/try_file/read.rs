@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use nodejoin_import::{
-    AdoptError, ClusterTraits, Import, ImportError, Imported, Machine, Trial, adopt, import,
+    AddedKeys, AdoptError, ClusterTraits, Import, ImportError, Imported, Machine, Trial, adopt, import,
 };
 
 use crate::args::TryArgs;
@@ -21,6 +21,8 @@ pub(crate) struct Tried {
     pub(crate) format: String,
     pub(crate) notes: Vec<String>,
     pub(crate) trials: Vec<Trial>,
+    /// Keys of the command line for all scenarios.
+    pub(crate) added: AddedKeys,
     /// Machines of the file that cannot be tried, with the reason.
     pub(crate) not_tried: Vec<(String, String)>,
     /// The folder of the file, and its name if its bytes are the user data of its only machine.
@@ -85,8 +87,28 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
         notes: imported.notes,
         name,
         trials,
+        added: added_keys(&args.with)?,
         not_tried,
     })
+}
+
+/// The keys of `--with`: each value is a file, or the keys themselves.
+fn added_keys(values: &[String]) -> Result<AddedKeys, TryError> {
+    let hint = "give keys of a scenario, such as `--with 'network: open'`, or a YAML file with them";
+    let mut added = AddedKeys::default();
+    for value in values {
+        let path = Path::new(value);
+        let (name, text) = match path.is_file() {
+            true => (format!("`{value}`"), std::fs::read_to_string(path)),
+            false => (format!("`--with {value}`"), Ok(value.clone())),
+        };
+        let text = text.map_err(|error| TryError::new(format!("cannot read {name}: {error}"), hint))?;
+        let keys = AddedKeys::read(&text).map_err(|error| TryError::new(format!("{name}: {error}"), hint))?;
+        let keys =
+            keys.ok_or_else(|| TryError::new(format!("{name} is neither a file nor a mapping"), hint))?;
+        added.merge(keys);
+    }
+    Ok(added)
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, TryError> {

@@ -28,7 +28,7 @@ pub(crate) fn plans(tried: &Tried, args: &TryArgs) -> Result<Result<Vec<Plan>, S
             name
         });
         let path = tried.folder.join(format!("{}.yaml", trial.id));
-        let text = trial.scenario(&overlays, user_data.as_deref());
+        let text = trial.scenario(&overlays, user_data.as_deref(), &tried.added);
         files.add(path.clone(), text.into_bytes());
         found.push(ScenarioPath {
             path,
@@ -58,6 +58,7 @@ fn loaded(
             plan.image.overlay.extend_from_slice(&overlay);
         }
     }
+    preflight::replace_image(&mut plans, args.options.image.as_deref())?;
     preflight::images(&plans)?;
     for plan in &mut plans {
         // The scenario is in no file: reports name the user's.

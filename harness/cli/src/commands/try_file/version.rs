@@ -29,7 +29,7 @@ pub(crate) async fn choose(
         return;
     };
     for trial in &mut tried.trials {
-        let chosen = trial.kubernetes.choose(&offline, &mut trial.report);
+        let chosen = trial.kubernetes.choose(&tried.name, &offline, &mut trial.report);
         if let Some(version) = chosen {
             options.images.kubernetes = version.to_string();
             // One version for all machines of the file: they belong to one cluster.

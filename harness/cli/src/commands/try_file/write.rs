@@ -73,7 +73,7 @@ fn files(folder: &Path, tried: &Tried, args: &TryArgs) -> Result<BTreeMap<PathBu
             files.insert(PathBuf::from(&name), bytes.clone());
             name
         });
-        let text = trial.scenario(&overlays, user_data.as_deref());
+        let text = trial.scenario(&overlays, user_data.as_deref(), &tried.added);
         files.insert(PathBuf::from(format!("{}.yaml", trial.id)), text.into_bytes());
     }
     Ok(files)

@@ -1,8 +1,12 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
 mod footprint;
+mod hold;
+mod keeper;
 mod kind;
+mod library;
 mod lifecycle;
 mod own_images;
 mod reports;
 mod try_file;
+mod watch;

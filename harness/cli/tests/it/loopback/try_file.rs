@@ -142,6 +142,44 @@ fn written_scenarios_are_complete_and_nothing_is_overwritten() {
 }
 
 #[test]
+fn keys_of_the_command_line_are_those_of_the_scenario() {
+    let folder = folder(&[
+        ("user-data.sh", SCRIPT),
+        ("keys.yaml", "aws: { parameters: { /demo: x } }\n"),
+    ]);
+    let try_with = |keys: &[&str]| {
+        let with = keys.iter().flat_map(|keys| ["--with", keys]);
+        let arguments: Vec<&str> = ["try", "user-data.sh", "--write", "saved"]
+            .into_iter()
+            .chain(with)
+            .collect();
+        output(folder.path(), &arguments)
+    };
+    let (code, text) = try_with(&[
+        "keys.yaml",
+        "{ network: open, cluster: { authentication_mode: API } }",
+    ]);
+    assert_eq!(code, 0, "{text}");
+    let plan = plan(folder.path(), "saved/user-data-sh.yaml");
+    assert_eq!(plan["network"], "open");
+    assert_eq!(plan["aws"]["parameters"]["/demo"], "x", "{}", plan["aws"]);
+    assert_eq!(plan["cluster"]["name"], "demo", "the keys of the file stay");
+
+    for (keys, expected) in [
+        (
+            "missing.yaml",
+            "error: `--with missing.yaml` is neither a file nor a mapping",
+        ),
+        ("netwrok: open", "`netwrok`: unknown key"),
+    ] {
+        let arguments = ["try", "user-data.sh", "--with", keys];
+        let (code, text) = output(folder.path(), &arguments);
+        assert_eq!(code, 2, "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn a_scenario_takes_user_data_from_files_of_other_tools_and_in_base64() {
     let scenario = |source: &str| format!("name: x\nuser_data: {source}\n");
     let folder = folder(&[

@@ -261,7 +261,7 @@ impl RunningCommand {
         Self::follow(command)
     }
 
-    fn follow(mut command: Command) -> Self {
+    pub fn follow(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

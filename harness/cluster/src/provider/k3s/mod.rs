@@ -100,6 +100,10 @@ impl Provider for K3sProvider {
         KIND.name
     }
 
+    fn image(&self) -> Option<&str> {
+        Some(&self.image.name)
+    }
+
     fn title(&self) -> String {
         let is_stand_in = self.image.name.contains("k3s-stand-in");
         match is_stand_in {
@@ -120,10 +124,7 @@ mod tests {
     #[test]
     fn the_title_names_a_stand_in_image() {
         let title = |image: &str| {
-            let image = ImageRef {
-                name: image.to_owned(),
-                kubernetes: "v1.20.2".to_owned(),
-            };
+            let image = ImageRef::own(image, "v1.20.2");
             K3sProvider { image }.title()
         };
         assert_eq!(title("rancher/k3s:v1.32.1-k3s1"), "k3s");

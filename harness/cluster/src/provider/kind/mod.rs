@@ -163,7 +163,7 @@ impl KindProvider {
         folder: &ClusterFolder,
     ) -> Result<(), ClusterError> {
         let engine = run.engine();
-        let privileges = engine.privileges(&self.image.name).await;
+        let privileges = engine.privileges(&self.image.name, "cat").await;
         let mut labels = run.labels("control-plane");
         labels.extend([run.folder_label(folder.path())]);
         let shim = Shim {
@@ -249,6 +249,10 @@ impl Provider for KindProvider {
 
     fn start<'a>(&'a self, context: StartContext<'a>) -> Starting<'a> {
         self.run(context).boxed()
+    }
+
+    fn image(&self) -> Option<&str> {
+        Some(&self.image.name)
     }
 }
 

@@ -92,6 +92,10 @@ impl LocalProvider {
 }
 
 impl Provider for LocalProvider {
+    fn image(&self) -> Option<&str> {
+        Some(&self.image.name)
+    }
+
     fn name(&self) -> ProviderName {
         KIND.name
     }

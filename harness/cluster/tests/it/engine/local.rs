@@ -27,7 +27,7 @@ use time::macros::format_description;
 use tokio::sync::mpsc;
 use url::Url;
 
-const MAPPED: &str = "i-0b22a22eec53b9321";
+pub(super) const MAPPED: &str = "i-0b22a22eec53b9321";
 const UNMAPPED: &str = "i-0b22a22eec53b9322";
 const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -87,7 +87,7 @@ async fn tokens_map_to_nodes_and_the_controllers_of_eks_work() {
 }
 
 /// A run with a control plane on an internal network, like the engine starts it.
-async fn start() -> (Run, ControlPlane) {
+pub(super) async fn start() -> (Run, ControlPlane) {
     let engine = Engine::connect().await.unwrap();
     let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
     let images = Images::new(
@@ -274,10 +274,10 @@ async fn removing_a_tenant_removes_all_its_objects(plane: &ControlPlane) {
 }
 
 /// A tenant and its events.
-struct Watched(mpsc::UnboundedReceiver<ClusterEvent>);
+pub(super) struct Watched(mpsc::UnboundedReceiver<ClusterEvent>);
 
 impl Watched {
-    async fn admit(plane: &ControlPlane, id: &str, is_mapped: bool) -> Self {
+    pub(super) async fn admit(plane: &ControlPlane, id: &str, is_mapped: bool) -> Self {
         let (events, received) = mpsc::unbounded_channel();
         let instance = instance(id);
         let (account, region) = ("111111111111".parse().unwrap(), "eu-west-1".parse().unwrap());

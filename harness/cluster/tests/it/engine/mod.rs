@@ -2,3 +2,4 @@
 
 mod kind;
 mod local;
+mod restore;

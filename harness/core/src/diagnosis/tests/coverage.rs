@@ -1,24 +1,14 @@
 //! Every cause has a rule that finds it and a scenario that expects it.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use super::cases;
 use crate::diagnosis::Cause;
-
-/// Causes that no scenario expects, and why.
-const WITHOUT_SCENARIO: &[(Cause, &str)] = &[
-    (
-        Cause::ServingCertificateDenied,
-        "the approver denies only names that the API server refuses at registration",
-    ),
-    (
-        Cause::HostLimit,
-        "a limit of the host cannot be set for one scenario",
-    ),
-    (Cause::Unknown, "a join that a scenario can stop has a cause"),
-];
+use crate::input::files::Disk;
+use crate::scenario;
+use crate::vocabulary::cause_facts::Proof;
 
 fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -67,24 +57,31 @@ fn every_cause_is_found_by_a_rule_that_lists_it() {
 }
 
 #[test]
-fn a_scenario_expects_every_cause_that_a_scenario_can_cause() {
-    let scenarios = expected_words();
+fn the_proof_of_every_cause_expects_it() {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let disk = Disk::with_variables(std::iter::empty());
+    let all = expected_words();
     for cause in Cause::ALL {
-        let reason = WITHOUT_SCENARIO.iter().find(|(listed, _)| listed == cause);
-        match reason {
-            Some((_, reason)) => {
-                println!("no scenario expects `{}`: {reason}", cause.word());
+        let word = cause.word();
+        match cause.proof() {
+            Proof::Scenario(id) => {
+                let path = scenarios.join(format!("{id}.yaml"));
+                let plan = scenario::load(&path, &scenarios, &disk);
+                let plan =
+                    plan.unwrap_or_else(|error| panic!("the proof of `{word}`: {}", error.with_hints()));
+                let steps = plan.then.iter().map(|step| step.expect.diagnosis);
+                let mut expected = iter::once(plan.expect.diagnosis).chain(steps);
                 assert!(
-                    !scenarios.contains(cause.word()),
-                    "a scenario expects `{}`",
-                    cause.word()
+                    expected.any(|expected| expected == Some(*cause)),
+                    "`{id}` does not expect `{word}`"
                 );
             }
-            None => assert!(
-                scenarios.contains(cause.word()),
-                "no scenario expects `{}`",
-                cause.word()
-            ),
+            Proof::UnitTest(reason) => {
+                assert!(
+                    !all.contains(word),
+                    "a scenario expects `{word}`, though {reason}"
+                );
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Joins that stopped, with lines that real programs wrote.
 
-mod cases;
+pub(super) mod cases;
 mod coverage;
 mod finality;
 mod host;

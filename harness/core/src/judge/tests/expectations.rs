@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{broken, complete, plan};
+use super::{broken, complete, plan, stopped};
 use crate::judge::judge;
-use crate::judge::verdict::Outcome;
+use crate::judge::verdict::{Check, Outcome};
 use crate::observation::phases::tests::observed;
-use crate::observation::{Certificate, ObservedEvent};
+use crate::observation::{Certificate, Observation, ObservedEvent, TimelineEntry};
 
 /// An expectation that the complete join matches, one that it does not match, and the key of the failed check.
 pub(super) const PAIRS: &[(&str, &str, &str)] = &[
@@ -67,6 +67,16 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "certificates[0].usages",
     ),
     (
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, groups: ['system:nodes', 'system:bootstrappers'] }]",
+        "certificates: [{ signer: kubernetes.io/kubelet-serving, groups: ['system:nodes'] }]",
+        "certificates[0].groups",
+    ),
+    (
+        "audit: [{ verb: create, resource: nodes, groups: ['system:nodes', 'system:bootstrappers'] }]",
+        "audit: [{ verb: create, resource: nodes, groups: ['system:nodes'] }]",
+        "audit[0]",
+    ),
+    (
         "certificates: [{ signer: kubernetes.io/kubelet-serving, ip_addresses: [192.168.40.16] }]",
         "certificates: [{ signer: kubernetes.io/kubelet-serving, served: false }]",
         "certificates[0].served",
@@ -90,6 +100,16 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "node: { provider_id: 'aws:///eu-west-1a/i-0b22a22eec53b9321' }",
         "node: { provider_id: x }",
         "node.provider_id",
+    ),
+    (
+        "node: { annotations: { example.com/a: b } }",
+        "node: { annotations: { example.com/a: c } }",
+        "node.annotations.example.com/a",
+    ),
+    (
+        "node: { annotations_absent: [example.com/x] }",
+        "node: { annotations_absent: [example.com/a] }",
+        "node.annotations_absent.example.com/a",
     ),
     (
         "node: { addresses: { InternalIP: 192.168.40.16 } }",
@@ -178,6 +198,16 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "aws_order",
     ),
     (
+        "aws_order: [eks.DescribeCluster, phase.described, phase.registered, phase.ready]",
+        "aws_order: [phase.registered, phase.described]",
+        "aws_order",
+    ),
+    (
+        "aws_order: [eks.DescribeCluster, start.kubelet.service]",
+        "aws_order: [start.kubelet.service, eks.DescribeCluster]",
+        "aws_order",
+    ),
+    (
         "files: { /etc/kubernetes/pki/ca.crt: { contains: [BEGIN], lacks: [END], mode: '0644' } }",
         "files: { /etc/kubernetes/pki/ca.crt: { mode: '0600' } }",
         "files./etc/kubernetes/pki/ca.crt.mode",
@@ -191,6 +221,41 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "files: { /etc/kubernetes/pki/ca.crt: { contains: [CERT] } }",
         "files: { /etc/kubernetes/pki/ca.crt: { lacks: [CERT] } }",
         "files./etc/kubernetes/pki/ca.crt.lacks",
+    ),
+    (
+        "files: { /etc/kubernetes/pki/ca.crt: { type: file, owner: 'root:root' } }",
+        "files: { /etc/kubernetes/pki/ca.crt: { type: folder } }",
+        "files./etc/kubernetes/pki/ca.crt.type",
+    ),
+    (
+        "files: { /etc/kubernetes/pki/ca.crt: { owner: 'root:root' } }",
+        "files: { /etc/kubernetes/pki/ca.crt: { owner: 'daemon:root' } }",
+        "files./etc/kubernetes/pki/ca.crt.owner",
+    ),
+    (
+        "files: { /etc/kubernetes/pki/ca.crt: {} }",
+        "files: { /etc/kubernetes/pki/ca.crt: { target: /ca } }",
+        "files./etc/kubernetes/pki/ca.crt.target",
+    ),
+    (
+        "units: { kubelet.service: { state: active, slice: runtime.slice, show: { Restart: always } } }",
+        "units: { kubelet.service: { slice: system.slice } }",
+        "units.kubelet.service.Slice",
+    ),
+    (
+        "units: { kubelet.service: { enabled: true } }",
+        "units: { kubelet.service: { enabled: false } }",
+        "units.kubelet.service.enabled",
+    ),
+    (
+        "units: { kubelet.service: { show: { Restart: always } } }",
+        "units: { kubelet.service: { state: active, show: { Restarts: always } } }",
+        "units.kubelet.service.Restarts",
+    ),
+    (
+        "units_enabled: [containerd.service, kubelet.service]",
+        "units_enabled: [kubelet.service]",
+        "units_enabled",
     ),
     (
         "units: { kubelet.service: active }",
@@ -213,6 +278,16 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "kubelet.config.clusterDNS",
     ),
     (
+        "kubelet: { config_absent: [providerID, evictionHard.nodefs] }",
+        "kubelet: { config_absent: [evictionHard.memory.available] }",
+        "kubelet.config_absent.evictionHard.memory.available",
+    ),
+    (
+        "kubelet: { starts: { min: 1 } }",
+        "kubelet: { starts: { min: 2 } }",
+        "kubelet.starts",
+    ),
+    (
         "kubelet: { starts: 1 }",
         "kubelet: { starts: 2 }",
         "kubelet.starts",
@@ -233,6 +308,11 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "user_data.output_contains",
     ),
     ("pod: { answers: true }", "pod: { answers: false }", "pod.answers"),
+    (
+        "pod: { answers: true, contains: [Runn] }",
+        "pod: { answers: true, contains: [FailedCreatePodSandBox] }",
+        "pod.contains",
+    ),
 ];
 
 #[test]
@@ -259,6 +339,38 @@ fn no_expectation_holds_for_a_node_that_did_nothing() {
     for (met, ..) in PAIRS.iter().filter(|(met, ..)| !absent.contains(met)) {
         assert_ne!(broken(&plan(met), &nothing), [], "{met}");
     }
+}
+
+#[test]
+fn reasons_of_rejected_tokens_and_a_missing_provider_id_are_checked() {
+    let required = plan("authentication: { reasons: [is not mapped] }");
+    let is_of_reasons = |check: &Check| check.key == "authentication.reasons";
+    assert!(!broken(&required, &stopped()).iter().any(is_of_reasons));
+    assert!(broken(&required, &complete()).iter().any(is_of_reasons));
+    let required = plan("node: { provider_id_absent: true }");
+    let mut observation = complete();
+    assert_eq!(broken(&required, &observation)[0].key, "node.provider_id_absent");
+    let node = observation.node.as_mut().unwrap();
+    node["spec"].as_object_mut().unwrap().remove("providerID");
+    assert_eq!(broken(&required, &observation), []);
+}
+
+#[test]
+fn user_data_that_still_runs_has_not_succeeded() {
+    let required = plan("user_data: { succeeded: true }");
+    let mut observation = complete();
+    let is_end = |seen: &TimelineEntry| matches!(&seen.what, ObservedEvent::Journal(line) if line.message.contains("finished"));
+    let user_data = |seen: &mut Observation, status: &str| {
+        let collected = seen.collected.as_mut().unwrap();
+        collected.user_data.as_mut().unwrap().status = Some(status.to_owned());
+    };
+    user_data(&mut observation, "running");
+    observation.timeline.retain(|seen| !is_end(seen));
+    let failed = broken(&required, &observation);
+    assert_eq!(failed[0].key, "user_data.succeeded");
+    assert_eq!(failed[0].seen, "it still ran at the end of the join");
+    user_data(&mut observation, "done");
+    assert_eq!(broken(&required, &observation), []);
 }
 
 #[test]

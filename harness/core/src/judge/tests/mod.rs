@@ -56,7 +56,7 @@ pub(super) fn complete() -> Observation {
     ]);
     let labels = json!({"team": "ironman", "kubernetes.io/os": "linux"});
     let node = json!({
-        "metadata": {"name": NAME, "labels": labels},
+        "metadata": {"name": NAME, "labels": labels, "annotations": {"example.com/a": "b"}},
         "spec": {
             "providerID": "aws:///eu-west-1a/i-0b22a22eec53b9321",
             "taints": [
@@ -74,6 +74,9 @@ pub(super) fn complete() -> Observation {
     });
     let certificate = Certificate {
         requestor: format!("system:node:{NAME}"),
+        groups: ["system:bootstrappers", "system:nodes", "system:authenticated"]
+            .map(String::from)
+            .to_vec(),
         common_name: Some(format!("system:node:{NAME}")),
         organizations: vec!["system:nodes".into()],
         dns_names: vec![NAME.into()],
@@ -89,7 +92,9 @@ pub(super) fn complete() -> Observation {
     let file = CollectedFile {
         exists: true,
         mode: 0o644,
+        owner: "root:root".into(),
         text: "BEGIN CERTIFICATE\n".into(),
+        ..CollectedFile::default()
     };
     Observation {
         node_at_creation: Some(node.clone()),
@@ -108,6 +113,14 @@ pub(super) fn complete() -> Observation {
             }})),
             files: [("/etc/kubernetes/pki/ca.crt".to_owned(), file)].into(),
             units: [("kubelet.service".to_owned(), "active".to_owned())].into(),
+            unit_properties: [
+                ("kubelet.service UnitFileState", "enabled"),
+                ("kubelet.service Slice", "runtime.slice"),
+                ("kubelet.service Restart", "always"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+            units_enabled: Some(vec!["kubelet.service".into(), "containerd.service".into()]),
             served: Some(ServingCertificate {
                 fingerprint: Some("f".into()),
                 verified: true,

@@ -47,6 +47,7 @@ fn a_node_that_differs_from_its_snapshot_fails_with_the_difference() {
             path: "a.snapshot".into(),
             files: vec![],
             argv: true,
+            without_lines: Vec::new(),
             text: text.map(str::to_owned),
         });
         let broken = broken(&required, &seen);
@@ -112,6 +113,16 @@ fn a_scenario_that_expects_a_failure_passes_at_its_phase_for_its_cause_only() {
             Outcome::Passed,
         ),
         ("{ diagnosis: role-not-mapped }", stopped(), Outcome::Passed),
+        (
+            "{ diagnosis: role-not-mapped, diagnosis_contains: [aws-auth] }",
+            stopped(),
+            Outcome::Passed,
+        ),
+        (
+            "{ diagnosis: role-not-mapped, diagnosis_contains: [aws-auth, Ferris] }",
+            stopped(),
+            Outcome::Failed,
+        ),
         (
             "{ phase: configured, diagnosis: role-not-mapped }",
             stopped(),

@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use super::names::{self, PolicyEffect, check_actions};
 use crate::input::problems::Problems;
+use crate::input::yaml::PathStep;
 use crate::plan::aws::IpFamily;
 use crate::plan::fault::{Effect, Fault};
 use crate::plan::{LifeCycle, Plan};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::ids::InstanceId;
 use crate::vocabulary::phase::Phase;
+
+/// The types of resources that `aws.tags` may name.
+const TAGGED: [&str; 5] = ["network-interface", "security-group", "subnet", "volume", "vpc"];
 
 pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
     for (index, fault) in plan.faults.iter().enumerate() {
@@ -197,5 +201,20 @@ pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
                 "set its properties in `instance`",
             );
         }
+    }
+}
+
+/// Checks that the tags in `aws.tags` belong to a resource.
+pub(super) fn tags(plan: &Plan, problems: &mut Problems<'_>) {
+    let addresses = plan.aws.addresses.iter();
+    let ids = addresses.filter_map(|address| address.allocation_id.as_deref());
+    let known: Vec<&str> = TAGGED.into_iter().chain(ids).collect();
+    for key in plan.aws.tags.keys().filter(|key| !known.contains(&key.as_str())) {
+        problems.add_at(
+            &[PathStep::Key("aws"), PathStep::Key("tags"), PathStep::Key(key)],
+            format!("no resource of the account is `{key}`"),
+            "",
+            names::meant(key, known.iter().copied(), "resources"),
+        );
     }
 }

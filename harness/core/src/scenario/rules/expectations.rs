@@ -5,9 +5,10 @@ use crate::input::mode::octal;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::Plan;
-use crate::plan::expect::Expect;
+use crate::plan::expect::{Expect, FileExpect};
 use crate::user_data::Values;
 use crate::vocabulary::nearest::nearest;
+use crate::vocabulary::phase::Phase;
 
 const STATES: [&str; 7] = [
     "active",
@@ -34,15 +35,12 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
         );
     }
     for (index, name) in expect.aws_order.iter().enumerate() {
-        names::check_call(
-            name,
-            &[
-                PathStep::Key("expect"),
-                PathStep::Key("aws_order"),
-                PathStep::Index(index),
-            ],
-            problems,
-        );
+        let at = [
+            PathStep::Key("expect"),
+            PathStep::Key("aws_order"),
+            PathStep::Index(index),
+        ];
+        ordered_event(name, &at, problems);
     }
     for (path, file) in &expect.files {
         let at = [
@@ -61,19 +59,18 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
         if file.mode.as_deref().is_some_and(|mode| octal(mode).is_none()) {
             problems.add_at(&at, "invalid `mode`", "", "use octal digits, such as \"0644\"");
         }
-        if file.exists == Some(false)
-            && (file.mode.is_some() || !file.contains.is_empty() || !file.lacks.is_empty())
-        {
+        if file.exists == Some(false) && *file != FileExpect::missing() {
             problems.add_at(
                 &at,
-                "a missing file has no content and no mode",
+                "a missing file has no content and no attributes",
                 "",
                 "remove `exists: false`, or the other keys",
             );
         }
     }
-    for (unit, state) in &expect.units {
-        if !STATES.contains(&state.as_str()) {
+    let states = expect.units.iter();
+    for (unit, state) in states.filter_map(|(unit, required)| Some((unit, required.state()?))) {
+        if !STATES.contains(&state) {
             let at = [
                 PathStep::Key("expect"),
                 PathStep::Key("units"),
@@ -104,6 +101,27 @@ pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
         names::labels(node, problems);
     }
     taints(expect, problems);
+}
+
+/// An AWS call, a phase or the start of a unit.
+fn ordered_event(name: &str, at: &[PathStep<'_>], problems: &mut Problems<'_>) {
+    if let Some(phase) = name.strip_prefix("phase.") {
+        let words = Phase::ALL.map(Phase::word);
+        if !words.contains(&phase) {
+            let hint = nearest(phase, words).map_or_else(
+                || format!("expected one of {}", words.join(", ")),
+                |right| format!("did you mean `phase.{right}`?"),
+            );
+            problems.add_at(at, format!("unknown phase `{phase}`"), "", hint);
+        }
+    } else if let Some(unit) = name.strip_prefix("start.") {
+        if !unit.contains('.') {
+            let what = format!("invalid unit `{unit}`: expected its name with the type");
+            problems.add_at(at, what, "", format!("write `start.{unit}.service`"));
+        }
+    } else {
+        names::check_call(name, at, problems);
+    }
 }
 
 fn taints(expect: &Expect, problems: &mut Problems<'_>) {

@@ -40,6 +40,7 @@ pub(super) fn check_account(scenario: &Scenario, plan: &Plan, problems: &mut Pro
     aws::network(plan, problems);
     aws::account(plan, problems);
     aws::faults(plan, problems);
+    aws::tags(plan, problems);
     answers::check(plan, problems);
 }
 

@@ -11,7 +11,7 @@ pub(super) use units::units;
 use crate::vocabulary::nearest::nearest;
 
 /// The nearest candidate as a question, or a list of the candidates if it is short.
-fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, kind: &str) -> String {
+pub(super) fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, kind: &str) -> String {
     const FEW: usize = 16;
     let candidates: Vec<&str> = candidates.into_iter().collect();
     match nearest(word, candidates.iter().copied()) {

@@ -19,6 +19,14 @@ pub(super) fn outcome(plan: &Plan, problems: &mut Problems<'_>) {
 /// Checks the expected end of a join or of a step.
 pub(super) fn ending(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
+    if expect.diagnosis.is_none() && !expect.diagnosis_contains.is_empty() {
+        problems.add(
+            "expect.diagnosis_contains",
+            "`diagnosis` is missing",
+            "a join without an expected diagnosis has no report of one",
+            "add `diagnosis: CAUSE`; `nodejoin explain` lists all causes",
+        );
+    }
     match (expect.phase, expect.diagnosis) {
         (Some(Phase::Ready), Some(cause)) if !cause.is_after_ready() => {
             let hint = "remove `diagnosis`, or expect the phase at which the join stops";

@@ -3,6 +3,7 @@
 mod builds;
 mod doctor;
 mod images;
+mod imports;
 mod kubernetes;
 mod privileges;
 mod run;

@@ -18,7 +18,7 @@ async fn check_privileges() {
     let image = format!("{name}:{tag}");
     let cache = tempfile::tempdir().unwrap();
     let engine = Engine::connect_with_cache(cache.path()).await.unwrap();
-    let allowed = engine.privileges(&image).await.unwrap();
+    let allowed = engine.privileges(&image, "cat").await.unwrap();
     // A container with these privileges starts, and has CAP_SYS_RESOURCE unless that is reported as lacking.
     let host = HostConfig {
         privileged: Some(allowed.privileged),
@@ -66,7 +66,7 @@ async fn check_privileges() {
 
     let again = Engine::connect_with_cache(cache.path()).await.unwrap();
     assert_eq!(
-        again.privileges("no-such-image").await.unwrap(),
+        again.privileges("no-such-image", "cat").await.unwrap(),
         allowed,
         "no container of a missing image can start, so the result is cached"
     );

@@ -1,21 +1,24 @@
-//! Actions that change an instance: its tags, and attributes without an effect on responses.
+//! Actions that change resources: tags, and attributes of instances without an effect on responses.
 
 use std::collections::BTreeMap;
 
 use nodejoin_core::vocabulary::operation::Ec2Operation as Operation;
 
-use super::ServiceRequest;
-use super::inventory;
+use super::resource::Ec2View;
+use super::{ServiceRequest, instances, inventory, tags};
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
+use crate::not_emulated;
 
 /// Tags that a client may not change start so.
 const RESERVED: &str = "aws:";
+/// Ids of instances start so.
+const INSTANCE: &str = "i-";
 
-/// CreateTags and DeleteTags. Tags of volumes and network interfaces are accepted, and not returned.
+/// CreateTags and DeleteTags.
 ///
 /// # Errors
-/// An instance does not exist, or a tag is reserved.
+/// A resource does not exist, or a tag is reserved.
 pub(super) fn tags(
     instance: &mut Instance,
     call: ServiceRequest<'_>,
@@ -26,9 +29,10 @@ pub(super) fn tags(
     let instances: Vec<&str> = resources
         .iter()
         .copied()
-        .filter(|id| id.starts_with("i-"))
+        .filter(|id| id.starts_with(INSTANCE))
         .collect();
     check_instances(instance, call, &instances)?;
+    let others = others(&Ec2View::of(instance, call), &resources)?;
     let tags = requested(parameters);
     if let Some((key, _)) = tags
         .iter()
@@ -37,7 +41,12 @@ pub(super) fn tags(
         let message = format!("Tag keys starting with 'aws:' are reserved for internal use: {key}");
         return Err(ServiceError::new(400, "InvalidParameterValue", message));
     }
-    for id in instances {
+    for (id, resource_type) in others {
+        let all = &mut instance.world.aws.tags;
+        let of_type = all.get(resource_type).cloned().unwrap_or_default();
+        all.entry(id).or_insert(of_type);
+    }
+    for id in resources {
         let Some(current) = tags_of(instance, id) else {
             continue;
         };
@@ -52,6 +61,36 @@ pub(super) fn tags(
     // The metadata service may list the tags, too.
     instance.reload_world();
     Ok(())
+}
+
+/// Ids and types of the resources that are not instances.
+///
+/// # Errors
+/// A resource does not exist in the region of the request.
+fn others(view: &Ec2View<'_>, ids: &[&str]) -> Result<Vec<(String, &'static str)>, ServiceError> {
+    let known = tags::other_resources(view);
+    let others = ids.iter().filter(|id| !id.starts_with(INSTANCE));
+    let find = |id: &&str| {
+        let found = known.iter().find(|(known, _)| known == id);
+        found.cloned().ok_or_else(|| {
+            let message = format!("The ID '{id}' is not valid");
+            ServiceError::new(400, "InvalidID", message)
+        })
+    };
+    others.map(find).collect()
+}
+
+/// Checks that an instance is the scenario's own, which the action changes.
+///
+/// # Errors
+/// The instance does not exist, or exists in EC2 only.
+pub(super) fn check_own_instance(view: &Ec2View<'_>, id: &str) -> Result<(), ServiceError> {
+    if view.is_home() && view.world.instance.id.as_str() == id {
+        return Ok(());
+    }
+    instances::check_ids(&[id], &view.instances)?;
+    let message = format!("The instance '{id}' exists in the EC2 API only: nodejoin cannot change it");
+    Err(ServiceError::new(501, not_emulated::CODE, message))
 }
 
 /// Checks that all instances exist in the region of the request.
@@ -80,6 +119,9 @@ fn tags_of<'a>(instance: &'a mut Instance, id: &str) -> Option<&'a mut BTreeMap<
     let world = &mut instance.world;
     if world.instance.id.as_str() == id {
         return Some(&mut world.instance.tags);
+    }
+    if !id.starts_with(INSTANCE) {
+        return world.aws.tags.get_mut(id);
     }
     let other = world.aws.instances.iter_mut().find(|other| other.id == id);
     other.map(|other| &mut other.tags)

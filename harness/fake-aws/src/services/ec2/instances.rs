@@ -1,7 +1,7 @@
 //! DescribeInstances: the account's instances, with the members that kubelets, nodeadm, scripts and the AWS CLI read.
 
 use super::inventory::Ec2Instance;
-use super::{Described, filters, interfaces, page, types};
+use super::{Described, filters, interfaces, page, types, volumes};
 use crate::clock;
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
@@ -141,9 +141,8 @@ fn write(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
     let item = item
         .text("architecture", types::architecture(plan))
         .text("rootDeviceType", "ebs")
-        .text("rootDeviceName", "/dev/xvda")
-        .element("blockDeviceMapping", |set| set)
-        .text("virtualizationType", "hvm");
+        .text("rootDeviceName", volumes::ROOT_DEVICE);
+    let item = volumes::write_mapping(item, instance).text("virtualizationType", "hvm");
     let item = if plan.life_cycle == nodejoin_core::plan::LifeCycle::Spot {
         item.text("instanceLifecycle", "spot")
     } else {

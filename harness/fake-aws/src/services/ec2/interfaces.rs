@@ -4,21 +4,25 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::instances::group;
 use super::inventory::Ec2Instance;
-use super::{Described, filters, page};
+use super::resource::{tags_of, write_tags};
+use super::{Described, addresses, filters, page};
 use crate::clock;
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
+/// Type in tags.
+pub(super) const RESOURCE_TYPE: &str = "network-interface";
+
 /// A network interface of an instance.
 #[derive(Debug)]
 pub(super) struct NetworkInterface<'a> {
     instance: &'a Ec2Instance<'a>,
-    id: String,
+    pub(super) id: String,
     mac: &'a str,
     device: usize,
     card: u8,
-    addresses: Vec<Ipv4Addr>,
+    pub(super) addresses: Vec<Ipv4Addr>,
     ipv6: &'a [Ipv6Addr],
     public_ip: Option<Ipv4Addr>,
 }
@@ -103,8 +107,9 @@ impl NetworkInterface<'_> {
 
     fn values(&self, filter: &str) -> Option<Vec<String>> {
         let plan = self.instance.plan.as_ref();
-        if filter.starts_with("tag:") || filter == "tag-key" {
-            return Some(Vec::new());
+        let tags = tags_of(self.instance.world, RESOURCE_TYPE, &self.id);
+        if let Some(key) = filter.strip_prefix("tag:") {
+            return Some(tags.get(key).into_iter().cloned().collect());
         }
         let value = match filter {
             "network-interface-id" => self.id.clone(),
@@ -120,6 +125,7 @@ impl NetworkInterface<'_> {
             "status" => "in-use".to_owned(),
             "subnet-id" => plan.subnet_id.clone(),
             "vpc-id" => plan.vpc_id.clone(),
+            "tag-key" => return Some(tags.keys().cloned().collect()),
             "addresses.private-ip-address" => {
                 return Some(self.addresses.iter().map(ToString::to_string).collect());
             }
@@ -153,8 +159,8 @@ impl NetworkInterface<'_> {
             .write_head(item)
             .text("availabilityZone", &plan.availability_zone)
             .text("requesterManaged", false)
-            .element("attachment", attached)
-            .element("tagSet", |set| set);
+            .element("attachment", attached);
+        let item = write_tags(item, tags_of(self.instance.world, RESOURCE_TYPE, &self.id));
         self.write_addresses(item).text("interfaceType", "interface")
     }
 
@@ -207,6 +213,15 @@ impl NetworkInterface<'_> {
         })
     }
 
+    /// AWS owns addresses that EC2 assigns, the account its Elastic IP addresses.
+    fn address_owner(&self, address: Ipv4Addr) -> &str {
+        let world = self.instance.world;
+        match addresses::is_elastic(world, address) {
+            true => world.account.as_str(),
+            false => "amazon",
+        }
+    }
+
     fn write_association(&self, association: Xml, address: Ipv4Addr) -> Xml {
         association
             .text("publicIp", address)
@@ -214,6 +229,6 @@ impl NetworkInterface<'_> {
                 "publicDnsName",
                 ec2_names::public_dns_name(&self.instance.world.region, address),
             )
-            .text("ipOwnerId", "amazon")
+            .text("ipOwnerId", self.address_owner(address))
     }
 }

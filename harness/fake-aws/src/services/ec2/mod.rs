@@ -5,28 +5,42 @@
 //! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | instances, by ids and [filters](filters), in pages |
 //! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | interfaces, by ids and filters |
 //! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes |
-//! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of the instances |
-//! | `CreateTags`, `DeleteTags` | SigV4, the action | changes the tags of the instances |
+//! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of all resources |
+//! | `CreateTags`, `DeleteTags` | SigV4, the action | changes the tags of a resource |
 //! | `ModifyInstanceAttribute` | SigV4, `ec2:ModifyInstanceAttribute` | success, without an effect on responses |
+//! | `DescribeVolumes` | SigV4, the action | the root volume of each instance |
+//! | `DescribeVpcs`, `DescribeSubnets`, `DescribeSecurityGroups` | SigV4, the action | the instance's own |
+//! | `DescribeAvailabilityZones` | SigV4, the action | three zones of the region |
+//! | `DescribeAddresses`, `AssociateAddress` | SigV4, the action | the scenario's Elastic IP addresses |
 //! | `DescribeInstanceTypes` | SigV4, `ec2:DescribeInstanceTypes` | [real figures](types) of the requested types |
 //! | any other | - | 501 `NotEmulated` |
 //!
-//! Real: members and their wire names, unknown and malformed ids, filters, wildcards, pages, names that appear late.
+//! A [parameter](parameters) that an action does not read is refused with 501 `NotEmulated`.
+//!
+//! Real: members and their wire names, dry runs, ids that do not exist, filters, wildcards, pages, and names that
+//! appear late.
 //! Faked: the plan is the only source of the instances.
 
+mod addresses;
 mod changes;
 mod filters;
 mod instances;
 mod interfaces;
 pub(crate) mod inventory;
 mod page;
+mod parameters;
+mod resource;
 mod tags;
 mod topology;
 pub(crate) mod types;
+mod volumes;
+mod vpc;
+mod zones;
 
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, Ec2Operation as Operation};
 
+use self::resource::Ec2View;
 use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
 use crate::http::{QueryParameters, Request, Response, ServiceError};
@@ -42,23 +56,30 @@ type Described = Result<Xml, ServiceError>;
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 
 /// The parameter whose values are the subject.
-const fn subject_list(operation: Operation) -> Option<&'static str> {
+const fn subject_parameter(operation: Operation) -> Option<&'static str> {
     match operation {
-        Operation::DescribeInstances | Operation::DescribeInstanceTopology => Some("InstanceId"),
+        Operation::DescribeInstances
+        | Operation::DescribeInstanceTopology
+        | Operation::ModifyInstanceAttribute => Some("InstanceId"),
         Operation::DescribeInstanceTypes => Some("InstanceType"),
         Operation::DescribeNetworkInterfaces => Some("NetworkInterfaceId"),
+        Operation::DescribeVolumes => Some("VolumeId"),
+        Operation::DescribeVpcs => Some("VpcId"),
+        Operation::DescribeSubnets => Some("SubnetId"),
+        Operation::DescribeSecurityGroups => Some("GroupId"),
+        Operation::DescribeAvailabilityZones => Some("ZoneName"),
+        Operation::AssociateAddress | Operation::DescribeAddresses => Some("AllocationId"),
         Operation::CreateTags | Operation::DeleteTags => Some("ResourceId"),
-        Operation::DescribeTags | Operation::ModifyInstanceAttribute => None,
+        Operation::DescribeTags => None,
     }
 }
 
-/// The requested ids or types.
+/// The requested ids or types, in a list or one alone.
 fn subject(operation: Operation, parameters: &QueryParameters) -> Option<String> {
-    if operation == Operation::ModifyInstanceAttribute {
-        return parameters.get("InstanceId").map(str::to_owned);
-    }
-    let values = parameters.list(subject_list(operation)?).join(",");
-    Some(values).filter(|subject| !subject.is_empty())
+    let name = subject_parameter(operation)?;
+    let values = parameters.list(name).join(",");
+    let one = || parameters.get(name).map(str::to_owned);
+    Some(values).filter(|subject| !subject.is_empty()).or_else(one)
 }
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
@@ -78,33 +99,58 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
     if let Some(action) = operation.action() {
         signer.permit(Service::Ec2, action, "*")?;
     }
+    parameters::check(operation, &parameters)?;
+    parameters::check_dry_run(&parameters)?;
     let body = Xml::new().text("requestId", request_id());
-    match operation {
+    let body = match operation {
         Operation::CreateTags | Operation::DeleteTags => {
             changes::tags(instance, call, operation, &parameters)?;
-            return Ok(document(operation, body.text("return", true)));
+            body.text("return", true)
         }
         Operation::ModifyInstanceAttribute => {
             let ids = parameters.get("InstanceId").into_iter().collect::<Vec<_>>();
             changes::check_instances(instance, call, &ids)?;
-            return Ok(document(operation, body.text("return", true)));
+            body.text("return", true)
         }
-        Operation::DescribeInstanceTopology
+        Operation::AssociateAddress => {
+            let id = addresses::associate(instance, call, &parameters)?;
+            body.text("return", true).text("associationId", id)
+        }
+        Operation::DescribeAddresses
+        | Operation::DescribeAvailabilityZones
+        | Operation::DescribeInstanceTopology
         | Operation::DescribeInstanceTypes
         | Operation::DescribeInstances
         | Operation::DescribeNetworkInterfaces
-        | Operation::DescribeTags => {}
-    }
-    let all = inventory::of_region(instance, &call.endpoint.region, call.time);
-    let body = match operation {
-        Operation::DescribeInstances => instances::describe(body, &all, &parameters)?,
-        Operation::DescribeNetworkInterfaces => interfaces::describe(body, &all, &parameters)?,
-        Operation::DescribeInstanceTopology => topology::describe(body, &all, &parameters)?,
-        Operation::DescribeTags => tags::describe(body, &all, &parameters)?,
-        Operation::DescribeInstanceTypes => types::describe(body, &instance.world.instance, &parameters)?,
-        Operation::CreateTags | Operation::DeleteTags | Operation::ModifyInstanceAttribute => body,
+        | Operation::DescribeSecurityGroups
+        | Operation::DescribeSubnets
+        | Operation::DescribeTags
+        | Operation::DescribeVolumes
+        | Operation::DescribeVpcs => describe(operation, body, &Ec2View::of(instance, call), &parameters)?,
     };
     Ok(document(operation, body))
+}
+
+/// Writes the response of an action that changes nothing.
+fn describe(operation: Operation, body: Xml, view: &Ec2View<'_>, parameters: &QueryParameters) -> Described {
+    let (world, instances) = (view.world, &view.instances);
+    match operation {
+        Operation::DescribeInstances => instances::describe(body, instances, parameters),
+        Operation::DescribeNetworkInterfaces => interfaces::describe(body, instances, parameters),
+        Operation::DescribeInstanceTopology => topology::describe(body, instances, parameters),
+        Operation::DescribeTags => tags::describe(body, view, parameters),
+        Operation::DescribeInstanceTypes => types::describe(body, &world.instance, parameters),
+        Operation::DescribeVolumes => resource::describe(body, world, volumes::of(view), parameters),
+        Operation::DescribeVpcs => resource::describe(body, world, vpc::vpcs(view), parameters),
+        Operation::DescribeSubnets => resource::describe(body, world, vpc::subnets(view), parameters),
+        Operation::DescribeSecurityGroups => vpc::describe_groups(body, view, parameters),
+        Operation::DescribeAvailabilityZones => zones::describe(body, view, parameters),
+        Operation::DescribeAddresses => addresses::describe(body, view, parameters),
+        Operation::AssociateAddress
+        | Operation::CreateTags
+        | Operation::DeleteTags
+        | Operation::ModifyInstanceAttribute => Ok(body),
+    }
 }
 
 fn document(operation: Operation, body: Xml) -> Response {

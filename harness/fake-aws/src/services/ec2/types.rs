@@ -3,7 +3,7 @@
 use nodejoin_core::plan::InstancePlan;
 use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type, ec2_type};
 
-use super::page;
+use super::{filters, page};
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
@@ -29,7 +29,7 @@ pub(crate) fn architecture(instance: &InstancePlan) -> &'static str {
 /// Writes the response.
 ///
 /// # Errors
-/// For types that do not exist.
+/// For types that do not exist, and for unknown filters.
 pub(crate) fn describe(
     body: Xml,
     instance: &InstancePlan,
@@ -61,7 +61,30 @@ pub(crate) fn describe(
         );
         return Err(ServiceError::new(400, "InvalidInstanceType", message));
     }
-    page::write(body, "instanceTypeSet", found, parameters, 5..=100, write)
+    let filters = filters::read(parameters);
+    let mut passed = Vec::new();
+    for named in found {
+        if filters::pass(&filters, |name| values(&named, name))? {
+            passed.push(named);
+        }
+    }
+    page::write(body, "instanceTypeSet", passed, parameters, 5..=100, write)
+}
+
+fn values(named: &NamedType<'_>, filter: &str) -> Option<Vec<String>> {
+    let found = named.figures;
+    let value = match filter {
+        "instance-type" => named.name.to_owned(),
+        "current-generation" => found.current.to_string(),
+        "bare-metal" => found.bare_metal.to_string(),
+        "hypervisor" => found.hypervisor.to_owned(),
+        "vcpu-info.default-vcpus" => found.vcpus.to_string(),
+        "processor-info.supported-architecture" => {
+            return Some(found.architectures.split(',').map(str::to_owned).collect());
+        }
+        _ => return None,
+    };
+    Some(vec![value])
 }
 
 fn write(item: Xml, named: NamedType<'_>) -> Xml {

@@ -37,7 +37,7 @@ fn shown(machine: &Machine) -> String {
     format!(
         "{}\n{}",
         report.concat(),
-        trial.scenario(&overlays, Some("web.user-data"))
+        trial.scenario(&overlays, Some("web.user-data"), &AddedKeys::default())
     )
 }
 
@@ -201,7 +201,7 @@ fn kubeadm_gets_the_endpoint_and_the_token_of_the_run() {
     assert_eq!(replaced.count(), 3);
     assert!(
         trial
-            .scenario(&[], None)
+            .scenario(&[], None, &AddedKeys::default())
             .contains("bootstrap_tokens:\n    - {  }\n")
     );
 }
@@ -215,7 +215,11 @@ fn an_address_in_place_of_an_endpoint_is_replaced() {
         text.ends_with("--apiserver-endpoint {{ cluster.endpoint }}\n"),
         "{text}"
     );
-    assert!(!trial.scenario(&[], None).contains("endpoint:"));
+    assert!(
+        !trial
+            .scenario(&[], None, &AddedKeys::default())
+            .contains("endpoint:")
+    );
 }
 
 #[test]
@@ -225,7 +229,11 @@ fn values_fill_in_places_and_missing_ones_stop() {
     assert!(matches!(error, AdoptError::Placeholders { .. }), "{error}");
     let set = BTreeMap::from([("cluster-name".to_owned(), "demo".to_owned())]);
     let trial = adopt(&machine, &set).unwrap();
-    assert!(trial.scenario(&[], None).contains("cluster:\n  name: demo\n"));
+    assert!(
+        trial
+            .scenario(&[], None, &AddedKeys::default())
+            .contains("cluster:\n  name: demo\n")
+    );
 }
 
 #[test]
@@ -252,4 +260,22 @@ fn a_part_without_an_interpreter_runs_on_al2_only() {
     assert_has(&shown(&parts), &[note]);
     parts.traits.ami_family = Some(AmiFamily::Al2023);
     assert!(!shown(&parts).contains("Amazon Linux 2 runs it"));
+}
+
+#[test]
+fn what_eks_gives_to_a_node_after_the_join_is_not_expected() {
+    let mut machine =
+        machine("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=tier=web'\n");
+    machine.traits.later_labels = [("team", "core"), ("tier", "web")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+    let shown = shown(&machine);
+    assert_has(
+        &shown,
+        &[
+            "expected: label tier=web",
+            "not checked: label team=core: EKS gives it to the Node after the join",
+        ],
+    );
+    assert!(!shown.contains("not checked: label tier"), "{shown}");
 }

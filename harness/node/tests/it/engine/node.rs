@@ -28,10 +28,7 @@ impl Bench {
         let engine = Engine::connect().await.expect("these tests need Docker");
         let run = Run::begin(engine.clone(), new_run_id());
         let image = match std::env::var(IMAGE) {
-            Ok(name) => ImageRef {
-                name,
-                kubernetes: "v1.20.2".to_owned(),
-            },
+            Ok(name) => ImageRef::own(name, "v1.20.2"),
             Err(_) => {
                 let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
                 let images = Images::new(engine, settings, std::sync::Arc::new(|_| ()));
@@ -40,7 +37,7 @@ impl Bench {
         };
         let busybox = run
             .engine()
-            .read_image_file(&image.name, "/bin/busybox")
+            .read_image_file(&image.name, "base64", "/bin/busybox")
             .await
             .unwrap();
         let network = run.network("nodes", true).await.unwrap();
@@ -87,6 +84,7 @@ impl Bench {
             plan,
             network: self.network.clone(),
             metadata: self.aws.metadata,
+            metadata_id: self.run.id().clone(),
             tls: self.aws.tls,
             api_server: "192.0.2.1:443".parse().unwrap(),
             labels: Default::default(),
@@ -399,6 +397,7 @@ async fn a_node_of_another_run_never_starts() {
         network: bench.network.clone(),
         // Nothing answers here as a metadata service of this run would.
         metadata: bench.aws.tls,
+        metadata_id: bench.run.id().clone(),
         tls: bench.aws.tls,
         api_server: "192.0.2.1:443".parse().unwrap(),
         labels: Default::default(),

@@ -27,6 +27,22 @@ fn unanswered(operation: &str) -> ObservedEvent {
     })
 }
 
+/// Its output goes through other programs, so that no line of it has a location.
+const READS_PARAMETER: &str = "#!/bin/bash
+exec > >(tee /var/log/user-data.log | logger -t user-data) 2>&1
+# aws ssm get-parameter is explained elsewhere
+NAME=$(aws ssm  get-parameter --name /demo/name --query Parameter.Value)
+/etc/eks/bootstrap.sh $NAME
+";
+
+fn missing_parameter() -> ObservedEvent {
+    ObservedEvent::Aws(AwsCall {
+        error: Some("ParameterNotFound".to_owned()),
+        subject: Some("/demo/name".to_owned()),
+        ..aws(Service::Ssm, "GetParameter", 400)
+    })
+}
+
 fn metadata(path: &str, status: u16) -> ObservedEvent {
     ObservedEvent::Aws(aws(Service::Imds, path, status))
 }
@@ -94,6 +110,16 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "host name with a zone for the region",
+            after_boot([
+                miss("eks.us-west-2-lax-1.amazonaws.com"),
+                cloud(
+                    "Could not connect to the endpoint URL: \"https://eks.us-west-2-lax-1.amazonaws.com/clusters/demo\"",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "command that only an AMI has",
             after_boot([
                 cloud("+ nvidia-smi"),
@@ -108,6 +134,22 @@ pub(super) fn cases() -> Vec<Case> {
                 failed_part(),
             ]),
         ),
+        Case::new(
+            "file that the user data removed",
+            after_boot([
+                cloud("/etc/eks/bootstrap.sh: line 388: /etc/docker/daemon.json: No such file or directory"),
+                failed_part(),
+            ]),
+        )
+        .user_data("#!/bin/bash\nrm --recursive \"/etc/docker\"\n/etc/eks/bootstrap.sh demo\n"),
+        Case::new(
+            "file that only an AMI has, beside one that is moved",
+            after_boot([
+                cloud("sed: can't read /etc/docker/daemon.json: No such file or directory"),
+                failed_part(),
+            ]),
+        )
+        .user_data("#!/bin/bash\nmv /tmp/seccomp.json /etc/docker/\n/etc/eks/bootstrap.sh demo\n"),
         Case::new(
             "file that an own AMI may have",
             after_boot([
@@ -155,6 +197,15 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "address outside, for a newer curl",
+            after_boot([
+                cloud(
+                    "curl: (7) Failed to connect to 203.0.113.7 port 443 after 3067 ms: Couldn't connect to server",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "tag that the metadata does not have",
             polling("meta-data/tags/instance/Name"),
         ),
@@ -195,15 +246,31 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new(
             "script that ends without its parameter",
             after_boot([
-                ObservedEvent::Aws(AwsCall {
-                    error: Some("ParameterNotFound".to_owned()),
-                    subject: Some("/demo/name".to_owned()),
-                    ..aws(Service::Ssm, "GetParameter", 400)
-                }),
+                missing_parameter(),
                 cloud("An error occurred (ParameterNotFound) when calling the GetParameter operation:"),
                 failed_part(),
             ]),
         ),
+        Case::new(
+            "trial that ends without a parameter of the account",
+            after_boot([
+                missing_parameter(),
+                cloud("An error occurred (ParameterNotFound) when calling the GetParameter operation:"),
+                failed_part(),
+            ]),
+        )
+        .user_data(READS_PARAMETER)
+        .plan(|plan| plan.is_trial = true),
+        Case::new(
+            "trial that ends for its own reason after a parameter of the account",
+            after_boot([
+                missing_parameter(),
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 9: nope: command not found"),
+                failed_part(),
+            ]),
+        )
+        .user_data(READS_PARAMETER)
+        .plan(|plan| plan.is_trial = true),
         Case::new(
             "script that ends because a unit failed",
             after_boot([

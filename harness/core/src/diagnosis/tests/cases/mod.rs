@@ -14,9 +14,12 @@ mod tools;
 use std::fmt::Write as _;
 
 use super::*;
+use crate::diagnosis::facts::Facts;
+use crate::diagnosis::first_of;
+use crate::diagnosis::types::RuleScope;
 
 /// A join that stopped.
-pub(super) struct Case {
+pub(in crate::diagnosis) struct Case {
     name: &'static str,
     plan: Plan,
     observation: Observation,
@@ -46,12 +49,24 @@ impl Case {
         self
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(in crate::diagnosis) fn name(&self) -> &'static str {
         self.name
     }
 
     pub(super) fn cause(&self) -> Cause {
         self.diagnosis().cause
+    }
+
+    /// The order of the rule that finds the cause.
+    pub(in crate::diagnosis) fn found_by(&self) -> (u32, Cause) {
+        let facts = Facts::of(&self.plan, &self.observation);
+        let scopes = match facts.reached {
+            Some(Phase::Ready) => [RuleScope::Ready].as_slice(),
+            _ => &[RuleScope::Stopped, RuleScope::AtTheEnd],
+        };
+        let mut found = scopes.iter().filter_map(|scope| first_of(*scope, &facts));
+        let (order, finding) = found.next().unwrap_or_else(|| panic!("{}: no rule", self.name));
+        (order, finding.diagnosis.cause)
     }
 
     pub(super) fn diagnosis(&self) -> Diagnosis {
@@ -60,7 +75,7 @@ impl Case {
 }
 
 /// The cases of every file.
-pub(super) fn all() -> Vec<Case> {
+pub(in crate::diagnosis) fn all() -> Vec<Case> {
     let files = [
         boot::cases(),
         script::cases(),

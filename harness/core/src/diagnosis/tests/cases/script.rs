@@ -105,6 +105,17 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "error of the last command",
+            after_boot([
+                cloud("Exited with error on line 388"),
+                done("DataSourceEc2Local"),
+                systemd(
+                    "cloud-final.service",
+                    "cloud-final.service: Failed with result 'exit-code'.",
+                ),
+            ]),
+        ),
+        Case::new(
             "script that still prints",
             after_boot([cloud("waiting for the cluster")]),
         ),

@@ -1,7 +1,6 @@
-//! The evidence of one scenario: files that a person reads to find out why. Each text is redacted before it is written.
+//! The folder of a scenario, and the files about its verdict and its observation.
 //!
-//! Evidence is a list of named files. A file that cannot be written is a line of the report, never a reason to change
-//! the verdict.
+//! A file that cannot be written is a line of the report, never a reason to change the verdict.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Instant;
 use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::observation::{Observation, ObservedEvent};
 use nodejoin_core::plan::Plan;
-use nodejoin_core::redact::redact;
+use nodejoin_core::redact::redact_lines;
 use serde::Serialize;
 
 use crate::error::EngineError;
@@ -72,21 +71,23 @@ impl EvidenceFolder {
     }
 
     /// Writes every file. Returns a line for each one that could not be written.
-    pub(crate) fn write(&self, files: impl IntoIterator<Item = EvidenceFile>) -> Vec<String> {
-        let failed = files
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, self.write_one(name, &text).err()?)));
+    pub(crate) fn write(&self, files: impl IntoIterator<Item = (impl AsRef<str>, String)>) -> Vec<String> {
+        let failed = files.into_iter().filter_map(|(name, text)| {
+            let error = self.write_one(name.as_ref(), &text).err()?;
+            Some((name, error))
+        });
         failed
             .map(|(name, error)| {
-                let path = self.path.join(name);
+                let path = self.path.join(name.as_ref());
                 format!("could not write the evidence `{}`: {error}", path.display())
             })
             .collect()
     }
 
     fn write_one(&self, name: &str, text: &str) -> io::Result<()> {
-        std::fs::create_dir_all(&self.path)?;
-        std::fs::write(self.path.join(name), redact(text))
+        let path = self.path.join(name);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, redact_lines(text))
     }
 
     /// Removes the folder of a scenario that passed.

@@ -1,0 +1,1 @@
+//! A sample: its tests use nodejoin.

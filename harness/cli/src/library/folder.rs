@@ -1,0 +1,141 @@
+//! A folder of scenarios as tests of `cargo test` and nextest.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::run::env;
+use nodejoin_core::run::settings;
+use nodejoin_core::run::shard::{InvalidShard, Shard};
+
+use super::error::LibraryError;
+use super::report::ScenarioReport;
+use super::{Nodejoin, builder};
+use crate::commands::inspect;
+use crate::process;
+
+/// Turns the scenarios below a folder into tests, one each, named after its id with `::` for `/`. It is the `main` of a
+/// test target without the harness of the standard library:
+///
+/// ```toml
+/// [[test]]
+/// name = "nodes"
+/// harness = false
+/// ```
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     nodejoin::scenario_tests("nodes")
+/// }
+/// ```
+///
+/// A path is relative to the package. A `nodejoin.yaml` there, or above, applies. The tests of one process share a
+/// control plane, which starts with the first test that runs and is removed at the end. A skipped scenario prints its
+/// reason; with `NODEJOIN_NO_SKIPS` it fails.
+pub fn scenario_tests(folder: impl Into<PathBuf>) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let found = plans(&folder.into()).and_then(|plans| Ok((plans, shard()?)));
+    let (plans, shard) = match found {
+        Ok(found) => found,
+        // A test that is not listed would never be missed.
+        Err(error) => {
+            note!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let shared = Arc::new(SharedHarness::default());
+    let ours = plans
+        .into_iter()
+        .filter(|plan| shard.is_none_or(|shard| shard.holds(plan.id.as_str())));
+    let trials = ours.map(|plan| {
+        let shared = Arc::clone(&shared);
+        let name = plan.id.as_str().replace('/', "::");
+        Trial::test(name, move || shared.expect_pass(plan))
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let left = match Arc::into_inner(shared) {
+        Some(shared) => shared.stop(),
+        None => vec!["everything: a test still runs".to_owned()],
+    };
+    for object in &left {
+        note!("could not remove: {object}; `nodejoin sweep` tries again");
+    }
+    match conclusion.has_failed() || !left.is_empty() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+fn plans(folder: &Path) -> Result<Vec<Plan>, LibraryError> {
+    let file = settings::find(folder, &process::disk())?;
+    let plans = inspect::load(&[folder.to_owned()], &file, &[])?;
+    Ok(builder::matrix()?.spread(&plans))
+}
+
+/// The part of the tests that this process runs, as the command reads it.
+fn shard() -> Result<Option<Shard>, LibraryError> {
+    let set = std::env::var(env::SHARD.name)
+        .ok()
+        .filter(|word| !word.is_empty());
+    let shard = set.map(|word| word.parse()).transpose();
+    shard.map_err(|error: InvalidShard| LibraryError::Setting {
+        what: format!("`{}`", env::SHARD.name),
+        why: error.to_string(),
+    })
+}
+
+/// Started by the first test that runs.
+#[derive(Default)]
+struct SharedHarness {
+    nodejoin: OnceLock<Result<Nodejoin, String>>,
+}
+
+impl SharedHarness {
+    fn expect_pass(&self, plan: Plan) -> Result<(), Failed> {
+        let nodejoin = self
+            .nodejoin
+            .get_or_init(|| start().map_err(|error| error.to_string()));
+        let nodejoin = nodejoin.as_ref().map_err(Failed::from)?;
+        let id = plan.id.clone();
+        let report = nodejoin.run_and_wait(plan);
+        match &report.verdict().outcome {
+            Outcome::Passed => Ok(()),
+            Outcome::Skipped(reason) => skipped(id.as_str(), reason),
+            _ => Err(failure(id.as_str(), &report)),
+        }
+    }
+
+    /// Removes what the tests created. Returns what could not be removed.
+    fn stop(self) -> Vec<String> {
+        match self.nodejoin.into_inner() {
+            Some(Ok(nodejoin)) => nodejoin.stop_and_wait(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Test runners end tests by a signal: what they created is removed all the same.
+fn start() -> Result<Nodejoin, LibraryError> {
+    let nodejoin = Nodejoin::builder().start_and_wait()?;
+    nodejoin.cancel_on_signals()?;
+    Ok(nodejoin)
+}
+
+/// Prints the reason past any capturing: a skip without it would look like a pass.
+fn skipped(id: &str, reason: &str) -> Result<(), Failed> {
+    let _ = writeln!(std::io::stderr(), "skipped {id}: {reason}");
+    match std::env::var_os(env::NO_SKIPS.name) {
+        Some(_) => Err(reason.into()),
+        None => Ok(()),
+    }
+}
+
+fn failure(id: &str, report: &ScenarioReport) -> Failed {
+    // nextest takes a line with this beginning as the message of its reports.
+    note!("Error: {id}: {}", report.summary());
+    report.to_string().into()
+}

@@ -1,0 +1,84 @@
+//! Values that scripts read from AWS: parameters, secrets and objects. The account of a trial is invented.
+
+use super::facts::{Evidence, Facts};
+use super::script::is_failed;
+use super::script_output::{is_complaint, is_failure, last_output, lines_before_the_end};
+use super::types::Finding;
+use crate::observation::{AwsCall, CalledService, Millis};
+use crate::plan::Plan;
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
+use crate::vocabulary::service::Service;
+
+/// A value that AWS does not have.
+pub(super) struct MissingValue<'a> {
+    at: Millis,
+    call: &'a AwsCall,
+    /// What the value is, such as `the parameter`.
+    what: &'static str,
+    name: &'a str,
+}
+
+impl MissingValue<'_> {
+    /// How to store the value.
+    pub(super) fn remedy(&self, plan: &Plan) -> String {
+        let name = self.name;
+        let key = match self.call.service {
+            CalledService::Known(Service::Ssm) => format!("parameters: {{ {name}: VALUE }}"),
+            CalledService::Known(Service::Secretsmanager) => format!("secrets: {{ {name}: VALUE }}"),
+            _ => {
+                let (bucket, key) = name.split_once('/').unwrap_or((name, "KEY"));
+                format!("buckets: {{ {bucket}: {{ objects: {{ {key}: TEXT }} }} }}")
+            }
+        };
+        let store = plan.key_hint(&format!("aws: {{ {key} }}"));
+        format!("to store the value that AWS has, {store}; or correct its name in the script")
+    }
+}
+
+/// The value that the last failed request before `end` did not find, and for which the script ended.
+pub(super) fn missing<'a>(facts: &Facts<'a>, end: Millis) -> Option<MissingValue<'a>> {
+    const CODES: [&str; 4] = [
+        "ParameterNotFound",
+        "ResourceNotFoundException",
+        "NoSuchBucket",
+        "NoSuchKey",
+    ];
+    let failed = facts.calls().filter(|(at, call)| *at <= end && is_failed(call));
+    let (at, call) = failed.last()?;
+    let name = call.subject.as_deref()?;
+    let what = match call.service {
+        CalledService::Known(Service::Ssm) => "the parameter",
+        CalledService::Known(Service::Secretsmanager) => "the secret",
+        CalledService::Known(Service::S3) => "the object",
+        _ => return None,
+    };
+    let code = call.error.as_deref().filter(|code| CODES.contains(code))?;
+    let is_reported = lines_before_the_end(facts)
+        .iter()
+        .any(|(_, line)| line.message.contains(code));
+    // A script that continues without the value can end for a reason of its own, which it names.
+    let has_own_reason = last_output(facts, end).is_some_and(|last| is_complaint(&last.line.message));
+    (is_reported || !has_own_reason).then_some(MissingValue { at, call, what, name })
+}
+
+/// The script of a trial ended without a value that only the user's own account has.
+pub(super) fn missing_in_a_trial(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.plan.is_trial || !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let failure = facts.user_data_lines().find(|(_, line)| is_failure(line));
+    let end = failure.map(|(at, _)| at).or(facts.user_data_done)?;
+    let missing = missing(facts, end)?;
+    let because = format!(
+        "a limit of nodejoin, not an error of the script: it reads {} {}, which only your own account has",
+        missing.what, missing.name
+    );
+    let evidence = Evidence::call(missing.at, missing.call);
+    facts.final_(
+        Cause::HarnessLimit,
+        because,
+        &evidence,
+        missing.remedy(facts.plan),
+    )
+}
