@@ -212,12 +212,13 @@ impl Cluster {
             self.client.request_text(request).await.is_ok()
         })
         .await;
-        let made = "/api/v1/namespaces/default/serviceaccounts/default";
-        until("its controllers to work", async || {
-            let request = http::Request::get(made).body(Vec::new()).unwrap();
-            self.client.request_text(request).await.is_ok()
-        })
-        .await;
+        for made in MADE_BY_CONTROLLERS {
+            until(made, async || {
+                let request = http::Request::get(made).body(Vec::new()).unwrap();
+                self.client.request_text(request).await.is_ok()
+            })
+            .await;
+        }
         self.objects().await
     }
 
@@ -263,6 +264,12 @@ fn kubeconfig(server: &str, ca: &str, user: Option<&Identity>) -> String {
         BASE64_STANDARD.encode(ca)
     )
 }
+
+/// What the controllers of a cluster make a moment after it is ready.
+const MADE_BY_CONTROLLERS: [&str; 2] = [
+    "/api/v1/namespaces/default/serviceaccounts/default",
+    "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt",
+];
 
 const PATHS: [&str; 10] = [
     "/api/v1/nodes",
