@@ -128,15 +128,20 @@ pub(super) fn metadata_token_missing(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Refused requests without a token. Some clients try without a token first and repeat the request with one.
 fn without_token<'a>(facts: &Facts<'a>) -> Vec<(Millis, &'a AwsCall)> {
-    let was_answered = |since: Millis, refused: &AwsCall| {
-        let mut later = facts.calls().filter(|(at, _)| *at >= since);
-        later.any(|(_, call)| call.operation == refused.operation && call.status == 200)
+    let was_answered = |refused_at: Millis, refused: &AwsCall| {
+        let is_soon = |at: Millis| (refused_at..=refused_at + REPEATED_WITHIN).contains(&at);
+        let mut repeated = facts.calls().filter(|(at, _)| is_soon(*at));
+        repeated.any(|(_, call)| call.operation == refused.operation && call.status == 200)
     };
     let calls = facts.calls();
     calls
         .filter(|(at, call)| is_without_token(call) && !was_answered(*at, call))
         .collect()
 }
+
+/// The time in which a client that tries without a token first repeats the request with one. A later request for the
+/// same path is another command of the script, and says nothing about the first.
+const REPEATED_WITHIN: Millis = 2000;
 
 /// The number of refused requests without a token, and the path of the first.
 pub(crate) fn requests_without_token(plan: &Plan, observation: &Observation) -> Option<(usize, String)> {
@@ -167,6 +172,9 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
     if let Some(finding) = missing_include(facts) {
         return Some(finding);
     }
+    if let Some(finding) = unknown_type(facts) {
+        return Some(finding);
+    }
     let line = without_data_source(facts);
     let result = facts
         .observation
@@ -193,13 +201,42 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
     let failed = facts
         .calls()
         .find(|(_, call)| call.service == Service::Imds && !(200..400).contains(&call.status));
+    let fault = failed.and_then(|(_, call)| call.fault);
+    let by = fault
+        .map(|index| format!(" by `faults[{index}]`"))
+        .unwrap_or_default();
     let why = failed
-        .map(|(_, call)| format!(" because `{}` returned {}", call.operation, call.status))
+        .map(|(_, call)| format!(" because `{}` returned {}{by}", call.operation, call.status))
         .unwrap_or_default();
     let because =
         format!("cloud-init dropped the EC2 data source{why}, and finished without running any user data");
     let remedy = "make sure that the metadata service responds to every path that it lists: cloud-init gives up at the first error";
-    facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
+    let remedy = fault.map_or(remedy.to_owned(), |index| {
+        format!(
+            "{remedy}; give `faults[{index}]` `from_seconds`, so that cloud-init reads the path before it"
+        )
+    });
+    facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
+}
+
+/// No part of the user data is a script that runs, and one has a type that cloud-init does not handle. Text without a
+/// type is the fault of the message, not of a type.
+fn unknown_type(facts: &Facts<'_>) -> Option<Finding> {
+    let done = facts.user_data_done?;
+    let parsed = user_data::parse(&facts.user_data()?);
+    let fault = parsed
+        .faults
+        .iter()
+        .find(|fault| fault.kind == FaultKind::UnknownType)?;
+    let is_text = parsed.parts.iter().any(|part| part.mime == "text/plain");
+    if is_text || !parsed.scripts().is_empty() {
+        return None;
+    }
+    let part = fault.part.as_deref().unwrap_or("the user data");
+    let because = format!("{part} did not run: {}", fault.what);
+    let evidence = Evidence::new("user data", done, format!("{part}: {}", fault.what));
+    let remedy = format!("declare {part} as `text/x-shellscript`");
+    facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
 }
 
 /// cloud-init reads every `#include` first, and stops at one that it cannot read.

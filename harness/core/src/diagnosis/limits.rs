@@ -414,9 +414,13 @@ pub(super) fn no_route(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let lines = lines_before_the_end(facts);
-    let (at, line) = lines.iter().rev().copied().find(|(_, line)| is_no_route(line))?;
-    let to = between(&line.message, "connect to ", &[':', '\n', ',']).unwrap_or("an address outside");
-    let to = to.split(" after ").next().unwrap_or(to);
+    let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
+    let is_outside = |line: &JournalLine| is_no_route(line) && !is_about(&line.message, &host);
+    let (at, line) = lines.iter().rev().copied().find(|(_, line)| is_outside(line))?;
+    let to = between(&line.message, "connect to ", &['\n', ',']).unwrap_or("an address outside");
+    let ends = [" after ", ": "];
+    let end = ends.iter().filter_map(|end| to.find(end)).min();
+    let to = &to[..end.unwrap_or(to.len())];
     let because = format!(
         "a limit of nodejoin, not an error of the script: the node reaches only the fake AWS and its cluster, and not {to}"
     );
@@ -435,7 +439,7 @@ fn outside(facts: &Facts<'_>) -> String {
 }
 
 fn is_no_route(line: &JournalLine) -> bool {
-    let is_own = ["169.254.", "127.0.0.1", "localhost", "[::1]"]
+    let is_own = ["169.254.", "fd00:ec2::", "127.0.0.1", "localhost", "[::1]"]
         .iter()
         .any(|own| line.message.contains(own));
     !is_own && NO_ROUTE.iter().any(|words| line.message.contains(words))

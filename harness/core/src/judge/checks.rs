@@ -99,7 +99,7 @@ impl CheckKind {
             }
             Self::NodeState => node_state::node_state(&plan.expect, observation),
             Self::Golden => node_state::golden(plan, observation).into_iter().collect(),
-            Self::Clean => notes::clean(&plan.expect, end.notes).into_iter().collect(),
+            Self::Clean => notes::checks(&plan.expect, end.notes),
             Self::Implicit => join::implicit_checks(plan, observation),
         }
     }
@@ -170,7 +170,7 @@ mod tests {
                     "pod",
                     "access",
                 ],
-                Self::Clean => &["clean"],
+                Self::Clean => &["clean", "notes"],
                 Self::Golden | Self::Implicit => &[],
             }
         }

@@ -3,14 +3,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::list;
+use super::{check, list};
 use crate::diagnosis::{ignored_unit_lines, reboot_times, requests_without_token};
 use crate::judge::verdict::{Check, Note, NoteKind};
 use crate::observation::phases::user_data_done;
 use crate::observation::{JournalLine, Observation, ObservedEvent, UserDataResult};
 use crate::plan::expect::{Expect, UserDataExpect};
 use crate::plan::{Plan, UserDataEngine};
-use crate::user_data::{Parsed, parse};
+use crate::user_data::{FaultKind, Parsed, parse};
 
 /// The notes on a join that should succeed. A join that should fail has a diagnosis instead.
 pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
@@ -24,17 +24,20 @@ pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
     notes
 }
 
-/// The check of `expect.clean`.
-pub(super) fn clean(expect: &Expect, notes: &[Note]) -> Option<Check> {
-    let required = expect.clean?;
-    let expected = if required { "no notes" } else { "a note" };
+/// The checks of `expect.clean` and `expect.notes`.
+pub(super) fn checks(expect: &Expect, notes: &[Note]) -> Vec<Check> {
     let seen = list(notes.iter().map(|note| note.what.as_str()));
-    Some(super::check(
-        "clean",
-        notes.is_empty() == required,
-        expected,
-        seen,
-    ))
+    let clean = expect.clean.map(|required| {
+        let expected = if required { "no notes" } else { "a note" };
+        check("clean", notes.is_empty() == required, expected, seen.clone())
+    });
+    let texts = expect.notes.as_ref().map(|texts| {
+        let has = |note: &Note, text: &String| note.what.contains(text.as_str());
+        let all_seen = texts.iter().all(|text| notes.iter().any(|note| has(note, text)));
+        let all_named = notes.iter().all(|note| texts.iter().any(|text| has(note, text)));
+        check("notes", all_seen && all_named, list(texts), seen)
+    });
+    clean.into_iter().chain(texts).collect()
 }
 
 fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
@@ -147,10 +150,11 @@ fn parts_not_run(plan: &Plan, result: &UserDataResult) -> Vec<Note> {
     let faults = parsed.faults.iter().filter(|fault| !has_run(&fault.part));
     let faults = faults.map(|fault| {
         let part = fault.part.as_deref().unwrap_or("the user data");
-        Note::new(
-            NoteKind::PartNotRun,
-            format!("{part} did not run: {}", fault.what),
-        )
+        let what = match fault.kind {
+            FaultKind::CloudConfig => format!("cloud-init cannot use all of {part}: {}", fault.what),
+            _ => format!("{part} did not run: {}", fault.what),
+        };
+        Note::new(NoteKind::PartNotRun, what)
     });
     let mut notes: Vec<Note> = faults.collect();
     let is_cloud_init = plan
@@ -382,6 +386,42 @@ mod tests {
         let notes = of(&with_user_data("phase: ready", SCRIPT), &joined(vec![refused]));
         let what = "the metadata service rejected a request without a token: `meta-data/mac`".to_owned();
         assert_eq!(notes, [(NoteKind::RequestWithoutToken, what)]);
+    }
+
+    #[test]
+    fn a_client_may_ask_without_a_token_first_if_it_repeats_the_request_soon() {
+        let aws_at = |at: u64, status: u16, authorization: &str| TimelineEntry {
+            at,
+            what: ObservedEvent::Aws(AwsCall {
+                authorization: Some(authorization.into()),
+                ..aws(crate::vocabulary::service::Service::Imds, "meta-data/mac", status)
+            }),
+        };
+        for (second, count) in [(1500, 0), (6000, 1)] {
+            let mut seen = joined(vec![]);
+            seen.timeline.insert(0, aws_at(second, 200, "v2"));
+            seen.timeline.insert(0, aws_at(1000, 401, "v1"));
+            let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+            assert_eq!(notes.len(), count, "{second}: {notes:?}");
+        }
+    }
+
+    #[test]
+    fn expected_notes_are_the_complete_list() {
+        let mut seen = joined(vec![]);
+        result(&mut seen).errors = vec!["ValueError: x".to_owned(), "KeyError: y".to_owned()];
+        for (notes, outcome) in [
+            ("['KeyError', 'ValueError: x']", Outcome::Passed),
+            ("['cloud-init reports']", Outcome::Passed),
+            ("['KeyError']", Outcome::Failed),
+            ("['KeyError', 'ValueError', 'still running']", Outcome::Failed),
+            ("[]", Outcome::Failed),
+        ] {
+            let plan = with_user_data(&format!("phase: ready\nnotes: {notes}"), SCRIPT);
+            assert_eq!(judge(&plan, &seen).outcome, outcome, "{notes}");
+        }
+        let none = with_user_data("phase: ready\nnotes: []", SCRIPT);
+        assert_eq!(judge(&none, &joined(vec![])).outcome, Outcome::Passed);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub struct Expect {
     pub pod: Option<PodExpect>,
     /// Whether the verdict has no notes, such as about a part of the user data that failed after the join.
     pub clean: Option<bool>,
+    /// The complete list of notes, in any order: each text is part of one note, and each note has one of the texts.
+    pub notes: Option<Vec<String>>,
     /// Permissions of the node in the API server, by a SubjectAccessReview for the user name and groups of its token.
     pub access: Vec<AccessExpect>,
 }

@@ -39,8 +39,10 @@ pub struct PartFault {
 pub enum FaultKind {
     /// A script without `#!` in its first line: `Exec format error`.
     MissingShebang,
-    /// An unknown type. cloud-init warns and continues.
+    /// Content of an unknown type. cloud-init warns and continues.
     Unhandled,
+    /// A declared type that cloud-init does not handle. It warns and continues.
+    UnknownType,
     /// Base64 instead of plain bytes. cloud-init does not decode user data as a whole.
     Base64,
     /// A MIME message without parts, or a part that cannot be decoded.
@@ -177,6 +179,10 @@ impl Parsed {
                     &format!("unknown type: cloud-init does not recognize `{first}`"),
                 );
             }
+            _ if !HANDLED.contains(&mime) => {
+                let what = format!("cloud-init does not handle the type `{mime}`");
+                self.fault(name, FaultKind::UnknownType, &what);
+            }
             _ => {}
         }
     }
@@ -192,6 +198,25 @@ impl Parsed {
 
 const SHELL: &str = "text/x-shellscript";
 const CLOUD_CONFIG: &str = "text/cloud-config";
+/// nodeadm reads it.
+const NODE_CONFIG: &str = "application/node.eks.aws";
+
+/// The types that cloud-init 22.1 and later handles, and the one of nodeadm.
+const HANDLED: [&str; 13] = [
+    NODE_CONFIG,
+    SHELL,
+    "text/x-shellscript-per-boot",
+    "text/x-shellscript-per-instance",
+    "text/x-shellscript-per-once",
+    CLOUD_CONFIG,
+    "text/cloud-config-archive",
+    "text/cloud-config-jsonp",
+    "text/cloud-boothook",
+    "text/jinja2",
+    "text/part-handler",
+    "text/x-include-once-url",
+    "text/x-include-url",
+];
 
 /// cloud-init searches the first 4 KiB for the header.
 fn is_mime(bytes: &[u8]) -> bool {
@@ -321,6 +346,27 @@ mod tests {
         assert_eq!(names, ["b.sh", "part-001", "runcmd"]);
         assert_eq!(scripts[0].content, b"#!/bin/sh\ninner\n");
         assert_eq!(scripts[1].content, b"#!/bin/bash\nset -ex\n");
+    }
+
+    #[test]
+    fn a_type_that_cloud_init_does_not_handle_is_a_fault() {
+        let faults = |mime: &str| {
+            let text = format!(
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: {mime}\n\necho\n--B--\n"
+            );
+            let faults = parse(text.as_bytes()).faults.into_iter();
+            faults.map(|fault| (fault.kind, fault.what)).collect::<Vec<_>>()
+        };
+        for handled in HANDLED
+            .iter()
+            .filter(|handled| **handled != SHELL && **handled != CLOUD_CONFIG)
+        {
+            assert_eq!(faults(handled), [], "{handled}");
+        }
+        for unknown in ["text/x-shellscript-per-node", "text/html", "text/plain"] {
+            let what = format!("cloud-init does not handle the type `{unknown}`");
+            assert_eq!(faults(unknown), [(FaultKind::UnknownType, what)]);
+        }
     }
 
     #[test]

@@ -233,7 +233,7 @@ async fn built(images: &Images) -> CheckResult {
         Ok(missing) => CheckResult::warn(
             NAME,
             format!("missing: {}", missing.join(", ")),
-            "the first run builds them, or run `nodejoin images build`; a build of Kubernetes from source takes 15 to 30 minutes",
+            "the first run builds them, or run `nodejoin images build`; a build of Kubernetes from source takes about 8 minutes on two processors",
         ),
         Err(error) => CheckResult::failed(NAME, &error),
     }

@@ -27,6 +27,14 @@ pub(super) fn ending(plan: &Plan, problems: &mut Problems<'_>) {
             "add `diagnosis: CAUSE`; `nodejoin explain` lists all causes",
         );
     }
+    if expect.diagnosis.is_some() && expect.notes.is_some() {
+        problems.add(
+            "expect.notes",
+            "an expected diagnosis has no notes",
+            "only a join that should succeed has notes",
+            "remove `notes`, or use `diagnosis_contains`",
+        );
+    }
     match (expect.phase, expect.diagnosis) {
         (Some(Phase::Ready), Some(cause)) if !cause.is_after_ready() => {
             let hint = "remove `diagnosis`, or expect the phase at which the join stops";

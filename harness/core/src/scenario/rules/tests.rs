@@ -42,6 +42,7 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\naws: { answers: [{ service: ssm, body: '{{ cluster.nmae }}' }], allow: [ssm, lgos.x] }",
     "user_data: '#!'\nexpect: { aws: { elbv2.DescribeTags: 1 } }",
     "user_data: '#!'\nexpect: { phase: ready, diagnosis_contains: [x509] }",
+    "user_data: '#!'\nexpect: { diagnosis: script-failed, notes: [] }",
     "user_data: '#!'\nfaults: [{ service: eks, effect: { error: { status: 200 } } }]",
     "user_data: '#!'\nfaults: [{ service: eks, from_seconds: 5, until_seconds: 4, effect: reset }]",
     "user_data: '#!'\nfaults: [{ service: imds, path: latest/, effect: { body: x } }]",

@@ -217,7 +217,7 @@ fn processes(mark: &str) -> Vec<String> {
 
 /// Run it with `cargo test -p nodejoin-docker --test it engine::builds -- --ignored`.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes 15 to 30 minutes on two processors"]
+#[ignore = "takes about 8 minutes on two processors"]
 async fn the_programs_are_built_from_debians_source() {
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
     retag_shell_image(&engine, &base).await;

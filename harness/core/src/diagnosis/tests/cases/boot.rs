@@ -87,6 +87,18 @@ pub(super) fn cases() -> Vec<Case> {
             )]),
         ),
         with_result("no data source by cloud-init's status", after_boot([]), not_run),
+        Case::new(
+            "no data source after a 503 by a fault",
+            after_boot([unavailable(Some(1)), done("DataSourceNone")]),
+        ),
+        Case::new(
+            "part of an unknown type",
+            after_boot([done("DataSourceEc2Local")]),
+        )
+        .user_data(&PART_WITHOUT_INTERPRETER.replace("text/x-shellscript", "text/x-shell")),
+        Case::new("text without a header", after_boot([done("DataSourceEc2Local")])).user_data(
+            "  MIME-Version: 1.0\n  Content-Type: multipart/mixed; boundary=B\n\n  --B\n  --B--\n",
+        ),
         Case::new("user data encoded twice", [boot(), failed_unit()])
             .user_data(&STANDARD.encode("#!/bin/bash\necho hello\n")),
         Case::new(

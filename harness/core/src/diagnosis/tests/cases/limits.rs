@@ -206,6 +206,25 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "metadata over IPv6, which is disabled",
+            after_boot([
+                cloud(
+                    "curl: (7) Failed to connect to fd00:ec2::254 port 80 after 0 ms: Couldn't connect to server",
+                ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "own endpoint at a wrong port",
+            after_boot([
+                cloud(&format!(
+                    "curl: (7) Failed to connect to {} port 6443 after 2 ms: Couldn't connect to server",
+                    plan().cluster.endpoint_host(&plan().region)
+                )),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "tag that the metadata does not have",
             polling("meta-data/tags/instance/Name"),
         ),
