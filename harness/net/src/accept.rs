@@ -16,6 +16,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// ends.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// Limit of the connections of a listener at a time. Further ones wait in the queue of the kernel: clients that never
+/// finish their requests cannot exhaust the memory.
+const MAX_CONNECTIONS: usize = 256;
+
 /// A socket that accepts connections.
 pub trait Listener: Send + Sync {
     type Connection: Send + 'static;
@@ -62,7 +66,7 @@ where
             () = cancel.cancelled() => break,
             // Reaps tasks as they end, so that the set does not grow with the number of connections ever served.
             Some(ended) = connections.join_next() => keep_first_panic(&mut panic, ended),
-            accepted = backoff.accept(&listener) => match accepted {
+            accepted = backoff.accept(&listener), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok(connection) => {
                     backoff.reset();
                     connections.spawn(handler(connection));

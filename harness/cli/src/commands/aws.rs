@@ -98,6 +98,20 @@ fn print_endpoints(served: &ServedAccount, plan: &Plan) {
     if let Some(webhook) = endpoints.webhook {
         note!("webhook    https://{webhook}/authenticate");
     }
+    let open = [
+        Some(endpoints.metadata),
+        Some(endpoints.services),
+        endpoints.webhook,
+    ];
+    for address in open
+        .into_iter()
+        .flatten()
+        .filter(|address| !address.ip().is_loopback())
+    {
+        note!(
+            "warning: other hosts can reach {address}; no request to the metadata service needs a password"
+        );
+    }
     note!("files in   {}", endpoints.folder.display());
     endpoints.lines().iter().for_each(|line| out!("{line}"));
 }

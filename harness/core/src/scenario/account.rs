@@ -58,6 +58,9 @@ pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioErro
         let root = path.parent().unwrap_or(Path::new(""));
         return load(path, root, files);
     }
+    if is_empty(path, files) {
+        return Ok(default_account(files));
+    }
     let read = document::read_by(path, "an account file", &schema_of::<AccountFile>(), files)?;
     let scenario = scenario(read.value);
     let mut problems = Problems::of(&read.name, &read.tree);
@@ -116,14 +119,19 @@ pub fn aws_auth_rows(
     finished(problems, rows)
 }
 
+/// Whether the file has no keys, such as one with comments only: every value is then the default.
+fn is_empty(path: &Path, files: &dyn Files) -> bool {
+    parsed(path, files).is_some_and(|tree| tree.value == yaml::YamlValue::Null)
+}
+
 /// Whether the file is a scenario: only scenarios have a `name`. The reader that follows reports unreadable files.
 fn is_scenario(path: &Path, files: &dyn Files) -> bool {
-    let text = files
-        .read(path)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok());
-    let tree = text.and_then(|text| yaml::parse(&text).ok());
-    tree.is_some_and(|tree| tree.entry("name").is_some())
+    parsed(path, files).is_some_and(|tree| tree.entry("name").is_some())
+}
+
+fn parsed(path: &Path, files: &dyn Files) -> Option<yaml::YamlTree> {
+    let text = String::from_utf8(files.read(path).ok()?).ok()?;
+    yaml::parse(&text).ok()
 }
 
 fn scenario(file: AccountFile) -> Scenario {

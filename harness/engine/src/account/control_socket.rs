@@ -24,6 +24,8 @@ use super::error::AccountError;
 
 /// The file with the name of the control socket, in the folder of its account.
 pub(super) const CONTROL_FILE: &str = "control";
+/// Names of control sockets start so.
+const PREFIX: &str = "nodejoin-aws-";
 /// Maximum size of a change. The largest is user data, of at most 16 KiB.
 const MAX_CHANGE_BYTES: u64 = 1024 * 1024;
 /// Timeout of either side for the other.
@@ -35,11 +37,17 @@ pub(super) struct SocketName(String);
 
 impl SocketName {
     pub(super) fn of(run: &RunId) -> Self {
-        Self(format!("nodejoin-aws-{run}"))
+        Self(format!("{PREFIX}{run}"))
     }
 
     fn read(path: &Path) -> io::Result<Self> {
-        Ok(Self(fs::read_to_string(path)?.trim().to_owned()))
+        let text = fs::read_to_string(path)?;
+        Ok(Self(text.lines().next().unwrap_or_default().to_owned()))
+    }
+
+    /// Whether a text is the name of a control socket.
+    pub(super) fn is_valid(text: &str) -> bool {
+        text.starts_with(PREFIX)
     }
 
     fn address(&self) -> io::Result<SocketAddr> {

@@ -26,6 +26,9 @@ pub enum AccountError {
     /// Another process uses the folder.
     #[error("another `nodejoin aws` uses the folder `{}`", .folder.display())]
     Taken { folder: PathBuf },
+    /// The folder has a file that no `nodejoin aws` wrote, or that was changed since.
+    #[error("`{}` is not a file of `nodejoin aws`", .path.display())]
+    Foreign { path: PathBuf },
     #[error("could not write `{}`", .path.display())]
     Write {
         path: PathBuf,
@@ -61,6 +64,9 @@ impl AccountError {
             Self::Webhook(error) => error.hint(),
             Self::Image(error) => error.hint(),
             Self::UserData(error) => Some(error.hint()),
+            Self::Foreign { .. } => Some(
+                "pass another folder with `--folder`; only files of `nodejoin aws` are replaced".to_owned(),
+            ),
             Self::Taken { .. } => Some("pass another folder with `--folder`".to_owned()),
             Self::Write { .. } => Some("pass another folder with `--folder`".to_owned()),
             Self::NotRunning { folder } => Some(format!(
@@ -90,6 +96,7 @@ mod tests {
         let errors = [
             webhook,
             AccountError::Taken { folder: folder() },
+            AccountError::Foreign { path: folder() },
             AccountError::Write {
                 path: folder(),
                 source: full(),

@@ -5,12 +5,17 @@
 //! | `ca.pem` | the certificate authority of the AWS host names |
 //! | `env` | shell commands that point an AWS CLI at the account |
 //! | `webhook.kubeconfig` | for `--authentication-token-webhook-config-file` of an API server; only with a webhook |
-//! | `control` | the name of the control socket; the process that listens there owns the folder |
+//! | `control` | the name of the control socket, and the digest of each other file |
+//!
+//! The process that listens at the control socket owns the folder. A later process replaces the files of a killed one
+//! that still have their digest. Every other file belongs to someone else: it is never written and never removed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
 
 use super::control_socket::{self, CONTROL_FILE, SocketName};
 use super::error::AccountError;
@@ -18,6 +23,8 @@ use super::error::AccountError;
 const AUTHORITY: &str = "ca.pem";
 const ENVIRONMENT: &str = "env";
 const WEBHOOK: &str = "webhook.kubeconfig";
+/// The files besides the control file.
+const FILES: [&str; 3] = [AUTHORITY, ENVIRONMENT, WEBHOOK];
 
 /// Where a running account is reached.
 #[derive(Debug, Clone)]
@@ -71,7 +78,36 @@ pub(super) struct AccountFolder {
     /// Absolute path.
     pub(super) path: PathBuf,
     was_made: bool,
-    written: Vec<PathBuf>,
+    written: Vec<WrittenFile>,
+}
+
+/// A file with the digest of the text that was written.
+#[derive(Debug)]
+struct WrittenFile {
+    path: PathBuf,
+    digest: String,
+}
+
+impl WrittenFile {
+    fn of(path: PathBuf, text: &str) -> Self {
+        Self {
+            path,
+            digest: digest(text.as_bytes()),
+        }
+    }
+
+    /// Whether the file still has the text that was written.
+    fn is_unchanged(&self) -> bool {
+        fs::read(&self.path).is_ok_and(|bytes| digest(&bytes) == self.digest)
+    }
+
+    /// Removes the file if it still has the text that was written.
+    fn remove(&self) -> io::Result<()> {
+        match self.is_unchanged() {
+            true => remove(&self.path),
+            false => Ok(()),
+        }
+    }
 }
 
 impl AccountFolder {
@@ -95,25 +131,46 @@ impl AccountFolder {
                 folder: path.to_owned(),
             });
         }
+        folder.remove_left_files(&control)?;
+        folder.check_free()?;
         // Of two processes that start at the same time, one finds the file of the other.
-        let made =
-            remove(&control).and_then(|()| OpenOptions::new().write(true).create_new(true).open(&control));
-        match made {
-            Ok(file) => folder.fill(file, control, &name.to_string())?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                folder.was_made = false;
-                return Err(AccountError::Taken {
-                    folder: path.to_owned(),
-                });
-            }
-            Err(source) => {
-                return Err(AccountError::Write {
-                    path: control,
-                    source,
-                });
-            }
-        }
+        folder.write(CONTROL_FILE, &name.to_string())?;
         Ok(folder)
+    }
+
+    /// Removes the files of a killed process, except those that were changed since.
+    fn remove_left_files(&self, control: &Path) -> Result<(), AccountError> {
+        let text = match fs::read_to_string(control) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => return Err(foreign(control)),
+        };
+        let mut lines = text.lines();
+        if !lines.next().is_some_and(SocketName::is_valid) {
+            return Err(foreign(control));
+        }
+        let files = lines.filter_map(|line| line.split_once(' '));
+        let ours = files.filter(|(_, name)| FILES.contains(name));
+        let left = ours.map(|(digest, name)| WrittenFile {
+            path: self.path.join(name),
+            digest: digest.to_owned(),
+        });
+        let mut removed = left.map(|file| file.remove());
+        let removed = removed
+            .try_for_each(|removed| removed)
+            .and_then(|()| remove(control));
+        removed.map_err(|source| AccountError::Write {
+            path: control.to_owned(),
+            source,
+        })
+    }
+
+    fn check_free(&self) -> Result<(), AccountError> {
+        let mut paths = FILES.iter().map(|name| self.path.join(name));
+        match paths.find(|path| path.symlink_metadata().is_ok()) {
+            Some(path) => Err(foreign(&path)),
+            None => Ok(()),
+        }
     }
 
     /// Writes the files for clients and scripts.
@@ -122,35 +179,58 @@ impl AccountFolder {
         endpoints: &AccountEndpoints,
         ca_pem: &str,
     ) -> Result<(), AccountError> {
-        self.write(AUTHORITY, ca_pem)?;
-        self.write(ENVIRONMENT, &(endpoints.lines().join("\n") + "\n"))?;
-        match endpoints.webhook {
-            Some(webhook) => self.write(WEBHOOK, &endpoints.kubeconfig(webhook)),
-            None => Ok(()),
+        let mut files = vec![
+            (AUTHORITY, ca_pem.to_owned()),
+            (ENVIRONMENT, endpoints.lines().join("\n") + "\n"),
+        ];
+        files.extend(
+            endpoints
+                .webhook
+                .map(|webhook| (WEBHOOK, endpoints.kubeconfig(webhook))),
+        );
+        self.announce(&files)?;
+        files.iter().try_for_each(|(name, text)| self.write(name, text))
+    }
+
+    /// Adds the digests of files to the control file, before the files exist.
+    fn announce(&mut self, files: &[(&str, String)]) -> Result<(), AccountError> {
+        let control = self.path.join(CONTROL_FILE);
+        let failed = |source| AccountError::Write {
+            path: control.clone(),
+            source,
+        };
+        let mut text = fs::read_to_string(&control).map_err(failed)?;
+        for (name, content) in files {
+            text.push_str(&format!("{} {name}\n", digest(content.as_bytes())));
         }
+        fs::write(&control, &text).map_err(failed)?;
+        let mut written = self.written.iter_mut();
+        if let Some(file) = written.find(|file| file.path == control) {
+            file.digest = digest(text.as_bytes());
+        }
+        Ok(())
     }
 
     fn write(&mut self, name: &str, text: &str) -> Result<(), AccountError> {
         let path = self.path.join(name);
-        let file = File::create(&path).map_err(|source| AccountError::Write {
-            path: path.clone(),
-            source,
-        })?;
-        self.fill(file, path, text)
-    }
-
-    fn fill(&mut self, mut file: File, path: PathBuf, text: &str) -> Result<(), AccountError> {
-        self.written.push(path.clone());
-        file.write_all(text.as_bytes())
-            .map_err(|source| AccountError::Write { path, source })
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AlreadyExists => foreign(&path),
+            _ => AccountError::Write {
+                path: path.clone(),
+                source,
+            },
+        };
+        let mut file = File::create_new(&path).map_err(failed)?;
+        self.written.push(WrittenFile::of(path.clone(), text));
+        file.write_all(text.as_bytes()).map_err(failed)
     }
 }
 
 impl Drop for AccountFolder {
     fn drop(&mut self) {
-        for path in &self.written {
-            if let Err(error) = remove(path) {
-                eprintln!("could not remove `{}`: {error}", path.display());
+        for file in &self.written {
+            if let Err(error) = file.remove() {
+                eprintln!("could not remove `{}`: {error}", file.path.display());
             }
         }
         if self.was_made {
@@ -158,6 +238,16 @@ impl Drop for AccountFolder {
             let _ = fs::remove_dir(&self.path);
         }
     }
+}
+
+fn foreign(path: &Path) -> AccountError {
+    AccountError::Foreign {
+        path: path.to_owned(),
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -1,5 +1,9 @@
 //! `nodejoin aws`: curl, the AWS CLI and boto3 as clients of the real command, and changes while it runs.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use crate::support::account::{RunningAccount, file, nodejoin};
 use crate::support::both;
 use serde_json::{Value, json};
@@ -436,6 +440,103 @@ fn after_a_signal_only_files_of_others_remain() {
     let folder = served.folder();
     served.end("-INT");
     assert!(!folder.exists());
+}
+
+/// The names of the account's files are common: a user's `env` and `ca.pem` are neither replaced nor removed.
+#[test]
+fn files_of_the_user_are_never_written_or_removed() {
+    let ports = ["--metadata", "127.0.0.1:0", "--services", "127.0.0.1:0"];
+    for name in ["env", "ca.pem", "webhook.kubeconfig", "control"] {
+        let home = tempdir().unwrap();
+        let path = home.path().join(name);
+        std::fs::write(&path, "mine").unwrap();
+        let folder = home.path().to_str().unwrap();
+        let output = nodejoin(&[&["aws", "--folder", folder], &ports[..]].concat())
+            .output()
+            .unwrap();
+        let said = both(&output);
+        assert_eq!(output.status.code(), Some(4), "{name}: {said}");
+        assert!(
+            said.contains("is not a file of `nodejoin aws`") && said.contains("--folder"),
+            "{said}"
+        );
+        assert_eq!(file(&path), "mine");
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "{name}");
+    }
+    // A file that the user changes while the account runs stays when it ends, and when it is killed.
+    for signal in ["-INT", "-KILL"] {
+        let home = tempdir().unwrap();
+        let served = RunningAccount::at(home.path(), ACCOUNT, &[]);
+        let path = served.folder().join("env");
+        std::fs::write(&path, "mine").unwrap();
+        served.end(signal);
+        let folder = served.folder();
+        let folder = folder.to_str().unwrap();
+        let output = nodejoin(&[&["aws", "--folder", folder], &ports[..]].concat())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(4), "{signal}: {}", both(&output));
+        assert_eq!(file(&path), "mine", "{signal}");
+    }
+}
+
+#[test]
+fn an_empty_account_file_means_the_defaults() {
+    for text in ["", "# nothing yet\n"] {
+        let served = RunningAccount::of(text);
+        assert_eq!(served.metadata("meta-data/instance-id", &[]).0, 401, "{text:?}");
+    }
+}
+
+#[test]
+fn an_address_that_other_hosts_reach_has_a_warning() {
+    for (address, is_warned) in [("127.0.0.1:0", false), ("0.0.0.0:0", true)] {
+        let home = tempdir().unwrap();
+        let mut child = nodejoin(&["aws", "--metadata", address, "--services", "127.0.0.1:0"])
+            .current_dir(home.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let printed = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .take(3)
+            .count();
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(printed, 3, "{said}");
+        assert_eq!(
+            said.contains("warning: other hosts can reach 0.0.0.0:"),
+            is_warned,
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_bomb_of_aliases_is_rejected_at_once() {
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..9 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+    }
+    let home = tempdir().unwrap();
+    let path = home.path().join("bomb.yaml");
+    std::fs::write(&path, bomb).unwrap();
+    let started = Instant::now();
+    let output = nodejoin(&["aws", path.to_str().unwrap()]).output().unwrap();
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("invalid YAML in account file: budget breached"),
+        "{said}"
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]

@@ -50,12 +50,19 @@ pub struct YamlError {
     pub message: String,
 }
 
+/// Limit of values, with those that aliases repeat. Real files stay far below; a bomb exceeds it at once.
+const MAX_NODES: usize = 50_000;
+
 /// Reads one YAML document.
 ///
 /// # Errors
 /// The text is not YAML, has several documents, or contains a duplicate key.
 pub fn parse(text: &str) -> Result<YamlTree, YamlError> {
-    let spanned: Spanned<Raw> = serde_yaml::from_str(text).map_err(|error| YamlError {
+    let options = serde_yaml::options! {
+        budget: serde_yaml::budget! { max_nodes: MAX_NODES },
+    };
+    let read = serde_yaml::from_str_with_options::<Spanned<Raw>>(text, options);
+    let spanned = read.map_err(|error| YamlError {
         position: error.location().map(position).unwrap_or_default(),
         message: message(&error),
     })?;
