@@ -2,13 +2,17 @@
 //! it reads.
 
 use nodejoin_core::observation::CalledService;
+pub(crate) use nodejoin_core::vocabulary::not_emulated::CODE;
+use nodejoin_core::vocabulary::not_emulated::{operation_message, parameter_message};
+use serde_json::Value;
 
-use crate::http::{Request, ServiceError};
+use crate::http::{QueryParameters, Request, ServiceError};
 use crate::operation::RequestTarget;
 use crate::wire::WireFormat;
 
-/// The error code in such a response.
-pub(crate) const CODE: &str = "NotEmulated";
+/// Parameters of every request; those of signatures start with `X-Amz-`.
+const COMMON: [&str; 2] = ["Action", "Version"];
+const SIGNATURE: &str = "X-Amz-";
 /// The namespace of faults that no service of its own defines.
 const FAULTS: &str = "http://webservices.amazon.com/AWSFault/2005-15-09";
 
@@ -18,7 +22,7 @@ pub(crate) fn identify(service: CalledService, request: &Request) -> RequestTarg
 }
 
 /// The operation: AWS' name where the protocol has one, else method and path.
-fn operation(request: &Request) -> String {
+pub(crate) fn operation(request: &Request) -> String {
     let target = request.header("x-amz-target").unwrap_or_default();
     let of_cbor = || request.path.rsplit_once("/operation/").map(|(_, name)| name);
     let of_target = || target.rsplit_once('.').map(|(_, name)| name);
@@ -51,18 +55,47 @@ pub(crate) fn wire_format(service: &str, request: &Request) -> WireFormat {
 
 /// The error for a request with a parameter that the fake does not read.
 pub(crate) fn parameter(service: &str, operation: &str, name: &str) -> ServiceError {
-    let message = format!(
-        "nodejoin does not emulate the parameter {name} of {operation} of {service}: add its answer to `aws.answers`, or \
-         list `{service}.{operation}` in `aws.allow` if the call may fail"
-    );
-    ServiceError::new(501, CODE, message)
+    ServiceError::new(501, CODE, parameter_message(service, operation, name))
+}
+
+/// Checks that an operation reads every parameter of a request. `accepted` has their names without numbers and members.
+///
+/// # Errors
+/// A parameter is not emulated.
+pub(crate) fn check_parameters(
+    service: &str,
+    operation: &str,
+    parameters: &QueryParameters,
+    accepted: &[&str],
+) -> Result<(), ServiceError> {
+    let names = parameters.0.iter();
+    let mut names = names.map(|(key, _)| key.split('.').next().unwrap_or_default());
+    let is_read =
+        |name: &str| COMMON.contains(&name) || accepted.contains(&name) || name.starts_with(SIGNATURE);
+    match names.find(|name| !is_read(name)) {
+        None => Ok(()),
+        Some(name) => Err(parameter(service, operation, name)),
+    }
+}
+
+/// Checks that an operation reads every member of a JSON request.
+///
+/// # Errors
+/// A member is not emulated.
+pub(crate) fn check_members(
+    service: &str,
+    operation: &str,
+    body: &Value,
+    accepted: &[&str],
+) -> Result<(), ServiceError> {
+    let mut names = body.as_object().into_iter().flat_map(|members| members.keys());
+    match names.find(|name| !accepted.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(parameter(service, operation, name)),
+    }
 }
 
 /// The error. No SDK retries status 501.
 pub(crate) fn error(service: &str, operation: &str) -> ServiceError {
-    let message = format!(
-        "nodejoin does not emulate {operation} of {service}: add its answer to `aws.answers`, or list `{service}.{operation}` \
-         in `aws.allow` if the call may fail"
-    );
-    ServiceError::new(501, CODE, message)
+    ServiceError::new(501, CODE, operation_message(service, operation))
 }

@@ -8,12 +8,11 @@ use super::types::Finding;
 use crate::observation::{AwsCall, JournalLine, Millis, ObservedEvent};
 use crate::plan::Network;
 use crate::vocabulary::cause::Cause;
+use crate::vocabulary::not_emulated;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::region::Region;
 use crate::vocabulary::service::Service;
 
-/// The error code of a call that the fake AWS does not emulate.
-const NOT_EMULATED: &str = "NotEmulated";
 /// Requests for the same name, or calls of the same operation, that count as waiting for it.
 const WAITING: usize = 5;
 
@@ -185,9 +184,11 @@ pub(super) fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
 /// The script ended with the error of a call that the fake AWS does not emulate.
 pub(super) fn reported_call(facts: &Facts<'_>) -> Option<Finding> {
     let lines = lines_before_the_end(facts);
-    let is_reported = lines.iter().any(|(_, line)| line.message.contains(NOT_EMULATED));
+    let is_reported = lines
+        .iter()
+        .any(|(_, line)| line.message.contains(not_emulated::CODE));
     let (at, call) = last_unanswered(facts).filter(|_| is_reported)?;
-    not_emulated(facts, at, call)
+    unanswered_call(facts, at, call)
 }
 
 /// The script ended after such a call, and its output has no cause.
@@ -202,7 +203,7 @@ pub(super) fn unreported_call(facts: &Facts<'_>) -> Option<Finding> {
     let count = facts.calls().filter(|(_, other)| is_like(other, call)).count();
     let is_polled = facts.user_data_done.is_none() && count >= WAITING;
     match (has_ended && is_last) || is_polled {
-        true => not_emulated(facts, at, call),
+        true => unanswered_call(facts, at, call),
         false => None,
     }
 }
@@ -224,11 +225,15 @@ fn is_like(one: &AwsCall, other: &AwsCall) -> bool {
     one.service == other.service && one.operation == other.operation
 }
 
-fn not_emulated(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
+fn unanswered_call(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
     let (service, operation) = (call.service.word(), &call.operation);
-    let because = format!(
-        "a limit of nodejoin, not an error of the script: it calls {operation} of {service}, which nodejoin does not emulate"
-    );
+    let parameter = call.message.as_deref().and_then(not_emulated::parameter);
+    let what = match parameter {
+        Some(parameter) => format!("calls {operation} of {service} with {parameter}, a parameter that"),
+        None => format!("calls {operation} of {service}, which"),
+    };
+    let because =
+        format!("a limit of nodejoin, not an error of the script: it {what} nodejoin does not emulate");
     let answer =
         format!("aws: {{ answers: [{{ service: {service}, operation: {operation}, json: {{}} }}] }}");
     let remedy = format!("to add the answer, {}", facts.plan.key_hint(&answer));

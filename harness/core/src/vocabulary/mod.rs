@@ -6,6 +6,7 @@
 //! | `cause_table.rs`, `cause.rs`, `cause_facts.rs` | the causes of a stopped join: their table and its readers |
 //! | `service.rs`, `operation.rs` | the services of the fake AWS and their operations |
 //! | `aws_service.rs` | the services of AWS that the fake does not emulate |
+//! | `not_emulated.rs` | the messages for calls that the fake AWS does not emulate |
 //! | `metadata_path.rs` | the paths of the metadata service |
 //! | `ec2_type.rs` | the EC2 instance types |
 //! | `region.rs` | the AWS regions with EKS |
@@ -31,6 +32,7 @@ pub mod ids;
 pub mod inotify;
 pub mod metadata_path;
 pub mod nearest;
+pub mod not_emulated;
 pub mod operation;
 pub mod phase;
 pub mod region;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::observation::{CalledService, DnsQuery};
 use crate::vocabulary::aws_service::AwsService;
+use crate::vocabulary::not_emulated;
 
 fn miss(name: &str) -> ObservedEvent {
     ObservedEvent::Dns(DnsQuery {
@@ -23,6 +24,16 @@ fn unanswered(operation: &str) -> ObservedEvent {
         known: false,
         error: Some("NotEmulated".to_owned()),
         message: Some(format!("nodejoin does not emulate {operation} of kms")),
+        ..aws(Service::Ec2, operation, 501)
+    })
+}
+
+fn unread(parameter: &str) -> ObservedEvent {
+    let operation = "DescribeInstances";
+    ObservedEvent::Aws(AwsCall {
+        known: false,
+        error: Some(not_emulated::CODE.to_owned()),
+        message: Some(not_emulated::parameter_message("ec2", operation, parameter)),
         ..aws(Service::Ec2, operation, 501)
     })
 }
@@ -76,6 +87,10 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new(
             "AWS service that is not emulated, without output",
             after_boot([unanswered("ListKeys"), failed_part()]),
+        ),
+        Case::new(
+            "parameter that is not emulated",
+            after_boot([unread("IncludeManagedResources"), failed_part()]),
         ),
         Case::new(
             "AWS service that is not emulated, polled",
