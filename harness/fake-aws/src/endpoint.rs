@@ -138,6 +138,9 @@ fn service(name: &str) -> Option<Service> {
         "cloudformation" => Some(Service::Cloudformation),
         "ssm" => Some(Service::Ssm),
         "secretsmanager" => Some(Service::Secretsmanager),
+        "autoscaling" => Some(Service::Autoscaling),
+        "logs" => Some(Service::Logs),
+        "monitoring" => Some(Service::Monitoring),
         _ => None,
     }
 }
@@ -180,17 +183,17 @@ mod tests {
     #[test]
     fn host_names_of_other_services_are_those_of_aws() {
         let table = [
-            ("logs.eu-west-1.amazonaws.com", Some("logs")),
-            ("logs.eu-west-1.api.aws", Some("logs")),
+            ("sqs.eu-west-1.amazonaws.com", Some("sqs")),
+            ("sqs.eu-west-1.api.aws", Some("sqs")),
             ("kms-fips.us-east-1.amazonaws.com", Some("kms")),
             ("api.pricing.us-east-1.amazonaws.com", Some("api.pricing")),
             ("iam.amazonaws.com", Some("iam")),
             // Names that do not resolve outside either.
-            ("logs.amazonaws.com", None),
-            ("logs.eu-west-9.amazonaws.com", None),
-            ("lgos.eu-west-1.amazonaws.com", None),
+            ("sqs.amazonaws.com", None),
+            ("sqs.eu-west-9.amazonaws.com", None),
+            ("sqqs.eu-west-1.amazonaws.com", None),
             ("abc.gr7.eu-west-1.eks.amazonaws.com", None),
-            ("logs.eu-west-1.example.com", None),
+            ("sqs.eu-west-1.example.com", None),
         ];
         for (host, expected) in table {
             let found = not_emulated(host).map(AwsService::word);
@@ -256,6 +259,7 @@ mod tests {
                 Some((Service::Eks, "us-iso-east-1")),
             ),
             ("eks.us-iso-east-1.amazonaws.com", None),
+            ("logs.eu-west-1.api.aws", Some((Service::Logs, "eu-west-1"))),
             ("s3.eu-west-1.amazonaws.com", None),
             ("registry.k8s.io", None),
         ];

@@ -1,12 +1,17 @@
 //! A request and its response without sockets: every service of the fake is a function from one to the other.
 
 use std::borrow::Cow;
+use std::io::Read as _;
 
 use bytes::Bytes;
+use flate2::read::GzDecoder;
 use http::{HeaderMap, Method};
 use url::form_urlencoded;
 
 use crate::content::Content;
+
+/// Limit of a decompressed body. CloudWatch Logs accepts 1 MiB.
+const MAX_DECODED: u64 = 8 * 1024 * 1024;
 
 /// A request with its complete body.
 #[derive(Debug, Clone)]
@@ -59,7 +64,21 @@ impl Request {
 
     /// The body of a request in a JSON protocol; null for another text.
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
+        serde_json::from_slice(&self.decoded_body()).unwrap_or_default()
+    }
+
+    /// The body, decompressed if the client compressed it, as SDKs do with large requests to CloudWatch.
+    pub(crate) fn decoded_body(&self) -> Cow<'_, [u8]> {
+        if self.header("content-encoding") != Some("gzip") {
+            return Cow::Borrowed(&self.body);
+        }
+        let mut decoded = Vec::new();
+        let decoder = GzDecoder::new(self.body.as_ref());
+        match decoder.take(MAX_DECODED).read_to_end(&mut decoded) {
+            Ok(_) => Cow::Owned(decoded),
+            // A body that is not compressed has no valid form either.
+            Err(_) => Cow::Borrowed(&[]),
+        }
     }
 
     /// The parameters of a request in an AWS query protocol: those of the query string, then those of the form.
@@ -67,7 +86,9 @@ impl Request {
     pub(crate) fn parameters(&self) -> QueryParameters {
         let mut parameters = self.query_parameters();
         if self.method == Method::POST {
-            parameters.0.extend(QueryParameters::parse(&self.body).0);
+            parameters
+                .0
+                .extend(QueryParameters::parse(&self.decoded_body()).0);
         }
         parameters
     }

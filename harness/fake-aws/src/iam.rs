@@ -121,7 +121,14 @@ fn denied(
             let message = format!("You are not authorized to perform this operation. {sentence}{reason}");
             ServiceError::new(403, "UnauthorizedOperation", message)
         }
-        Service::Ecr | Service::Imds | Service::Ssm | Service::Secretsmanager => {
+        // Both leave out a resource that is every resource.
+        Service::Autoscaling | Service::Monitoring if resource == "*" => {
+            ServiceError::new(403, "AccessDenied", sentence + &reason)
+        }
+        Service::Autoscaling | Service::Monitoring => {
+            ServiceError::new(403, "AccessDenied", on_resource + &reason)
+        }
+        Service::Ecr | Service::Imds | Service::Ssm | Service::Secretsmanager | Service::Logs => {
             ServiceError::new(400, "AccessDeniedException", on_resource + &reason)
         }
         Service::Registry => ServiceError::new(403, "DENIED", on_resource + &reason),

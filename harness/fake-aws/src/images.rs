@@ -1,5 +1,6 @@
 //! Container images for the fake registry, packed in the process without a builder.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -83,6 +84,15 @@ impl Blob {
                 offset: extent.offset,
                 length: extent.length,
             }),
+        }
+    }
+
+    /// The text of a manifest; empty for other blobs, which may stay in files.
+    #[must_use]
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        match &self.content {
+            Content::Memory(bytes) => String::from_utf8_lossy(bytes),
+            Content::File(_) => Cow::Borrowed(""),
         }
     }
 
@@ -174,6 +184,26 @@ impl RegistryImage {
             Tags::Only(tags) => tags.iter().any(|tag| tag == reference),
         };
         self.manifests.first().filter(|_| is_tag)
+    }
+
+    /// The manifest of the tags.
+    #[must_use]
+    pub(crate) fn first_manifest(&self) -> Option<&Blob> {
+        self.manifests.first()
+    }
+
+    /// The media type of the configuration; `None` for an image index.
+    #[must_use]
+    pub(crate) fn config_type(&self) -> Option<String> {
+        let manifest = self.manifests.first()?;
+        let manifest: Value = serde_json::from_str(&manifest.text()).ok()?;
+        manifest["config"]["mediaType"].as_str().map(str::to_owned)
+    }
+
+    /// Size of all blobs in bytes.
+    #[must_use]
+    pub(crate) fn size(&self) -> u64 {
+        self.blobs.iter().map(|blob| blob.content.length()).sum()
     }
 
     /// Finds a blob by digest.

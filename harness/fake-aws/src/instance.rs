@@ -6,6 +6,9 @@ use crate::answers::Answers;
 use crate::clock::{RequestTime, StateView};
 use crate::credentials::{CredentialStore, InstanceKey};
 use crate::faults::Faults;
+use crate::group_member::GroupMember;
+use crate::interface_store::InterfaceStore;
+use crate::log_store::LogStore;
 use crate::metadata::MetadataTree;
 use crate::stacks::Stacks;
 use crate::world::{AwsEvent, AwsEventKind, World};
@@ -25,6 +28,12 @@ pub(crate) struct Instance {
     pub(crate) answers: Answers,
     /// CloudFormation stacks and the signals that they received.
     pub(crate) stacks: Stacks,
+    /// The instance as a member of its Auto Scaling group.
+    pub(crate) group_member: GroupMember,
+    /// Network interfaces that clients created, and attributes that they changed.
+    pub(crate) interfaces: InterfaceStore,
+    /// What clients wrote to CloudWatch Logs.
+    pub(crate) logs: LogStore,
     pub(crate) tree: MetadataTree,
     /// Time at which the source address of its node was attached.
     pub(crate) started: Option<SystemTime>,
@@ -42,6 +51,9 @@ impl Instance {
             stacks: Stacks::of(&world.aws.stacks),
             faults: Faults::new(&world.faults, world.rates.clone()),
             answers: Answers::of(&world.aws.answers),
+            group_member: GroupMember::of(world.aws.autoscaling.as_ref()),
+            interfaces: InterfaceStore::default(),
+            logs: LogStore::of(world.region.as_str(), &world.aws.log_groups),
             tree: MetadataTree::of(&world),
             started: None,
             launched: now,

@@ -44,11 +44,14 @@ mod error;
 mod faults;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod group_member;
 mod http;
 mod iam;
 pub mod identity;
 mod images;
 mod instance;
+mod interface_store;
+mod log_store;
 mod metadata;
 mod not_emulated;
 mod operation;

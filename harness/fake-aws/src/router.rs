@@ -11,7 +11,8 @@ use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::services::{
-    ServiceRequest, cloudformation, ec2, ecr, eks, imds, registry, s3, secretsmanager, ssm, sts,
+    ServiceRequest, autoscaling, cloudformation, ec2, ecr, eks, imds, logs, monitoring, registry, s3,
+    secretsmanager, ssm, sts,
 };
 use crate::sigv4::request_signature;
 use crate::wire::{self, WireFormat, errors};
@@ -75,6 +76,9 @@ impl Route {
             CalledService::Known(Service::Ssm) => ssm::identify(request),
             CalledService::Known(Service::Secretsmanager) => secretsmanager::identify(request),
             CalledService::Known(Service::S3) => s3::identify(request),
+            CalledService::Known(Service::Autoscaling) => autoscaling::identify(request),
+            CalledService::Known(Service::Logs) => logs::identify(request),
+            CalledService::Known(Service::Monitoring) => monitoring::identify(request),
             service @ CalledService::NotEmulated(_) => not_emulated::identify(service, request),
             CalledService::Unknown => {
                 let operation = format!("{} {}", request.method, request.path);
@@ -123,6 +127,7 @@ impl Route {
 
     fn wire_format(&self, request: &Request) -> WireFormat {
         match self.called_service() {
+            CalledService::Known(Service::Monitoring) => monitoring::wire_format(request),
             CalledService::Known(service) => wire_format(service),
             CalledService::NotEmulated(service) => not_emulated::wire_format(service.word(), request),
             CalledService::Unknown => WireFormat::Ec2,
@@ -137,8 +142,11 @@ pub(crate) fn wire_format(service: Service) -> WireFormat {
         Service::Eks => WireFormat::RestJson,
         Service::Sts => sts::WIRE_FORMAT,
         Service::Ec2 => WireFormat::Ec2,
-        Service::Ecr | Service::Ssm | Service::Secretsmanager => WireFormat::Json11,
+        Service::Ecr | Service::Ssm | Service::Secretsmanager | Service::Logs => WireFormat::Json11,
         Service::S3 => WireFormat::S3,
+        Service::Autoscaling => autoscaling::WIRE_FORMAT,
+        // Clients choose one of three protocols; this is the oldest.
+        Service::Monitoring => monitoring::QUERY,
         Service::Registry => WireFormat::Registry,
         Service::Cloudformation => cloudformation::WIRE_FORMAT,
     }
@@ -156,6 +164,9 @@ fn service_response(instance: &mut Instance, call: ServiceRequest<'_>) -> Result
         Service::Ssm => ssm::respond(instance, call),
         Service::Secretsmanager => secretsmanager::respond(instance, call),
         Service::S3 => s3::respond(instance, call),
+        Service::Autoscaling => autoscaling::respond(instance, call),
+        Service::Logs => logs::respond(instance, call),
+        Service::Monitoring => monitoring::respond(instance, call),
     }
 }
 
@@ -180,6 +191,8 @@ mod tests {
             (Service::Sts, "sts"),
             (Service::Ec2, "ec2"),
             (Service::Cloudformation, "cloudformation"),
+            (Service::Autoscaling, "autoscaling"),
+            (Service::Monitoring, "monitoring"),
         ] {
             for operation in service.operations() {
                 let host = format!("{host}.eu-west-1.amazonaws.com");

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodejoin_core::plan::aws::StackPlan;
+use nodejoin_core::plan::aws::{StackPlan, StackResourcePlan};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::http::ServiceError;
@@ -19,8 +20,18 @@ pub(crate) struct Stack {
     /// Current status.
     pub status: String,
     waits_for: BTreeMap<String, u32>,
+    resources: BTreeMap<String, StackResourcePlan>,
     /// Senders of success signals, by resource.
     received: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A resource of a stack.
+#[derive(Debug)]
+pub(crate) struct StackResource<'a> {
+    pub resource_type: &'a str,
+    pub physical_id: String,
+    pub status: &'static str,
+    pub metadata: Option<&'a Value>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +52,7 @@ impl Stacks {
             name: plan.name.clone(),
             status: plan.status.clone(),
             waits_for: plan.waits_for.clone(),
+            resources: plan.resources.clone(),
             received: BTreeMap::new(),
         });
         Self(stacks.collect())
@@ -102,6 +114,29 @@ impl Stack {
         self.name == name || (name.starts_with("arn:") && self.id(world) == name)
     }
 
+    /// Finds a resource by its logical id. One that waits for signals is an Auto Scaling group.
+    #[must_use]
+    pub(crate) fn resource(&self, logical_id: &str) -> Option<StackResource<'_>> {
+        let plan = self.resources.get(logical_id);
+        if plan.is_none() && !self.waits_for.contains_key(logical_id) {
+            return None;
+        }
+        let hash = hex::encode(Sha256::digest(logical_id)).to_ascii_uppercase();
+        let derived = || format!("{}-{logical_id}-{}", self.name, &hash[..12]);
+        let status = match self.is_waiting(logical_id) {
+            true => "CREATE_IN_PROGRESS",
+            false => "CREATE_COMPLETE",
+        };
+        Some(StackResource {
+            resource_type: plan.map_or("AWS::AutoScaling::AutoScalingGroup", |plan| &plan.resource_type),
+            physical_id: plan
+                .and_then(|plan| plan.physical_id.clone())
+                .unwrap_or_else(derived),
+            status,
+            metadata: plan.and_then(|plan| plan.metadata.as_ref()),
+        })
+    }
+
     fn receive(&mut self, signal: Signal<'_>) -> Result<(), ServiceError> {
         if !self.waits_for.contains_key(signal.resource) {
             let message = format!(
@@ -123,11 +158,14 @@ impl Stack {
         Ok(())
     }
 
+    fn is_waiting(&self, resource: &str) -> bool {
+        let received = self.received.get(resource).map_or(0, BTreeSet::len);
+        let count = self.waits_for.get(resource).copied().unwrap_or(0);
+        received < count as usize
+    }
+
     fn has_all_signals(&self) -> bool {
-        self.waits_for.iter().all(|(resource, count)| {
-            let received = self.received.get(resource).map_or(0, BTreeSet::len);
-            received >= *count as usize
-        })
+        self.waits_for.keys().all(|resource| !self.is_waiting(resource))
     }
 }
 
@@ -148,6 +186,7 @@ mod tests {
             name: "s".into(),
             status: "CREATE_IN_PROGRESS".into(),
             waits_for: [("NodeGroup".to_owned(), 2)].into(),
+            resources: BTreeMap::new(),
         };
         let mut stacks = Stacks::of(&[plan]);
         let from = |unique_id, resource, success| Signal {
@@ -183,6 +222,7 @@ mod tests {
             name: "s".into(),
             status: "UPDATE_IN_PROGRESS".into(),
             waits_for: [("NodeGroup".to_owned(), 1)].into(),
+            resources: BTreeMap::new(),
         };
         let mut stacks = Stacks::of(&[plan]);
         let id = stacks.0[0].id(&world);

@@ -125,8 +125,7 @@ pub fn path_matches(pattern: &str, path: &str) -> bool {
 /// The name of a service in the transcript, by this name or its name in the AWS CLI.
 #[must_use]
 pub fn canonical_service(name: &str) -> Option<&'static str> {
-    let emulated = Service::ALL.into_iter().find(|service| service.word() == name);
-    match emulated {
+    match Service::named(name) {
         Some(service) => Some(service.word()),
         None => AwsService::named(name).map(AwsService::word),
     }
@@ -178,6 +177,7 @@ mod tests {
     fn a_name_of_the_cli_is_the_service_s_name() {
         assert_eq!(canonical_service("elbv2"), Some("elasticloadbalancing"));
         assert_eq!(canonical_service("eks"), Some("eks"));
+        assert_eq!(canonical_service("cloudwatch"), Some("monitoring"));
         assert!(allows("elbv2.Describe*", "elasticloadbalancing", "DescribeTags"));
         assert!(!allows("ssm.Put*", "ssm", "GetParameter") && !allows("ssm", "ssm", "GetParameter"));
     }

@@ -12,6 +12,9 @@ use crate::plan::answer::{Answer, allows};
 pub use crate::plan::metadata::{CredentialsPlan, MetadataPlan, SpotAction, SpotNotice, Tokens};
 use crate::plan::stored::{BucketPlan, ParameterPlan, SecretPlan};
 
+/// The tag with the name of an instance's Auto Scaling group.
+pub const GROUP_TAG: &str = "aws:autoscaling:groupName";
+
 /// Network settings of an instance beyond the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -46,6 +49,17 @@ pub struct InterfacePlan {
     /// Index of the network card.
     #[serde(default)]
     pub network_card: u8,
+    /// Device index (default: the position in the list, from 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_index: Option<u8>,
+}
+
+impl InterfacePlan {
+    /// Device index of the interface at this position in the list.
+    #[must_use]
+    pub fn device(&self, position: usize) -> usize {
+        self.device_index.map_or(position + 1, usize::from)
+    }
 }
 
 /// Values of a cluster that only the EKS API returns.
@@ -66,6 +80,9 @@ pub struct EksPlan {
     pub remote_pod_networks: Vec<String>,
     /// Managed node groups.
     pub nodegroups: Vec<NodegroupPlan>,
+    /// Add-ons of the cluster, which DescribeAddon returns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addons: Vec<AddonPlan>,
     /// Tags of the cluster.
     pub tags: BTreeMap<String, String>,
 }
@@ -116,6 +133,22 @@ pub struct OutpostPlan {
     pub cluster_id: String,
 }
 
+/// An add-on of a cluster in the EKS API. It installs nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddonPlan {
+    /// Name, such as `vpc-cni`.
+    pub name: String,
+    /// Version, such as `v1.18.3-eksbuild.1`.
+    pub version: String,
+    /// Status in the EKS API.
+    #[serde(default = "active")]
+    pub status: String,
+    /// Configuration values, as JSON or YAML text (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
+}
+
 /// A managed node group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -155,6 +188,12 @@ pub struct AwsPlan {
     pub tags: BTreeMap<String, BTreeMap<String, String>>,
     /// More roles, which the instance's role or a service account may assume.
     pub roles: Vec<OtherRole>,
+    /// The Auto Scaling group of the instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscaling: Option<AutoscalingPlan>,
+    /// Log groups of CloudWatch Logs that exist when the node starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log_groups: Vec<String>,
     /// CloudFormation stacks. Without any, every stack name accepts signals.
     pub stacks: Vec<StackPlan>,
     /// Repositories of the account's image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
@@ -325,8 +364,33 @@ pub enum Trust {
     Nobody,
 }
 
-/// A CloudFormation stack.
+/// The Auto Scaling group of the instance. Without it, the tag `aws:autoscaling:groupName` of the instance names the
+/// group, and an instance without the tag is in no group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AutoscalingPlan {
+    /// Name of the group. The instance has the tag `aws:autoscaling:groupName` with it.
+    pub group: String,
+    /// Names of launch lifecycle hooks. The instance is `Pending:Wait` until a CompleteLifecycleAction for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launch_hooks: Vec<String>,
+    /// Minimum number of instances.
+    #[serde(default = "one")]
+    pub min_size: u32,
+    /// Maximum number of instances.
+    #[serde(default = "one")]
+    pub max_size: u32,
+    /// Desired number of instances.
+    #[serde(default = "one")]
+    pub desired_capacity: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A CloudFormation stack.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StackPlan {
     /// Name.
@@ -338,6 +402,25 @@ pub struct StackPlan {
     /// `CREATE_COMPLETE`; a failure signal makes it `CREATE_FAILED`.
     #[serde(default)]
     pub waits_for: BTreeMap<String, u32>,
+    /// Further resources of the stack, by logical id, which DescribeStackResource returns to `cfn-init` and
+    /// `cfn-get-metadata`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, StackResourcePlan>,
+}
+
+/// A resource of a CloudFormation stack.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StackResourcePlan {
+    /// Type, such as `AWS::AutoScaling::AutoScalingGroup`.
+    #[serde(rename = "type")]
+    pub resource_type: String,
+    /// Physical id (default: the name of the stack, the logical id and a hash, joined with `-`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical_id: Option<String>,
+    /// The attribute `Metadata` of the resource in the template. `cfn-init` reads `AWS::CloudFormation::Init` in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<serde_json::Value>,
 }
 
 fn being_created() -> String {

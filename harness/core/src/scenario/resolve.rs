@@ -11,7 +11,7 @@ use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::kubernetes::RequestedVersions;
 use crate::plan::access_entry::AccessEntry;
-use crate::plan::aws::AuthenticationMode;
+use crate::plan::aws::{AuthenticationMode, GROUP_TAG};
 use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use crate::plan::expect::{Expect, PodExpect};
 use crate::plan::golden::{GoldenFile, GoldenPlan};
@@ -44,7 +44,11 @@ pub(super) fn resolve(
     let region = region(scenario);
     let role = role(scenario, &unique);
     let cluster = cluster(&scenario.cluster, role.as_ref(), &account, &region, &unique);
-    let instance = instance::instance(&scenario.instance, &region, &cluster.name, &unique);
+    let mut instance = instance::instance(&scenario.instance, &region, &cluster.name, &unique);
+    if let Some(autoscaling) = &scenario.aws.autoscaling {
+        let tag = instance.tags.entry(GROUP_TAG.to_owned());
+        tag.or_insert_with(|| autoscaling.group.clone());
+    }
     let others = replicas::of(&instance, scenario.count.unwrap_or(1), &id, &region);
     let then = replicas::steps(&scenario.then, &instance, &id);
     let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());

@@ -55,6 +55,7 @@ operations! {
     /// Operations of EKS.
     enum EksOperation {
         DescribeAccessEntry = "DescribeAccessEntry", Some("eks:DescribeAccessEntry");
+        DescribeAddon = "DescribeAddon", Some("eks:DescribeAddon");
         DescribeCluster = "DescribeCluster", Some("eks:DescribeCluster");
         DescribeNodegroup = "DescribeNodegroup", Some("eks:DescribeNodegroup");
         ListAccessEntries = "ListAccessEntries", Some("eks:ListAccessEntries");
@@ -71,8 +72,12 @@ operations! {
 
     /// Operations of EC2.
     enum Ec2Operation {
+        AssignPrivateIpAddresses = "AssignPrivateIpAddresses", Some("ec2:AssignPrivateIpAddresses");
         AssociateAddress = "AssociateAddress", Some("ec2:AssociateAddress");
+        AttachNetworkInterface = "AttachNetworkInterface", Some("ec2:AttachNetworkInterface");
+        CreateNetworkInterface = "CreateNetworkInterface", Some("ec2:CreateNetworkInterface");
         CreateTags = "CreateTags", Some("ec2:CreateTags");
+        DeleteNetworkInterface = "DeleteNetworkInterface", Some("ec2:DeleteNetworkInterface");
         DeleteTags = "DeleteTags", Some("ec2:DeleteTags");
         DescribeAddresses = "DescribeAddresses", Some("ec2:DescribeAddresses");
         DescribeAvailabilityZones = "DescribeAvailabilityZones", Some("ec2:DescribeAvailabilityZones");
@@ -85,11 +90,16 @@ operations! {
         DescribeTags = "DescribeTags", Some("ec2:DescribeTags");
         DescribeVolumes = "DescribeVolumes", Some("ec2:DescribeVolumes");
         DescribeVpcs = "DescribeVpcs", Some("ec2:DescribeVpcs");
+        DetachNetworkInterface = "DetachNetworkInterface", Some("ec2:DetachNetworkInterface");
         ModifyInstanceAttribute = "ModifyInstanceAttribute", Some("ec2:ModifyInstanceAttribute");
+        ModifyNetworkInterfaceAttribute = "ModifyNetworkInterfaceAttribute", Some("ec2:ModifyNetworkInterfaceAttribute");
     }
 
     /// Operations of ECR's API.
     enum EcrOperation {
+        BatchGetImage = "BatchGetImage", Some("ecr:BatchGetImage");
+        DescribeImages = "DescribeImages", Some("ecr:DescribeImages");
+        DescribeRepositories = "DescribeRepositories", Some("ecr:DescribeRepositories");
         GetAuthorizationToken = "GetAuthorizationToken", Some("ecr:GetAuthorizationToken");
     }
 
@@ -103,6 +113,7 @@ operations! {
 
     /// Operations of CloudFormation.
     enum CloudformationOperation {
+        DescribeStackResource = "DescribeStackResource", Some("cloudformation:DescribeStackResource");
         DescribeStacks = "DescribeStacks", Some("cloudformation:DescribeStacks");
         SignalResource = "SignalResource", Some("cloudformation:SignalResource");
     }
@@ -127,6 +138,31 @@ operations! {
         HeadObject = "HeadObject", Some("s3:GetObject");
         ListObjectsV2 = "ListObjectsV2", Some("s3:ListBucket");
     }
+
+    /// Operations of Auto Scaling.
+    enum AutoscalingOperation {
+        CompleteLifecycleAction = "CompleteLifecycleAction", Some("autoscaling:CompleteLifecycleAction");
+        DescribeAutoScalingGroups = "DescribeAutoScalingGroups", Some("autoscaling:DescribeAutoScalingGroups");
+        DescribeAutoScalingInstances = "DescribeAutoScalingInstances", Some("autoscaling:DescribeAutoScalingInstances");
+        RecordLifecycleActionHeartbeat = "RecordLifecycleActionHeartbeat", Some("autoscaling:RecordLifecycleActionHeartbeat");
+        SetInstanceHealth = "SetInstanceHealth", Some("autoscaling:SetInstanceHealth");
+    }
+
+    /// Operations of CloudWatch Logs.
+    enum LogsOperation {
+        CreateLogGroup = "CreateLogGroup", Some("logs:CreateLogGroup");
+        CreateLogStream = "CreateLogStream", Some("logs:CreateLogStream");
+        DescribeLogGroups = "DescribeLogGroups", Some("logs:DescribeLogGroups");
+        DescribeLogStreams = "DescribeLogStreams", Some("logs:DescribeLogStreams");
+        GetLogEvents = "GetLogEvents", Some("logs:GetLogEvents");
+        PutLogEvents = "PutLogEvents", Some("logs:PutLogEvents");
+        PutRetentionPolicy = "PutRetentionPolicy", Some("logs:PutRetentionPolicy");
+    }
+
+    /// Operations of CloudWatch.
+    enum MonitoringOperation {
+        PutMetricData = "PutMetricData", Some("cloudwatch:PutMetricData");
+    }
 }
 
 impl EksOperation {
@@ -135,6 +171,7 @@ impl EksOperation {
     pub const fn path(self) -> &'static str {
         match self {
             Self::DescribeAccessEntry => "clusters/{}/access-entries/{}",
+            Self::DescribeAddon => "clusters/{}/addons/{}",
             Self::DescribeCluster => "clusters/{}",
             Self::DescribeNodegroup => "clusters/{}/node-groups/{}",
             Self::ListAccessEntries => "clusters/{}/access-entries",
@@ -159,6 +196,9 @@ impl Service {
             Self::Ssm => SsmOperation::NAMES,
             Self::Secretsmanager => SecretsmanagerOperation::NAMES,
             Self::S3 => S3Operation::NAMES,
+            Self::Autoscaling => AutoscalingOperation::NAMES,
+            Self::Logs => LogsOperation::NAMES,
+            Self::Monitoring => MonitoringOperation::NAMES,
         }
     }
 }
@@ -177,7 +217,10 @@ pub fn iam_actions() -> Vec<&'static str> {
         .chain(of(CloudformationOperation::action))
         .chain(of(SsmOperation::action))
         .chain(of(SecretsmanagerOperation::action))
-        .chain(of(S3Operation::action));
+        .chain(of(S3Operation::action))
+        .chain(of(AutoscalingOperation::action))
+        .chain(of(LogsOperation::action))
+        .chain(of(MonitoringOperation::action));
     actions.collect()
 }
 

@@ -30,6 +30,12 @@ pub enum Service {
     Secretsmanager,
     /// Simple Storage Service.
     S3,
+    /// Auto Scaling.
+    Autoscaling,
+    /// CloudWatch Logs.
+    Logs,
+    /// CloudWatch: metrics.
+    Monitoring,
 }
 
 impl Service {
@@ -44,6 +50,9 @@ impl Service {
         Self::Ssm,
         Self::Secretsmanager,
         Self::S3,
+        Self::Autoscaling,
+        Self::Logs,
+        Self::Monitoring,
     ];
 
     /// The name in scenarios and reports.
@@ -60,6 +69,17 @@ impl Service {
             Self::Ssm => "ssm",
             Self::Secretsmanager => "secretsmanager",
             Self::S3 => "s3",
+            Self::Autoscaling => "autoscaling",
+            Self::Logs => "logs",
+            Self::Monitoring => "monitoring",
         }
+    }
+
+    /// Finds a service by its name in scenarios, or by its name in the AWS CLI.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let is_command = |service: Self| service == Self::Monitoring && name == "cloudwatch";
+        let mut all = Self::ALL.into_iter();
+        all.find(|service| service.word() == name || is_command(*service))
     }
 }

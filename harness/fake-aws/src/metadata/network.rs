@@ -33,7 +33,7 @@ pub(super) fn add(tree: &mut MetadataTree, world: &World) {
     for (index, interface) in instance.network.interfaces.iter().enumerate() {
         let further = Interface {
             mac: &interface.mac,
-            device: index + 1,
+            device: interface.device(index),
             card: interface.network_card,
             id: ec2_names::interface_id(interface),
             addresses: interface.private_ips.clone(),

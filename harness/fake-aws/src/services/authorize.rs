@@ -60,7 +60,10 @@ fn scope(service: Service) -> &'static str {
         | Service::Cloudformation
         | Service::Ssm
         | Service::Secretsmanager
-        | Service::S3 => service.word(),
+        | Service::S3
+        | Service::Autoscaling
+        | Service::Logs
+        | Service::Monitoring => service.word(),
     }
 }
 
@@ -75,6 +78,9 @@ fn window(service: Service) -> Duration {
         | Service::Registry
         | Service::Cloudformation
         | Service::Ssm
-        | Service::Secretsmanager => Duration::minutes(5),
+        | Service::Secretsmanager
+        | Service::Autoscaling
+        | Service::Logs
+        | Service::Monitoring => Duration::minutes(5),
     }
 }

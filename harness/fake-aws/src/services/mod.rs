@@ -1,11 +1,14 @@
 //! The services: one module each, each a function from an instance's state and a request to a response.
 
 mod authorize;
+pub(crate) mod autoscaling;
 pub(crate) mod cloudformation;
 pub(crate) mod ec2;
 pub(crate) mod ecr;
 pub(crate) mod eks;
 pub(crate) mod imds;
+pub(crate) mod logs;
+pub(crate) mod monitoring;
 pub(crate) mod registry;
 pub(crate) mod s3;
 pub(crate) mod secretsmanager;

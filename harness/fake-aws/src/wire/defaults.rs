@@ -26,7 +26,8 @@ pub(crate) fn throttled(service: Service) -> ServiceError {
     let status = match service {
         // The metadata service drops packets instead, but the user guide tells clients to expect this.
         Service::Imds | Service::Ec2 | Service::S3 => 503,
-        Service::Sts | Service::Ecr | Service::Cloudformation | Service::Ssm | Service::Secretsmanager => 400,
+        Service::Autoscaling | Service::Cloudformation | Service::Ecr | Service::Logs => 400,
+        Service::Monitoring | Service::Secretsmanager | Service::Ssm | Service::Sts => 400,
         Service::Eks | Service::Registry => 429,
     };
     fault_error(service, status, None, None)
@@ -54,7 +55,7 @@ fn default_texts(service: Service, status: u16) -> (&'static str, &'static str) 
             "You are not authorized to perform this operation.",
         ),
         (Service::Ec2, 500..) => ("InternalError", "An internal error has occurred"),
-        (Service::Ecr | Service::Ssm | Service::Secretsmanager, 400 | 429) => {
+        (Service::Ecr | Service::Ssm | Service::Secretsmanager | Service::Logs, 400 | 429) => {
             ("ThrottlingException", "Rate exceeded")
         }
         (Service::Ecr, 500..) => ("ServerException", INTERNAL),
@@ -69,7 +70,9 @@ fn default_texts(service: Service, status: u16) -> (&'static str, &'static str) 
         (Service::Registry, 403) => ("DENIED", "requested access to the resource is denied"),
         (Service::Registry, 404) => ("NAME_UNKNOWN", "repository name not known to registry"),
         (Service::Registry, 500..) => ("UNKNOWN", "unknown error"),
-        (Service::Cloudformation, 400 | 429) => ("Throttling", "Rate exceeded"),
+        (Service::Cloudformation | Service::Autoscaling | Service::Monitoring, 400 | 429) => {
+            ("Throttling", "Rate exceeded")
+        }
         (_, 429) => ("ThrottlingException", "Rate exceeded"),
         (_, 500..) => ("InternalFailure", INTERNAL),
         _ => ("Error", "The request was refused"),

@@ -39,6 +39,13 @@ impl Xml {
         self
     }
 
+    /// Adds the elements of another document.
+    #[must_use]
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        self.0.push_str(&other.0);
+        self
+    }
+
     /// Adds a list in EC2's form: one `item` per entry.
     #[must_use]
     pub(crate) fn items<T>(

@@ -4,6 +4,7 @@ Its own copy of requests is as old as it is, so today's takes its place; the lin
 redirected in a node. Nothing of what it asks and signs is touched.
 """
 import base64
+import hashlib
 import os
 import runpy
 import sys
@@ -28,6 +29,8 @@ get, encode = requests.get, base64.b64encode
 requests.get = lambda url, **more: get(url.replace("http://169.254.169.254", os.environ["METADATA"]), **more)
 # What Python 2 has under these names.
 threading.Thread.isAlive = threading.Thread.is_alive
+sha256 = hashlib.sha256
+hashlib.sha256 = lambda text=b"": sha256(text.encode() if isinstance(text, str) else text)
 base64.b64encode = lambda text: encode(text.encode()).decode()
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")

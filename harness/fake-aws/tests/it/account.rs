@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use nodejoin_core::plan::access_entry::{AccessEntry, AccessEntryFile, AccessEntryType};
 use nodejoin_core::plan::aws::{
-    AuthenticationMode, IpFamily, NodegroupPlan, OtherCluster, OtherRole, OutpostPlan, StackPlan, Trust,
+    AddonPlan, AuthenticationMode, IpFamily, NodegroupPlan, OtherCluster, OtherRole, OutpostPlan, StackPlan,
+    Trust,
 };
 use nodejoin_fake_aws::World;
 use serde_json::{Value, json};
@@ -186,6 +187,35 @@ print(json.dumps({
             "arn:aws:iam::111122223333:role/eks/demo-role", ["m5.large"]],
         "arn": "arn:aws:eks:eu-west-1:111122223333:nodegroup/demo/workers",
         "missing": [format!("{not_found}: No node group found for name: x."), format!("{not_found}: No cluster found for name: x.")],
+    });
+    assert_eq!(output(&fakes, program).await, expected);
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addons_are_described() {
+    let fakes = Fakes::start(|world| {
+        world.cluster.eks.addons = vec![AddonPlan {
+            name: "vpc-cni".into(),
+            version: "v1.18.3-eksbuild.1".into(),
+            status: "DEGRADED".into(),
+            configuration: Some("{}".into()),
+        }];
+    });
+    let program = r#"
+eks = boto3.client("eks")
+a = eks.describe_addon(clusterName="demo", addonName="vpc-cni")["addon"]
+print(json.dumps({
+  "addon": [a["addonName"], a["clusterName"], a["addonVersion"], a["status"], a["configurationValues"], a["health"]],
+  "arn": a["addonArn"].rsplit("/", 1)[0],
+  "missing": [output(eks.describe_addon, clusterName="demo", addonName="x"), output(eks.describe_addon, clusterName="x", addonName="x")],
+}))
+"#;
+    let not_found = "404 ResourceNotFoundException";
+    let expected = json!({
+        "addon": ["vpc-cni", "demo", "v1.18.3-eksbuild.1", "DEGRADED", "{}", { "issues": [] }],
+        "arn": "arn:aws:eks:eu-west-1:111122223333:addon/demo/vpc-cni",
+        "missing": [format!("{not_found}: No addon: x found in cluster: demo"), format!("{not_found}: No cluster found for name: x.")],
     });
     assert_eq!(output(&fakes, program).await, expected);
     fakes.end().await;
@@ -384,6 +414,7 @@ async fn stacks_wait_for_their_signals() {
             name: "nodes".into(),
             status: "CREATE_IN_PROGRESS".into(),
             waits_for: [("NodeGroup".to_owned(), 1)].into(),
+            resources: std::collections::BTreeMap::new(),
         }];
     });
     let program = r#"

@@ -145,6 +145,7 @@ async fn further_instances_and_interfaces_are_described() {
             mac: "0a:00:00:00:00:02".into(),
             private_ips: vec!["192.168.41.1".parse().unwrap()],
             network_card: 1,
+            device_index: None,
         }];
     });
     let aws = AwsClients::of(&fakes).await;

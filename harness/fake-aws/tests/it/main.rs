@@ -13,12 +13,14 @@ mod lifecycle;
 mod metadata;
 mod metadata_options;
 mod metadata_values;
+mod network_interfaces;
 mod node_clients;
 mod not_emulated;
 mod registry;
 mod resolver;
 mod robustness;
 mod rust_sdk;
+mod scaling_and_logs;
 mod stored;
 mod transcript;
 

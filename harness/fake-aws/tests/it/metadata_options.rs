@@ -44,6 +44,7 @@ async fn addresses_and_interfaces_have_paths() {
             mac: "0a:00:00:00:00:02".into(),
             private_ips: vec!["192.168.41.1".parse().unwrap(), "192.168.41.2".parse().unwrap()],
             network_card: 1,
+            device_index: None,
         }];
     });
     let first = format!("{MACS}/0a:00:00:00:00:01");

@@ -10,7 +10,7 @@ use crate::support::{Fakes, venv};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::Tokens;
-use nodejoin_core::plan::aws::StackPlan;
+use nodejoin_core::plan::aws::{StackPlan, StackResourcePlan};
 use nodejoin_core::plan::fault::Service;
 use nodejoin_fake_aws::World;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn cfn_signal(python: &Path) -> PathBuf {
         let fetch = format!(
             "'{python}' -m pip download -q --disable-pip-version-check --no-deps --no-binary :all: '{CFN}'"
         );
-        let translate = format!("'{python}' -m fissix --no-diffs -w -n cfnbootstrap/*.py bin/cfn-signal");
+        let translate = format!("'{python}' -m fissix --no-diffs -w -n cfnbootstrap/*.py bin/*");
         let script = format!(
             "cd '{}' && {fetch} && tar xzf aws-cfn-bootstrap-*.tar.gz --strip-components 1 && {translate}",
             folder.display()
@@ -153,10 +153,30 @@ fn waiting(world: &mut World) {
         name: "nodes".into(),
         status: "CREATE_IN_PROGRESS".into(),
         waits_for: [("NodeGroup".to_owned(), 1)].into(),
+        resources: std::collections::BTreeMap::new(),
     }];
 }
 
 async fn signal(fakes: &Fakes, stack: &str) -> Output {
+    let of = [
+        "--stack",
+        stack,
+        "--resource",
+        "NodeGroup",
+        "--region",
+        "eu-west-1",
+    ];
+    cfn(
+        fakes,
+        "cfn-signal",
+        &[&of[..], &["--exit-code", "0"]].concat(),
+        &[],
+    )
+    .await
+}
+
+/// Runs a program of aws-cfn-bootstrap.
+async fn cfn(fakes: &Fakes, name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let (python, program) = tokio::task::spawn_blocking(|| {
         let python = python();
         (python.clone(), cfn_signal(&python))
@@ -168,22 +188,14 @@ async fn signal(fakes: &Fakes, stack: &str) -> Output {
     let authority = folder.path().join("ca.pem");
     std::fs::write(&authority, &fakes.server.ca_pem).unwrap();
     Command::new(python)
-        .args([client("cfn_signal.py"), program.join("bin/cfn-signal")])
-        .args([
-            "--stack",
-            stack,
-            "--resource",
-            "NodeGroup",
-            "--region",
-            "eu-west-1",
-            "--exit-code",
-            "0",
-        ])
+        .args([client("cfn_signal.py"), program.join("bin").join(name)])
+        .args(arguments)
         .env_clear()
         .env("PYTHONPATH", &program)
         .env("METADATA", format!("http://{}", fakes.server.metadata))
         .env("https_proxy", &proxy.url)
         .env("REQUESTS_CA_BUNDLE", authority)
+        .envs(environment.iter().copied())
         .output()
         .await
         .unwrap()
@@ -213,6 +225,51 @@ async fn cfn_signal_proves_itself_for_its_own_stack_only() {
     let sentence = "Instance i-0b22a22eec53b9321 is not allowed to call SignalResource for others";
     assert!(!output.status.success() && errors.contains(sentence), "{errors}");
     fakes.end().await;
+}
+
+/// `cfn-get-metadata` reads the resource as `cfn-init` does: with the identity document, or with credentials of the
+/// role.
+#[tokio::test(flavor = "multi_thread")]
+async fn cfn_reads_the_metadata_of_a_resource_with_both_proofs() {
+    let config = json!({ "AWS::CloudFormation::Init": { "config": { "files": { "/etc/motd": { "content": "hello" } } } } });
+    for has_role in [false, true] {
+        let mut fakes = Fakes::start(|world| {
+            let role = world.role.clone().filter(|_| has_role);
+            waiting(world);
+            world.role = role;
+            let resource = StackResourcePlan {
+                resource_type: "AWS::EC2::Instance".into(),
+                physical_id: None,
+                metadata: Some(config.clone()),
+            };
+            world.aws.stacks[0].resources = [("Worker".to_owned(), resource)].into();
+        });
+        let of = ["--stack", "nodes", "--region", "eu-west-1", "--resource"];
+        let role = ["--role", "demo-role"];
+        let read = |resource| [&of[..], &[resource], if has_role { &role[..] } else { &[] }].concat();
+        let output = cfn(&fakes, "cfn-get-metadata", &read("Worker"), &[]).await;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{errors}"));
+        assert_eq!(printed, config, "{errors}");
+        let call = fakes
+            .calls()
+            .into_iter()
+            .find(|call| call.service == Service::Cloudformation);
+        let call = call.unwrap();
+        assert_eq!(
+            (
+                call.operation.as_str(),
+                call.subject.as_deref(),
+                call.authorization.is_some()
+            ),
+            ("DescribeStackResource", Some("nodes/Worker"), has_role)
+        );
+        let output = cfn(&fakes, "cfn-get-metadata", &read("None"), &[]).await;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let sentence = "Resource None does not exist for stack nodes";
+        assert!(!output.status.success() && errors.contains(sentence), "{errors}");
+        fakes.end().await;
+    }
 }
 
 /// The proof is the document and its signature: a changed bit of either, or another instance's proof, is rejected.

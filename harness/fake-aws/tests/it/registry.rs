@@ -315,3 +315,48 @@ async fn the_own_registry_serves_a_loopback_address() {
     assert_eq!((elsewhere.status, fakes.calls()[0].known), (404, false));
     fakes.end().await;
 }
+
+/// The API describes what the registry serves.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_describes_repositories_and_images() {
+    let mut fakes = Fakes::start(with_own_images);
+    let aws = AwsClients::of(&fakes).await;
+    let program = r#"
+import boto3, json, botocore.exceptions
+ecr = boto3.client("ecr")
+def refused(call, **more):
+    try:
+        call(**more)
+    except botocore.exceptions.ClientError as e:
+        return e.response["Error"]["Code"]
+of = dict(repositoryName="team/web")
+image, = ecr.describe_images(imageIds=[{"imageTag": "v1"}], **of)["imageDetails"]
+batch = ecr.batch_get_image(imageIds=[{"imageTag": "v1"}, {"imageTag": "v2"}], **of)
+print(json.dumps({
+  "repositories": [[r["repositoryName"], r["repositoryUri"]] for r in ecr.describe_repositories()["repositories"]],
+  "image": [image["imageTags"], image["imageSizeInBytes"] > 800000, image["imageManifestMediaType"]],
+  "digest": image["imageDigest"] == batch["images"][0]["imageId"]["imageDigest"],
+  "layers": len(json.loads(batch["images"][0]["imageManifest"])["layers"]),
+  "failures": [[f["failureCode"], f["imageId"]["imageTag"]] for f in batch["failures"]],
+  "empty": ecr.describe_images(repositoryName="team/empty")["imageDetails"],
+  "errors": [refused(ecr.describe_images, imageIds=[{"imageTag": "v2"}], **of),
+             refused(ecr.describe_repositories, repositoryNames=["none"]), refused(ecr.batch_get_image, repositoryName="none", imageIds=[{"imageTag": "v1"}])],
+}))
+"#;
+    let results: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let host = "111122223333.dkr.ecr.eu-west-1.amazonaws.com";
+    let expected = json!({
+        "repositories": [["team/web", format!("{host}/team/web")], ["team/empty", format!("{host}/team/empty")]],
+        "image": [["v1"], true, "application/vnd.oci.image.manifest.v1+json"],
+        "digest": true,
+        "layers": 1,
+        "failures": [["ImageNotFound", "v2"]],
+        "empty": [],
+        "errors": ["ImageNotFoundException", "RepositoryNotFoundException", "RepositoryNotFoundException"],
+    });
+    assert_eq!(results, expected);
+    let calls = fakes.calls();
+    let described = calls.iter().find(|call| call.operation == "DescribeImages");
+    assert_eq!(described.unwrap().subject.as_deref(), Some("team/web"));
+    fakes.end().await;
+}

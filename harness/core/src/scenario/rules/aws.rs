@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::names::{self, PolicyEffect, check_actions};
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
-use crate::plan::aws::IpFamily;
+use crate::plan::aws::{GROUP_TAG, IpFamily};
 use crate::plan::fault::{Effect, Fault};
 use crate::plan::{LifeCycle, Plan};
 use crate::vocabulary::cidr::Cidr;
@@ -123,6 +123,7 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
         }
     }
     let mut macs = BTreeSet::from([plan.instance.mac.as_str()]);
+    let mut devices = BTreeSet::from([0]);
     for (index, interface) in network.interfaces.iter().enumerate() {
         let key = format!("instance.network.interfaces[{index}]");
         if !super::shape::is_mac(&interface.mac) || interface.mac != interface.mac.to_lowercase() {
@@ -131,6 +132,14 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
                 format!("invalid MAC address `{}`", interface.mac),
                 "",
                 "for example `0a:1b:2c:3d:4e:5f`, in lower case",
+            );
+        }
+        if !devices.insert(interface.device(index)) {
+            problems.add(
+                &format!("{key}.device_index"),
+                format!("device index {} is already in use", interface.device(index)),
+                "the primary interface has index 0",
+                "",
             );
         }
         if !macs.insert(&interface.mac) {
@@ -201,6 +210,22 @@ pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
                 "set its properties in `instance`",
             );
         }
+    }
+}
+
+/// Checks that `aws.autoscaling` and the tag of the instance name the same group.
+pub(super) fn autoscaling(plan: &Plan, problems: &mut Problems<'_>) {
+    let Some(autoscaling) = &plan.aws.autoscaling else {
+        return;
+    };
+    let tag = plan.instance.tags.get(GROUP_TAG);
+    if tag.is_some_and(|tag| *tag != autoscaling.group) {
+        problems.add(
+            "aws.autoscaling.group",
+            format!("the tag `{GROUP_TAG}` of the instance names another group"),
+            "an instance is in one group",
+            "remove the tag: the instance gets it from `aws.autoscaling`",
+        );
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn check_account(scenario: &Scenario, plan: &Plan, problems: &mut Pro
     aws::account(plan, problems);
     aws::faults(plan, problems);
     aws::tags(plan, problems);
+    aws::autoscaling(plan, problems);
     answers::check(plan, problems);
 }
 

@@ -4,10 +4,13 @@
 //! | --- | --- | --- |
 //! | `SignalResource` | SigV4, or `CFN_V1` with the identity document | success if the stack waits for the signal |
 //! | `DescribeStacks` | SigV4, `cloudformation:DescribeStacks` | the scenario's stacks, with their current status |
+//! | `DescribeStackResource` | SigV4, or `CFN_V1`, as above | a resource with its metadata, for `cfn-init` |
 //! | any other | - | 501 `NotEmulated` |
 //!
 //! Real: both kinds of proof, error messages, the status of a stack once all its signals have arrived. Faked: a stack
-//! has no resources but those that wait.
+//! has the resources that wait and those that the scenario lists; an instance may read all of its stack.
+
+mod resource;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -28,7 +31,7 @@ use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::stacks::{Signal, Stack, validation_error};
 use crate::wire::xml::Xml;
-use crate::wire::{WireFormat, accepts_json};
+use crate::wire::{self, WireFormat, accepts_json};
 use crate::world::World;
 
 pub(crate) const WIRE_FORMAT: WireFormat = WireFormat::Query(NAMESPACE);
@@ -41,6 +44,10 @@ fn subject(operation: Operation, request: &Request) -> Option<String> {
     let parameters = request.parameters();
     match operation {
         Operation::DescribeStacks => parameters.get("StackName").map(ToOwned::to_owned),
+        Operation::DescribeStackResource => {
+            let part = |name| parameters.get(name).unwrap_or_default();
+            Some(format!("{}/{}", part("StackName"), part("LogicalResourceId")))
+        }
         Operation::SignalResource => {
             let part = |name| parameters.get(name).unwrap_or_default();
             Some(format!(
@@ -71,13 +78,18 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
         .ok_or_else(|| not_emulated::error(Service::Cloudformation.word(), &action))?;
     let parameters = request.parameters();
     match instance_proof(request) {
-        Some(proof) if operation == Operation::SignalResource => {
-            check_identity(instance, proof, &parameters)?
+        Some(proof) if operation != Operation::DescribeStacks => {
+            check_identity(instance, proof, operation, &parameters)?
         }
         _ => permit(instance, call, operation)?,
     }
     match operation {
         Operation::DescribeStacks => describe(instance, parameters.get("StackName"), accepts_json(request)),
+        Operation::DescribeStackResource => {
+            let resource = resource::described(instance, &parameters)?;
+            let (result, as_json) = resource::written(&resource);
+            Ok(response(operation, result, as_json, accepts_json(request)))
+        }
         Operation::SignalResource => {
             signal(instance, &parameters)?;
             Ok(response(
@@ -125,6 +137,7 @@ fn stack_resource(world: &World, endpoint: &Endpoint, name: &str) -> String {
 fn check_identity(
     instance: &Instance,
     proof: &str,
+    operation: Operation,
     parameters: &QueryParameters,
 ) -> Result<(), ServiceError> {
     let signature = document::identity_signature(instance, DocumentSignature::Signature).replace('\n', "");
@@ -141,21 +154,18 @@ fn check_identity(
     }
     let id = &instance.world.instance.id;
     refused(format!(
-        "Instance {id} is not allowed to call SignalResource for {stack}"
+        "Instance {id} is not allowed to call {} for {stack}",
+        operation.name()
     ))
 }
 
+fn required<'a>(parameters: &'a QueryParameters, name: &str) -> Result<&'a str, ServiceError> {
+    let value = parameters.get(name).filter(|value| !value.is_empty());
+    value.ok_or_else(|| validation_error(wire::null_member(name)))
+}
+
 fn signal(instance: &mut Instance, parameters: &QueryParameters) -> Result<(), ServiceError> {
-    let required = |name: &str| {
-        let value = parameters.get(name).filter(|value| !value.is_empty());
-        value.ok_or_else(|| {
-            let member = format!("{}{}", name[..1].to_ascii_lowercase(), &name[1..]);
-            let constraint = "failed to satisfy constraint: Member must not be null";
-            validation_error(format!(
-                "1 validation error detected: Value null at '{member}' {constraint}"
-            ))
-        })
-    };
+    let required = |name: &str| required(parameters, name);
     let (stack, resource) = (required("StackName")?, required("LogicalResourceId")?);
     let (unique_id, status) = (required("UniqueId")?, required("Status")?);
     if unique_id.len() > MAX_UNIQUE_ID {
@@ -226,8 +236,8 @@ fn describe(instance: &Instance, name: Option<&str>, as_json: bool) -> Result<Re
 
 /// Writes a result as XML or JSON.
 fn response(operation: Operation, result: Xml, result_as_json: Value, as_json: bool) -> Response {
-    let (id, response) = (request_id(), format!("{}Response", operation.name()));
     if as_json {
+        let (id, response) = (request_id(), format!("{}Response", operation.name()));
         let mut members = json!({ "ResponseMetadata": { "RequestId": id } });
         if !result_as_json.is_null() {
             members[format!("{}Result", operation.name())] = result_as_json;
@@ -235,8 +245,5 @@ fn response(operation: Operation, result: Xml, result_as_json: Value, as_json: b
         let body = json!({ &response: members });
         return Response::new(200, "application/json", body.to_string()).with_header("x-amzn-requestid", id);
     }
-    let body = result
-        .element("ResponseMetadata", |metadata| metadata.text("RequestId", &id))
-        .document(&response, Some(NAMESPACE));
-    Response::new(200, "text/xml", body).with_header("x-amzn-requestid", id)
+    wire::query(NAMESPACE, operation.name(), result)
 }

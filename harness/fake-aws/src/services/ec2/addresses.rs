@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use nodejoin_core::plan::aws::AddressPlan;
 
 use super::resource::{self, Ec2Resource, Ec2View, ResourceType};
-use super::{Described, changes};
+use super::{Described, changes, interfaces};
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
@@ -101,14 +101,7 @@ pub(super) fn associate(
     match (parameters.get("InstanceId"), parameters.get("NetworkInterfaceId")) {
         (Some(id), _) => changes::check_own_instance(&view, id)?,
         (None, Some(id)) if id == own => {}
-        (None, Some(id)) => {
-            let message = format!("The networkInterface ID '{id}' does not exist");
-            return Err(ServiceError::new(
-                400,
-                "InvalidNetworkInterfaceID.NotFound",
-                message,
-            ));
-        }
+        (None, Some(id)) => return Err(interfaces::not_found(id)),
         (None, None) => {
             let message = "Either instance ID or network interface id must be specified";
             return Err(ServiceError::new(400, "MissingParameter", message));

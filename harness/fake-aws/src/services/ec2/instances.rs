@@ -188,8 +188,12 @@ fn write_network(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
         Some(address) => item.text("ipAddress", address),
         None => item,
     };
-    item.text("sourceDestCheck", true)
-        .items("groupSet", [&plan.security_group_id], group)
+    let attributes = instance.store.attributes(&plan.network_interface_id);
+    item.text("sourceDestCheck", attributes.source_dest_check).items(
+        "groupSet",
+        [&plan.security_group_id],
+        group,
+    )
 }
 
 fn public_dns_name(instance: &Ec2Instance<'_>) -> String {

@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use nodejoin_core::plan::aws::InterfacePlan;
+
 use super::instances::group;
 use super::inventory::Ec2Instance;
 use super::resource::{tags_of, write_tags};
@@ -25,6 +27,48 @@ pub(super) struct NetworkInterface<'a> {
     pub(super) addresses: Vec<Ipv4Addr>,
     ipv6: &'a [Ipv6Addr],
     public_ip: Option<Ipv4Addr>,
+    /// Whether the interface is attached to the instance. One that is not belongs to the instance's subnet only.
+    is_attached: bool,
+}
+
+/// The interfaces of all instances, and those without an instance.
+pub(super) fn all<'a>(instances: &'a [Ec2Instance<'a>]) -> impl Iterator<Item = NetworkInterface<'a>> {
+    let own = instances.iter().filter(|instance| instance.is_own());
+    instances.iter().flat_map(of).chain(own.flat_map(available))
+}
+
+/// The interfaces without an instance.
+fn available<'a>(instance: &'a Ec2Instance<'a>) -> Vec<NetworkInterface<'a>> {
+    let plans = instance.store.available.iter();
+    let interfaces = plans.map(|plan| NetworkInterface {
+        is_attached: false,
+        ..further(instance, plan, 0)
+    });
+    interfaces.collect()
+}
+
+fn further<'a>(
+    instance: &'a Ec2Instance<'a>,
+    plan: &'a InterfacePlan,
+    device: usize,
+) -> NetworkInterface<'a> {
+    NetworkInterface {
+        instance,
+        id: ec2_names::interface_id(plan),
+        mac: &plan.mac,
+        device,
+        card: plan.network_card,
+        addresses: plan.private_ips.clone(),
+        ipv6: &[],
+        public_ip: None,
+        is_attached: true,
+    }
+}
+
+/// The id of the attachment of an interface.
+#[must_use]
+pub(super) fn attachment_id(id: &str) -> String {
+    id.replacen("eni-", "eni-attach-", 1)
 }
 
 /// The interfaces of an instance, by their device index.
@@ -43,19 +87,11 @@ pub(super) fn of<'a>(instance: &'a Ec2Instance<'a>) -> Vec<NetworkInterface<'a>>
         addresses: ec2_names::primary_addresses(plan),
         ipv6: &plan.network.ipv6,
         public_ip: plan.network.public_ip,
+        is_attached: true,
     };
-    let further = plan.network.interfaces.iter().enumerate();
-    let further = further.map(|(index, interface)| NetworkInterface {
-        instance,
-        id: ec2_names::interface_id(interface),
-        mac: &interface.mac,
-        device: index + 1,
-        card: interface.network_card,
-        addresses: interface.private_ips.clone(),
-        ipv6: &[],
-        public_ip: None,
-    });
-    std::iter::once(primary).chain(further).collect()
+    let others = plan.network.interfaces.iter().enumerate();
+    let others = others.map(|(index, plan)| further(instance, plan, plan.device(index)));
+    std::iter::once(primary).chain(others).collect()
 }
 
 /// Writes the response of DescribeNetworkInterfaces.
@@ -63,15 +99,10 @@ pub(super) fn of<'a>(instance: &'a Ec2Instance<'a>) -> Vec<NetworkInterface<'a>>
 /// # Errors
 /// An id, a filter or a page is invalid.
 pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
-    let all: Vec<NetworkInterface<'_>> = instances.iter().flat_map(of).collect();
+    let all: Vec<NetworkInterface<'_>> = all(instances).collect();
     let ids = parameters.list("NetworkInterfaceId");
     if let Some(missing) = ids.iter().find(|id| !all.iter().any(|found| found.id == **id)) {
-        let message = format!("The networkInterface ID '{missing}' does not exist");
-        return Err(ServiceError::new(
-            400,
-            "InvalidNetworkInterfaceID.NotFound",
-            message,
-        ));
+        return Err(not_found(missing));
     }
     let filters = filters::read(parameters);
     let mut found = Vec::new();
@@ -91,7 +122,22 @@ pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &Qu
     )
 }
 
+/// The error for an id that no interface has.
+pub(super) fn not_found(id: &str) -> ServiceError {
+    let message = format!("The networkInterface ID '{id}' does not exist");
+    ServiceError::new(400, "InvalidNetworkInterfaceID.NotFound", message)
+}
+
 impl NetworkInterface<'_> {
+    /// A value that only an attached interface has.
+    fn attached(&self, value: impl ToString) -> Vec<String> {
+        self.is_attached.then(|| value.to_string()).into_iter().collect()
+    }
+
+    fn status(&self) -> &'static str {
+        if self.is_attached { "in-use" } else { "available" }
+    }
+
     fn private_dns_name(&self, address: Ipv4Addr) -> String {
         let instance = self.instance;
         if address == instance.plan.private_ip {
@@ -113,16 +159,18 @@ impl NetworkInterface<'_> {
         }
         let value = match filter {
             "network-interface-id" => self.id.clone(),
-            "attachment.instance-id" => plan.id.to_string(),
-            "attachment.device-index" => self.device.to_string(),
-            "attachment.status" => "attached".to_owned(),
+            "attachment.instance-id" => return Some(self.attached(&plan.id)),
+            "attachment.device-index" => return Some(self.attached(self.device)),
+            "attachment.status" => return Some(self.attached("attached")),
+            "attachment.attachment-id" => return Some(self.attached(attachment_id(&self.id))),
+            "description" => self.instance.store.attributes(&self.id).description,
             "availability-zone" => plan.availability_zone.clone(),
             "group-id" => plan.security_group_id.clone(),
             "mac-address" => self.mac.to_owned(),
             "owner-id" => self.instance.world.account.to_string(),
             "private-dns-name" => self.private_dns_name(self.primary()),
             "private-ip-address" => self.primary().to_string(),
-            "status" => "in-use".to_owned(),
+            "status" => self.status().to_owned(),
             "subnet-id" => plan.subnet_id.clone(),
             "vpc-id" => plan.vpc_id.clone(),
             "tag-key" => return Some(tags.keys().cloned().collect()),
@@ -148,7 +196,7 @@ impl NetworkInterface<'_> {
     }
 
     /// Writes the interface as an item of DescribeNetworkInterfaces, with its owner.
-    fn write_alone(&self, item: Xml) -> Xml {
+    pub(super) fn write_alone(&self, item: Xml) -> Xml {
         let plan = self.instance.plan.as_ref();
         let attached = |attachment: Xml| {
             self.write_attachment(attachment)
@@ -158,34 +206,39 @@ impl NetworkInterface<'_> {
         let item = self
             .write_head(item)
             .text("availabilityZone", &plan.availability_zone)
-            .text("requesterManaged", false)
-            .element("attachment", attached);
+            .text("requesterManaged", false);
+        let item = match self.is_attached {
+            true => item.element("attachment", attached),
+            false => item,
+        };
         let item = write_tags(item, tags_of(self.instance.world, RESOURCE_TYPE, &self.id));
         self.write_addresses(item).text("interfaceType", "interface")
     }
 
     fn write_head(&self, item: Xml) -> Xml {
         let plan = self.instance.plan.as_ref();
+        let attributes = self.instance.store.attributes(&self.id);
         item.text("networkInterfaceId", &self.id)
             .text("subnetId", &plan.subnet_id)
             .text("vpcId", &plan.vpc_id)
-            .text("description", "")
+            .text("description", attributes.description)
             .text("ownerId", &self.instance.world.account)
-            .text("status", "in-use")
+            .text("status", self.status())
             .text("macAddress", self.mac)
             .text("privateIpAddress", self.primary())
             .text("privateDnsName", self.private_dns_name(self.primary()))
-            .text("sourceDestCheck", true)
+            .text("sourceDestCheck", attributes.source_dest_check)
             .items("groupSet", [&plan.security_group_id], group)
     }
 
     fn write_attachment(&self, attachment: Xml) -> Xml {
+        let attributes = self.instance.store.attributes(&self.id);
         attachment
-            .text("attachmentId", self.id.replacen("eni-", "eni-attach-", 1))
+            .text("attachmentId", attachment_id(&self.id))
             .text("deviceIndex", self.device)
             .text("status", "attached")
             .text("attachTime", clock::milliseconds(self.instance.launched))
-            .text("deleteOnTermination", true)
+            .text("deleteOnTermination", attributes.delete_on_termination)
             .text("networkCardIndex", self.card)
     }
 

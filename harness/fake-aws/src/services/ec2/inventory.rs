@@ -10,12 +10,14 @@ use time::OffsetDateTime;
 use crate::clock::{RequestTime, StateView};
 use crate::ec2_names;
 use crate::instance::Instance;
+use crate::interface_store::InterfaceStore;
 use crate::world::World;
 
 /// An instance in EC2's responses.
 #[derive(Debug)]
 pub(crate) struct Ec2Instance<'a> {
     pub world: &'a World,
+    pub store: &'a InterfaceStore,
     pub plan: Cow<'a, InstancePlan>,
     pub state: InstanceState,
     pub launched: OffsetDateTime,
@@ -34,6 +36,12 @@ impl Ec2Instance<'_> {
         }
     }
 
+    /// Whether it is the node's own instance.
+    #[must_use]
+    pub(crate) fn is_own(&self) -> bool {
+        self.plan.id == self.world.instance.id
+    }
+
     /// A terminated instance has no network.
     #[must_use]
     pub(crate) fn has_network(&self) -> bool {
@@ -49,6 +57,7 @@ pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestT
     let launched = instance.launched.into();
     let own = (region == world.region.as_str()).then_some(Ec2Instance {
         world,
+        store: &instance.interfaces,
         plan: Cow::Borrowed(&world.instance),
         state: InstanceState::Running,
         launched,
@@ -61,6 +70,7 @@ pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestT
         .filter(|other| is_of(other, world, region));
     let others = others.map(|other| Ec2Instance {
         world,
+        store: &instance.interfaces,
         plan: Cow::Owned(plan_of(other, world)),
         state: other.state,
         launched,

@@ -7,7 +7,11 @@
 //! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes |
 //! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of all resources |
 //! | `CreateTags`, `DeleteTags` | SigV4, the action | changes the tags of a resource |
-//! | `ModifyInstanceAttribute` | SigV4, `ec2:ModifyInstanceAttribute` | success, without an effect on responses |
+//! | `ModifyInstanceAttribute` | SigV4, `ec2:ModifyInstanceAttribute` | success; `SourceDestCheck` shows |
+//! | `CreateNetworkInterface`, `DeleteNetworkInterface` | SigV4, the action | an interface in the instance's subnet |
+//! | `AttachNetworkInterface`, `DetachNetworkInterface` | SigV4, the action | the instance gets or loses it |
+//! | `AssignPrivateIpAddresses` | SigV4, the action | more addresses of an interface |
+//! | `ModifyNetworkInterfaceAttribute` | SigV4, the action | description, check and deletion |
 //! | `DescribeVolumes` | SigV4, the action | the root volume of each instance |
 //! | `DescribeVpcs`, `DescribeSubnets`, `DescribeSecurityGroups` | SigV4, the action | the instance's own |
 //! | `DescribeAvailabilityZones` | SigV4, the action | three zones of the region |
@@ -22,9 +26,11 @@
 //! Faked: the plan is the only source of the instances.
 
 mod addresses;
+mod attributes;
 mod changes;
 mod filters;
 mod instances;
+mod interface_changes;
 mod interfaces;
 pub(crate) mod inventory;
 mod page;
@@ -62,10 +68,15 @@ const fn subject_parameter(operation: Operation) -> Option<&'static str> {
         | Operation::DescribeInstanceTopology
         | Operation::ModifyInstanceAttribute => Some("InstanceId"),
         Operation::DescribeInstanceTypes => Some("InstanceType"),
-        Operation::DescribeNetworkInterfaces => Some("NetworkInterfaceId"),
+        Operation::DescribeNetworkInterfaces
+        | Operation::AssignPrivateIpAddresses
+        | Operation::AttachNetworkInterface
+        | Operation::DeleteNetworkInterface
+        | Operation::ModifyNetworkInterfaceAttribute => Some("NetworkInterfaceId"),
+        Operation::DetachNetworkInterface => Some("AttachmentId"),
         Operation::DescribeVolumes => Some("VolumeId"),
         Operation::DescribeVpcs => Some("VpcId"),
-        Operation::DescribeSubnets => Some("SubnetId"),
+        Operation::CreateNetworkInterface | Operation::DescribeSubnets => Some("SubnetId"),
         Operation::DescribeSecurityGroups => Some("GroupId"),
         Operation::DescribeAvailabilityZones => Some("ZoneName"),
         Operation::AssociateAddress | Operation::DescribeAddresses => Some("AllocationId"),
@@ -108,8 +119,28 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
             body.text("return", true)
         }
         Operation::ModifyInstanceAttribute => {
-            let ids = parameters.get("InstanceId").into_iter().collect::<Vec<_>>();
-            changes::check_instances(instance, call, &ids)?;
+            attributes::modify(instance, call, &parameters)?;
+            body.text("return", true)
+        }
+        Operation::CreateNetworkInterface => {
+            body.with(interface_changes::create(instance, call, &parameters)?)
+        }
+        Operation::AttachNetworkInterface => {
+            body.with(interface_changes::attach(instance, call, &parameters)?)
+        }
+        Operation::AssignPrivateIpAddresses => {
+            body.with(interface_changes::assign(instance, call, &parameters)?)
+        }
+        Operation::DetachNetworkInterface => {
+            interface_changes::detach(instance, call, &parameters)?;
+            body.text("return", true)
+        }
+        Operation::DeleteNetworkInterface => {
+            interface_changes::delete(instance, call, &parameters)?;
+            body.text("return", true)
+        }
+        Operation::ModifyNetworkInterfaceAttribute => {
+            interface_changes::modify(instance, call, &parameters)?;
             body.text("return", true)
         }
         Operation::AssociateAddress => {
@@ -146,10 +177,16 @@ fn describe(operation: Operation, body: Xml, view: &Ec2View<'_>, parameters: &Qu
         Operation::DescribeSecurityGroups => vpc::describe_groups(body, view, parameters),
         Operation::DescribeAvailabilityZones => zones::describe(body, view, parameters),
         Operation::DescribeAddresses => addresses::describe(body, view, parameters),
-        Operation::AssociateAddress
+        Operation::AssignPrivateIpAddresses
+        | Operation::AssociateAddress
+        | Operation::AttachNetworkInterface
+        | Operation::CreateNetworkInterface
         | Operation::CreateTags
+        | Operation::DeleteNetworkInterface
         | Operation::DeleteTags
-        | Operation::ModifyInstanceAttribute => Ok(body),
+        | Operation::DetachNetworkInterface
+        | Operation::ModifyInstanceAttribute
+        | Operation::ModifyNetworkInterfaceAttribute => Ok(body),
     }
 }
 

@@ -4,17 +4,16 @@
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, Ec2Operation as Operation};
 
+use super::attributes;
 use crate::http::{QueryParameters, ServiceError};
 use crate::not_emulated;
 
-/// Parameters of every request; those of signatures start with `X-Amz-`.
-const COMMON: [&str; 3] = ["Action", "DryRun", "Version"];
-const SIGNATURE: &str = "X-Amz-";
+/// A parameter of every action.
+const DRY_RUN: &str = "DryRun";
 
-/// The parameters of an action besides the common ones, without the numbers of lists; `None` for an action that accepts
-/// all, because its response does not depend on them.
-const fn accepted(operation: Operation) -> Option<&'static [&'static str]> {
-    Some(match operation {
+/// The parameters of an action besides the common ones, without the numbers of lists.
+const fn accepted(operation: Operation) -> &'static [&'static str] {
+    match operation {
         Operation::AssociateAddress => &[
             "AllocationId",
             "AllowReassociation",
@@ -34,8 +33,39 @@ const fn accepted(operation: Operation) -> Option<&'static [&'static str]> {
         Operation::DescribeTags => &["Filter", "MaxResults", "NextToken"],
         Operation::DescribeVolumes => &["Filter", "MaxResults", "NextToken", "VolumeId"],
         Operation::DescribeVpcs => &["Filter", "MaxResults", "NextToken", "VpcId"],
-        Operation::ModifyInstanceAttribute => return None,
-    })
+        Operation::ModifyInstanceAttribute => attributes::ACCEPTED,
+        Operation::CreateNetworkInterface => &[
+            "ClientToken",
+            "Description",
+            "PrivateIpAddress",
+            "PrivateIpAddresses",
+            "SecondaryPrivateIpAddressCount",
+            "SecurityGroupId",
+            "SubnetId",
+            "TagSpecification",
+        ],
+        Operation::AttachNetworkInterface => &[
+            "DeviceIndex",
+            "InstanceId",
+            "NetworkCardIndex",
+            "NetworkInterfaceId",
+        ],
+        Operation::DetachNetworkInterface => &["AttachmentId", "Force"],
+        Operation::DeleteNetworkInterface => &["NetworkInterfaceId"],
+        Operation::AssignPrivateIpAddresses => &[
+            "AllowReassignment",
+            "NetworkInterfaceId",
+            "PrivateIpAddress",
+            "SecondaryPrivateIpAddressCount",
+        ],
+        Operation::ModifyNetworkInterfaceAttribute => &[
+            "Attachment",
+            "Description",
+            "NetworkInterfaceId",
+            "SecurityGroupId",
+            "SourceDestCheck",
+        ],
+    }
 }
 
 /// Checks that the action reads every parameter of the request.
@@ -43,21 +73,8 @@ const fn accepted(operation: Operation) -> Option<&'static [&'static str]> {
 /// # Errors
 /// A parameter is not emulated.
 pub(super) fn check(operation: Operation, parameters: &QueryParameters) -> Result<(), ServiceError> {
-    let Some(accepted) = accepted(operation) else {
-        return Ok(());
-    };
-    let names = parameters.0.iter();
-    let mut names = names.map(|(key, _)| key.split('.').next().unwrap_or_default());
-    let is_read =
-        |name: &str| COMMON.contains(&name) || accepted.contains(&name) || name.starts_with(SIGNATURE);
-    match names.find(|name| !is_read(name)) {
-        None => Ok(()),
-        Some(name) => Err(not_emulated::parameter(
-            Service::Ec2.word(),
-            operation.name(),
-            name,
-        )),
-    }
+    let accepted = [accepted(operation), &[DRY_RUN]].concat();
+    not_emulated::check_parameters(Service::Ec2.word(), operation.name(), parameters, &accepted)
 }
 
 /// The response to a request that the caller may make, if the request asks for no more.
@@ -66,7 +83,7 @@ pub(super) fn check(operation: Operation, parameters: &QueryParameters) -> Resul
 /// The request is a dry run.
 pub(super) fn check_dry_run(parameters: &QueryParameters) -> Result<(), ServiceError> {
     let message = "Request would have succeeded, but DryRun flag is set.";
-    match parameters.get("DryRun") {
+    match parameters.get(DRY_RUN) {
         Some("true") => Err(ServiceError::new(412, "DryRunOperation", message)),
         _ => Ok(()),
     }

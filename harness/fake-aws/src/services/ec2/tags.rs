@@ -39,8 +39,8 @@ pub(super) fn other_resources(view: &Ec2View<'_>) -> Vec<(String, &'static str)>
         all.into_iter()
             .map(|resource| (resource.id().to_owned(), R::TYPE.name))
     }
-    let interfaces = view.instances.iter().flat_map(interfaces::of);
-    let interfaces = interfaces.map(|interface| (interface.id, interfaces::RESOURCE_TYPE));
+    let interfaces =
+        interfaces::all(&view.instances).map(|interface| (interface.id, interfaces::RESOURCE_TYPE));
     named(addresses::of(view))
         .chain(interfaces)
         .chain(named(vpc::security_groups(view)))

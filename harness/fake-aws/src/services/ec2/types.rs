@@ -14,7 +14,7 @@ struct NamedType<'a> {
 }
 
 /// The figures of an instance's type.
-fn figures(instance: &InstancePlan) -> Option<&'static Ec2Type> {
+pub(super) fn figures(instance: &InstancePlan) -> Option<&'static Ec2Type> {
     ec2_type(instance.type_like.as_ref().unwrap_or(&instance.instance_type))
 }
 

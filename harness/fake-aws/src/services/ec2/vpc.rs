@@ -141,7 +141,7 @@ impl Subnet<'_> {
         let Ok(cidr) = self.0.world.instance.subnet_cidr.parse::<Cidr>() else {
             return 0;
         };
-        let interfaces = self.0.instances.iter().flat_map(super::interfaces::of);
+        let interfaces = super::interfaces::all(&self.0.instances);
         let used = interfaces
             .flat_map(|interface| interface.addresses)
             .filter(|address| cidr.contains(*address))

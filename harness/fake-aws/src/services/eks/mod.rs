@@ -8,12 +8,14 @@
 //! | `GET /clusters/NAME/node-groups/NAME` | SigV4, `eks:DescribeNodegroup` | DescribeNodegroup |
 //! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | in pages; 400 if the mode has no entries |
 //! | `GET /clusters/NAME/access-entries/ARN` | SigV4, `eks:DescribeAccessEntry` | DescribeAccessEntry |
+//! | `GET /clusters/NAME/addons/NAME` | SigV4, `eks:DescribeAddon` | DescribeAddon |
 //! | any other | - | 501 `NotEmulated` |
 //!
 //! Real: members, null where EKS returns null, typed errors, the status over time. Faked: the plan is the only source;
 //! subnets and security groups are those of the instance.
 
 mod access;
+mod addon;
 mod cluster;
 mod list;
 mod nodegroup;
@@ -90,6 +92,7 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
     let (name, member) = (parameter(0), parameter(1));
     let body = match operation {
         Operation::DescribeAccessEntry => eks.describe_access_entry(name, member)?,
+        Operation::DescribeAddon => eks.describe_addon(name, member)?,
         Operation::DescribeCluster => eks.describe_cluster(name)?,
         Operation::DescribeNodegroup => eks.describe_nodegroup(name, member)?,
         Operation::ListAccessEntries => eks.list_access_entries(name, request)?,
@@ -153,6 +156,16 @@ impl AuthorizedRequest<'_> {
         let found = found.ok_or_else(|| not_found(format!("No node group found for name: {group}.")))?;
         let launched = self.instance.launched.into();
         Ok(json!({ "nodegroup": nodegroup::described(self.world(), found, launched) }))
+    }
+
+    fn describe_addon(&self, name: &str, addon: &str) -> Result<Value, ServiceError> {
+        self.permit(&addon::arn(self.world(), self.region, name, addon))?;
+        let addons = self.is_own(name).then(|| &self.world().cluster.eks.addons);
+        let mut addons = addons.ok_or_else(|| no_cluster(name))?.iter();
+        let found = addons.find(|found| found.name == addon);
+        let missing = || not_found(format!("No addon: {addon} found in cluster: {name}"));
+        let launched = self.instance.launched.into();
+        Ok(json!({ "addon": addon::described(self.world(), found.ok_or_else(missing)?, launched) }))
     }
 
     fn list_access_entries(&self, name: &str, request: &Request) -> Result<Value, ServiceError> {

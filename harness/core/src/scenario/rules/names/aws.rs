@@ -59,7 +59,7 @@ pub(in crate::scenario::rules) fn check_service(
     let hint = match nearest(word, AwsService::names().chain(emulated.iter().copied())) {
         Some(right) => format!("did you mean `{right}`?"),
         None => format!(
-            "emulated services: {}; others have the start of their host names, such as `ssm`",
+            "emulated services: {}; others have the start of their host names, such as `kms`",
             emulated.join(", ")
         ),
     };
@@ -131,6 +131,8 @@ pub(in crate::scenario::rules) fn check_fault(index: usize, fault: &Fault, probl
         | Service::Cloudformation
         | Service::Ssm
         | Service::Secretsmanager
+        | Service::Autoscaling
+        | Service::Logs
             if !path.trim_end_matches('*').is_empty() =>
         {
             let why = format!("requests to {} have the path `/`", fault.service.word());

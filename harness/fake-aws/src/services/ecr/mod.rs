@@ -4,7 +4,12 @@
 //! | `X-Amz-Target` | auth | response |
 //! | --- | --- | --- |
 //! | `...V20150921.GetAuthorizationToken` | SigV4, `ecr:GetAuthorizationToken` | a password |
+//! | `...V20150921.DescribeRepositories` | SigV4, the action | the repositories of the scenario |
+//! | `...V20150921.DescribeImages` | SigV4, the action | the images of a repository, by tag or digest |
+//! | `...V20150921.BatchGetImage` | SigV4, the action | the manifests of images |
 //! | any other | - | 501 `NotEmulated` |
+
+mod repositories;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,6 +18,7 @@ use nodejoin_core::vocabulary::operation::{ApiOperation as _, EcrOperation as Op
 use serde_json::{Value, json};
 use time::Duration;
 
+use self::repositories::Repositories;
 use super::{ServiceRequest, authorize, registry};
 use crate::clock::RequestTime;
 use crate::endpoint::Endpoint;
@@ -36,7 +42,10 @@ fn operation_name(request: &Request) -> &str {
 pub(crate) fn identify(request: &Request) -> RequestTarget {
     let name = operation_name(request);
     match Operation::named(name) {
-        Some(operation) => RequestTarget::known(Service::Ecr, operation.name(), None),
+        Some(operation) => {
+            let repository = request.json()["repositoryName"].as_str().map(str::to_owned);
+            RequestTarget::known(Service::Ecr, operation.name(), repository)
+        }
         None => RequestTarget::unknown(Service::Ecr, name),
     }
 }
@@ -49,10 +58,21 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
     let name = operation_name(call.request);
     let operation = Operation::named(name).ok_or_else(|| not_emulated::error(Service::Ecr.word(), name))?;
     let signer = authorize::signature(instance, call, WireFormat::Json11)?;
+    let body = call.request.json();
+    let account = Repositories {
+        instance,
+        region: &call.endpoint.region,
+        body: &body,
+    };
     if let Some(action) = operation.action() {
-        signer.permit(Service::Ecr, action, "*")?;
+        signer.permit(Service::Ecr, action, &account.resource())?;
     }
+    let accepted = repositories::accepted(operation);
+    not_emulated::check_members(Service::Ecr.word(), operation.name(), &body, accepted)?;
     match operation {
+        Operation::BatchGetImage => account.get_images(),
+        Operation::DescribeImages => account.describe_images(),
+        Operation::DescribeRepositories => account.describe(),
         Operation::GetAuthorizationToken => Ok(authorization_token(
             instance,
             call.request,
