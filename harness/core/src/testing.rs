@@ -13,8 +13,8 @@ use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
 use crate::plan::expect::Expect;
 use crate::plan::sources::Sources;
 use crate::plan::{
-    CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, MetadataPlan, Network,
-    NewerSettings, Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts,
+    Approval, CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, MetadataPlan,
+    Network, NewerSettings, Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts,
 };
 
 /// A plan with one instance and no user data.
@@ -62,6 +62,7 @@ pub fn instance() -> InstancePlan {
         id: parsed("i-0b22a22eec53b9321"),
         instance_type: "m5.large".to_owned(),
         type_like: None,
+        type_data: None,
         ami: "ami-0bb07d9c8d6ca41e8".to_owned(),
         private_ip: Ipv4Addr::new(192, 168, 40, 16),
         private_dns_name: name.to_owned(),
@@ -110,9 +111,9 @@ pub fn cluster() -> ClusterPlan {
         aws_auth_text: None,
         authentication_mode: AuthenticationMode::default(),
         access_entries: Vec::new(),
-        approve_serving: true,
+        approve_serving: Approval::Always(true),
         cloud_node_controller: true,
-        approve_clients: true,
+        approve_clients: Approval::Always(true),
         authenticator_until: None,
         bootstrap_tokens: Vec::new(),
         restart_api_server_after: None,

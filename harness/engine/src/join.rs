@@ -60,7 +60,7 @@ pub(crate) async fn join(
     let report = |seen: &Observation| context.progress.update(&plan, seen, &mut reached);
     tokio::select! {
         watched = watch_boots(&plan, driver, &mut events, &mut observer, clock, report) => watched?,
-        Err(error) = driver.apply_delayed_aws_auth() => return Err(error),
+        Err(error) = driver.grant_late_rights() => return Err(error),
     }
     let mut observation = observer.observation;
     // Before the faults are counted: the pod's image still comes from the fakes.
@@ -125,7 +125,7 @@ async fn run_steps(
         let plan = driver.with_values(judged.plan.after(step));
         let timeline = evidence.timeline(Some(index));
         let start = driver
-            .start_step(step.action, &plan, &judged.observation, &mut events)
+            .start_step(step, &plan, &judged.observation, &mut events)
             .await?;
         let mut observer = Observer::after(&judged.observation, start.at, Some(&timeline));
         if !step.action.boots() {
@@ -167,7 +167,7 @@ mod tests {
     use futures::stream;
     use nodejoin_core::diagnosis::Cause;
     use nodejoin_core::observation::{Collected, MOST_REBOOTS, ObservedEvent, UserDataResult};
-    use nodejoin_core::plan::step::Action;
+    use nodejoin_core::plan::step::{Action, StepPlan};
 
     use super::*;
     use crate::node_driver::StepStart;
@@ -214,7 +214,7 @@ mod tests {
             plan
         }
 
-        async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError> {
+        async fn grant_late_rights(&self) -> Result<(), EngineError> {
             match self.delayed_row {
                 Ok(()) => Ok(()),
                 Err(after) => {
@@ -248,11 +248,12 @@ mod tests {
 
         async fn start_step(
             &mut self,
-            action: Action,
+            step: &StepPlan,
             _: &Plan,
             _: &Observation,
             events: &mut NodeEvents,
         ) -> Result<StepStart, EngineError> {
+            let action = step.action;
             self.operations.borrow_mut().push(action.word().to_owned());
             events.node = after_boot(&[
                 incoming(51_000, ObservedEvent::Isolated),
@@ -380,10 +381,11 @@ mod tests {
         let mut plan = plan("name: x\nlimits: { join_seconds: 10 }\n");
         plan.then = steps
             .iter()
-            .map(|action| nodejoin_core::plan::step::StepPlan {
+            .map(|action| StepPlan {
                 action: *action,
+                unit: None,
                 instance: plan.instance.clone(),
-                expect: action.expected(),
+                expect: action.expected(None),
             })
             .collect();
         JudgedJoin {

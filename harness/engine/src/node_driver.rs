@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use futures::stream::{BoxStream, Stream, StreamExt as _, select};
 use nodejoin_core::observation::{Collected, Deviation, Observation, UserDataResult};
 use nodejoin_core::plan::Plan;
-use nodejoin_core::plan::step::Action;
+use nodejoin_core::plan::step::{Action, StepPlan};
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_node::Node;
 use parking_lot::Mutex;
@@ -34,8 +34,8 @@ pub(crate) trait NodeDriver {
     fn deviations(&self) -> Vec<Deviation>;
     /// The plan with values in place of the templates in its expectations.
     fn with_values(&self, plan: Plan) -> Plan;
-    /// Applies the delayed rows of aws-auth.
-    async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError>;
+    /// Grants the rights that come late.
+    async fn grant_late_rights(&self) -> Result<(), EngineError>;
     /// Reads facts that no event reports.
     async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError>;
     fn faults_fired(&self) -> BTreeMap<usize, u32>;
@@ -47,7 +47,7 @@ pub(crate) trait NodeDriver {
     /// Performs the action of a step. Replaces the streams of `events` that the action ends.
     async fn start_step(
         &mut self,
-        action: Action,
+        step: &StepPlan,
         plan: &Plan,
         seen: &Observation,
         events: &mut NodeEvents,
@@ -104,6 +104,11 @@ impl<'a, 's> ContainerNode<'a, 's> {
         self.node.lock().clone()
     }
 
+    async fn change_unit(&self, verb: &'static str, step: &StepPlan) -> Result<(), EngineError> {
+        let unit = step.unit.as_deref().unwrap_or_default();
+        Ok(self.node().change_unit(verb, unit).await?)
+    }
+
     /// Events of the container.
     pub(crate) fn node_events(&self) -> BoxStream<'static, Incoming> {
         sources::of_node(&self.node())
@@ -150,8 +155,8 @@ impl NodeDriver for ContainerNode<'_, '_> {
         self.session.with_values(plan)
     }
 
-    async fn apply_delayed_aws_auth(&self) -> Result<(), EngineError> {
-        self.session.apply_delayed_aws_auth(self.started()).await
+    async fn grant_late_rights(&self) -> Result<(), EngineError> {
+        self.session.grant_late_rights(self.started()).await
     }
 
     async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError> {
@@ -173,7 +178,7 @@ impl NodeDriver for ContainerNode<'_, '_> {
 
     async fn start_step(
         &mut self,
-        action: Action,
+        step: &StepPlan,
         plan: &Plan,
         seen: &Observation,
         events: &mut NodeEvents,
@@ -182,7 +187,7 @@ impl NodeDriver for ContainerNode<'_, '_> {
             at: SystemTime::now(),
             user_data: None,
         };
-        match action {
+        match step.action {
             Action::Reboot => {
                 let node = self.node().reboot().await?;
                 start.at = self.set_rebooted(node, events).await?;
@@ -195,6 +200,8 @@ impl NodeDriver for ContainerNode<'_, '_> {
                 }
             }
             Action::RestartKubelet => self.node().restart_kubelet().await?,
+            Action::RestartUnit => self.change_unit("restart", step).await?,
+            Action::StopUnit => self.change_unit("stop", step).await?,
         }
         Ok(start)
     }

@@ -21,7 +21,7 @@ use crate::error::EngineError;
 use crate::observer::Incoming;
 use crate::sources;
 use crate::user_data::{parse_user_data, render, values};
-use crate::watch::apply_delayed_aws_auth;
+use crate::watch::grant_late_rights;
 
 /// What an instance acquired in an environment; [`ScenarioSession::end`] returns it.
 pub(crate) struct ScenarioSession<'a> {
@@ -169,14 +169,11 @@ impl<'a> ScenarioSession<'a> {
     }
 
     /// Adds the delayed rows of aws-auth, each when its time since the node's start has passed.
-    pub(crate) async fn apply_delayed_aws_auth(&self, started: SystemTime) -> Result<(), EngineError> {
+    pub(crate) async fn grant_late_rights(&self, started: SystemTime) -> Result<(), EngineError> {
         let (instance, control_plane) = (&self.plan.instance.id, &self.environment.control_plane);
-        apply_delayed_aws_auth(
-            &self.plan.cluster.aws_auth,
-            started,
-            SystemTime::now,
-            async |row| Ok(control_plane.map(instance, std::slice::from_ref(row)).await?),
-        )
+        grant_late_rights(&self.plan.cluster, started, SystemTime::now, async |right| {
+            Ok(control_plane.grant(instance, right).await?)
+        })
         .await
     }
 

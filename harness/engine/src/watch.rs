@@ -10,7 +10,7 @@ use nodejoin_core::judge;
 use nodejoin_core::observation::Observation;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::phases::phases;
-use nodejoin_core::plan::{Plan, RoleMapping};
+use nodejoin_core::plan::{ClusterPlan, LateRight, Plan};
 use nodejoin_core::run::event::RunEvent;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -47,22 +47,19 @@ pub(crate) async fn watch(
     }
 }
 
-/// Applies the rows of aws-auth that have a delay, each when its time since `started` has passed.
-pub(crate) async fn apply_delayed_aws_auth<E>(
-    rows: &[RoleMapping],
+/// Grants rights that come late, each when its time since `started` has passed.
+pub(crate) async fn grant_late_rights<E>(
+    cluster: &ClusterPlan,
     started: SystemTime,
     clock: impl Fn() -> SystemTime,
-    apply: impl AsyncFn(&RoleMapping) -> Result<(), E>,
+    grant: impl AsyncFn(LateRight<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut delayed: Vec<(f64, &RoleMapping)> = rows
-        .iter()
-        .filter_map(|row| Some((row.after_seconds?, row)))
-        .collect();
-    delayed.sort_by(|one, next| one.0.total_cmp(&next.0));
-    for (after, row) in delayed {
+    let mut late: Vec<(f64, LateRight<'_>)> = cluster.late_rights().collect();
+    late.sort_by(|one, next| one.0.total_cmp(&next.0));
+    for (after, right) in late {
         let due = started + Duration::from_secs_f64(after);
         tokio::time::sleep(due.duration_since(clock()).unwrap_or_default()).await;
-        apply(row).await?;
+        grant(right).await?;
     }
     Ok(())
 }
@@ -115,6 +112,7 @@ mod tests {
 
     use futures::stream;
     use nodejoin_core::observation::{JournalLine, ObservedEvent};
+    use nodejoin_core::plan::{Approval, LateApproval, RoleMapping};
     use tokio::sync::mpsc;
     use tokio_stream::wrappers::UnboundedReceiverStream;
     use tokio_util::sync::CancellationToken;
@@ -264,51 +262,67 @@ mod tests {
         }
     }
 
+    fn cluster(rows: &[RoleMapping]) -> ClusterPlan {
+        let mut cluster = plan(SUCCEEDS).cluster;
+        cluster.aws_auth = rows.to_vec();
+        cluster
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn delayed_rows_are_applied_in_the_order_of_their_times() {
+    async fn late_rights_are_granted_in_the_order_of_their_times() {
         let clock = PausedClock::start();
-        let rows = [
+        let mut cluster = cluster(&[
             row("c", Some(9.0)),
             row("now", None),
             row("a", Some(1.5)),
             row("b", Some(1.5)),
-        ];
-        let applied = RefCell::new(Vec::new());
-        let result: Result<(), ()> = apply_delayed_aws_auth(
-            &rows,
-            EPOCH,
-            || clock.now(),
-            async |row| {
-                let name = row.rolearn.rsplit('/').next().unwrap_or_default().to_owned();
-                applied.borrow_mut().push((name, clock.elapsed().as_millis()));
-                Ok(())
-            },
-        )
-        .await;
+        ]);
+        cluster.approve_serving = Approval::Late(LateApproval { after_seconds: 2.0 });
+        cluster.approve_clients = Approval::Late(LateApproval { after_seconds: 0.5 });
+        let granted = RefCell::new(Vec::new());
+        let grant = async |right: LateRight<'_>| -> Result<(), ()> {
+            let name = match right {
+                LateRight::Row(row) => row.rolearn.rsplit('/').next().unwrap_or_default(),
+                LateRight::Serving => "serving",
+                LateRight::Clients => "clients",
+            };
+            granted
+                .borrow_mut()
+                .push((name.to_owned(), clock.elapsed().as_millis()));
+            Ok(())
+        };
+        let result = grant_late_rights(&cluster, EPOCH, || clock.now(), grant).await;
         assert_eq!(result, Ok(()));
-        let expected = [("a", 1500), ("b", 1500), ("c", 9000)];
+        let expected = [
+            ("clients", 500),
+            ("a", 1500),
+            ("b", 1500),
+            ("serving", 2000),
+            ("c", 9000),
+        ];
         assert_eq!(
-            *applied.borrow(),
+            *granted.borrow(),
             expected.map(|(name, at)| (name.to_owned(), at))
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_row_that_is_refused_ends_the_delayed_rows_with_its_error() {
+    async fn a_right_that_is_refused_ends_the_late_rights_with_its_error() {
         let clock = PausedClock::start();
-        let rows = [row("a", Some(1.0)), row("b", Some(2.0))];
-        let refuse = async |_: &RoleMapping| Err("refused");
-        let result = apply_delayed_aws_auth(&rows, EPOCH, || clock.now(), refuse).await;
+        let cluster = cluster(&[row("a", Some(1.0)), row("b", Some(2.0))]);
+        let refuse = async |_: LateRight<'_>| Err("refused");
+        let result = grant_late_rights(&cluster, EPOCH, || clock.now(), refuse).await;
         assert_eq!(result, Err("refused"));
         assert_eq!(clock.elapsed(), Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_row_whose_time_has_passed_is_applied_at_once() {
+    async fn a_right_whose_time_has_passed_is_granted_at_once() {
         let clock = PausedClock::start();
         tokio::time::advance(Duration::from_secs(30)).await;
-        let accept = async |_: &RoleMapping| Ok::<(), ()>(());
-        let result = apply_delayed_aws_auth(&[row("a", Some(1.0))], EPOCH, || clock.now(), accept).await;
+        let cluster = cluster(&[row("a", Some(1.0))]);
+        let accept = async |_: LateRight<'_>| Ok::<(), ()>(());
+        let result = grant_late_rights(&cluster, EPOCH, || clock.now(), accept).await;
         assert_eq!(result, Ok(()));
         assert_eq!(clock.elapsed(), Duration::from_secs(30));
     }

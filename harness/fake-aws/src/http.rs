@@ -99,7 +99,7 @@ impl Request {
 pub(crate) struct QueryParameters(pub Vec<(String, String)>);
 
 impl QueryParameters {
-    fn parse(encoded: &[u8]) -> Self {
+    pub(crate) fn parse(encoded: &[u8]) -> Self {
         Self(form_urlencoded::parse(encoded).into_owned().collect())
     }
 

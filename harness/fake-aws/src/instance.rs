@@ -37,6 +37,8 @@ pub(crate) struct Instance {
     pub(crate) tree: MetadataTree,
     /// Time at which the source address of its node was attached.
     pub(crate) started: Option<SystemTime>,
+    /// Number of the node's requests of DescribeInstances.
+    pub(crate) described: u32,
     /// Time at which its world was admitted: `pendingTime` in the identity document.
     pub(crate) launched: SystemTime,
 }
@@ -56,6 +58,7 @@ impl Instance {
             logs: LogStore::of(world.region.as_str(), &world.aws.log_groups),
             tree: MetadataTree::of(&world),
             started: None,
+            described: 0,
             launched: now,
             world,
         }

@@ -61,7 +61,7 @@ impl StsClient {
     pub fn private_dns_name(&self, instance: &InstanceId) -> Option<String> {
         let shared = self.0.instance(instance)?;
         let instance = shared.lock();
-        let is_named = inventory::is_named(&instance.world, instance.request_time(self.0.now()));
+        let is_named = inventory::is_named(&instance, instance.request_time(self.0.now()));
         is_named.then(|| instance.world.instance.private_dns_name.clone())
     }
 

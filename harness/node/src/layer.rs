@@ -23,6 +23,7 @@ pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 ///
 /// A second boot unpacks nothing, so that changes by scripts remain.
 const COMMAND: &str = "if [ -e /opt/nodejoin.tar ]; then \
+     tar --extract --file /opt/nodejoin.tar --directory / opt/nodejoin/remove && . /opt/nodejoin/remove && \
      tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar || exit 98; fi; exec /opt/nodejoin/enter";
 
 const ENTER: &str = include_str!("../guest/enter");
@@ -63,6 +64,8 @@ pub(crate) fn archive(
 ) -> Result<Vec<u8>, NodeError> {
     let mut layer = LayerArchive::default();
     let tools = Tools::of(&request.image);
+    // Runs before the other files are unpacked, among which can be new ones in a removed folder.
+    layer.file("/opt/nodejoin/remove", 0o644, removal(request).as_bytes())?;
     // The overlay comes first, so that files of the harness replace it.
     for file in overlay(request)? {
         layer.file(&file.path, file.mode, &file.content)?;
@@ -136,7 +139,17 @@ fn overlay(request: &NodeRequest<'_>) -> Result<Vec<LaidFile>, NodeError> {
             content,
         })
     };
-    request.plan.image.overlay.iter().map(read).collect()
+    request.plan.image.added().map(read).collect()
+}
+
+/// Shell commands that remove paths of the image. A path that the image does not have is an error of the overlay.
+fn removal(request: &NodeRequest<'_>) -> String {
+    let remove = |(path, must_exist): (&str, bool)| {
+        let force = if must_exist { "" } else { " -f" };
+        format!("rm -r{force} {} &&\n", quoted(path))
+    };
+    let commands: String = request.plan.image.removed().map(remove).collect();
+    format!("{commands}true\n")
 }
 
 /// Values for `enter`, as shell assignments.

@@ -1,6 +1,7 @@
 //! Changes to a running node: a reboot, another run of its user data, a restart of its kubelet.
 
 use nodejoin_core::observation::UserDataResult;
+use nodejoin_core::run::shell::quoted;
 use nodejoin_docker::StartedContainer;
 
 use crate::boot::{Node, start_time};
@@ -72,6 +73,19 @@ impl Node {
         let output = self.run.engine().exec(&self.id, &command).await;
         let output = output.map_err(self.docker("run user data again on"))?;
         Ok(result(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    /// Restarts or stops a systemd unit and waits for the end of the job; `verb` is that of systemctl. A unit that does
+    /// not start again is for the verdict.
+    ///
+    /// # Errors
+    /// When the node has no such unit.
+    pub async fn change_unit(&self, verb: &'static str, unit: &str) -> Result<(), NodeError> {
+        let unit = quoted(unit);
+        let command = format!("systemctl cat {unit} > /dev/null && {{ systemctl {verb} {unit} || true; }}");
+        self.exec("change a unit of", &["sh", "-c", &command])
+            .await
+            .map(|_| ())
     }
 
     /// Restarts the kubelet.

@@ -48,7 +48,7 @@ pub(crate) async fn disallow(
 }
 
 fn has_rule(cluster: &ClusterPlan) -> bool {
-    cluster.eks.outpost.is_some() && cluster.approve_clients
+    cluster.eks.outpost.is_some() && cluster.approve_clients.is_on()
 }
 
 fn binding_name(instance: &InstancePlan) -> String {

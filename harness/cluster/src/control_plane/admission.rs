@@ -15,7 +15,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use nodejoin_core::plan::bootstrap_token::BootstrapToken;
 use nodejoin_core::plan::ids::InstanceId;
-use nodejoin_core::plan::{ClusterPlan, RoleMapping};
+use nodejoin_core::plan::{Approval, ClusterPlan, LateRight, RoleMapping};
 
 use super::running::ControlPlane;
 use crate::ClusterError;
@@ -52,7 +52,7 @@ impl ControlPlane {
         tokio::try_join!(
             self.add_rows(id, cluster),
             self.add_tokens(&cluster.bootstrap_tokens),
-            outpost::allow(&self.client, cluster, &tenant.instance),
+            self.allow_clients(tenant),
         )?;
         Ok(())
     }
@@ -66,12 +66,36 @@ impl ControlPlane {
         self.eks.aws_auth.add(id, &now).await
     }
 
-    /// Adds delayed rows of a tenant to `aws-auth`. They are in effect when this returns.
+    /// Grants a right that a tenant has lacked so far. It is in effect when this returns.
     ///
     /// # Errors
-    /// When the API server rejects them, or the authenticator does not read them in time.
-    pub async fn map(&self, instance: &InstanceId, rows: &[RoleMapping]) -> Result<(), ClusterError> {
-        self.eks.aws_auth.add(instance, rows).await
+    /// When the API server rejects it, or the authenticator does not read a row in time.
+    pub async fn grant(&self, instance: &InstanceId, right: LateRight<'_>) -> Result<(), ClusterError> {
+        match right {
+            LateRight::Row(row) => self.eks.aws_auth.add(instance, std::slice::from_ref(row)).await,
+            LateRight::Serving => {
+                if let Some(tenant) = self.eks.state.tenants.by_instance(instance) {
+                    tenant.approve_serving();
+                }
+                Ok(())
+            }
+            LateRight::Clients => match self.eks.state.tenants.by_instance(instance) {
+                Some(tenant) => self.approve_clients(&tenant.tenant).await,
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Lets the node get a client certificate, unless the right comes late.
+    async fn allow_clients(&self, tenant: &Tenant) -> Result<(), ClusterError> {
+        match tenant.cluster.approve_clients {
+            Approval::Always(true) => self.approve_clients(tenant).await,
+            Approval::Always(false) | Approval::Late(_) => Ok(()),
+        }
+    }
+
+    async fn approve_clients(&self, tenant: &Tenant) -> Result<(), ClusterError> {
+        outpost::allow(&self.client, &tenant.cluster, &tenant.instance).await
     }
 
     async fn add_tokens(&self, tokens: &[BootstrapToken]) -> Result<(), ClusterError> {

@@ -38,9 +38,11 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
 
 async fn sync(client: Client, tenants: Arc<Tenants>, request: CertificateSigningRequest) -> kube::Result<()> {
     let tenant = tenants.by_request(&request.spec).filter(|_| is_open(&request));
-    match tenant.filter(|tenant| tenant.tenant.cluster.approve_serving) {
-        Some(tenant) => decide(&client, request, &tenant).await,
-        None => Ok(()),
+    match tenant {
+        Some(tenant) if tenant.approves_serving() => decide(&client, request, &tenant).await,
+        // An error, so that the request is looked at again.
+        Some(tenant) if tenant.tenant.cluster.approve_serving.is_on() => Err(not_authorized()),
+        Some(_) | None => Ok(()),
     }
 }
 

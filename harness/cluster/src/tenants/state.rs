@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use nodejoin_core::observation::phase::Phase;
-use nodejoin_core::plan::InstancePlan;
+use nodejoin_core::plan::{Approval, InstancePlan};
 use parking_lot::Mutex;
 
 use super::tenant::{ClusterEvent, ClusterFact, Tenant};
@@ -29,6 +29,8 @@ struct Runtime {
     container_ip: Option<Ipv4Addr>,
     /// The furthest phase of its Node, among those that a control plane sees.
     phase: Option<Phase>,
+    /// Whether the late approval of serving certificates has begun.
+    approves_serving: bool,
 }
 
 impl TenantState {
@@ -41,6 +43,16 @@ impl TenantState {
 
     pub(crate) fn instance(&self) -> &InstancePlan {
         &self.tenant.instance
+    }
+
+    /// Whether its serving certificates are approved now.
+    pub(crate) fn approves_serving(&self) -> bool {
+        self.tenant.cluster.approve_serving == Approval::Always(true) || self.runtime.lock().approves_serving
+    }
+
+    /// Approves its serving certificates from now on.
+    pub(crate) fn approve_serving(&self) {
+        self.runtime.lock().approves_serving = true;
     }
 
     /// Sends an event to the scenario.

@@ -108,7 +108,7 @@ pub(super) fn serving_certificate_not_approved(facts: &Facts<'_>) -> Option<Find
         "{} is not approved: the node has no serving certificate, so logs, exec and metrics fail on port 10250",
         pending.name
     );
-    let remedy = if facts.plan.cluster.approve_serving {
+    let remedy = if facts.plan.cluster.approve_serving.is_on() {
         format!(
             "find out why the approver ignores it: kubectl describe csr {}",
             pending.name

@@ -300,7 +300,7 @@ pub(super) fn missing_shebang(facts: &Facts<'_>) -> Option<Finding> {
 fn kinds_that_do_not_run(image: &ImagePlan) -> &'static [FaultKind] {
     /// The file of a node image that says what happens to such parts.
     const RULE: &str = "/etc/cloud/scripts-without-interpreter";
-    let is_replaced = image.overlay.iter().any(|file| file.to == RULE);
+    let is_replaced = image.added().any(|file| file.to == RULE);
     if image.name == AMAZON_LINUX_2 && !is_replaced {
         &[FaultKind::Unhandled]
     } else {

@@ -31,7 +31,7 @@ pub(super) fn misspelt(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     facts.user_data_done?;
-    let overlay = facts.plan.image.overlay.iter().map(|file| file.to.as_str());
+    let overlay = facts.plan.image.added().map(|file| file.to.as_str());
     let known: Vec<&str> = PATHS.into_iter().chain(overlay).collect();
     let (at, line, path, right) = facts.user_data_lines().find_map(|(at, line)| {
         let path = missing_path(&line.message).filter(|path| !known.contains(path))?;

@@ -63,8 +63,9 @@ pub(crate) fn of_text<T: DeserializeOwned>(
     schema: &Value,
 ) -> Result<Document<T>, ScenarioError> {
     let problem = |position, what: &str, why: String| problem_of_file(&name, kind, position, what, why);
-    let tree =
+    let mut tree =
         yaml::parse(&text).map_err(|error| problem(error.position, "invalid YAML in", error.message))?;
+    tree.retain(|key| !is_skipped(schema, key));
     let problems = yaml::check(&name, schema, &tree);
     if !problems.is_empty() {
         return Err(ScenarioError { problems });
@@ -77,6 +78,13 @@ pub(crate) fn of_text<T: DeserializeOwned>(
         tree,
         text,
     })
+}
+
+/// Whether the schema allows the key with any value, which nothing reads: a place for YAML anchors.
+fn is_skipped(schema: &Value, key: &str) -> bool {
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    let mut patterns = patterns.into_iter().flat_map(|patterns| patterns.keys());
+    patterns.any(|pattern| key.starts_with(pattern.trim_start_matches('^')))
 }
 
 /// A problem of a file as a whole. `kind` has an article, which the message omits.

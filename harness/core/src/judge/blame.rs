@@ -44,7 +44,7 @@ fn of_script(plan: &Plan, location: &ScriptLocation) -> Option<SourceLine> {
 fn of_nameless(plan: &Plan, line: Option<u64>) -> Option<SourceLine> {
     let scripts = scripts(plan);
     let is_called = |path: &str| scripts.iter().any(|script| line_with(script, path).is_some());
-    let called = plan.image.overlay.iter().rev().find(|file| is_called(&file.to));
+    let called = plan.image.added().rev().find(|file| is_called(&file.to));
     if let Some(file) = called {
         return of_overlay(plan, &file.to, line);
     }
@@ -81,7 +81,7 @@ fn of_user_data(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLi
 /// patched file is a line of the patch if the patch inserted it, else of the original.
 fn of_overlay(plan: &Plan, script: &str, line: Option<u64>) -> Option<SourceLine> {
     let is_it = |to: &str| to == script || (!script.contains('/') && file_name(to) == script);
-    let file = plan.image.overlay.iter().rev().find(|file| is_it(&file.to))?;
+    let file = plan.image.added().rev().find(|file| is_it(&file.to))?;
     let patched = file
         .patched
         .as_ref()
@@ -134,6 +134,7 @@ mod tests {
             from: (*from).to_owned(),
             to: (*to).to_owned(),
             mode: 0o755,
+            removed: false,
             patched: None,
         });
         let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";

@@ -232,7 +232,7 @@ impl<'a> RunningJoin<'a> {
         let known = found.is_none_or(|finding| !finding.diagnosis.cause.may_pass());
         known
             && (has_expected_phase || !self.has_temporary_faults(began))
-            && !self.has_delayed_rows(began)
+            && !self.has_late_rights(began)
             && self.has_given_up(began)
     }
 
@@ -274,10 +274,9 @@ impl<'a> RunningJoin<'a> {
         calls.next().map_or(0, |seen| seen.at)
     }
 
-    /// Whether a delayed row of `aws-auth` can still let the node join.
-    fn has_delayed_rows(&self, began: Millis) -> bool {
-        let rows = self.plan.cluster.aws_auth.iter();
-        let last = rows.filter_map(|row| row.after_seconds).map(millis).max();
+    /// Whether a right that is granted late can still let the node join.
+    fn has_late_rights(&self, began: Millis) -> bool {
+        let last = self.plan.cluster.late_rights().map(|(at, _)| millis(at)).max();
         last.is_some_and(|last| !self.has_given_up(last.max(began)))
     }
 

@@ -31,11 +31,20 @@ pub struct NetworkPlan {
     /// Seconds after the node's start until EC2 returns `PrivateDnsName`; earlier it is empty, as it is briefly on
     /// EC2.
     pub named_after_seconds: f64,
+    /// Number of the node's requests of DescribeInstances that return an empty `PrivateDnsName`. Until they were made,
+    /// the IAM authenticator gets no name from EC2 either.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub named_after_requests: u32,
     /// Secondary network interfaces, by device index from 1.
     pub interfaces: Vec<InterfacePlan>,
     /// Network nodes of the instance, from the top layer down, such as `nn-0a1b2c3d4e5f60718`. EC2 returns them for
     /// HPC and machine learning types, and the cloud node controller adds them as labels.
     pub nodes: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A secondary network interface.

@@ -39,11 +39,11 @@ pub struct ClusterPlan {
     #[serde(default)]
     pub access_entries: Vec<AccessEntry>,
     /// Whether the EKS approver of kubelet-serving certificates runs.
-    pub approve_serving: bool,
+    pub approve_serving: Approval,
     /// Whether the cloud node controller runs.
     pub cloud_node_controller: bool,
     /// Whether client certificate requests of nodes of a local cluster on an Outpost are approved.
-    pub approve_clients: bool,
+    pub approve_clients: Approval,
     /// Phase at which the IAM authenticator stops permanently; `None`: it keeps running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authenticator_until: Option<Phase>,
@@ -83,6 +83,66 @@ impl ClusterPlan {
             Some(endpoint) => endpoint.host().to_owned(),
             None => format!("{}.gr7.{region}.eks.{}", self.endpoint_id, region.dns_suffix()),
         }
+    }
+}
+
+/// Whether certificate requests are approved.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Approval {
+    /// Always or never.
+    Always(bool),
+    /// From a later time on.
+    Late(LateApproval),
+}
+
+/// The time from which on certificate requests are approved.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LateApproval {
+    /// Seconds after the node's start until requests are approved, also those that exist by then.
+    pub after_seconds: f64,
+}
+
+impl Approval {
+    /// Whether requests are approved at some time.
+    #[must_use]
+    pub fn is_on(self) -> bool {
+        self != Self::Always(false)
+    }
+
+    /// Seconds until requests are approved, if that is later than the node's start.
+    #[must_use]
+    pub fn after_seconds(self) -> Option<f64> {
+        match self {
+            Self::Always(_) => None,
+            Self::Late(late) => Some(late.after_seconds),
+        }
+    }
+}
+
+/// A right that a node lacks at its start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LateRight<'a> {
+    /// A row of `aws-auth`.
+    Row(&'a RoleMapping),
+    /// The approval of its serving certificates.
+    Serving,
+    /// The approval of its client certificates.
+    Clients,
+}
+
+impl ClusterPlan {
+    /// The rights that are granted late, each with the seconds after the node's start.
+    pub fn late_rights(&self) -> impl Iterator<Item = (f64, LateRight<'_>)> {
+        let rows = self.aws_auth.iter();
+        let rows = rows.filter_map(|row| Some((row.after_seconds?, LateRight::Row(row))));
+        let approvals = [
+            (self.approve_serving, LateRight::Serving),
+            (self.approve_clients, LateRight::Clients),
+        ];
+        let approvals = approvals.into_iter();
+        rows.chain(approvals.filter_map(|(approval, right)| Some((approval.after_seconds()?, right))))
     }
 }
 

@@ -53,6 +53,30 @@ impl ImagePlan {
         }
     }
 
+    /// The files that overlays add, in order, without those that a later overlay removes.
+    pub fn added(&self) -> impl DoubleEndedIterator<Item = &OverlayFile> {
+        let all = self.overlay.iter().enumerate();
+        all.filter(|(index, file)| {
+            let mut later = self.overlay[index + 1..].iter();
+            !file.removed && !later.any(|later| later.removes(&file.to))
+        })
+        .map(|(_, file)| file)
+    }
+
+    /// The paths that overlays remove, each with whether the image itself must have it: an earlier overlay may have
+    /// added it instead.
+    pub fn removed(&self) -> impl Iterator<Item = (&str, bool)> {
+        let all = self.overlay.iter().enumerate();
+        let removed = all.filter(|(_, file)| file.removed);
+        removed.map(|(index, file)| {
+            let mut earlier = self.overlay[..index].iter();
+            (
+                file.to.as_str(),
+                !earlier.any(|earlier| file.removes(&earlier.to)),
+            )
+        })
+    }
+
     /// Where the image comes from. Names of images of the engine have a tag, a digest or a folder; built-in names have
     /// none of them.
     #[must_use]
@@ -65,18 +89,29 @@ impl ImagePlan {
     }
 }
 
-/// A file that an overlay adds to the image.
+/// A file that an overlay adds to the image, or a path that it removes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OverlayFile {
-    /// Absolute path on the host.
+    /// Absolute path on the host; of a removed path, that of the manifest.
     pub from: String,
     /// Absolute path in the node.
     pub to: String,
     /// File mode.
     pub mode: u32,
+    /// Whether the path is removed, with everything below it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// Replaces the content of `from` if the manifest names a patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patched: Option<PatchedFile>,
+}
+
+impl OverlayFile {
+    /// Whether this entry removes a path, or a folder that contains it.
+    fn removes(&self, path: &str) -> bool {
+        let below = path.strip_prefix(&self.to);
+        self.removed && below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 /// A file of an overlay after its patch.
@@ -93,6 +128,29 @@ pub struct PatchedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_later_overlay_removes_what_an_earlier_one_added() {
+        let entry = |to: &str, removed| OverlayFile {
+            from: "/x".to_owned(),
+            to: to.to_owned(),
+            mode: 0,
+            removed,
+            patched: None,
+        };
+        let mut plan = ImagePlan::named("al2");
+        plan.overlay = vec![
+            entry("/etc/docker/daemon.json", false),
+            entry("/etc/dockerd", false),
+            entry("/etc/docker", true),
+            entry("/etc/eks", true),
+            entry("/etc/eks/new", false),
+        ];
+        let added: Vec<&str> = plan.added().map(|file| file.to.as_str()).collect();
+        assert_eq!(added, ["/etc/dockerd", "/etc/eks/new"]);
+        let removed: Vec<_> = plan.removed().collect();
+        assert_eq!(removed, [("/etc/docker", false), ("/etc/eks", true)]);
+    }
 
     #[test]
     fn a_tag_a_digest_or_a_folder_names_an_image_of_the_engine() {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::aws::{MetadataPlan, NetworkPlan};
+use crate::plan::instance_type::TypeData;
 use crate::vocabulary::ids::InstanceId;
 
 /// One EC2 instance.
@@ -19,6 +20,9 @@ pub struct InstancePlan {
     /// The known type whose figures an unknown `instance_type` has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub type_like: Option<String>,
+    /// The figures of an unknown `instance_type`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type_data: Option<TypeData>,
     /// Image id, such as `ami-0...`.
     pub ami: String,
     /// The primary private address.

@@ -1,5 +1,80 @@
 //! Properties of a machine that follow from its instance type.
 
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::InstancePlan;
+use crate::vocabulary::ec2_type::{Ec2Type, ec2_type};
+
+/// The figures of an instance type, as EC2 reports them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TypeData {
+    /// Number of processors that the type has by default.
+    pub vcpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Processor architectures, such as `[arm64]` (default: `[x86_64]`).
+    #[serde(default = "x86_64")]
+    pub architectures: Vec<String>,
+    /// Limit of network interfaces of each network card, such as `[4]`.
+    pub network_cards: Vec<u32>,
+    /// Index of the network card of the primary interface.
+    #[serde(default)]
+    pub default_network_card: usize,
+    /// IPv4 addresses of each interface.
+    pub ipv4_addresses: u32,
+    /// IPv6 addresses of each interface (default: none).
+    #[serde(default)]
+    pub ipv6_addresses: u32,
+    /// Whether the type is bare metal, without a hypervisor.
+    #[serde(default)]
+    pub bare_metal: bool,
+}
+
+fn x86_64() -> Vec<String> {
+    vec!["x86_64".to_owned()]
+}
+
+impl TypeData {
+    fn named(&self, name: &str) -> Ec2Type {
+        Ec2Type {
+            name: name.to_owned(),
+            hypervisor: (!self.bare_metal).then(|| "nitro".to_owned()),
+            architectures: self.architectures.clone(),
+            vcpus: self.vcpus,
+            cores: None,
+            memory_mib: self.memory_mib,
+            default_card: self.default_network_card,
+            cards: self.network_cards.clone(),
+            ipv4_addresses: self.ipv4_addresses,
+            ipv6_addresses: self.ipv6_addresses,
+            bare_metal: self.bare_metal,
+            current: true,
+        }
+    }
+}
+
+impl InstancePlan {
+    /// The figures of the instance's type: those of the scenario, else those of the type that it is like, else those of
+    /// EC2.
+    #[must_use]
+    pub fn type_figures(&self) -> Option<Cow<'static, Ec2Type>> {
+        let name = &self.instance_type;
+        match (&self.type_data, &self.type_like) {
+            (Some(data), _) => Some(Cow::Owned(data.named(name))),
+            (None, Some(like)) => {
+                let figures = ec2_type(like)?.clone();
+                let name = name.clone();
+                Some(Cow::Owned(Ec2Type { name, ..figures }))
+            }
+            (None, None) => ec2_type(name).map(Cow::Borrowed),
+        }
+    }
+}
+
 /// Whether the instance type has NVIDIA GPUs: the families `g`, `gr` and `p`, except the one with AMD GPUs.
 #[must_use]
 pub fn has_nvidia_gpu(instance_type: &str) -> bool {

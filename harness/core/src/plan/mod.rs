@@ -27,7 +27,7 @@ pub use crate::vocabulary::cluster_status::ClusterStatus;
 pub use crate::vocabulary::endpoint::{EndpointUrl, InvalidEndpoint};
 pub use crate::vocabulary::{cidr, cluster_status, ids, region};
 pub use aws_auth::{AwsAuthWriter, RoleMapping};
-pub use cluster::{CaChoice, ClusterPlan, StatusStep};
+pub use cluster::{Approval, CaChoice, ClusterPlan, LateApproval, LateRight, StatusStep};
 pub use image::{ImagePlan, ImageSource, OverlayFile, PatchedFile};
 pub use instance::{InstancePlan, LifeCycle, RolePlan};
 pub use metadata::{MetadataPlan, Tokens};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::expect::{Expect, NodeExpect, UserDataExpect};
+use crate::plan::expect::{Expect, NodeExpect, UnitExpect, UserDataExpect};
 use crate::plan::instance::InstancePlan;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -23,6 +23,10 @@ pub enum Action {
     DeleteNode,
     /// Restarts the kubelet.
     RestartKubelet,
+    /// Restarts the systemd unit that `unit` names.
+    RestartUnit,
+    /// Stops the systemd unit that `unit` names.
+    StopUnit,
 }
 
 impl Action {
@@ -35,7 +39,15 @@ impl Action {
             Self::ReplaceInstance => "replace-instance",
             Self::DeleteNode => "delete-node",
             Self::RestartKubelet => "restart-kubelet",
+            Self::RestartUnit => "restart-unit",
+            Self::StopUnit => "stop-unit",
         }
+    }
+
+    /// Whether the action is about a unit that the step names.
+    #[must_use]
+    pub fn has_unit(self) -> bool {
+        matches!(self, Self::RestartUnit | Self::StopUnit)
     }
 
     /// Whether the action boots an operating system, which then queries the metadata service.
@@ -50,9 +62,9 @@ impl Action {
         self.boots() || self == Self::RunUserDataAgain
     }
 
-    /// The default expectation after the action.
+    /// The default expectation after the action on a unit, if it has one.
     #[must_use]
-    pub fn expected(self) -> Expect {
+    pub fn expected(self, unit: Option<&str>) -> Expect {
         let node = |same, booted_again| NodeExpect {
             same: Some(same),
             booted_again,
@@ -74,7 +86,11 @@ impl Action {
             }
             Self::ReplaceInstance => expect.phase = Some(Phase::Ready),
             Self::DeleteNode => expect.diagnosis = Some(Cause::NodeDeleted),
-            Self::RestartKubelet => {
+            Self::StopUnit => {
+                let stopped = |unit: &str| (unit.to_owned(), UnitExpect::State("inactive".to_owned()));
+                expect.units = unit.map(stopped).into_iter().collect();
+            }
+            Self::RestartKubelet | Self::RestartUnit => {
                 expect.phase = Some(Phase::Ready);
                 expect.node = Some(NodeExpect {
                     ready: Some(true),
@@ -91,6 +107,9 @@ impl Action {
 pub struct StepPlan {
     /// The action.
     pub action: Action,
+    /// The unit of `restart-unit` and `stop-unit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
     /// The instance after the action.
     pub instance: InstancePlan,
     /// The expected outcome.

@@ -7,7 +7,7 @@ use super::nullable::{given, network_or_null};
 use crate::plan::access_entry::AccessEntryFile;
 use crate::plan::aws::{AuthenticationMode, EksPlan};
 use crate::plan::bootstrap_token::TokenUsage;
-use crate::plan::{AwsAuthWriter, CaChoice, ClusterStatus, EndpointUrl, StatusStep};
+use crate::plan::{Approval, AwsAuthWriter, CaChoice, ClusterStatus, EndpointUrl, StatusStep};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::ids::TokenText;
 use crate::vocabulary::phase::Phase;
@@ -38,13 +38,13 @@ pub struct ClusterFile {
     pub authentication_mode: Option<AuthenticationMode>,
     /// Access entries. They take precedence over rows of `aws-auth` if the authentication mode allows access entries.
     pub access_entries: Vec<AccessEntryFile>,
-    /// Whether the EKS approver of kubelet-serving certificates runs.
-    pub approve_serving: bool,
+    /// Whether the EKS approver of kubelet-serving certificates runs; `{ after_seconds: 5 }`: it starts late.
+    pub approve_serving: Approval,
     /// Whether the cloud node controller runs.
     pub cloud_node_controller: bool,
     /// Whether kube-controller-manager may approve the client certificates that nodes of a local cluster on an
-    /// Outpost request.
-    pub approve_clients: bool,
+    /// Outpost request; `{ after_seconds: 5 }`: the right is granted late.
+    pub approve_clients: Approval,
     /// Stops the IAM authenticator permanently when the node reaches this phase, `registered` or `ready`.
     pub authenticator_until: Option<Phase>,
     /// Bootstrap tokens, along with the objects that `kubeadm init` creates for `kubeadm join`. `[{}]` creates a
@@ -69,9 +69,9 @@ impl Default for ClusterFile {
             aws_auth: None,
             authentication_mode: None,
             access_entries: Vec::new(),
-            approve_serving: true,
+            approve_serving: Approval::Always(true),
             cloud_node_controller: true,
-            approve_clients: true,
+            approve_clients: Approval::Always(true),
             authenticator_until: None,
             bootstrap_tokens: Vec::new(),
             restart_api_server_after: None,

@@ -15,6 +15,7 @@ use crate::plan::aws::{AwsPlan, MetadataPlan, NetworkPlan};
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
+use crate::plan::instance_type::TypeData;
 use crate::plan::step::Action;
 use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts};
 use crate::vocabulary::cidr::Cidr;
@@ -124,13 +125,16 @@ pub struct StepFile {
     /// The action.
     #[serde(rename = "do")]
     pub action: Action,
+    /// The systemd unit of `restart-unit` and `stop-unit`, such as `containerd.service`.
+    #[serde(default)]
+    pub unit: Option<String>,
     /// Purpose of the step, for people only.
     #[serde(default)]
     pub about: Option<String>,
     /// The expected outcome. AWS calls, tokens and journal lines count from the start of the step. Defaults: after
     /// `reboot` the same Node is ready with a new boot id; after `run-user-data-again` the scripts succeed and the
-    /// same Node is ready; after `replace-instance` and `restart-kubelet` a Node is ready; after `delete-node` the
-    /// Node stays deleted (`node-deleted`).
+    /// same Node is ready; after `replace-instance`, `restart-kubelet` and `restart-unit` a Node is ready; after
+    /// `stop-unit` the unit is `inactive`; after `delete-node` the Node stays deleted (`node-deleted`).
     #[serde(default)]
     pub expect: Expect,
 }
@@ -157,6 +161,8 @@ pub struct InstanceFile {
     /// A known instance type, such as `m7i.large`, for a `type` that is newer than nodejoin's table: EC2 reports its
     /// processors, memory, network interfaces and architecture, from which scripts derive the limit of pods.
     pub type_like: Option<String>,
+    /// Figures of a `type` that is newer than nodejoin's table, in place of `type_like`.
+    pub type_data: Option<TypeData>,
     /// Image id, such as `ami-0bb07d9c8d6ca41e8`.
     pub ami: Option<String>,
     /// The primary private IPv4 address (default: an address in 192.168.0.0/16).

@@ -35,6 +35,7 @@ pub(super) fn instance(
             .clone()
             .unwrap_or_else(|| "m5.large".to_owned()),
         type_like: file.type_like.clone(),
+        type_data: file.type_data.clone(),
         ami: file.ami.clone().unwrap_or_else(|| unique.aws_id("ami")),
         private_ip: addresses.private_ip,
         host_name: file.host_name.clone().unwrap_or_else(|| private_dns_name.clone()),

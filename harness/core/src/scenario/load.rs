@@ -10,8 +10,7 @@ use super::{other_files, rules, sources};
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::problem::{Position, Problem, ScenarioError};
-use crate::input::problems::{Problems, steps};
-use crate::input::yaml::YamlTree;
+use crate::input::problems::Problems;
 use crate::plan::Plan;
 use crate::scenario::scenario_schema;
 use crate::vocabulary::ids::ScenarioId;
@@ -21,46 +20,6 @@ use crate::vocabulary::ids::ScenarioId;
 /// # Errors
 /// All problems of the file.
 pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
-    Ok(read(path, root, files)?.plan)
-}
-
-/// Reads all scenarios of a run and rejects duplicate instances.
-///
-/// # Errors
-/// All problems of all files.
-pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
-    let mut loaded = Vec::new();
-    let mut problems = Vec::new();
-    for path in found {
-        match load_one(path, files) {
-            Ok(one) => loaded.push(one),
-            Err(error) => problems.extend(error.problems),
-        }
-    }
-    problems.extend(duplicates(&loaded.iter().collect::<Vec<_>>()));
-    if problems.is_empty() {
-        Ok(loaded.into_iter().map(|one| one.plan).collect())
-    } else {
-        Err(ScenarioError { problems })
-    }
-}
-
-/// A plan with the positions of its values.
-#[derive(Debug, Clone)]
-pub struct LoadedScenario {
-    pub plan: Plan,
-    tree: YamlTree,
-}
-
-/// Reads one of several scenarios, whose instances [`duplicates`] compares.
-///
-/// # Errors
-/// All problems of the file.
-pub fn load_one(found: &ScenarioPath, files: &dyn Files) -> Result<LoadedScenario, ScenarioError> {
-    read(&found.path, &found.root, files)
-}
-
-fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<LoadedScenario, ScenarioError> {
     other_files::refuse_user_data(path, files)?;
     let read = document::read_by::<Scenario>(path, "a scenario", &scenario_schema(), files)?;
     let (scenario, tree) = (read.value, read.tree);
@@ -72,10 +31,40 @@ fn read(path: &Path, root: &Path, files: &dyn Files) -> Result<LoadedScenario, S
     let mut problems = problems.into_problems();
     problems.sort_by_key(|problem| problem.position);
     if problems.is_empty() {
-        Ok(LoadedScenario { plan, tree })
+        Ok(plan)
     } else {
         Err(ScenarioError { problems })
     }
+}
+
+/// Reads all scenarios of a run and rejects duplicate ids. Scenarios with the same instance, address or role are run one
+/// after the other.
+///
+/// # Errors
+/// All problems of all files.
+pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
+    let mut plans = Vec::new();
+    let mut problems = Vec::new();
+    for path in found {
+        match load_one(path, files) {
+            Ok(plan) => plans.push(plan),
+            Err(error) => problems.extend(error.problems),
+        }
+    }
+    problems.extend(duplicates(&plans.iter().collect::<Vec<_>>()));
+    if problems.is_empty() {
+        Ok(plans)
+    } else {
+        Err(ScenarioError { problems })
+    }
+}
+
+/// Reads one of several scenarios, whose ids [`duplicates`] compares.
+///
+/// # Errors
+/// All problems of the file.
+pub fn load_one(found: &ScenarioPath, files: &dyn Files) -> Result<Plan, ScenarioError> {
+    load(&found.path, &found.root, files)
 }
 
 pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
@@ -100,80 +89,26 @@ pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {
         .unwrap_or_else(|_| "scenario".parse().expect("the word is a scenario id"))
 }
 
-/// A problem for each pair of scenarios with the same id, instance id, address or MAC address.
+/// A problem for each pair of files with the same id: their paths differ in the extension or in characters that an id
+/// does not have.
 #[must_use]
-pub fn duplicates(loaded: &[&LoadedScenario]) -> Vec<Problem> {
-    let mut problems = same_ids(loaded);
-    if !problems.is_empty() {
-        // Values that are derived from the id collide, too.
-        return problems;
-    }
-    for (key, value) in [
-        (
-            "instance.id",
-            (|plan| plan.instance.id.to_string()) as fn(&Plan) -> String,
-        ),
-        ("instance.private_ip", |plan| plan.instance.private_ip.to_string()),
-        ("instance.mac", |plan| plan.instance.mac.clone()),
-    ] {
-        let mut owners: BTreeMap<String, &LoadedScenario> = BTreeMap::new();
-        for one in loaded {
-            match owners.get(&value(&one.plan)) {
-                Some(first) => problems.push(duplicate(key, &value(&one.plan), first, one)),
-                None => drop(owners.insert(value(&one.plan), one)),
-            }
-        }
-    }
-    problems
-}
-
-/// Files whose paths differ in the extension or in characters that an id does not have.
-fn same_ids(loaded: &[&LoadedScenario]) -> Vec<Problem> {
-    let mut owners: BTreeMap<&str, &LoadedScenario> = BTreeMap::new();
+pub fn duplicates(plans: &[&Plan]) -> Vec<Problem> {
+    let mut owners: BTreeMap<&str, &Plan> = BTreeMap::new();
     let mut problems = Vec::new();
-    for one in loaded {
-        let Some(first) = owners.insert(one.plan.id.as_str(), one) else {
+    for plan in plans {
+        let Some(first) = owners.insert(plan.id.as_str(), plan) else {
             continue;
         };
         problems.push(Problem {
-            file: one.plan.file.clone(),
+            file: plan.file.clone(),
             position: Position::default(),
             key: String::new(),
-            what: format!("the id `{}` is already in use", one.plan.id),
-            why: format!("by {}: an id is the path without its extension", first.plan.file),
+            what: format!("the id `{}` is already in use", plan.id),
+            why: format!("by {}: an id is the path without its extension", first.file),
             hint: Some("rename one of the files".to_owned()),
         });
     }
     problems
-}
-
-fn duplicate(key: &str, value: &str, first: &LoadedScenario, second: &LoadedScenario) -> Problem {
-    // Blames the scenario that sets the value explicitly; if neither does, the second.
-    let (blamed, other) = if is_pinned(&second.tree, key) || !is_pinned(&first.tree, key) {
-        (second, first)
-    } else {
-        (first, second)
-    };
-    Problem {
-        file: blamed.plan.file.clone(),
-        position: blamed.tree.position_of(&steps(key)),
-        key: key.to_owned(),
-        what: format!("`{value}` is already in use"),
-        why: format!("by {}", other.plan.file),
-        hint: Some(format!(
-            "change `{key}` in one of them, or remove it to get a derived value"
-        )),
-    }
-}
-
-fn is_pinned(tree: &YamlTree, key: &str) -> bool {
-    steps(key)
-        .iter()
-        .try_fold(tree, |tree, step| match step {
-            crate::input::yaml::PathStep::Key(key) => tree.get(key),
-            crate::input::yaml::PathStep::Index(_) => None,
-        })
-        .is_some()
 }
 
 #[cfg(test)]
@@ -319,6 +254,8 @@ mod tests {
 
     /// What stands after `name: x` on line 1.
     const REFUSED: &[&str] = &[
+        "x: &a 1",
+        "instance: { x-a: 1 }",
         "kubernetes: '>=one'",
         "kubernetes: 1.20",
         "account: '12'",
@@ -367,6 +304,16 @@ mod tests {
     }
 
     #[test]
+    fn anchors_stand_below_keys_with_an_x() {
+        let plan = plan(
+            "x-role: &role { role: shared }\nx-labels:\n  team: &team thor\nuser_data: '#!'\ninstance: *role\n\
+             expect:\n  phase: registered\n  node: { labels: { team: *team } }\n",
+        );
+        assert_eq!(plan.role.unwrap().name, "shared");
+        assert_eq!(plan.expect.node.unwrap().labels["team"], "thor");
+    }
+
+    #[test]
     fn a_missing_file_is_an_error() {
         let error = load(Path::new("/nope.yaml"), Path::new("/"), &Memory::default()).unwrap_err();
         assert!(
@@ -376,25 +323,28 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_reported_at_the_explicit_value() {
+    fn two_files_can_name_the_same_instance_but_not_have_the_same_id() {
         let pinned =
             "name: x\nuser_data: '#!'\ninstance: { id: i-0b22a22eec53b9321, private_ip: 192.168.40.16 }\n";
         let files = Memory::default()
             .with("/s/a.yaml", pinned)
+            .with("/s/a.yml", pinned)
             .with("/s/b.yaml", pinned);
         let found = |name: &str| ScenarioPath {
-            path: format!("/s/{name}.yaml").into(),
+            path: format!("/s/{name}").into(),
             root: "/s".into(),
         };
-        let error = load_all(&[found("a"), found("b")], &files).unwrap_err();
+        assert_eq!(
+            load_all(&[found("a.yaml"), found("b.yaml")], &files)
+                .unwrap()
+                .len(),
+            2
+        );
+        let error = load_all(&[found("a.yaml"), found("a.yml")], &files).unwrap_err();
         let reported: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         assert_eq!(
             reported,
-            [
-                "/s/b.yaml:3:17: `instance.id`: `i-0b22a22eec53b9321` is already in use: by /s/a.yaml",
-                "/s/b.yaml:3:50: `instance.private_ip`: `192.168.40.16` is already in use: by /s/a.yaml",
-            ]
+            ["/s/a.yml: the id `a` is already in use: by /s/a.yaml: an id is the path without its extension"]
         );
-        assert_eq!(load_all(&[found("a")], &files).unwrap().len(), 1);
     }
 }

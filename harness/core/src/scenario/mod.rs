@@ -27,6 +27,6 @@ pub use account::{AccountFile, aws_auth_rows, default_account, load_account};
 pub use cluster_file::*;
 pub use discover::{ScenarioPath, discover};
 pub use file::*;
-pub use load::{LoadedScenario, duplicates, load, load_all, load_one};
+pub use load::{duplicates, load, load_all, load_one};
 pub use schema::scenario_schema;
 pub use user_data_file::*;

@@ -6,6 +6,7 @@
 //!   - { from: files/bootstrap.sh, to: /etc/eks/bootstrap.sh, mode: "0755" }
 //!   - { from: files/bin/, to: /usr/bin/ }                    # a folder, with everything in it
 //!   - { from: files/join.sh, patch: join.patch, to: /usr/bin/join.sh }    # a file, changed by a unified diff
+//! remove: [/etc/docker, /usr/bin/heptio-authenticator-aws]    # paths of the image or of earlier overlays
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,12 @@ pub struct Manifest {
     /// Folder that `from` is relative to, itself relative to the manifest; `${NAME}` is an environment variable.
     #[serde(default)]
     pub root: Option<String>,
+    /// Absolute paths in the node that the overlay removes before it adds its files: files, links, or folders with
+    /// everything in them.
+    #[serde(default)]
+    pub remove: Vec<String>,
     /// The files, in order; later ones take precedence.
+    #[serde(default)]
     pub files: Vec<ManifestEntry>,
 }
 
@@ -96,7 +102,11 @@ fn resolve(
         problems.add("root", format!("there is no folder `{}`", root.display()), "", "");
         return Vec::new();
     }
-    let mut overlay = Vec::new();
+    if manifest.files.is_empty() && manifest.remove.is_empty() {
+        let hint = "add `files:` or `remove:`";
+        problems.add("", "the overlay changes nothing", "", hint);
+    }
+    let mut overlay = removed(manifest, path, files, problems);
     for (index, entry) in manifest.files.iter().enumerate() {
         let key = format!("files[{index}]");
         let mut placed = place_entry(entry, &key, &root, files, problems);
@@ -107,6 +117,35 @@ fn resolve(
         overlay.extend(placed);
     }
     overlay
+}
+
+/// The paths to remove. A path of a whole node, or one with `..`, is a mistake.
+fn removed(
+    manifest: &Manifest,
+    path: &Path,
+    files: &dyn Files,
+    problems: &mut Problems<'_>,
+) -> Vec<OverlayFile> {
+    let from = files.absolute(path).display().to_string();
+    let mut removed = Vec::new();
+    for (index, given) in manifest.remove.iter().enumerate() {
+        let to = given.trim_end_matches('/');
+        if !to.starts_with('/') || to.split('/').any(|name| name == "..") {
+            let why = format!("found `{given}`");
+            let hint = "for example `/etc/docker`";
+            let what = "expected an absolute path below `/`";
+            problems.add(&format!("remove[{index}]"), what, why, hint);
+            continue;
+        }
+        removed.push(OverlayFile {
+            from: from.clone(),
+            to: to.to_owned(),
+            mode: 0,
+            removed: true,
+            patched: None,
+        });
+    }
+    removed
 }
 
 fn place_entry(
@@ -234,6 +273,7 @@ fn overlay_file(from: &Path, to: String, mode: Option<u32>, files: &dyn Files) -
         from: files.absolute(from).display().to_string(),
         to,
         mode,
+        removed: false,
         patched: None,
     }
 }
@@ -302,6 +342,20 @@ mod tests {
     }
 
     #[test]
+    fn removed_paths_come_before_the_files() {
+        let text =
+            "root: /src\nremove: [/etc/docker/]\nfiles: [{ from: files/bin/imds, to: /etc/docker/x }]\n";
+        let files = checkout().with("/overlays/a.yaml", text);
+        let found = load(Path::new("/overlays/a.yaml"), &files).unwrap();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|file| (file.to.as_str(), file.removed))
+            .collect();
+        assert_eq!(shown, [("/etc/docker", true), ("/etc/docker/x", false)]);
+        assert_eq!(found[0].from, "/overlays/a.yaml");
+    }
+
+    #[test]
     fn the_root_is_relative_to_the_manifest() {
         let found = load_text("root: ../src/files\nfiles: [{ from: bin/imds, to: /x }]\n").unwrap();
         assert_eq!(found[0].0, "/src/files/bin/imds");
@@ -353,7 +407,15 @@ mod tests {
                 "a.yaml:2:35: `files[0].patch`: a patch applies to one file: `/src/files/bin` is a folder",
             ),
             ("files: [\n", "invalid YAML in overlay manifest"),
-            ("root: /src\n", "missing key `files`"),
+            (
+                "root: /src\n",
+                "the overlay changes nothing\n  hint: add `files:` or `remove:`",
+            ),
+            (
+                "remove: [etc/docker]\n",
+                "a.yaml:1:10: `remove[0]`: expected an absolute path below `/`: found `etc/docker`",
+            ),
+            ("remove: [/, /etc/../usr]\n", "`remove[1]`"),
         ] {
             let error = load_text(text).unwrap_err();
             assert!(error.contains(message), "{text}: {error}");

@@ -67,11 +67,12 @@ pub(super) fn steps(steps: &[StepFile], first: &InstancePlan, id: &ScenarioId) -
             instance = replacement(&instance, id, number).unwrap_or(instance);
         }
         let expect = match step.expect == Expect::default() {
-            true => step.action.expected(),
+            true => step.action.expected(step.unit.as_deref()),
             false => step.expect.clone(),
         };
         plans.push(StepPlan {
             action: step.action,
+            unit: step.unit.clone(),
             instance: instance.clone(),
             expect,
         });
@@ -129,6 +130,7 @@ mod tests {
     fn a_replacement_has_the_same_name_and_another_id() {
         let step = |action| StepFile {
             action,
+            unit: None,
             about: None,
             expect: Expect::default(),
         };
@@ -141,6 +143,6 @@ mod tests {
         assert_ne!(steps[0].instance.id, first.id);
         assert_eq!(steps[0].instance.private_dns_name, first.private_dns_name);
         assert_eq!(steps[1].instance, steps[0].instance);
-        assert_eq!(steps[1].expect, Action::Reboot.expected());
+        assert_eq!(steps[1].expect, Action::Reboot.expected(None));
     }
 }

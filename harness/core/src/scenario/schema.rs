@@ -11,6 +11,8 @@ pub fn scenario_schema() -> Value {
     let mut schema = schema_of::<Scenario>();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".to_owned(), "nodejoin scenario".into());
+        // Values for YAML anchors, which the loader skips.
+        object.insert("patternProperties".to_owned(), serde_json::json!({ "^x-": true }));
     }
     schema
 }

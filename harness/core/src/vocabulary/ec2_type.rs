@@ -6,29 +6,30 @@ use std::sync::LazyLock;
 /// One type per line, after comments that name the columns.
 const DATA: &str = include_str!("../../data/instance-types.tsv");
 
-/// The figures of a type, as in the data file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The figures of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ec2Type {
-    pub name: &'static str,
-    /// `nitro`, `xen`, or `-` on bare metal.
-    pub hypervisor: &'static str,
-    /// Separated by commas.
-    pub architectures: &'static str,
-    pub vcpus: &'static str,
-    pub cores: &'static str,
-    pub memory_mib: &'static str,
-    pub default_card: &'static str,
-    /// Limit of interfaces per network card, separated by commas.
-    pub cards: &'static str,
-    pub ipv4_addresses: &'static str,
-    pub ipv6_addresses: &'static str,
+    pub name: String,
+    /// `nitro` or `xen`; `None` on bare metal.
+    pub hypervisor: Option<String>,
+    pub architectures: Vec<String>,
+    pub vcpus: u32,
+    /// `None` if EC2 does not report them.
+    pub cores: Option<u32>,
+    pub memory_mib: u64,
+    pub default_card: usize,
+    /// Limit of interfaces of each network card.
+    pub cards: Vec<u32>,
+    pub ipv4_addresses: u32,
+    pub ipv6_addresses: u32,
     pub bare_metal: bool,
     pub current: bool,
 }
 
 impl Ec2Type {
-    fn read(line: &'static str) -> Option<Self> {
-        let columns: Vec<&'static str> = line.split('\t').collect();
+    /// Reads a line of the data file, in which `-` stands for nothing.
+    fn read(line: &str) -> Option<Self> {
+        let columns: Vec<&str> = line.split('\t').collect();
         let &[
             name,
             hypervisor,
@@ -46,40 +47,35 @@ impl Ec2Type {
         else {
             return None;
         };
-        let (bare_metal, current) = (bare == "bare", age == "current");
+        let cards: Result<Vec<u32>, _> = cards.split(',').map(str::parse).collect();
         Some(Self {
-            name,
-            hypervisor,
-            architectures,
-            vcpus,
-            cores,
-            memory_mib,
-            default_card,
-            cards,
-            ipv4_addresses,
-            ipv6_addresses,
-            bare_metal,
-            current,
+            name: name.to_owned(),
+            hypervisor: (hypervisor != "-").then(|| hypervisor.to_owned()),
+            architectures: architectures.split(',').map(str::to_owned).collect(),
+            vcpus: vcpus.parse().ok()?,
+            cores: cores.parse().ok(),
+            memory_mib: memory_mib.parse().ok()?,
+            default_card: default_card.parse().ok()?,
+            cards: cards.ok()?,
+            ipv4_addresses: ipv4_addresses.parse().ok()?,
+            ipv6_addresses: ipv6_addresses.parse().ok()?,
+            bare_metal: bare == "bare",
+            current: age == "current",
         })
     }
 
     /// The limit of network interfaces on all cards.
     #[must_use]
     pub fn interfaces(&self) -> u32 {
-        self.cards
-            .split(',')
-            .filter_map(|card| card.parse::<u32>().ok())
-            .sum()
+        self.cards.iter().sum()
     }
 
     /// Pods of a node whose pods get addresses of the VPC, from the interfaces of the default network card.
     #[must_use]
     pub fn max_pods(&self) -> Option<u32> {
-        let card: usize = self.default_card.parse().ok()?;
-        let interfaces: u32 = self.cards.split(',').nth(card)?.parse().ok()?;
-        let addresses: u32 = self.ipv4_addresses.parse().ok()?;
+        let interfaces = self.cards.get(self.default_card)?;
         // The first address of an interface is its own; two pods use the host's network.
-        Some(interfaces * (addresses - 1) + 2)
+        Some(interfaces * (self.ipv4_addresses.checked_sub(1)?) + 2)
     }
 }
 
@@ -90,7 +86,7 @@ pub static EC2_TYPES: LazyLock<Vec<Ec2Type>> = LazyLock::new(|| {
 });
 
 static BY_NAME: LazyLock<HashMap<&str, &Ec2Type>> =
-    LazyLock::new(|| EC2_TYPES.iter().map(|one| (one.name, one)).collect());
+    LazyLock::new(|| EC2_TYPES.iter().map(|one| (one.name.as_str(), one)).collect());
 
 /// A type by its name.
 #[must_use]

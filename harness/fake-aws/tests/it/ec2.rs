@@ -244,6 +244,15 @@ async fn the_private_dns_name_appears_late() {
     let id = "i-0b22a22eec53b9321".parse().unwrap();
     assert_eq!(fakes.server.sts().private_dns_name(&id), None);
     fakes.end().await;
+    let fakes = Fakes::start(|world| world.instance.network.named_after_requests = 2);
+    let aws = AwsClients::of(&fakes).await;
+    let expected = ["", "", "ip-192-168-40-16.eu-west-1.compute.internal"];
+    for expected in expected {
+        assert_eq!(fakes.server.sts().private_dns_name(&id), None);
+        assert_eq!(json_of(&aws.cli(&name).await), json!(expected));
+    }
+    assert!(fakes.server.sts().private_dns_name(&id).is_some());
+    fakes.end().await;
     let fakes = Fakes::start(|_| {});
     let named = fakes.server.sts().private_dns_name(&id);
     assert_eq!(

@@ -10,7 +10,7 @@ use nodejoin_core::input::recording::{FilesRead, RecordingFiles, is_temporary};
 use nodejoin_core::plan::{OverlayFile, Plan};
 use nodejoin_core::run::filter::ScenarioFilter;
 use nodejoin_core::run::settings::{self, SettingsFile};
-use nodejoin_core::scenario::{self, LoadedScenario, ScenarioPath, overlay};
+use nodejoin_core::scenario::{self, ScenarioPath, overlay};
 
 use super::changes::SavedPaths;
 use crate::commands::preflight;
@@ -37,7 +37,7 @@ pub(crate) struct WatchedScenarios {
 /// A scenario file.
 struct WatchedFile {
     found: ScenarioPath,
-    loaded: Result<LoadedScenario, ScenarioError>,
+    loaded: Result<Plan, ScenarioError>,
     read: FilesRead,
 }
 
@@ -178,7 +178,7 @@ impl WatchedScenarios {
                 return (Vec::new(), problems);
             }
         };
-        let loaded: Vec<&LoadedScenario> = self
+        let loaded: Vec<&Plan> = self
             .scenarios
             .values()
             .filter_map(|file| file.loaded.as_ref().ok())
@@ -193,11 +193,11 @@ impl WatchedScenarios {
         let mut plans = Vec::new();
         for (path, file) in &self.scenarios {
             match &file.loaded {
-                Ok(loaded) if problems.contains_key(&loaded.plan.file) => {}
-                Ok(loaded) => match self.complete(loaded.plan.clone(), overlay) {
+                Ok(plan) if problems.contains_key(&plan.file) => {}
+                Ok(plan) => match self.complete(plan.clone(), overlay) {
                     Ok(plan) if of.contains(path) => plans.extend(plan.map(|plan| (path.clone(), plan))),
                     Ok(_) => {}
-                    Err(error) => drop(problems.insert(loaded.plan.file.clone(), error)),
+                    Err(error) => drop(problems.insert(plan.file.clone(), error)),
                 },
                 Err(error) => drop(problems.insert(path.display().to_string(), error.clone())),
             }

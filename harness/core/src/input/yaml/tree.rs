@@ -91,6 +91,13 @@ impl YamlTree {
         }
     }
 
+    /// Removes entries of this mapping.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(&str) -> bool) {
+        if let YamlValue::Map(entries) = &mut self.value {
+            entries.retain(|entry| is_kept(&entry.key));
+        }
+    }
+
     /// Position of a key path such as `faults[0].effect`, or of its nearest existing parent.
     #[must_use]
     pub fn position_of(&self, path: &[PathStep<'_>]) -> Position {

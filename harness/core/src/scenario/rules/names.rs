@@ -6,7 +6,7 @@ mod units;
 
 pub(super) use aws::{PolicyEffect, check_actions, check_call, check_fault, check_service};
 pub(super) use kubernetes::{access, audit, labels};
-pub(super) use units::units;
+pub(super) use units::{unit, units};
 
 use crate::vocabulary::nearest::nearest;
 

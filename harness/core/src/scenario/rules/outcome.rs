@@ -115,7 +115,7 @@ fn reachable(phase: Phase, plan: &Plan, problems: &mut Problems<'_>) {
         let hint = "set `cni: bridge`, or expect `registered`";
         refuse(phase, "`cni: none` prevents it", hint, problems);
     }
-    if phase >= Phase::Certified && !plan.cluster.approve_serving {
+    if phase >= Phase::Certified && !plan.cluster.approve_serving.is_on() {
         let why = "`cluster.approve_serving` is off, so the serving certificate is never approved";
         refuse(phase, why, "expect `registered`", problems);
     }

@@ -1,7 +1,10 @@
 //! Rules of AWS for network, instance and cluster.
 
+use super::names;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
+use crate::plan::instance_type::TypeData;
+use crate::plan::step::Action;
 use crate::plan::{InstancePlan, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::cluster_file::{AwsAuthFile, RoleMappingFile};
@@ -105,18 +108,27 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
 
 fn instance_type(instance: &InstancePlan, problems: &mut Problems<'_>) {
     let (name, like) = (&instance.instance_type, instance.type_like.as_ref());
-    match (ec2_type(name).is_some(), like) {
-        (true, Some(_)) => problems.add(
-            "instance.type_like",
-            format!("the key has no effect: `{name}` is a known instance type"),
-            "",
-            "remove it",
-        ),
-        (false, None) => {
-            let newer = "For a newer type, set `type_like` to a known one with the same figures";
+    let is_known = ec2_type(name).is_some();
+    for (key, is_given) in [
+        ("instance.type_like", like.is_some()),
+        ("instance.type_data", instance.type_data.is_some()),
+    ] {
+        if is_known && is_given {
+            let what = format!("the key has no effect: `{name}` is a known instance type");
+            problems.add(key, what, "", "remove it");
+        }
+    }
+    match (is_known, like, &instance.type_data) {
+        (false, None, None) => {
+            let newer =
+                "For a newer type, set `type_like` to a known one with the same figures, or `type_data`";
             unknown_type("instance.type", name, newer, problems);
         }
-        (false, Some(like)) if ec2_type(like).is_none() => {
+        (false, Some(_), Some(_)) => {
+            let what = "set one of `type_like` and `type_data`";
+            problems.add("instance.type_data", what, "", "remove one of them");
+        }
+        (false, Some(like), None) if ec2_type(like).is_none() => {
             unknown_type(
                 "instance.type_like",
                 like,
@@ -124,12 +136,37 @@ fn instance_type(instance: &InstancePlan, problems: &mut Problems<'_>) {
                 problems,
             );
         }
-        (true, None) | (false, Some(_)) => {}
+        (false, None, Some(data)) => type_data(data, problems),
+        (true, _, _) | (false, Some(_), None) => {}
+    }
+}
+
+fn type_data(data: &TypeData, problems: &mut Problems<'_>) {
+    if data.network_cards.get(data.default_network_card).is_none() {
+        let why = format!("the primary interface is on card {}", data.default_network_card);
+        let hint = "for example `network_cards: [4]`";
+        problems.add(
+            "instance.type_data.network_cards",
+            "a network card is missing",
+            why,
+            hint,
+        );
+    }
+    for (index, architecture) in data.architectures.iter().enumerate() {
+        const KNOWN: [&str; 4] = ["i386", "x86_64", "arm64", "x86_64_mac"];
+        if !KNOWN.contains(&architecture.as_str()) {
+            problems.add(
+                &format!("instance.type_data.architectures[{index}]"),
+                format!("unknown architecture `{architecture}`"),
+                "",
+                names::meant(architecture, KNOWN, "architectures"),
+            );
+        }
     }
 }
 
 fn unknown_type(key: &str, name: &str, otherwise: &str, problems: &mut Problems<'_>) {
-    let nearest = nearest(name, EC2_TYPES.iter().map(|known| known.name));
+    let nearest = nearest(name, EC2_TYPES.iter().map(|known| known.name.as_str()));
     let hint = nearest.map_or_else(
         || otherwise.to_owned(),
         |right| format!("did you mean `{right}`? {otherwise}"),
@@ -207,6 +244,7 @@ pub(super) fn cluster(scenario: &Scenario, plan: &Plan, problems: &mut Problems<
             "add a status such as `ACTIVE`",
         );
     }
+    approvals(plan, problems);
     let rows = scenario.cluster.aws_auth.as_ref().map(AwsAuthFile::rows);
     for (index, row) in rows.unwrap_or_default().iter().enumerate() {
         mapping(index, row, plan, problems);
@@ -229,6 +267,40 @@ fn mapping(index: usize, row: &RoleMappingFile, plan: &Plan, problems: &mut Prob
             format!("the join times out after {timeout} s"),
             "use less than `limits.join_seconds`, or remove the row",
         );
+    }
+}
+
+/// Checks that a late approval begins during the join, and that no other instance would need it again.
+fn approvals(plan: &Plan, problems: &mut Problems<'_>) {
+    let timeout = plan.limits.join_seconds;
+    let is_replaced = plan
+        .then
+        .iter()
+        .any(|step| step.action == Action::ReplaceInstance);
+    for (key, approval) in [
+        ("cluster.approve_serving", plan.cluster.approve_serving),
+        ("cluster.approve_clients", plan.cluster.approve_clients),
+    ] {
+        let Some(after) = approval.after_seconds() else {
+            continue;
+        };
+        if !(0.0..timeout).contains(&after) {
+            problems.add(
+                &format!("{key}.after_seconds"),
+                "requests are never approved",
+                format!("the join times out after {timeout} s"),
+                "use less than `limits.join_seconds`, or `false`",
+            );
+        }
+        if is_replaced {
+            let why = "the approval begins during the first join, and is for its instance";
+            problems.add(
+                key,
+                "`replace-instance` needs an approval from the start",
+                why,
+                "",
+            );
+        }
     }
 }
 

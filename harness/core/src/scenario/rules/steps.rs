@@ -1,6 +1,6 @@
 //! Rules for the steps of `then` and their expectations.
 
-use super::{expectations, outcome};
+use super::{expectations, names, outcome};
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::Plan;
@@ -49,6 +49,7 @@ fn no_comparison(plan: &Plan, problems: &mut Problems<'_>) {
 /// Checks whether a step is possible and supports its expectations.
 fn possible(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
     let (action, expect) = (step.action, &step.expect);
+    unit(plan, step, problems);
     if action == Action::RunUserDataAgain && plan.user_data.is_none() {
         problems.add("do", "`user_data` is missing", "", "");
     }
@@ -74,6 +75,22 @@ fn possible(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
             "",
             "use the opposite value, or remove it",
         );
+    }
+}
+
+/// Checks the unit of a step: only steps about units have one.
+fn unit(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
+    let word = step.action.word();
+    match &step.unit {
+        None if step.action.has_unit() => {
+            let hint = "name it, for example `unit: containerd.service`";
+            problems.add("do", format!("`{word}` requires `unit`"), "", hint);
+        }
+        Some(_) if !step.action.has_unit() => {
+            problems.add("unit", format!("`{word}` is not about a unit"), "", "remove it");
+        }
+        Some(unit) => names::unit(plan, unit, &[PathStep::Key("unit")], problems),
+        None => {}
     }
 }
 

@@ -56,6 +56,7 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\ncluster: { status: [{ status: CREATING, until_seconds: 3 }, { status: FAILED, until_seconds: 2 }, { status: ACTIVE }] }",
     "user_data: '#!'\ncluster: { aws_auth: [{ username: x }] }",
     "user_data: '#!'\ncluster: { aws_auth: [{ role: x, after_seconds: 90 }] }",
+    "user_data: '#!'\ncluster: { approve_clients: { after_seconds: 90 }, approve_serving: { after_seconds: 5 } }\nthen: [{ do: replace-instance }]",
     "user_data: '#!'\ncluster: { aws_auth: [{ role: x, added_by: eksctrl }] }",
     "user_data: '#!'\ncluster: { access_entries: [{ type: EC2_LINUX }] }",
     "user_data: '#!'\ncluster: { access_entries: [{ role: x, type: EC2_LINUX, groups: [g] }] }",
@@ -137,9 +138,12 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\nfaults: [{ service: eks, path: /cluster/*, effect: empty-body }]",
     "user_data: '#!'\nfaults: [{ service: sts, path: /x, effect: empty-body }]",
     "user_data: '#!'\nfaults: [{ service: registry, path: /v1/x, effect: empty-body }]",
+    "user_data: '#!'\nthen: [{ do: restart-unit }, { do: stop-unit, unit: containrd.service }, { do: reboot, unit: a.service }]",
     "user_data: '#!'\ninstance: { type: m5.lage }",
     "user_data: '#!'\ninstance: { type: m99i.large, type_like: m7i.lrge }",
     "user_data: '#!'\ninstance: { type: m5.large, type_like: m7i.large }",
+    "user_data: '#!'\ninstance: { type: z99.large, type_data: { vcpus: 2, memory_mib: 8192, network_cards: [], ipv4_addresses: 5, architectures: [arm] } }",
+    "user_data: '#!'\ninstance: { type: z99.large, type_like: m5.large, type_data: { vcpus: 2, memory_mib: 8192, network_cards: [3], ipv4_addresses: 5 } }",
     "user_data: '#!'\niam: { deny: ['eks:DescribeClusters'] }",
     "user_data: '#!'\niam: { deny: ['sqs:SendMessage'] }",
     "user_data: '#!'\niam: { allow: ['ec2:DescribeInstance'] }",
@@ -172,6 +176,7 @@ fn possible_scenarios_pass() {
         "user_data: '#!'\nexpect: { phase: registered, diagnosis: serving-certificate-not-approved, node: { ready: true } }",
         "user_data: '#!'\nthen: [{ do: delete-node, expect: { phase: kubelet-started, diagnosis: node-deleted } }, { do: restart-kubelet }]",
         "user_data: '#!'\nthen: [{ do: replace-instance, expect: { phase: ready, diagnosis: provider-id-of-another-instance, node: { same: true, booted_again: true } } }]",
+        "user_data: '#!'\nthen: [{ do: stop-unit, unit: containerd.service }, { do: restart-unit, unit: own.timer }]",
         "expect: { phase: metadata }\nthen: [{ do: restart-kubelet, expect: { phase: registered } }]",
     ] {
         assert_eq!(report(text), Ok(()), "{text}");

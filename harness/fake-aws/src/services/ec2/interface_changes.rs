@@ -10,7 +10,7 @@ use nodejoin_core::vocabulary::cidr::Cidr;
 use super::attributes::boolean;
 use super::interfaces::{self, attachment_id, not_found};
 use super::resource::Ec2View;
-use super::{ServiceRequest, changes, types};
+use super::{ServiceRequest, changes};
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
@@ -89,7 +89,7 @@ pub(super) fn attach(
         return Err(ServiceError::new(400, "InvalidParameterValue", message));
     }
     let count = plan.network.interfaces.len() + 2;
-    let limit = types::figures(plan).map(|figures| figures.interfaces());
+    let limit = plan.type_figures().map(|figures| figures.interfaces());
     if limit.is_some_and(|limit| u32::try_from(count).is_ok_and(|count| count > limit))
         || device_index.is_none()
     {
@@ -186,8 +186,8 @@ pub(super) fn assign(
     let requested = parse_addresses(&parameters.list("PrivateIpAddress"))?;
     let more = number(parameters, "SecondaryPrivateIpAddressCount")?;
     let new = addresses(&view, requested, more)?;
-    let limit =
-        types::figures(&view.world.instance).and_then(|figures| figures.ipv4_addresses.parse::<usize>().ok());
+    let figures = view.world.instance.type_figures();
+    let limit = figures.and_then(|figures| usize::try_from(figures.ipv4_addresses).ok());
     if limit.is_some_and(|limit| current + new.len() > limit) {
         let message = "Number of private addresses will exceed limit.";
         return Err(ServiceError::new(400, "PrivateIpAddressLimitExceeded", message));

@@ -53,7 +53,7 @@ impl Ec2Instance<'_> {
 #[must_use]
 pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestTime) -> Vec<Ec2Instance<'a>> {
     let world = &instance.world;
-    let is_named = time.view != StateView::Stale && is_named(world, time);
+    let is_named = time.view != StateView::Stale && is_named(instance, time);
     let launched = instance.launched.into();
     let own = (region == world.region.as_str()).then_some(Ec2Instance {
         world,
@@ -81,8 +81,11 @@ pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestT
 
 /// Whether EC2 already returns the names of the node's own instance.
 #[must_use]
-pub(crate) fn is_named(world: &World, time: RequestTime) -> bool {
-    time.seconds() >= world.instance.network.named_after_seconds
+pub(crate) fn is_named(instance: &Instance, time: RequestTime) -> bool {
+    let network = &instance.world.instance.network;
+    let without_name = network.named_after_requests;
+    let has_asked = without_name == 0 || instance.described > without_name;
+    has_asked && time.seconds() >= network.named_after_seconds
 }
 
 fn is_of(other: &OtherInstance, world: &World, region: &str) -> bool {

@@ -112,6 +112,9 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
     }
     parameters::check(operation, &parameters)?;
     parameters::check_dry_run(&parameters)?;
+    if operation == Operation::DescribeInstances {
+        instance.described += 1;
+    }
     let body = Xml::new().text("requestId", request_id());
     let body = match operation {
         Operation::CreateTags | Operation::DeleteTags => {

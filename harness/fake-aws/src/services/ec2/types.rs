@@ -1,29 +1,20 @@
 //! DescribeInstanceTypes: real figures of instance types.
 
+use std::borrow::Cow;
+
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type, ec2_type};
+use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type};
 
 use super::{filters, page};
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
-/// A type with its figures. A type that is newer than the table has those of another one.
-struct NamedType<'a> {
-    name: &'a str,
-    figures: &'static Ec2Type,
-}
-
-/// The figures of an instance's type.
-pub(super) fn figures(instance: &InstancePlan) -> Option<&'static Ec2Type> {
-    ec2_type(instance.type_like.as_ref().unwrap_or(&instance.instance_type))
-}
-
 /// The architecture in the identity document and DescribeInstances; `x86_64` for unknown types.
 #[must_use]
-pub(crate) fn architecture(instance: &InstancePlan) -> &'static str {
-    figures(instance)
-        .and_then(|found| found.architectures.rsplit(',').next())
-        .unwrap_or("x86_64")
+pub(crate) fn architecture(instance: &InstancePlan) -> String {
+    let figures = instance.type_figures();
+    let last = figures.as_ref().and_then(|figures| figures.architectures.last());
+    last.map_or("x86_64", String::as_str).to_owned()
 }
 
 /// Writes the response.
@@ -36,18 +27,12 @@ pub(crate) fn describe(
     parameters: &QueryParameters,
 ) -> Result<Xml, ServiceError> {
     let names = parameters.list("InstanceType");
-    let known = EC2_TYPES.iter().map(|figures| NamedType {
-        name: figures.name,
-        figures,
-    });
-    let newer = instance.type_like.as_ref().and(figures(instance));
-    let newer = newer.map(|figures| NamedType {
-        name: &instance.instance_type,
-        figures,
-    });
-    let found: Vec<NamedType<'_>> = known
+    let known = EC2_TYPES.iter().map(Cow::Borrowed);
+    let newer = instance.type_figures();
+    let newer = newer.filter(|figures| matches!(figures, Cow::Owned(_)));
+    let found: Vec<Cow<'_, Ec2Type>> = known
         .chain(newer)
-        .filter(|found| names.is_empty() || names.contains(&found.name))
+        .filter(|found| names.is_empty() || names.contains(&found.name.as_str()))
         .collect();
     let missing: Vec<&str> = names
         .iter()
@@ -71,57 +56,49 @@ pub(crate) fn describe(
     page::write(body, "instanceTypeSet", passed, parameters, 5..=100, write)
 }
 
-fn values(named: &NamedType<'_>, filter: &str) -> Option<Vec<String>> {
-    let found = named.figures;
+fn values(found: &Ec2Type, filter: &str) -> Option<Vec<String>> {
     let value = match filter {
-        "instance-type" => named.name.to_owned(),
+        "instance-type" => found.name.clone(),
         "current-generation" => found.current.to_string(),
         "bare-metal" => found.bare_metal.to_string(),
-        "hypervisor" => found.hypervisor.to_owned(),
+        "hypervisor" => found.hypervisor.clone().unwrap_or_else(|| "-".to_owned()),
         "vcpu-info.default-vcpus" => found.vcpus.to_string(),
-        "processor-info.supported-architecture" => {
-            return Some(found.architectures.split(',').map(str::to_owned).collect());
-        }
+        "processor-info.supported-architecture" => return Some(found.architectures.clone()),
         _ => return None,
     };
     Some(vec![value])
 }
 
-fn write(item: Xml, named: NamedType<'_>) -> Xml {
-    let found = named.figures;
+fn write(item: Xml, found: Cow<'_, Ec2Type>) -> Xml {
     let item = item
-        .text("instanceType", named.name)
+        .text("instanceType", &found.name)
         .text("currentGeneration", found.current)
         .text("bareMetal", found.bare_metal);
-    let item = if found.hypervisor == "-" {
-        item
-    } else {
-        item.text("hypervisor", found.hypervisor)
+    let item = match &found.hypervisor {
+        None => item,
+        Some(hypervisor) => item.text("hypervisor", hypervisor),
     };
     item.element("processorInfo", |processor| {
-        processor.items(
-            "supportedArchitectures",
-            found.architectures.split(','),
-            |item, name| item.bare(name),
-        )
+        processor.items("supportedArchitectures", &found.architectures, |item, name| {
+            item.bare(name)
+        })
     })
     .element("vCpuInfo", |vcpus| {
         let vcpus = vcpus.text("defaultVCpus", found.vcpus);
-        if found.cores == "-" {
-            vcpus
-        } else {
-            vcpus.text("defaultCores", found.cores)
+        match found.cores {
+            None => vcpus,
+            Some(cores) => vcpus.text("defaultCores", cores),
         }
     })
     .element("memoryInfo", |memory| memory.text("sizeInMiB", found.memory_mib))
     .element("networkInfo", |network| {
         network
             .text("maximumNetworkInterfaces", found.interfaces())
-            .text("maximumNetworkCards", found.cards.split(',').count())
+            .text("maximumNetworkCards", found.cards.len())
             .text("defaultNetworkCardIndex", found.default_card)
             .items(
                 "networkCards",
-                found.cards.split(',').enumerate(),
+                found.cards.iter().enumerate(),
                 |card, (index, interfaces)| {
                     card.text("networkCardIndex", index)
                         .text("maximumNetworkInterfaces", interfaces)
@@ -129,7 +106,7 @@ fn write(item: Xml, named: NamedType<'_>) -> Xml {
             )
             .text("ipv4AddressesPerInterface", found.ipv4_addresses)
             .text("ipv6AddressesPerInterface", found.ipv6_addresses)
-            .text("ipv6Supported", found.ipv6_addresses != "0")
+            .text("ipv6Supported", found.ipv6_addresses != 0)
     })
 }
 
@@ -151,8 +128,11 @@ mod tests {
             let found = EC2_TYPES.iter().find(|found| found.name == name);
             let found = found.unwrap_or_else(|| panic!("{name} is in no row of the data file"));
             let pods: u32 = pods.parse().unwrap();
-            let addresses: u32 = found.ipv4_addresses.parse().unwrap();
-            assert_eq!(found.interfaces() * (addresses - 1) + 2, pods, "{name}");
+            assert_eq!(
+                found.interfaces() * (found.ipv4_addresses - 1) + 2,
+                pods,
+                "{name}"
+            );
             checked += 1;
         }
         assert!(checked > 200, "{checked}");
@@ -175,17 +155,31 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_type_has_the_figures_of_the_one_that_it_is_like() {
-        let instance = InstancePlan {
+    fn a_newer_type_has_the_figures_of_the_one_that_it_is_like_or_its_own() {
+        let mut instance = InstancePlan {
             instance_type: "z99.large".to_owned(),
             type_like: Some("m5.large".to_owned()),
             ..nodejoin_core::testing::instance()
         };
-        assert_eq!(figures(&instance).map(|found| found.name), Some("m5.large"));
-        let unknown = InstancePlan {
-            type_like: None,
-            ..instance
-        };
-        assert_eq!(figures(&unknown), None);
+        let figures = instance.type_figures().unwrap();
+        assert_eq!(
+            (figures.name.as_str(), figures.max_pods()),
+            ("z99.large", Some(29))
+        );
+        instance.type_like = None;
+        assert_eq!(instance.type_figures(), None);
+        instance.type_data = serde_json::from_value(serde_json::json!({
+            "vcpus": 6, "memory_mib": 24_576, "network_cards": [3], "ipv4_addresses": 7, "architectures": ["arm64"]
+        }))
+        .unwrap();
+        assert_eq!(instance.type_figures().unwrap().max_pods(), Some(20));
+        assert_eq!(architecture(&instance), "arm64");
+        let parameters = QueryParameters::parse(b"InstanceType.1=z99.large");
+        let described = describe(Xml::new(), &instance, &parameters)
+            .unwrap()
+            .document("x", None);
+        for text in ["<sizeInMiB>24576<", "<defaultVCpus>6<", "<hypervisor>nitro<"] {
+            assert!(described.contains(text), "{described}");
+        }
     }
 }

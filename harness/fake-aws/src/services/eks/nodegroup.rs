@@ -26,7 +26,7 @@ pub(super) fn arn(world: &World, region: &str, cluster: &str, group: &str) -> St
 pub(super) fn described(world: &World, group: &NodegroupPlan, launched: OffsetDateTime) -> Value {
     let (instance, name) = (&world.instance, &world.cluster.name);
     let version = cluster::minor_version(&world.kubernetes_version);
-    let ami_type = match types::architecture(instance) {
+    let ami_type = match types::architecture(instance).as_str() {
         "arm64" => "AL2_ARM_64",
         _ => "AL2_x86_64",
     };

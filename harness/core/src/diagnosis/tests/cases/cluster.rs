@@ -3,6 +3,7 @@
 use super::*;
 use crate::observation::phases::KUBELET_CLIENT;
 use crate::observation::{Certificate, NodeChange, ServingCertificate};
+use crate::plan::Approval;
 
 fn invalid(name: &'static str, message: &str) -> Case {
     let refusal = audit("create", "nodes", 422, "system:node:x", message);
@@ -83,7 +84,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         with_serving("serving certificate without approval", None),
         with_serving("serving certificate without an approver", None)
-            .plan(|plan| plan.cluster.approve_serving = false),
+            .plan(|plan| plan.cluster.approve_serving = Approval::Always(false)),
         with_serving("port 10250 without a certificate", None).seen(|seen| {
             seen.collected = Some(Collected {
                 served: Some(ServingCertificate {

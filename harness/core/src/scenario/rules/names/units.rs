@@ -12,26 +12,39 @@ use crate::vocabulary::unit::{KNOWN, TYPES};
 /// Checks the names of expected units. A unit that nothing mentions can still be part of the node image, so that only
 /// a misspelt name is rejected here; the verdict reports a unit that the node does not have as `not-found`.
 pub(in crate::scenario::rules) fn units(plan: &Plan, problems: &mut Problems<'_>) {
-    let user_data = user_data(plan);
     for unit in plan.expect.units.keys() {
-        let at = ["expect", "units", unit].map(PathStep::Key);
-        let (stem, kind) = unit.rsplit_once('.').unwrap_or((unit, ""));
-        if !TYPES.contains(&kind) {
-            let hint = meant(unit, KNOWN.iter().copied(), "units");
-            let hint = if hint.is_empty() {
-                format!("for example `{unit}.service`")
-            } else {
-                hint
-            };
-            problems.add_at(
-                &at,
-                format!("invalid unit `{unit}`: expected a name with its type"),
-                "",
-                hint,
-            );
-        } else if !KNOWN.contains(&unit.as_str()) && !user_data.contains(stem) && !is_in_overlay(plan, unit) {
-            misspelt(unit, stem, &at, problems);
-        }
+        self::unit(
+            plan,
+            unit,
+            &["expect", "units", unit].map(PathStep::Key),
+            problems,
+        );
+    }
+}
+
+/// Checks the name of a unit, as [`units`] does.
+pub(in crate::scenario::rules) fn unit(
+    plan: &Plan,
+    unit: &str,
+    at: &[PathStep<'_>],
+    problems: &mut Problems<'_>,
+) {
+    let (stem, kind) = unit.rsplit_once('.').unwrap_or((unit, ""));
+    if !TYPES.contains(&kind) {
+        let hint = meant(unit, KNOWN.iter().copied(), "units");
+        let hint = if hint.is_empty() {
+            format!("for example `{unit}.service`")
+        } else {
+            hint
+        };
+        problems.add_at(
+            at,
+            format!("invalid unit `{unit}`: expected a name with its type"),
+            "",
+            hint,
+        );
+    } else if !KNOWN.contains(&unit) && !user_data(plan).contains(stem) && !is_in_overlay(plan, unit) {
+        misspelt(unit, stem, at, problems);
     }
 }
 
@@ -58,7 +71,6 @@ fn user_data(plan: &Plan) -> String {
 
 fn is_in_overlay(plan: &Plan, unit: &str) -> bool {
     plan.image
-        .overlay
-        .iter()
+        .added()
         .any(|file| file.to.ends_with(&format!("/{unit}")))
 }
