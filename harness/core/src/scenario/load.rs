@@ -37,7 +37,7 @@ pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, Scenari
     }
 }
 
-/// Reads all scenarios of a run and rejects duplicate ids. Scenarios with the same instance, address or role are run one
+/// Reads all scenarios of a run and rejects duplicate ids. Scenarios with the same instance, address or role run one
 /// after the other.
 ///
 /// # Errors
