@@ -12,6 +12,10 @@ use nodejoin_core::scenario::overlay;
 /// Each broken script, and the line that its patch adds.
 const BROKEN: &[(&str, &str)] = &[
     (
+        "checks-without-validation",
+        "    node_config.read(words.config_source)",
+    ),
+    (
         "drops-serving-bootstrap",
         "    del(.serverTLSBootstrap, .featureGates) | .clusterDNS = [$dns]",
     ),
@@ -19,6 +23,8 @@ const BROKEN: &[(&str, &str)] = &[
         "forgets-extra-args",
         r#"  cat >"$KUBELET_DROP_INS/30-kubelet-extra-args.config" <<TEXT"#,
     ),
+    ("gives-up-on-an-error-of-ec2", "        if asked.returncode != 0:"),
+    ("ignores-kubelet-config", "        kubelet = merge(kubelet, {})"),
     (
         "keeps-authority-encoded",
         r#"  cat <<<"$B64_CLUSTER_CA" >"$CA_FILE""#,
@@ -27,12 +33,28 @@ const BROKEN: &[(&str, &str)] = &[
         "loses-quotes",
         "Environment=KUBELET_EXTRA_ARGS=$KUBELET_EXTRA_ARGS",
     ),
+    (
+        "names-the-old-authenticator",
+        "      command: heptio-authenticator-aws",
+    ),
     ("never-starts-kubelet", "  systemctl is-enabled --quiet kubelet"),
     (
         "reads-metadata-without-token",
         r#"    curl --silent --fail "$METADATA/$path" && return"#,
     ),
+    (
+        "starts-a-running-daemon",
+        r#"    subprocess.run(["systemctl", "start", "--no-block", unit], check=True)"#,
+    ),
     ("swallows-failures", "    ask_eks wait cluster-active || return 0"),
+    (
+        "taint-without-effect",
+        "Environment='KUBELET_EXTRA_ARGS=${KUBELET_EXTRA_ARGS//:No/=No}'",
+    ),
+    (
+        "writes-arguments-too-early",
+        "Environment='KUBELET_ARGS=--node-ip=$NODE_IP'",
+    ),
     ("wrong-cluster-name", r#"    -e "s,CLUSTER_NAME,kubernetes,g" \"#),
 ];
 
@@ -75,21 +97,37 @@ fn each_broken_script_differs_in_the_line_that_breaks_it() {
         assert_eq!(good.lines().count(), lines.len(), "{name}");
         let number = lines.iter().position(|line| line == broken).unwrap() as u64 + 1;
         let source = patched.lines.source(number).unwrap();
-        assert!(source.file.ends_with("bootstrap.patch"), "{name}: {source:?}");
+        assert!(source.file.ends_with(".patch"), "{name}: {source:?}");
     }
 }
 
 #[test]
-fn each_broken_script_is_valid_bash() {
+fn each_broken_script_is_valid() {
     for (name, _) in BROKEN {
         let content = file_of(name).patched.unwrap().content;
-        let mut bash = Command::new("bash")
-            .arg("-n")
-            .stdin(Stdio::piped())
-            .spawn()
+        let first = content.lines().next().unwrap();
+        let parse = "import ast, sys; ast.parse(sys.stdin.read())";
+        let mut command = if first.ends_with("bash") {
+            Command::new("bash")
+        } else if first.contains("python3") || first.starts_with("\"\"\"") {
+            Command::new("python3")
+        } else {
+            // A kubeconfig.
+            continue;
+        };
+        if first.ends_with("bash") {
+            command.arg("-n");
+        } else {
+            command.args(["-c", parse]);
+        }
+        let mut checked = command.stdin(Stdio::piped()).spawn().unwrap();
+        checked
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(content.as_bytes())
             .unwrap();
-        bash.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
-        assert!(bash.wait().unwrap().success(), "{name}");
+        assert!(checked.wait().unwrap().success(), "{name}");
     }
 }
 
