@@ -18,6 +18,7 @@ use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
 use nodejoin_engine::report::console::Verbosity;
 
 use crate::keeper_args::{KeeperArgs, KeeperChoice};
+use crate::schema_args::SchemaArgs;
 use crate::{aws_args, hands_args};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
@@ -76,8 +77,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// List scenarios
     List(ListArgs),
-    /// Print the JSON schema of a scenario, for editors
-    Schema,
+    /// Print the JSON schema of a scenario, for editors, or of a format that nodejoin writes
+    Schema(SchemaArgs),
     /// Explain a cause of a stopped join
     Explain(ExplainArgs),
     /// Print a completion script for a shell

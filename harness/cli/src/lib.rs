@@ -16,6 +16,7 @@ mod last_run;
 mod library;
 mod reports;
 mod rerun;
+mod schema_args;
 
 use std::process::ExitCode;
 

@@ -19,6 +19,7 @@ use nodejoin_import::{ClusterTraits, Import, import};
 use crate::args::{ListArgs, ListFormat, PlanArgs};
 use crate::commands::preflight;
 use crate::process;
+use crate::schema_args::{SchemaArgs, SchemaOf};
 
 /// `nodejoin plan FILE`
 pub(crate) fn plan(args: &PlanArgs) -> ExitCode {
@@ -112,8 +113,11 @@ fn print_listed(plan: &Plan) {
 }
 
 /// `nodejoin schema`
-pub(crate) fn schema() -> ExitCode {
-    print_json(&nodejoin_core::scenario::scenario_schema())
+pub(crate) fn schema(args: &SchemaArgs) -> ExitCode {
+    match args.of {
+        SchemaOf::Scenario => print_json(&nodejoin_core::scenario::scenario_schema()),
+        SchemaOf::Format(format) => print_json(&format.schema()),
+    }
 }
 
 /// The settings file of the current folder.

@@ -32,7 +32,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Init(args) => init::init(&args),
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),
-        Command::Schema => inspect::schema(),
+        Command::Schema(args) => inspect::schema(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man(args) => generate::man(&args),

@@ -1,5 +1,6 @@
 //! What a diagnosis says, and what a rule finds.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
@@ -8,7 +9,7 @@ use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 
 /// Why a join stopped.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
     /// The last phase that the join reached.
     pub phase: Option<Phase>,
@@ -32,7 +33,7 @@ impl Diagnosis {
 }
 
 /// A line of a script, as the node names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptLocation {
     /// The script's path, its file name, or the name of its part of the user data; `None` if only the line is known.
     pub script: Option<String>,

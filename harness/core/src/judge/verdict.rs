@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::Diagnosis;
@@ -9,7 +10,7 @@ use crate::observation::{Deviation, Millis};
 use crate::vocabulary::phase::Phase;
 
 /// The result of one scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     pub outcome: Outcome,
     /// The versions that ran; `None` if nothing ran.
@@ -31,7 +32,7 @@ pub struct Verdict {
 }
 
 /// Problems that do not stop a join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoteKind {
     /// A part of the user data ended with an error.
@@ -53,7 +54,7 @@ pub enum NoteKind {
 }
 
 /// A problem of a node that joined nevertheless.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     pub kind: NoteKind,
     /// The problem in one sentence, with its evidence.
@@ -75,7 +76,7 @@ impl Note {
 }
 
 /// The part of a verdict for one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictPart {
     /// Its name, such as `then reboot`.
     pub name: String,
@@ -86,7 +87,7 @@ pub struct VerdictPart {
 }
 
 /// The versions of Kubernetes that a join ran with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// Version of the control plane, such as `v1.36.3`.
     pub kubernetes: String,
@@ -95,7 +96,7 @@ pub struct Versions {
 }
 
 /// The outcome of a verdict, with its reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", tag = "outcome", content = "reason")]
 pub enum Outcome {
     /// Every check holds.
@@ -111,7 +112,7 @@ pub enum Outcome {
 }
 
 /// A comparison of an expectation with the observation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Key of the scenario's `expect`, such as `node.labels.app`.
     pub key: String,

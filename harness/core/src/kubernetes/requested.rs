@@ -1,17 +1,20 @@
 //! The versions that a run requests.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::version::VersionRequest;
 
 /// The requested versions of one plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestedVersions {
     /// Version of the control plane; default: the newest in the assets folder, else 1.20.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub kubernetes: Option<VersionRequest>,
     /// Version of the kubelet; default: that of the control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub kubelet: Option<VersionRequest>,
 }
 

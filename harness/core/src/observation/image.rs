@@ -1,11 +1,12 @@
 //! What a node image has that the harness did not build.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::architecture::Architecture;
 
 /// The parts of a node image, read from it before its first boot. A part without a version is missing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ImageFacts {
     /// The name or path that the scenario gives.

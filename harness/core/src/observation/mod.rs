@@ -22,6 +22,7 @@ mod translated;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::vocabulary::phase;
@@ -108,7 +109,7 @@ pub enum ObservedEvent {
 }
 
 /// A difference between the node and the AMI that the harness caused.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Deviation {
     /// A short name, such as `runc-clamp`.
     pub name: String,

@@ -48,7 +48,7 @@ pub enum AccessEntryType {
 }
 
 /// An access entry with all defaults filled in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessEntry {
     /// ARN of the role or user, including its path.
     pub principal_arn: String,

@@ -11,7 +11,7 @@ use crate::vocabulary::ids::TokenText;
 pub const DEFAULT_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
 
 /// A bootstrap token.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BootstrapToken {
     /// Id and secret of the token.
     pub token: TokenText,

@@ -1,5 +1,6 @@
 //! Changes of a running account: the requests of `nodejoin aws set`, as data for the control socket.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::aws::{AuthenticationMode, SpotAction, Tokens};
@@ -7,7 +8,7 @@ use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::service::Service;
 
 /// The new value of a setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Setting<T> {
     /// The value at the start of the account.
@@ -17,7 +18,7 @@ pub enum Setting<T> {
 }
 
 /// A change of a running account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// `HttpTokens` of the instance.
@@ -45,7 +46,7 @@ pub enum Change {
 }
 
 /// Content of the credentials document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CredentialsCode {
     pub code: String,
     /// `Message`, if the code is not `Success`.
@@ -53,7 +54,7 @@ pub struct CredentialsCode {
 }
 
 /// Which requests are throttled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttle {
     pub service: Service,
     /// Operation; `None`: every operation.
@@ -63,7 +64,7 @@ pub struct Throttle {
 }
 
 /// Rows of `aws-auth` as text. The account that parses them supplies account id and region.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AwsAuthText {
     /// Path of the file, as the user gave it.
     pub file: String,
@@ -72,7 +73,7 @@ pub struct AwsAuthText {
 }
 
 /// The response to a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeResult {
     /// A description of the effects, one per line.
@@ -82,7 +83,7 @@ pub enum ChangeResult {
 }
 
 /// Why a change is invalid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[error("{what}")]
 pub struct Refused {
     /// The problem in one sentence.

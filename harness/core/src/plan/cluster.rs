@@ -13,7 +13,7 @@ use crate::vocabulary::phase::Phase;
 use crate::vocabulary::region::Region;
 
 /// An EKS cluster and its contents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterPlan {
     pub name: String,
     /// First label of the endpoint's host name: 32 upper-case hexadecimal digits.

@@ -20,7 +20,7 @@ pub struct GoldenFile {
 }
 
 /// The parts of a node that a snapshot contains, with the text of the existing snapshot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GoldenPlan {
     /// Path of the snapshot file.
     pub path: String,

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::sources::LineMap;
 
 /// The node image and its overlay files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImagePlan {
     /// Name of the node image: a folder of `fixtures/images/nodes`, or an image of the container engine (`image:tag`).
     /// With `rootfs` the name of that file or folder.
@@ -90,7 +91,7 @@ impl ImagePlan {
 }
 
 /// A file that an overlay adds to the image, or a path that it removes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OverlayFile {
     /// Absolute path on the host; of a removed path, that of the manifest.
     pub from: String,
@@ -115,7 +116,7 @@ impl OverlayFile {
 }
 
 /// A file of an overlay after its patch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatchedFile {
     /// The patch file on this machine, absolute.
     pub patch: String,

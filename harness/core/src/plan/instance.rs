@@ -11,7 +11,7 @@ use crate::plan::instance_type::TypeData;
 use crate::vocabulary::ids::InstanceId;
 
 /// One EC2 instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InstancePlan {
     /// Instance id.
     pub id: InstanceId,
@@ -85,7 +85,7 @@ impl LifeCycle {
 }
 
 /// An IAM role of an instance profile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RolePlan {
     /// Name of the role, without its path.
     pub name: String,

@@ -1,5 +1,6 @@
 //! The complete input of the engine.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::RequestedVersions;
@@ -19,7 +20,7 @@ use crate::vocabulary::ids::{AccountId, ScenarioId, ScenarioTag};
 use crate::vocabulary::region::Region;
 
 /// The complete input of the engine for one scenario. Plain data that can cross a process boundary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     pub id: ScenarioId,
     /// Whether `nodejoin try` wrote the scenario for this run: no file of the user contains it.
@@ -35,8 +36,10 @@ pub struct Plan {
     /// Control planes that support the scenario; on others it is skipped. Empty: all.
     pub control_plane: Vec<ProviderName>,
     /// Supported Kubernetes versions of the control plane; on others the scenario is skipped.
+    #[schemars(with = "Option<String>")]
     pub kubernetes: Option<semver::VersionReq>,
     /// Supported kubelet versions; on others the scenario is skipped.
+    #[schemars(with = "Option<String>")]
     pub kubelet: Option<semver::VersionReq>,
     /// Unset environment variables that the scenario requires. If there are any, it is skipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::input::problem::Position;
 
 /// A line of a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceLine {
     /// Path of the file.
     pub file: String,
@@ -16,7 +17,7 @@ pub struct SourceLine {
 }
 
 /// Positions of the contents of a plan in the user's files.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sources {
     /// Lines of the scenario file by key path below `expect`, such as `node.labels.team`; the empty path is `expect`
     /// itself.
@@ -47,12 +48,12 @@ impl Sources {
 }
 
 /// Maps the lines of a patched text to the lines of the original file and of the patch file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct LineMap(Vec<LineRun>);
 
 /// Consecutive lines of a patched text that are consecutive lines of one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 struct LineRun {
     /// The first line in the patched text, from 1. The run ends where the next one begins.
     first: u64,
@@ -89,7 +90,7 @@ impl LineMap {
 }
 
 /// Position of a script of the user data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptSource {
     /// Name of the part, as cloud-init assigns it.
     pub name: String,

@@ -103,7 +103,7 @@ impl Action {
 }
 
 /// A step of a scenario. It starts after all earlier expectations hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepPlan {
     /// The action.
     pub action: Action,

@@ -17,7 +17,7 @@ pub enum Network {
 }
 
 /// User data, and the program that runs it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserDataPlan {
     /// Program that runs the user data.
     pub engine: UserDataEngine,
@@ -101,7 +101,7 @@ impl NewerSettings {
 }
 
 /// A pod that must answer over HTTP.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PodPlan {
     /// Repository in the account's registry, such as `nodejoin/echo`.
     pub image: String,

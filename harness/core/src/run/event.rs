@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::verdict::{Outcome, Verdict};
@@ -12,7 +13,7 @@ use crate::vocabulary::ids::{RunId, ScenarioId};
 use crate::vocabulary::phase::Phase;
 
 /// An event of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum RunEvent {
     /// The run starts.
@@ -125,7 +126,7 @@ pub enum RunEvent {
 }
 
 /// The results of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Scenarios that passed.
     pub passed: usize,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::verdict::Outcome;
@@ -51,7 +52,7 @@ pub const FILES: &[(&str, &str)] = &[
 ];
 
 /// The content of the folder of one scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceIndex {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -78,7 +79,7 @@ pub struct EvidenceIndex {
 }
 
 /// A file of the evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IndexedFile {
     /// Path below the folder of the scenario.
     pub path: String,
@@ -89,7 +90,7 @@ pub struct IndexedFile {
 }
 
 /// The record of a run: it marks a folder as that of a run, and lists its scenarios.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -103,7 +104,7 @@ pub struct RunRecord {
 }
 
 /// A scenario that has finished.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedScenario {
     pub scenario: ScenarioId,
     pub name: String,

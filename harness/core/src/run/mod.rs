@@ -13,6 +13,7 @@
 //! | `time_factor.rs` | the factor that multiplies all timeouts |
 //! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
 //! | `evidence_index.rs` | the index of a scenario's evidence, and the record of a run |
+//! | `format` | the JSON formats that nodejoin writes, with their schemas |
 //! | `error_chain.rs` | an error with its causes as one line |
 //! | `event.rs`, `exit_code.rs` | what a run reports while it works and at its end |
 //! | `secret.rs` | a text that is never printed |
@@ -26,6 +27,7 @@ pub mod event;
 pub mod evidence_index;
 pub mod exit_code;
 pub mod filter;
+pub mod format;
 pub mod last_run;
 pub mod matrix;
 pub mod require;
