@@ -25,6 +25,7 @@ impl SecurityTokens for FakeSecurityTokens {
                 status: error.status,
                 code: error.code,
                 message: error.message,
+                body: error.body,
             })?;
             Ok(StsIdentity {
                 account: identity.account,

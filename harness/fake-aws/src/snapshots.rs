@@ -60,6 +60,7 @@ fn errors_and_hints() {
         status: 403,
         code: "AccessDenied".to_owned(),
         message: "no".to_owned(),
+        body: String::new(),
     };
     writeln!(text, "{sts}").unwrap();
     insta::assert_snapshot!(text);

@@ -9,6 +9,7 @@ use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, StsOperation};
 use url::Url;
 
+use crate::credentials::request_id;
 use crate::effects::{Applied, Disconnect, applied};
 use crate::endpoint::Endpoint;
 use crate::faults::RequestSummary;
@@ -17,6 +18,7 @@ use crate::services::ServiceRequest;
 use crate::services::ec2::inventory;
 use crate::services::sts::{self, CallerIdentity};
 use crate::sigv4::request_signature;
+use crate::wire::errors::query_json_body;
 use crate::world_registry::{SharedInstance, WorldRegistry};
 
 /// A client of STS and EC2 for the authenticator.
@@ -31,11 +33,18 @@ pub struct StsError {
     pub status: u16,
     pub code: String,
     pub message: String,
+    /// The body of the response; empty without a response.
+    pub body: String,
 }
 
 impl From<ServiceError> for StsError {
     fn from(error: ServiceError) -> Self {
+        let body = match error.status {
+            0 => String::new(),
+            _ => query_json_body(&error, &request_id()),
+        };
         Self {
+            body,
             status: error.status,
             code: error.code,
             message: error.message,

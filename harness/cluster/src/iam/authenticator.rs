@@ -24,6 +24,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use url::Url;
 
 use crate::iam::access_entries;
 use crate::iam::aws_auth::{AwsAuth, Mapped};
@@ -150,11 +151,14 @@ impl Authenticator {
             .caller_identity(presigned.url(), tenant.cluster.token_for());
         let caller = timeout(STS_TIMEOUT, request)
             .await
-            .map_err(|_| timed_out())?
-            .map_err(rejected_by_sts)?;
+            .map_err(|_| timed_out())
+            .and_then(|response| response)
+            .map_err(|rejection| rejected_by_sts(&rejection, presigned.url()))?;
         arns.arn = Some(caller.arn.clone());
-        let identity = IamIdentity::read(&caller, &presigned.access_key_id)
-            .map_err(|reason| TokenRejection::new(RejectionKind::Malformed, reason))?;
+        let identity = IamIdentity::read(&caller, &presigned.access_key_id).map_err(|reason| {
+            let reason = format!("sts getCallerIdentity failed: {reason}");
+            TokenRejection::new(RejectionKind::Malformed, reason)
+        })?;
         arns.canonical = Some(identity.canonical_arn.clone());
         self.map(&identity, &tenant.cluster)
     }
@@ -238,23 +242,24 @@ fn not_mapped(identity: &IamIdentity, skipped: &[String]) -> TokenRejection {
     }
 }
 
-fn timed_out() -> TokenRejection {
-    TokenRejection::new(
-        RejectionKind::Signature,
-        "error during GET: context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
-    )
+fn timed_out() -> StsRejection {
+    StsRejection {
+        status: 0,
+        code: "Timeout".to_owned(),
+        message: "context deadline exceeded (Client.Timeout exceeded while awaiting headers)".to_owned(),
+        body: String::new(),
+    }
 }
 
-fn rejected_by_sts(response: StsRejection) -> TokenRejection {
-    // The authenticator looks for the word anywhere in the body.
-    let throttled = response.code.contains("Throttling") || response.message.contains("Throttling");
+fn rejected_by_sts(response: &StsRejection, presigned: &Url) -> TokenRejection {
+    let throttled = response.is_throttling();
     let expired = response.message.contains("expired") || response.code == "ExpiredToken";
     let kind = match (throttled, expired) {
         (true, _) => RejectionKind::Throttled,
         (false, true) => RejectionKind::Expired,
         (false, false) => RejectionKind::Signature,
     };
-    TokenRejection::new(kind, response.to_string())
+    TokenRejection::new(kind, response.reason(presigned.host_str().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -30,11 +30,42 @@ pub struct StsIdentity {
     pub user_id: String,
 }
 
-/// An error response of STS, in the words of aws-iam-authenticator.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("sts getCallerIdentity failed: error from AWS (expected 200, got {status}). Body: {code}: {message}")]
+/// An error response of STS.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StsRejection {
+    /// HTTP status; 0 without a response.
     pub status: u16,
     pub code: String,
     pub message: String,
+    /// The body of the response; empty without a response.
+    pub body: String,
+}
+
+impl StsRejection {
+    /// Whether the authenticator takes it for throttling: it looks for the word anywhere in the body.
+    pub(crate) fn is_throttling(&self) -> bool {
+        self.body.contains("Throttling")
+    }
+
+    /// The words of aws-iam-authenticator. `host` is that of the presigned URL.
+    pub(crate) fn reason(&self, host: &str) -> String {
+        let Self {
+            status,
+            message,
+            body,
+            ..
+        } = self;
+        // The authenticator names the endpoint by the second label.
+        let region = match host {
+            "sts.amazonaws.com" => "global",
+            host => host.split('.').nth(1).unwrap_or_default(),
+        };
+        match status {
+            _ if self.is_throttling() => format!("sts getCallerIdentity was throttled: {body}"),
+            0 => format!("sts getCallerIdentity failed: error during GET: {message} on {region} endpoint"),
+            _ => format!(
+                "sts getCallerIdentity failed: error from AWS (expected 200, got {status}) on {region} endpoint. Body: {body}"
+            ),
+        }
+    }
 }

@@ -123,24 +123,33 @@ fn check_location(url: &Url, region: &Region) -> Result<(), TokenRejection> {
 fn check_host(host: &str, region: &Region) -> Result<(), TokenRejection> {
     let labels: Vec<&str> = host.split('.').collect();
     if labels.len() < 3 {
-        return Err(malformed("invalid host format: ".to_owned() + host));
+        return Err(malformed(format!(
+            "could not parse region for pre-signed URL {host}, invalid host format: {host}"
+        )));
     }
     let unexpected = || malformed(format!("unexpected hostname {host:?} in pre-signed URL"));
     let partition = Partition::of_region_name(region.as_str());
     if host == "sts.amazonaws.com" {
-        return if partition.name == "aws" {
-            Ok(())
-        } else {
-            Err(unexpected())
+        return match partition.name {
+            "aws" => Ok(()),
+            name => Err(malformed(format!(
+                "global endpoint unsupported in partition {name}"
+            ))),
         };
     }
-    let suffixes = [partition.dns_suffix, partition.dual_stack_suffix];
+    let theirs = Partition::of_region_name(labels[1]);
     let suffix = labels[2..].join(".");
     let is_sts = matches!(labels[0], "sts" | "sts-fips");
-    if is_sts && Partition::of_region_name(labels[1]) == partition && suffixes.contains(&suffix.as_str()) {
-        return Ok(());
+    if !is_sts || ![theirs.dns_suffix, theirs.dual_stack_suffix].contains(&suffix.as_str()) {
+        return Err(unexpected());
     }
-    Err(unexpected())
+    if theirs != partition {
+        let name = partition.name;
+        return Err(malformed(format!(
+            "partition {{{name}}} does not support hostname {host}"
+        )));
+    }
+    Ok(())
 }
 
 /// The query parameters, with unique lower-case names.
@@ -149,14 +158,23 @@ struct PresignedQuery(Vec<(String, String)>);
 impl PresignedQuery {
     fn read(url: &Url) -> Result<Self, TokenRejection> {
         check_escapes(url.query().unwrap_or_default())?;
+        // A name that is written in two ways is a duplicate; one that is repeated has several values.
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in url.query_pairs() {
+            let written_otherwise = |seen: &String| seen.eq_ignore_ascii_case(&name) && *seen != name;
+            if names.iter().any(written_otherwise) {
+                return Err(malformed(format!("duplicate query parameter found: {name:?}")));
+            }
+            names.push(name.into_owned());
+        }
         let mut read: Vec<(String, String)> = Vec::new();
         for (name, value) in url.query_pairs() {
             let lower = name.to_ascii_lowercase();
-            if read.iter().any(|(seen, _)| *seen == lower) {
-                return Err(malformed(format!("duplicate query parameter found: {name:?}")));
-            }
             if !ALLOWED.contains(&lower.as_str()) {
                 return Err(malformed(format!("non-whitelisted query parameter {name:?}")));
+            }
+            if read.iter().any(|(seen, _)| *seen == lower) {
+                return Err(malformed("query parameter with multiple values not supported"));
             }
             read.push((lower, value.into_owned()));
         }
@@ -180,7 +198,7 @@ impl PresignedQuery {
         let expires: i64 = self
             .get("x-amz-expires")
             .parse()
-            .map_err(|_| malformed("invalid X-Amz-Expires parameter in pre-signed URL"))?;
+            .map_err(|_| malformed("invalid X-Amz-Expires parameter in pre-signed URL: 0"))?;
         if !(0..=MAX_EXPIRES_SECONDS).contains(&expires) {
             return Err(malformed(format!(
                 "invalid X-Amz-Expires parameter in pre-signed URL: {expires}"
@@ -215,16 +233,53 @@ fn check_date(date: &str, now: OffsetDateTime) -> Result<(), TokenRejection> {
     let signed = PrimitiveDateTime::parse(date, DATE)
         .map_err(|_| {
             malformed(format!(
-                "error parsing X-Amz-Date parameter {date} into format 20060102T150405Z"
+                "error parsing X-Amz-Date parameter {date} into format 20060102T150405Z: {}",
+                parse_error(date)
             ))
         })?
         .assume_utc();
     if now > signed + VALID {
         let (minutes, signed) = (VALID.whole_minutes(), printed(signed));
         let reason = format!("X-Amz-Date parameter is expired ({minutes} minute expiration) {signed}");
-        return Err(TokenRejection::new(RejectionKind::Expired, reason));
+        return Err(format_error(RejectionKind::Expired, &reason));
     }
     Ok(())
+}
+
+/// The error of Go's `time.Parse` for the first element of the layout that does not match.
+fn parse_error(date: &str) -> String {
+    const LAYOUT: &str = "20060102T150405Z";
+    // Elements with their number of digits, 0 for a letter, and what is out of range from a number on. The days depend
+    // on the month.
+    const ELEMENTS: [(&str, usize, &str, u16); 8] = [
+        ("2006", 4, "year", 10_000),
+        ("01", 2, "month", 13),
+        ("02", 2, "day", 32),
+        ("T", 0, "", 0),
+        ("15", 2, "hour", 24),
+        ("04", 2, "minute", 60),
+        ("05", 2, "second", 60),
+        ("Z", 0, "", 0),
+    ];
+    let mut rest = date;
+    for (element, digits, name, end) in ELEMENTS {
+        let matches = match digits {
+            0 => rest.starts_with(element),
+            digits => rest.len() >= digits && rest.bytes().take(digits).all(|byte| byte.is_ascii_digit()),
+        };
+        if !matches {
+            return format!("parsing time {date:?} as {LAYOUT:?}: cannot parse {rest:?} as {element:?}");
+        }
+        let (value, after) = rest.split_at(digits.max(1));
+        if value.parse().is_ok_and(|value: u16| value >= end) {
+            return format!("parsing time {date:?}: {name} out of range");
+        }
+        rest = after;
+    }
+    match rest {
+        "" => format!("parsing time {date:?}: day out of range"),
+        rest => format!("parsing time {date:?}: extra text: {rest:?}"),
+    }
 }
 
 /// A time as Go prints it, such as `2026-11-21 18:47:44 +0000 UTC`.
@@ -246,8 +301,12 @@ fn check_escapes(query: &str) -> Result<(), TokenRejection> {
     }
 }
 
-fn malformed(reason: impl Into<String>) -> TokenRejection {
-    TokenRejection::new(RejectionKind::Malformed, reason)
+fn malformed(reason: impl AsRef<str>) -> TokenRejection {
+    format_error(RejectionKind::Malformed, reason.as_ref())
+}
+
+fn format_error(kind: RejectionKind, reason: &str) -> TokenRejection {
+    TokenRejection::new(kind, format!("input token was not properly formatted: {reason}"))
 }
 
 #[cfg(test)]

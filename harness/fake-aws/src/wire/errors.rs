@@ -81,11 +81,17 @@ fn query(error: &ServiceError, namespace: &str) -> Response {
 
 fn query_json(error: &ServiceError) -> Response {
     let id = request_id();
+    let body = query_json_body(error, &id);
+    Response::new(error.status, "application/json", body).with_header("x-amzn-requestid", id)
+}
+
+/// The body of an error of the query protocol for a client that accepts JSON.
+pub(crate) fn query_json_body(error: &ServiceError, request_id: &str) -> String {
     let body = json!({
         "Error": { "Code": error.code, "Message": error.message, "Type": error_type(error.status) },
-        "RequestId": id,
+        "RequestId": request_id,
     });
-    Response::new(error.status, "application/json", body.to_string()).with_header("x-amzn-requestid", id)
+    body.to_string()
 }
 
 fn ec2(error: &ServiceError) -> Response {

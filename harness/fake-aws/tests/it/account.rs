@@ -319,6 +319,7 @@ async fn sessions_of_assumed_roles_sign() {
     let program = r#"
 sts = boto3.client("sts")
 arn = "arn:aws:iam::111122223333:role/"
+sts.assume_role(RoleArn=arn + "team/other", RoleSessionName="me+you@example.com")
 s = sts.assume_role(RoleArn=arn + "team/other", RoleSessionName="me", DurationSeconds=900)
 c = s["Credentials"]
 def client(service):

@@ -265,7 +265,9 @@ fn token_reviews_use_the_current_rows_and_are_logged_with_reasons() {
     ));
     served.wait_for_log("refused: ARN is not mapped: arn:aws:iam::111122223333:role/demo-role");
     served.wait_for_log("SignatureDoesNotMatch");
-    served.wait_for_log("refused: token is missing expected \"k8s-aws-v1.\" prefix");
+    served.wait_for_log(
+        "refused: input token was not properly formatted: token is missing expected \"k8s-aws-v1.\" prefix",
+    );
 }
 
 /// A TokenReview has a few KiB. A client that sends more than 1 MiB gets an error once it has sent everything, and the

@@ -64,6 +64,7 @@ async fn each_rejection_has_its_kind_and_message() {
             status,
             code: code.to_owned(),
             message: message.to_owned(),
+            body: format!("{{\"Error\":{{\"Code\":\"{code}\",\"Message\":\"{message}\"}}}}"),
         }),
         ..StubTokens::of_role("x")
     };
@@ -76,7 +77,8 @@ async fn each_rejection_has_its_kind_and_message() {
         (
             refused(403, "SignatureDoesNotMatch", "The request signature"),
             RejectionKind::Signature,
-            "expected 200, got 403",
+            "sts getCallerIdentity failed: error from AWS (expected 200, got 403) on eu-west-1 endpoint. Body: \
+             {\"Error\":{\"Code\":\"SignatureDoesNotMatch\",",
         ),
         (
             refused(403, "SignatureDoesNotMatch", "Signature expired: 1"),
@@ -86,7 +88,7 @@ async fn each_rejection_has_its_kind_and_message() {
         (
             refused(400, "Throttling", "Rate exceeded"),
             RejectionKind::Throttled,
-            "Rate exceeded",
+            "sts getCallerIdentity was throttled: {\"Error\":{\"Code\":\"Throttling\",\"Message\":\"Rate exceeded\"}}",
         ),
         (
             StubTokens {

@@ -51,7 +51,7 @@ fn each_failed_check_has_its_message() {
         ),
         (
             with("sts.eu-west-1.amazonaws.com", "sts.cn-north-1.amazonaws.com.cn"),
-            "unexpected hostname",
+            "partition {aws} does not support hostname sts.cn-north-1.amazonaws.com.cn",
         ),
         (with(".com/?", ".com/login?"), "unexpected path"),
         (
@@ -61,6 +61,10 @@ fn each_failed_check_has_its_message() {
         (
             with("&X-Amz-Expires=60", "&X-Amz-Expires=60&x-amz-expires=61"),
             "duplicate query parameter",
+        ),
+        (
+            with("&X-Amz-Expires=60", "&X-Amz-Expires=60&X-Amz-Expires=61"),
+            "query parameter with multiple values not supported",
         ),
         (
             with("&X-Amz-Expires=60", "&X-Amz-Expires=60&Foo=1"),
@@ -86,13 +90,24 @@ fn each_failed_check_has_its_message() {
             with("X-Amz-Date=20220924T205900Z", "X-Amz-Date="),
             "X-Amz-Date parameter must be present",
         ),
-        (with("20220924T205900Z", "2022-09-24"), "error parsing X-Amz-Date"),
+        (
+            with("20220924T205900Z", "2022-09-24"),
+            "cannot parse \"-09-24\" as \"01\"",
+        ),
+        (with("20220924T205900Z", "20220924 205900Z"), "as \"T\""),
+        (with("20220924T205900Z", "20220931T205900Z"), "day out of range"),
+        (with("20220924T205900Z", "20220924T255900Z"), "hour out of range"),
+        (with("20220924T205900Z", "20220924T205900ZZ"), "extra text: \"Z\""),
         (
             with("20220924T205900Z", "20220924T204459Z"),
             "X-Amz-Date parameter is expired",
         ),
     ];
     for (seen, expected) in &table {
+        assert!(
+            seen.starts_with("input token was not properly formatted: "),
+            "{seen}"
+        );
         assert!(seen.contains(expected), "`{seen}` lacks `{expected}`");
     }
     let seen: String = table.iter().map(|(seen, _)| format!("{seen}\n")).collect();

@@ -46,7 +46,7 @@ pub(super) fn session(
 ) -> Result<Option<Session>, ServiceError> {
     let arn = required(parameters, "RoleArn")?;
     let name = required(parameters, "RoleSessionName")?;
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_=,.@-".contains(&byte);
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_+=,.@-".contains(&byte);
     if !(2..=64).contains(&name.len()) || !name.bytes().all(is_word) {
         let constraint = "Member must satisfy regular expression pattern: [\\w+=,.@-]*";
         return Err(invalid(&format!(
