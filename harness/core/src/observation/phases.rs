@@ -35,13 +35,20 @@ pub fn phases(observation: &Observation) -> BTreeMap<Phase, Millis> {
             }
         }
     }
-    if booted > 0 {
+    if booted > 0 || is_step_with_boot(observation) {
         of_this_boot(observation, &mut phases);
     }
     phases
 }
 
-/// Drops phases that only the Node of the boot before shows: until the new kubelet reports, the Node keeps its state.
+/// Whether the observation is of a step that boots. One that does not begins with the event of a boot, at 0.
+fn is_step_with_boot(observation: &Observation) -> bool {
+    let is_without = |first: &TimelineEntry| first.at == 0 && matches!(first.what, ObservedEvent::Isolated);
+    observation.node_before.is_some() && !observation.timeline.first().is_some_and(is_without)
+}
+
+/// Drops phases that only the Node of the boot before shows: until the new kubelet reports, the Node keeps its state,
+/// and controllers change it.
 fn of_this_boot(observation: &Observation, phases: &mut BTreeMap<Phase, Millis>) {
     let boot_id = |node: &Option<Value>| Some(node.as_ref()?.pointer("/status/nodeInfo/bootID")?.clone());
     let before = boot_id(&observation.node_before);

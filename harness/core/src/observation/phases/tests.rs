@@ -323,6 +323,30 @@ fn a_node_of_the_boot_before_is_not_ready_after_a_reboot() {
 }
 
 #[test]
+fn a_controller_that_changes_the_old_node_registers_no_new_instance() {
+    let boot_id = |id: &str| Some(serde_json::json!({ "status": { "nodeInfo": { "bootID": id } } }));
+    let boots = journal(
+        "init.scope",
+        "systemd",
+        "Reached target basic.target - Basic System.",
+    );
+    let old = observed([boots.clone(), node(true)]);
+    let replaced = Observation {
+        node_before: boot_id("1"),
+        node: boot_id("1"),
+        ..old
+    };
+    assert_eq!(last_phase(&replaced), Some(Phase::Booted));
+    let kubelet = join().into_iter().skip(3).take(2);
+    let joined = Observation {
+        node_before: boot_id("1"),
+        node: boot_id("2"),
+        ..observed([boots].into_iter().chain(kubelet).chain([accepted(), node(true)]))
+    };
+    assert_eq!(last_phase(&joined), Some(Phase::Ready));
+}
+
+#[test]
 fn user_data_ends_again_after_a_reboot() {
     let ends = || {
         journal(
@@ -348,6 +372,7 @@ fn user_data_ends_again_after_a_reboot() {
 fn phases_after_a_step_belong_to_the_kubelet_that_it_started() {
     let start = journal("kubelet.service", "systemd", "Started Kubernetes Kubelet.");
     let before = [
+        ObservedEvent::Isolated,
         journal("kubelet.service", "kubelet", "x509: unknown authority"),
         accepted(),
         node(true),
