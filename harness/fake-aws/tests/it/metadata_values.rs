@@ -189,9 +189,13 @@ async fn user_data_is_served_byte_for_byte() {
 async fn the_identity_document_has_signatures() {
     let fakes = Fakes::start(optional);
     let get = async |name: &str| {
-        curl(&[&fakes.metadata(&format!("/latest/dynamic/instance-identity/{name}"))])
-            .await
-            .text()
+        curl(&[
+            "--max-time",
+            "120",
+            &fakes.metadata(&format!("/latest/dynamic/instance-identity/{name}")),
+        ])
+        .await
+        .text()
     };
     let text = get("document").await;
     assert!(
