@@ -1,26 +1,31 @@
 #!/bin/sh
 # Installs nodejoin: downloads the binary of a release, verifies its checksum, and puts it into a folder.
 #
-#   install.sh [--to FOLDER] [--from URL]
+#   install.sh [--to FOLDER] [--from URL] [--attested-by OWNER/REPOSITORY]
 #
 # FOLDER is $HOME/.local/bin by default. URL is the address of a release's files; a published copy of this script has
-# that of its own release. Needs curl or wget, tar, gzip and sha256sum.
+# that of its own release. With `--attested-by`, and if gh is installed, the binary must be attested by a workflow of
+# that repository on GitHub; gh needs a token for that. Needs curl or wget, tar, gzip and sha256sum.
+#
+# Exits with 3 if a file could not be downloaded, and with 1 for any other failure.
 set -eu
 
 from='@RELEASE@'
 to=${HOME:-}/.local/bin
+repository=
 
 fail() {
   echo "error: $1" >&2
   [ -z "${2:-}" ] || echo "  do: $2" >&2
-  exit 1
+  exit "${3:-1}"
 }
 
 while [ $# -gt 0 ]; do
   case $1 in
     --to) to=${2:?--to needs a folder} ;;
     --from) from=${2:?--from needs a URL} ;;
-    *) fail "unknown option \`$1\`" "use \`--to FOLDER\` or \`--from URL\`" ;;
+    --attested-by) repository=${2:?--attested-by needs OWNER/REPOSITORY} ;;
+    *) fail "unknown option \`$1\`" "use \`--to FOLDER\`, \`--from URL\` or \`--attested-by OWNER/REPOSITORY\`" ;;
   esac
   shift 2
 done
@@ -49,13 +54,17 @@ download() {
     wget --quiet --output-document "$work/$1" "$from/$1"
   else
     fail "there is neither curl nor wget" "install one of them"
-  fi || fail "could not download $from/$1" "check the address and your network"
+  fi || fail "could not download $from/$1" "check the address and your network" 3
 }
 
 download "$name"
 download "$name.sha256"
 (cd "$work" && sha256sum --check --status "$name.sha256") ||
   fail "$name does not match its checksum" "try again; if it fails again, report it: the file may have been replaced"
+if [ -n "$repository" ] && command -v gh >/dev/null; then
+  gh attestation verify "$work/$name" --repo "$repository" ||
+    fail "$name is not attested by a workflow of $repository" "report it: the file may have been replaced"
+fi
 tar -xzf "$work/$name" -C "$work" nodejoin || fail "$name contains no nodejoin"
 mkdir -p "$to" || fail "could not create $to" "pass \`--to FOLDER\` with a folder of yours"
 # Moved within one file system, so that a running nodejoin keeps its file.

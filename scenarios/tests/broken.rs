@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nodejoin_core::compare::MachineDifference;
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::input::files::Files;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
@@ -15,6 +16,8 @@ use serde::Deserialize;
 pub(crate) struct Broken {
     pub(crate) name: String,
     pub(crate) plan: Plan,
+    /// The scenario with the script that is not broken.
+    sound: Plan,
     caught_by: CaughtBy,
 }
 
@@ -29,7 +32,8 @@ struct Row {
     caught_by: CaughtBy,
 }
 
-/// What the verdict must hold: each check named must be broken, and the cause must be this one.
+/// What the verdict must hold: each check named must be broken, and the cause must be this one. A script whose node
+/// joins nevertheless must leave another machine than the sound one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaughtBy {
@@ -37,6 +41,9 @@ struct CaughtBy {
     checks: Vec<String>,
     #[serde(default)]
     diagnosis: Option<Cause>,
+    /// Parts of the machine that `nodejoin diff` must find different.
+    #[serde(default)]
+    diff: Vec<String>,
 }
 
 /// Reads the model.
@@ -58,6 +65,7 @@ fn of(row: Row, folder: &Path, plans: &[Plan], disk: &impl Files) -> Result<Brok
     let mut plan = plan
         .ok_or_else(|| format!("no scenario `{}` for `{}`", row.scenario, row.name))?
         .clone();
+    let sound = plan.clone();
     let manifest = folder.join(&row.name).join("overlay.yaml");
     plan.image
         .overlay
@@ -65,6 +73,7 @@ fn of(row: Row, folder: &Path, plans: &[Plan], disk: &impl Files) -> Result<Brok
     Ok(Broken {
         name: row.name,
         plan,
+        sound,
         caught_by: row.caught_by,
     })
 }
@@ -73,7 +82,26 @@ impl Broken {
     /// The same on the first of these versions.
     pub(crate) fn on(mut self, matrix: &Matrix) -> Self {
         self.plan.requested = matrix.each().remove(0);
+        self.sound.requested = self.plan.requested.clone();
         self
+    }
+
+    /// The probes of the sound and of the broken script, if the machines must differ.
+    pub(crate) fn probes(&self) -> Option<[Plan; 2]> {
+        (!self.caught_by.diff.is_empty()).then(|| [self.sound.probe(), self.plan.probe()])
+    }
+
+    /// The parts that must differ and do not, with those that do.
+    pub(crate) fn missed_parts(&self, found: &[MachineDifference]) -> Vec<String> {
+        let parts: Vec<&str> = found.iter().map(|difference| difference.part.as_str()).collect();
+        let missed = self
+            .caught_by
+            .diff
+            .iter()
+            .filter(|part| !parts.contains(&part.as_str()));
+        missed
+            .map(|part| format!("`{part}` does not differ; different are: {}", parts.join(", ")))
+            .collect()
     }
 
     /// What the verdict should have said and did not.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use libtest_mimic::{Failed, Trial};
+use nodejoin_core::compare::differences;
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::{Plan, ProviderName};
@@ -18,7 +19,7 @@ use nodejoin_core::run::shard::{InvalidShard, Shard};
 use nodejoin_core::scenario;
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::report::text;
-use nodejoin_engine::{Events, ExternalSettings, Runner, Settings, new_run_id};
+use nodejoin_engine::{Events, ExternalSettings, ProbeEnd, Runner, Settings, new_run_id};
 use nodejoin_import::ImportDisk;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
@@ -182,6 +183,9 @@ impl SharedRun {
 
     /// The scenario must fail on the broken script, and at the checks or with the cause that the model names.
     fn expect_caught(&self, broken: &Broken) -> Result<(), Failed> {
+        if let Some(probes) = broken.probes() {
+            return self.expect_different(broken, &probes);
+        }
         let (verdict, seconds) = self.run(&broken.plan)?;
         if let Outcome::Skipped(reason) = verdict.outcome {
             return skipped(&broken.plan, reason);
@@ -196,6 +200,27 @@ impl SharedRun {
             missed.join("; ")
         )
         .into())
+    }
+
+    /// The machine of the broken script must differ from that of the sound one where the model names it.
+    fn expect_different(&self, broken: &Broken, probes: &[Plan; 2]) -> Result<(), Failed> {
+        let mut states = Vec::new();
+        for plan in probes {
+            let probe = self.on_its_own_thread(|| {
+                self.runtime
+                    .block_on(async { Ok(self.runner().await?.probe(plan, &self.cancel).await) })
+            })?;
+            match probe {
+                ProbeEnd::State(state) => states.push(state),
+                ProbeEnd::NotRun(reason) => return skipped(&broken.plan, reason),
+                ProbeEnd::Cancelled => return Err("the run was ended".into()),
+            }
+        }
+        let missed = broken.missed_parts(&differences(&states[0], &states[1], None));
+        if missed.is_empty() {
+            return Ok(());
+        }
+        Err(missed.join("; ").into())
     }
 
     fn expect_evidence(&self, plan: &Plan) -> Result<(), Failed> {
@@ -227,11 +252,24 @@ impl SharedRun {
         .into()
     }
 
-    /// On a thread of its own: a debug build uses most of the stack that a test has.
     fn run(&self, plan: &Plan) -> Result<(Verdict, f64), Failed> {
+        self.on_its_own_thread(|| {
+            self.runtime.block_on(async {
+                let runner = self.runner().await?;
+                let begun = Instant::now();
+                let verdict = runner.run(plan, &self.cancel).await;
+                Ok((verdict, begun.elapsed().as_secs_f64()))
+            })
+        })
+    }
+
+    /// A debug build uses most of the stack that a test has.
+    fn on_its_own_thread<T: Send>(
+        &self,
+        run: impl FnOnce() -> Result<T, Failed> + Send,
+    ) -> Result<T, Failed> {
         const STACK: usize = 8 << 20;
         std::thread::scope(|scope| {
-            let run = || self.run_here(plan);
             let thread = std::thread::Builder::new()
                 .stack_size(STACK)
                 .spawn_scoped(scope, run)?;
@@ -241,18 +279,9 @@ impl SharedRun {
         })
     }
 
-    fn run_here(&self, plan: &Plan) -> Result<(Verdict, f64), Failed> {
-        self.runtime.block_on(async {
-            let runner = self
-                .runner
-                .get_or_init(|| self.start())
-                .await
-                .as_ref()
-                .map_err(Failed::from)?;
-            let begun = Instant::now();
-            let verdict = runner.run(plan, &self.cancel).await;
-            Ok((verdict, begun.elapsed().as_secs_f64()))
-        })
+    async fn runner(&self) -> Result<&Runner, Failed> {
+        let runner = self.runner.get_or_init(|| self.start()).await;
+        runner.as_ref().map_err(Failed::from)
     }
 
     /// Connects to the engine at the first test.

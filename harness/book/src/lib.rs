@@ -52,14 +52,14 @@ pub fn repository() -> PathBuf {
 /// A scenario, a flow or a file of the repository that cannot be read.
 pub fn pages(repository: &Path) -> Result<Vec<Page>, String> {
     let plans = plans(repository)?;
+    let diagnoses = diagnoses::page(repository, &plans)?;
     let mut pages = vec![
         page("docs/src/reference/scenario.md", scenario::page()),
         page("docs/src/reference/flows.md", flows::page(repository, &plans)?),
         page("docs/src/reference/phases.md", tables::phases()),
-        page(
-            "docs/src/reference/diagnoses.md",
-            diagnoses::page(repository, &plans)?,
-        ),
+        page("docs/src/reference/diagnoses.md", diagnoses.clone()),
+        // `nodejoin explain` has the page inside: a package contains only files of its crate.
+        page("harness/cli/pages/diagnoses.md", diagnoses),
         page("docs/src/reference/deviations.md", tables::deviations()),
         page("docs/src/reference/exit-codes.md", tables::exit_codes()),
         page("docs/src/reference/commands.md", commands::page()),

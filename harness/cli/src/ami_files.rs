@@ -5,18 +5,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
+use nodejoin_fixtures::{Dir, IMAGES, OVERLAYS};
 use nodejoin_import::AmiFiles;
 
-static OVERLAYS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/overlays");
-static AL2: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/images/nodes/al2/rootfs/etc/eks");
-static KIND: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/images/kind-node/rootfs/etc");
 /// Where the embedded folders are in `fixtures`.
-const FOLDERS: [(&str, &Dir<'_>); 3] = [
-    ("overlays", &OVERLAYS),
-    ("images/nodes/al2/rootfs/etc/eks", &AL2),
-    ("images/kind-node/rootfs/etc", &KIND),
-];
+const FOLDERS: [(&str, &Dir<'_>); 2] = [("overlays", &OVERLAYS), ("images", &IMAGES)];
 
 /// The files of an AMI, and those of other folders that its manifest names, by their paths in `fixtures`.
 pub(crate) fn of(ami: AmiFiles) -> Vec<(PathBuf, &'static [u8])> {

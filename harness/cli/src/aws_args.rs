@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::aws::AuthenticationMode;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::run::env;
 
 /// The text after the options in `nodejoin aws --help`.
@@ -30,7 +31,8 @@ folder not available; 130 interrupted.";
 pub struct AwsArgs {
     /// Scenario file, or account file: only the AWS keys of a scenario [default: an account of default values]
     pub file: Option<PathBuf>,
-    /// Address of the metadata service; port 0 picks a free port
+    /// Address of the metadata service of the first instance; the others follow on the next ports. Port 0 picks free
+    /// ports
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1338")]
     pub metadata: SocketAddr,
     /// Address of all other services, which share one TLS port and are selected by host name
@@ -68,6 +70,9 @@ pub enum AwsCommand {
 /// `nodejoin aws set`
 #[derive(Debug, ClapArgs)]
 pub struct SetArgs {
+    /// Change only this instance [default: all instances]
+    #[arg(long, value_name = "ID")]
+    pub instance: Option<InstanceId>,
     #[command(subcommand)]
     pub what: SetCommand,
 }

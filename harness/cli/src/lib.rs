@@ -7,6 +7,7 @@ mod ami_files;
 mod args;
 mod artifacts;
 mod aws_args;
+mod diff_args;
 mod hands_args;
 mod keeper_args;
 #[macro_use]
@@ -16,6 +17,7 @@ mod last_run;
 mod library;
 mod reports;
 mod rerun;
+mod run_args;
 mod schema_args;
 
 use std::process::ExitCode;

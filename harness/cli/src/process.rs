@@ -14,7 +14,7 @@ use nodejoin_docker::{DockerError, Engine, ImageSettings};
 use nodejoin_import::ImportDisk;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ImageArgs;
+use crate::run_args::ImageArgs;
 
 /// Logs the harness's warnings to standard error; `RUST_LOG` replaces the filter. Other crates are silent by default:
 /// the Kubernetes client logs every failed attempt while a control plane starts.

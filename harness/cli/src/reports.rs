@@ -17,9 +17,9 @@ use nodejoin_engine::report::outputs;
 use nodejoin_engine::report::summary::{LIMIT, SummaryPage};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::args::{Format, RunOptions};
 use crate::last_run::LastRunFile;
 use crate::process;
+use crate::run_args::{Format, RunOptions};
 
 /// The environment of a step of GitHub Actions.
 pub(crate) struct Github {

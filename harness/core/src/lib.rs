@@ -20,9 +20,11 @@
 //! | `image_archive` | what a registry serves from an image archive |
 //! | `scenario` | the scenario file, its rules and its defaults; overlays |
 //! | `diagnosis` | why a join stopped |
+//! | `compare` | what two versions of a script leave differently on a machine |
 //! | `judge` | whether there is more to wait for, and the verdict |
 //! | `run` | settings, shards, events and exit codes of a whole run |
 
+pub mod compare;
 pub mod diagnosis;
 pub mod image_archive;
 pub mod input;

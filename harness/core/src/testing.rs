@@ -14,13 +14,15 @@ use crate::plan::expect::Expect;
 use crate::plan::sources::Sources;
 use crate::plan::{
     Approval, CaChoice, ClusterPlan, ClusterStatus, Cni, ImagePlan, InstancePlan, LifeCycle, MetadataPlan,
-    Network, NewerSettings, Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts,
+    Network, NewerSettings, Plan, RoleMapping, RolePlan, StatusStep, Stubs, Timeouts, UserDataEngine,
+    UserDataPlan,
 };
 
 /// A plan with one instance and no user data.
 #[must_use]
 pub fn plan() -> Plan {
     Plan {
+        is_probe: false,
         id: parsed("demo"),
         is_trial: false,
         name: "demo".to_owned(),
@@ -143,4 +145,17 @@ pub(crate) fn listing<'a>(reports: impl IntoIterator<Item = (&'a str, String)>) 
         .into_iter()
         .map(|(input, report)| format!("{input}\n=> {}\n", report.trim_end()));
     sections.collect::<Vec<_>>().join("\n")
+}
+
+/// User data of this text.
+#[must_use]
+pub fn user_data_of(text: &str) -> UserDataPlan {
+    use base64::Engine as _;
+    UserDataPlan {
+        engine: UserDataEngine::CloudInit,
+        base64: base64::engine::general_purpose::STANDARD.encode(text),
+        gzip: false,
+        replace: None,
+        is_translated: false,
+    }
 }

@@ -61,7 +61,8 @@ pub use error::DockerError;
 pub use exec::{ExecOutput, OutputLines};
 pub use image_problem::ImageProblem;
 pub use images::{
-    ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned, TOOLS,
+    DownloadProgress, ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned,
+    TOOLS,
 };
 
 pub use nodes::{LabelledContainer, containers_of_role};

@@ -235,18 +235,28 @@ fn write_private(path: &Path, text: &str) -> Result<(), EngineError> {
 }
 
 fn image_progress(events: Events) -> Arc<dyn Fn(ImageEvent) + Send + Sync> {
-    Arc::new(move |event| {
-        events.send(match event {
-            ImageEvent::Waiting { image } => RunEvent::ImageWaiting { image },
-            ImageEvent::Started { image, log } => RunEvent::ImageStarted {
-                image,
-                log: log.display().to_string(),
-            },
-            ImageEvent::Step { image, text } => RunEvent::ImageStep { image, text },
-            ImageEvent::Inspected { image, facts } => RunEvent::ImageInspected { image, facts },
-            ImageEvent::Done { image, seconds } => RunEvent::ImageReady { image, seconds },
-        });
-    })
+    Arc::new(move |event| events.send(run_event(event)))
+}
+
+/// The event of a run about the progress of an image.
+#[must_use]
+pub fn run_event(event: ImageEvent) -> RunEvent {
+    match event {
+        ImageEvent::Waiting { image } => RunEvent::ImageWaiting { image },
+        ImageEvent::Started { image, log } => RunEvent::ImageStarted {
+            image,
+            log: log.display().to_string(),
+        },
+        ImageEvent::Step { image, text } => RunEvent::ImageStep { image, text },
+        ImageEvent::Download { image, progress } => RunEvent::ImageDownload {
+            image,
+            file: progress.file,
+            bytes: progress.bytes,
+            total: progress.total,
+        },
+        ImageEvent::Inspected { image, facts } => RunEvent::ImageInspected { image, facts },
+        ImageEvent::Done { image, seconds } => RunEvent::ImageReady { image, seconds },
+    }
 }
 
 #[cfg(test)]

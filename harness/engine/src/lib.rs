@@ -15,6 +15,8 @@
 //! | `complete`, `evidence` | what a finished scenario leaves for a reader |
 //! | `session`, `collect`, `sources` | one instance in its environment: admission, facts, events |
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
+//! | `probe` | one plan up to the start of the kubelet, and the state of its machine |
+//! | `comparison` | probes and joins of two versions of the same scenarios |
 //! | `page` | the pages of the evidence |
 //! | `merge` | joins the records and reports of several runs |
 //! | `account` | one AWS account served without any of these |
@@ -22,6 +24,7 @@
 
 pub mod account;
 mod collect;
+mod comparison;
 mod complete;
 mod conclude;
 mod context;
@@ -38,6 +41,7 @@ mod name_locks;
 mod node_driver;
 mod observer;
 mod page;
+mod probe;
 mod reboots;
 mod registry;
 pub mod report;
@@ -53,9 +57,12 @@ mod user_data;
 mod verdict;
 mod watch;
 
+pub use comparison::{CompareSettings, CompareStep, JoinsWhen, Pair, compare};
+pub use context::run_event;
 pub use error::EngineError;
 pub use events::Events;
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
+pub use probe::ProbeEnd;
 pub use runner::{Runner, run_all};
 pub use settings::{Caller, RerunCommand, Settings};

@@ -100,7 +100,7 @@ impl<'a, 's> ContainerNode<'a, 's> {
         })
     }
 
-    fn node(&self) -> Node {
+    pub(crate) fn node(&self) -> Node {
         self.node.lock().clone()
     }
 

@@ -20,6 +20,7 @@ use crate::context::{EnvironmentSource, RunContext};
 use crate::events::Events;
 use crate::evidence::EvidenceFolder;
 use crate::name_locks::NameLocks;
+use crate::probe::{self, ProbeEnd};
 use crate::scenario::{self, ScenarioResult};
 use crate::settings::Settings;
 
@@ -58,6 +59,17 @@ impl Runner {
             .await
             .unwrap_or_else(|error| scenario::errored_before_start(&self.context, plan, started, &error));
         self.finish(plan, result, started)
+    }
+
+    /// Runs one plan up to the start of the kubelet, and reads the state of its machine.
+    pub async fn probe(&self, plan: &Plan, cancel: &CancellationToken) -> ProbeEnd {
+        let _lock = tokio::select! {
+            lock = self.locks.acquire(plan) => lock,
+            () = cancel.cancelled() => return ProbeEnd::Cancelled,
+        };
+        let plan = &self.context.run.engine().time_factor().plan(plan);
+        // Boxed, as a scenario.
+        Box::pin(probe::probe(&self.context, plan, cancel)).await
     }
 
     /// The folder for the evidence of a plan that does not pass.

@@ -16,8 +16,8 @@ use nodejoin_core::plan::{Plan, ProviderName, UserDataEngine};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::matrix::{not_for, not_for_request};
 use nodejoin_docker::ImageRef;
-use nodejoin_fake_aws::Rates;
 use nodejoin_fake_aws::RegistryImage;
+use nodejoin_fake_aws::SharedAccount;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -123,7 +123,7 @@ pub(crate) fn errored_before_start(
 }
 
 /// The plan with user data that the harness runs, for an image without cloud-init.
-fn without_cloud_init<'a>(plan: &'a Plan, image: &ImageRef) -> Cow<'a, Plan> {
+pub(crate) fn without_cloud_init<'a>(plan: &'a Plan, image: &ImageRef) -> Cow<'a, Plan> {
     let lacks = image
         .facts
         .as_ref()
@@ -197,12 +197,12 @@ impl<'a> ScenarioRun<'a> {
 
     /// Admits all nodes. The caller ends the sessions in `nodes`, whatever the result.
     async fn admit(&self, nodes: &mut Vec<AdmittedNode<'a>>) -> Result<(), EngineError> {
-        let (rates, factor) = (Rates::default(), self.context.run.engine().time_factor());
+        let (account, factor) = (SharedAccount::default(), self.context.run.engine().time_factor());
         let plans = self.plan.nodes();
         let count = plans.len();
         for plan in plans {
             let (session, events) =
-                ScenarioSession::begin(self.environment, &plan, &self.images, &rates, factor).await?;
+                ScenarioSession::begin(self.environment, &plan, &self.images, &account, factor).await?;
             let folder = match count {
                 1 => self.folder.clone(),
                 _ => self.folder.create_for_node(&plan.instance.private_dns_name)?,
@@ -422,7 +422,7 @@ fn aggregate(judged: &[JudgedJoin]) -> Verdict {
     judge::of_nodes(&joined)
 }
 
-enum Preparation {
+pub(crate) enum Preparation {
     Ready(Arc<Environment>, Box<ImageRef>),
     /// The plan does not run here: it is skipped, or errored when its control plane is required.
     Ended(Outcome),
@@ -435,7 +435,7 @@ impl Preparation {
 }
 
 /// Starts the environment and builds the image of the node, unless the plan does not run on them.
-async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, EngineError> {
+pub(crate) async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, EngineError> {
     let provider = match ProviderName::choose(context.settings.control_plane, &plan.control_plane) {
         Ok(provider) => provider,
         Err(reason) => return Ok(Preparation::skipped(reason)),

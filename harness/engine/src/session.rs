@@ -10,8 +10,9 @@ use nodejoin_core::observation::Observation;
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{CaChoice, Cni, Plan, UserDataEngine};
 use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_core::user_data::Values;
 use nodejoin_docker::{ImageRef, Run};
-use nodejoin_fake_aws::Rates;
+use nodejoin_fake_aws::SharedAccount;
 use nodejoin_fake_aws::{RegistryImage, World};
 use nodejoin_node::{DirectUserData, Node, NodeRequest};
 use tokio::sync::mpsc;
@@ -34,13 +35,13 @@ pub(crate) struct ScenarioSession<'a> {
 }
 
 impl<'a> ScenarioSession<'a> {
-    /// Admits the plan's world and tenant, both or none. Nodes of one scenario share `rates`, and their registry holds
-    /// `images`.
+    /// Admits the plan's world and tenant, both or none. Nodes of one scenario share `account`, and their registry
+    /// holds `images`.
     pub(crate) async fn begin(
         environment: &'a Environment,
         plan: &Plan,
         images: &[RegistryImage],
-        rates: &Rates,
+        account: &SharedAccount,
         time_factor: TimeFactor,
     ) -> Result<(Self, BoxStream<'static, Incoming>), EngineError> {
         let control_plane = &environment.control_plane;
@@ -58,7 +59,7 @@ impl<'a> ScenarioSession<'a> {
             kubernetes_version: Minor::of(&control_plane.version).to_string(),
             user_data: user_data.clone(),
             aws: plan.aws.filled(&values(plan, authority)),
-            rates: rates.clone(),
+            shared: account.clone(),
             images: [&environment.images, images].concat(),
             ..World::of(plan, to_aws)
         };
@@ -93,7 +94,7 @@ impl<'a> ScenarioSession<'a> {
             self.environment,
             plan,
             &self.images,
-            &Rates::default(),
+            &SharedAccount::default(),
             self.time_factor,
         )
         .await?;
@@ -147,6 +148,11 @@ impl<'a> ScenarioSession<'a> {
         };
         let values = values(&self.plan, self.certificate_authority());
         collected.golden = Some(golden.render(collected, &values));
+    }
+
+    /// The values of this node that the state of its machine names.
+    pub(crate) fn values(&self) -> Values {
+        values(&self.plan, self.certificate_authority())
     }
 
     /// A plan of this node, or of one of its steps, with values in place of the templates in its expectations.

@@ -15,6 +15,8 @@ pub enum FakeAwsError {
     },
     #[error("no port of {ip} is free for both UDP and TCP after {tried} attempts")]
     NoSharedPort { ip: Ipv4Addr, tried: u32 },
+    #[error("{count} instances need one metadata port each, from {first} on, and ports end at 65535")]
+    NoPortLeft { first: SocketAddr, count: usize },
     #[error("cannot create the certificate for `{name}`")]
     Certificate {
         /// Subject of the certificate.
@@ -48,6 +50,9 @@ impl FakeAwsError {
                 "{} must be an address of this machine: loopback, or the gateway of a Docker bridge",
                 address.ip()
             )),
+            Self::NoPortLeft { .. } => {
+                Some("choose a lower port for `--metadata`; 0 selects free ones".to_owned())
+            }
             Self::NoSharedPort { .. } => Some("stop programs that use many ports, and try again".to_owned()),
             Self::Certificate { .. } | Self::Tls(_) | Self::Image { .. } => None,
         }

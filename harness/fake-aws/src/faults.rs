@@ -21,7 +21,7 @@ pub(crate) struct Faults {
 /// Times of the requests that `above_per_second` admitted in the last second, by the fault's index. Clones share them:
 /// AWS counts the requests of an account, from all instances together.
 #[derive(Debug, Clone, Default)]
-pub struct Rates(Arc<Mutex<BTreeMap<usize, VecDeque<SystemTime>>>>);
+pub(crate) struct Rates(Arc<Mutex<BTreeMap<usize, VecDeque<SystemTime>>>>);
 
 impl Rates {
     /// Admits a request while fewer than `limit` were admitted in the last second.

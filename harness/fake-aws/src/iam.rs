@@ -8,6 +8,7 @@ use nodejoin_core::plan::fault::Service;
 use crate::arn;
 use crate::credentials::{Principal, unique_id};
 use crate::http::ServiceError;
+use crate::wire::WireFormat;
 use crate::world::World;
 
 /// The caller that signed a request.
@@ -24,6 +25,15 @@ enum PolicyDenial {
     Implicit,
     /// A policy denies it.
     Explicit,
+}
+
+impl PolicyDenial {
+    fn reason(self, action: &str) -> String {
+        match self {
+            Self::Implicit => format!(" because no identity-based policy allows the {action} action"),
+            Self::Explicit => " with an explicit deny in an identity-based policy".to_owned(),
+        }
+    }
 }
 
 impl<'a> Signer<'a> {
@@ -64,15 +74,68 @@ impl<'a> Signer<'a> {
         }
     }
 
+    /// Checks that the caller's policies allow an operation of a service that another emulator answers. `operation` is
+    /// AWS' name, or method and path, for which only patterns of the whole service count.
+    ///
+    /// # Errors
+    /// The service's error for a denied request.
+    pub(crate) fn permit_forwarded(
+        &self,
+        wire_format: WireFormat,
+        service: &str,
+        operation: &str,
+    ) -> Result<(), ServiceError> {
+        let is_named = !operation.contains([' ', '/']);
+        let action = match is_named {
+            true => format!("{service}:{operation}"),
+            false => format!("{service}:*"),
+        };
+        let denial = match (self.denial(&action), is_named) {
+            (Some(PolicyDenial::Implicit), false) if self.allows_some(service) => None,
+            (denial, _) => denial,
+        };
+        let Some(denial) = denial else { return Ok(()) };
+        let sentence = format!("User: {} is not authorized to perform: {action}", self.arn());
+        let (status, code) = match wire_format {
+            WireFormat::Json10 | WireFormat::Json11 | WireFormat::Cbor => (400, "AccessDeniedException"),
+            WireFormat::RestJson => (403, "AccessDeniedException"),
+            WireFormat::Ec2 => (403, "UnauthorizedOperation"),
+            WireFormat::Query(_) | WireFormat::S3 | WireFormat::Metadata | WireFormat::Registry => {
+                (403, "AccessDenied")
+            }
+        };
+        Err(ServiceError::new(
+            status,
+            code,
+            sentence + &denial.reason(&action),
+        ))
+    }
+
+    /// Whether a policy allows at least one action of a service.
+    fn allows_some(&self, service: &str) -> bool {
+        let of_service = |pattern: &String| {
+            let named = pattern.split(':').next().unwrap_or_default();
+            action_matches(named, service)
+        };
+        let (allow, _) = self.policies();
+        allow.is_none_or(|allow| allow.iter().any(of_service))
+    }
+
     fn denial(&self, action: &str) -> Option<PolicyDenial> {
+        let (allow, deny) = self.policies();
+        denial(allow, deny, action)
+    }
+
+    /// Allowed and denied actions of the caller's role.
+    fn policies(&self) -> (Option<&'a [String]>, &'a [String]) {
         match self.principal {
             Principal::Instance => {
-                let role = self.world.role.as_ref()?;
-                denial(role.allow.as_deref(), &role.deny, action)
+                let role = self.world.role.as_ref();
+                role.map_or((None, &[]), |role| (role.allow.as_deref(), role.deny.as_slice()))
             }
             Principal::Assumed { role, .. } => {
-                let role = self.world.role_named(role)?;
-                denial(role.allow.as_deref(), &role.deny, action)
+                let role = self.world.role_named(role);
+                role.map_or((None, &[]), |role| (role.allow.as_deref(), role.deny.as_slice()))
             }
         }
     }
@@ -98,10 +161,7 @@ fn denied(
 ) -> ServiceError {
     let sentence = format!("User: {caller} is not authorized to perform: {action}");
     let on_resource = format!("{sentence} on resource: {resource}");
-    let reason = match denial {
-        PolicyDenial::Implicit => format!(" because no identity-based policy allows the {action} action"),
-        PolicyDenial::Explicit => " with an explicit deny in an identity-based policy".to_owned(),
-    };
+    let reason = denial.reason(action);
     match service {
         Service::Eks => {
             let reason = match denial {

@@ -10,6 +10,7 @@ use crate::group_member::GroupMember;
 use crate::interface_store::InterfaceStore;
 use crate::log_store::LogStore;
 use crate::metadata::MetadataTree;
+use crate::peer::Peer;
 use crate::stacks::Stacks;
 use crate::world::{AwsEvent, AwsEventKind, World};
 
@@ -20,6 +21,10 @@ const IDENTITY_LIFETIME: time::Duration = time::Duration::hours(6);
 pub(crate) struct Instance {
     pub(crate) world: World,
     pub(crate) key: InstanceKey,
+    /// Proves passwords of the image registry, for all instances of the account.
+    pub(crate) registry_key: InstanceKey,
+    /// The other instances of the account, during a request.
+    pub(crate) peers: Vec<Peer>,
     /// Credentials of the instance's role, and of the roles that it assumed.
     pub(crate) issued: CredentialStore,
     /// Credentials that identify the instance itself to EC2.
@@ -48,10 +53,12 @@ impl Instance {
         let lifetime = time::Duration::seconds(world.instance.metadata.credentials.lifetime_seconds.into());
         Self {
             key: InstanceKey::generate(),
+            registry_key: InstanceKey::generate(),
+            peers: Vec::new(),
             issued: CredentialStore::with_lifetime(lifetime),
             identity: CredentialStore::with_lifetime(IDENTITY_LIFETIME),
             stacks: Stacks::of(&world.aws.stacks),
-            faults: Faults::new(&world.faults, world.rates.clone()),
+            faults: Faults::new(&world.faults, world.shared.rates.clone()),
             answers: Answers::of(&world.aws.answers),
             group_member: GroupMember::of(world.aws.autoscaling.as_ref()),
             interfaces: InterfaceStore::default(),

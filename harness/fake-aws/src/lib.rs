@@ -30,6 +30,7 @@
 
 #![warn(unreachable_pub)]
 
+mod account_state;
 mod answers;
 mod arn;
 mod changes;
@@ -55,11 +56,13 @@ mod log_store;
 mod metadata;
 mod not_emulated;
 mod operation;
+mod peer;
 #[cfg(test)]
 mod property_tests;
 mod router;
 mod server;
 mod services;
+mod shared_account;
 mod sigv4;
 #[cfg(test)]
 mod snapshots;
@@ -68,15 +71,16 @@ mod sts_client;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod upstream;
 mod wire;
 mod world;
 mod world_registry;
 
 pub use clock::{Clock, StoppedClock};
 pub use error::FakeAwsError;
-pub use faults::Rates;
 pub use images::{RegistryImage, busybox_images};
 pub use server::{AccountAddresses, AccountServer, BoundFakeAws, FakeAws, FakeAwsServer};
 pub use services::sts::CallerIdentity;
+pub use shared_account::SharedAccount;
 pub use sts_client::{StsClient, StsError};
 pub use world::{AwsEvent, AwsEventKind, World};

@@ -95,6 +95,13 @@ pub(crate) fn check_members(
     }
 }
 
+/// The error for a change of an instance other than the caller's own.
+pub(crate) fn other_instance(id: &str) -> ServiceError {
+    let message =
+        format!("nodejoin cannot change the instance '{id}': only the instance that sends the request");
+    ServiceError::new(501, CODE, message)
+}
+
 /// The error. No SDK retries status 501.
 pub(crate) fn error(service: &str, operation: &str) -> ServiceError {
     ServiceError::new(501, CODE, operation_message(service, operation))

@@ -125,7 +125,7 @@ impl Route {
         response
     }
 
-    fn wire_format(&self, request: &Request) -> WireFormat {
+    pub(crate) fn wire_format(&self, request: &Request) -> WireFormat {
         match self.called_service() {
             CalledService::Known(Service::Monitoring) => monitoring::wire_format(request),
             CalledService::Known(service) => wire_format(service),

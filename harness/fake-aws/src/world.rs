@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 use crate::arn;
 use crate::credentials::unique_id;
-use crate::faults::Rates;
 use crate::images::RegistryImage;
+use crate::shared_account::SharedAccount;
 
-/// The AWS account of one scenario: one instance, its role, its cluster and its repositories.
+/// One instance and its AWS account: its role, its cluster and its repositories.
 #[derive(Debug, Clone)]
 pub struct World {
     pub account: AccountId,
@@ -41,8 +41,8 @@ pub struct World {
     /// Further resources of the account.
     pub aws: AwsPlan,
     pub faults: Vec<Fault>,
-    /// Request rates of faults, shared by all instances of a scenario.
-    pub rates: Rates,
+    /// What the instances of the account share.
+    pub shared: SharedAccount,
     /// Images of the registry.
     pub images: Vec<RegistryImage>,
     /// The engine receives the events of this world. The world drops events once the channel is closed.
@@ -83,7 +83,7 @@ impl World {
             user_data: None,
             aws: plan.aws.clone(),
             faults: plan.faults.clone(),
-            rates: Rates::default(),
+            shared: SharedAccount::default(),
             images: Vec::new(),
             events,
         }

@@ -3,15 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use nodejoin_core::plan::ids::{InstanceId, RunId};
 use nodejoin_core::run::time_factor::TimeFactor;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
+use crate::account_state::AccountState;
 use crate::clock::Clock;
+use crate::http::Request;
 use crate::instance::Instance;
+use crate::services::cloudformation;
+use crate::shared_account::SharedAccount;
+use crate::sigv4::request_signature;
 use crate::world::World;
 
 /// The worlds of a run. A request holds the lock of its instance while a pure function runs, never across an await.
@@ -29,6 +34,23 @@ struct WorldIndex {
     sources: HashMap<IpAddr, InstanceId>,
     /// Serves every source address that is not in `sources`.
     default_instance: Option<InstanceId>,
+    /// The accounts of the instances.
+    accounts: Vec<(SharedAccount, Weak<Mutex<AccountState>>)>,
+}
+
+impl WorldIndex {
+    /// The state of an account, which lives as long as one of its instances.
+    fn account(&mut self, account: SharedAccount) -> Arc<Mutex<AccountState>> {
+        self.accounts.retain(|(_, state)| state.strong_count() > 0);
+        let mut known = self.accounts.iter();
+        let known = known.find(|(other, _)| other.is(&account));
+        if let Some(state) = known.and_then(|(_, state)| state.upgrade()) {
+            return state;
+        }
+        let state = Arc::default();
+        self.accounts.push((account, Arc::downgrade(&state)));
+        state
+    }
 }
 
 impl fmt::Debug for WorldRegistry {
@@ -41,11 +63,19 @@ impl fmt::Debug for WorldRegistry {
 
 /// An instance that several connections use.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedInstance(Arc<Mutex<Instance>>);
+pub(crate) struct SharedInstance {
+    instance: Arc<Mutex<Instance>>,
+    account: Arc<Mutex<AccountState>>,
+}
 
 impl SharedInstance {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Instance> {
-        self.0.lock()
+        self.instance.lock()
+    }
+
+    /// Runs `work` on the instance while it sees the other instances of its account.
+    pub(crate) fn in_account<T>(&self, now: SystemTime, work: impl FnOnce(&mut Instance) -> T) -> T {
+        self.account.lock().enter(&self.instance, now, work)
     }
 }
 
@@ -68,9 +98,12 @@ impl WorldRegistry {
     }
 
     pub(crate) fn admit(&self, world: World) {
-        let id = world.instance.id.clone();
+        let (id, account) = (world.instance.id.clone(), world.shared.clone());
         let instance = Arc::new(Mutex::new(Instance::launch(world, self.now())));
-        self.index.write().instances.insert(id, SharedInstance(instance));
+        let mut index = self.index.write();
+        let account = index.account(account);
+        account.lock().join(&instance);
+        index.instances.insert(id, SharedInstance { instance, account });
     }
 
     pub(crate) fn attach(&self, source: IpAddr, id: &InstanceId) {
@@ -83,14 +116,18 @@ impl WorldRegistry {
         }
     }
 
-    /// Serves an instance to every source address without an instance of its own.
-    pub(crate) fn attach_default(&self, id: &InstanceId) {
+    /// Starts an instance that clients reach by a port of its own.
+    pub(crate) fn start(&self, id: &InstanceId) {
         let now = self.now();
-        let mut index = self.index.write();
-        index.default_instance = Some(id.clone());
-        if let Some(instance) = index.instances.get(id) {
+        if let Some(instance) = self.instance(id) {
             instance.lock().started = Some(now);
         }
+    }
+
+    /// Serves an instance to every source address without an instance of its own.
+    pub(crate) fn attach_default(&self, id: &InstanceId) {
+        self.index.write().default_instance = Some(id.clone());
+        self.start(id);
     }
 
     pub(crate) fn faults_fired(&self, id: &InstanceId) -> BTreeMap<usize, u32> {
@@ -118,6 +155,17 @@ impl WorldRegistry {
 
     pub(crate) fn instance(&self, id: &InstanceId) -> Option<SharedInstance> {
         self.index.read().instances.get(id).cloned()
+    }
+
+    /// The instance that sent a request to the services of a served account: its credentials or its identity document
+    /// name it. A request without either is one of `attached`, the instance of the connection.
+    pub(crate) fn sender(&self, attached: SharedInstance, request: &Request) -> SharedInstance {
+        if self.index.read().default_instance.is_none() {
+            return attached;
+        }
+        let by_key = request_signature::claimed_access_key_id(request).and_then(|id| self.owner_of_key(&id));
+        let by_document = || self.instance(&cloudformation::claimed_instance(request)?);
+        by_key.or_else(by_document).unwrap_or(attached)
     }
 
     /// The instance whose credentials include this access key.

@@ -1,5 +1,6 @@
 //! Starts a node; the handle of a running node.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -19,7 +20,7 @@ use crate::host_workarounds::HostWorkarounds;
 use crate::journal::{LineBuffer, journal_line};
 use crate::request::{CollectRequest, NodeRequest};
 use crate::tools::Tools;
-use crate::{collect, container, deviations, evidence, layer, serving_certificate};
+use crate::{collect, container, deviations, evidence, layer, serving_certificate, state};
 
 /// Value of the label `nodejoin.role` on a node's container.
 pub const ROLE: &str = "node";
@@ -228,6 +229,18 @@ impl Node {
         }
         collected.served = Some(served);
         Ok(collected)
+    }
+
+    /// Reads what changed on the machine of a probe since its boot: a text for each part, by its name.
+    ///
+    /// # Errors
+    /// When no command runs in the node.
+    pub async fn state(&self) -> Result<BTreeMap<String, String>, NodeError> {
+        let output = self.exec("read", &state::command()).await?;
+        state::read(&output.stdout).map_err(|source| NodeError::Answer {
+            node: self.instance.clone(),
+            source,
+        })
     }
 
     /// Writes evidence into a folder: journals, logs of cloud-init, the kubelet's argv, processes, mounts, the network,

@@ -28,14 +28,7 @@ pub(crate) fn command(request: &CollectRequest) -> Vec<&str> {
 pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
     let mut collected = Collected::default();
     let (mut facts, mut contents) = (BTreeMap::new(), BTreeMap::new());
-    for entry in tar::Archive::new(archive).entries()? {
-        let mut entry = entry?;
-        if !entry.header().entry_type().is_file() {
-            continue;
-        }
-        let path = entry.path()?.to_string_lossy().into_owned();
-        let mut content = Vec::new();
-        entry.read_to_end(&mut content)?;
+    for (path, content) in files_of(archive)? {
         if let Some(fact) = path.strip_prefix(FACTS) {
             facts.insert(fact.to_owned(), content);
             continue;
@@ -59,6 +52,22 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
         .unwrap_or_default();
     collected.user_data = Some(user_data::result(&traces(&facts)));
     Ok(collected)
+}
+
+/// The files of an archive with their paths.
+pub(crate) fn files_of(archive: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for entry in tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path = entry.path()?.to_string_lossy().into_owned();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content)?;
+        files.push((path, content));
+    }
+    Ok(files)
 }
 
 /// Splits `/proc/PID/cmdline`, whose words end in NUL.

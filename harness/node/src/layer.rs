@@ -35,6 +35,8 @@ const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
 const PACKAGES: &str = include_str!("../guest/packages");
 const RUNC: &str = include_str!("../guest/runc");
 const SETTINGS: &str = include_str!("../guest/settings");
+const PROBED_KUBELET: &str = include_str!("../guest/kubelet");
+const SHOW: &str = include_str!("../guest/show");
 const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
 const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
 const USER_DATA: &str = include_str!("../guest/user-data");
@@ -113,6 +115,10 @@ pub(crate) fn archive(
     if request.plan.stubs == Stubs::Packages {
         layer.file("/opt/nodejoin/packages", 0o755, tools.file(PACKAGES).as_bytes())?;
     }
+    if request.plan.is_probe {
+        layer.file("/opt/nodejoin/kubelet", 0o755, PROBED_KUBELET.as_bytes())?;
+        layer.file("/opt/nodejoin/show", 0o755, tools.file(SHOW).as_bytes())?;
+    }
     if request.plan.cni == Cni::Bridge {
         layer.file(
             pods::PATH,
@@ -171,6 +177,7 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
             }
             .to_owned(),
         ),
+        ("PROBE", if request.plan.is_probe { "yes" } else { "" }.to_owned()),
         ("INIT", init(request)),
         (
             "INIT_ARGUMENTS",

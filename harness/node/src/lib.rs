@@ -19,6 +19,7 @@
 //! | `restart` | reboots a node, runs its user data again, restarts its kubelet |
 //! | `journal` | the node's journal, line by line |
 //! | `collect`, `user_data`, `serving_certificate` | facts that only the node has, read at the end of a join |
+//! | `state` | what changed on the machine of a probe |
 //! | `evidence` | files for a person who reads about a failed join |
 //!
 //! The programs that run inside the node are in `guest/`.
@@ -36,6 +37,7 @@ pub mod pods;
 pub mod request;
 mod restart;
 mod serving_certificate;
+mod state;
 mod tools;
 mod user_data;
 

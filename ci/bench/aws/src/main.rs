@@ -60,14 +60,17 @@ fn account() -> Result<AccountServer, Failed> {
     Ok(FakeAws::serve_account(
         &run,
         doors,
-        World::of(&plan, events),
+        vec![World::of(&plan, events)],
         TimeFactor::ONE,
     )?)
 }
 
 async fn metadata(account: &AccountServer, turn: Duration) -> Result<(), Failed> {
-    let token = client::token(account.metadata).await?;
-    let fake = Line::plain(account.metadata, client::get(account.metadata, PATH, &token)?);
+    let token = client::token(account.instances[0].1).await?;
+    let fake = Line::plain(
+        account.instances[0].1,
+        client::get(account.instances[0].1, PATH, &token)?,
+    );
     let answer = fake.once().await?;
     let bare_at = bare::serve(answer).await?;
     let bare = Line::plain(bare_at, client::get(bare_at, PATH, &token)?);
@@ -83,7 +86,7 @@ async fn metadata(account: &AccountServer, turn: Duration) -> Result<(), Failed>
 }
 
 async fn instances(account: &AccountServer, moto: SocketAddr, turn: Duration) -> Result<(), Failed> {
-    let credentials = client::credentials(account.metadata).await?;
+    let credentials = client::credentials(account.instances[0].1).await?;
     let fake = Line::tls(account, sign::describe_instances(&credentials)?)?;
     // The fake has one instance; moto gets one.
     Line::plain(moto, sign::run_instance(&credentials)?)

@@ -26,7 +26,7 @@ fn layers() -> Vec<Vec<String>> {
     line.split("->").map(names).collect()
 }
 
-fn metadata() -> Value {
+pub fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
         .current_dir(root())

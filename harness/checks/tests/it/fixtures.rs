@@ -33,6 +33,7 @@ const BROKEN: &[(&str, &str)] = &[
         "loses-quotes",
         "Environment=KUBELET_EXTRA_ARGS=$KUBELET_EXTRA_ARGS",
     ),
+    ("makes-the-lock-a-folder", "  mkdir -p /run/xtables.lock"),
     (
         "names-the-old-authenticator",
         "      command: heptio-authenticator-aws",
@@ -43,6 +44,10 @@ const BROKEN: &[(&str, &str)] = &[
         r#"    curl --silent --fail "$METADATA/$path" && return"#,
     ),
     (
+        "requests-tokens-without-region",
+        r#"      args: [token, -i, "CLUSTER_NAME"]"#,
+    ),
+    (
         "starts-a-running-daemon",
         r#"    subprocess.run(["systemctl", "start", "--no-block", unit], check=True)"#,
     ),
@@ -50,6 +55,10 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "taint-without-effect",
         "Environment='KUBELET_EXTRA_ARGS=${KUBELET_EXTRA_ARGS//:No/=No}'",
+    ),
+    (
+        "waits-not-for-the-iptables-lock",
+        "ExecStartPre=/sbin/iptables -P FORWARD ACCEPT",
     ),
     (
         "writes-arguments-too-early",

@@ -10,6 +10,7 @@ mod duplicates;
 mod fixtures;
 mod modules;
 mod names;
+mod packages;
 mod ratchet;
 mod sources;
 mod words;

@@ -8,20 +8,22 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::aws::{SpotAction, Tokens};
-use nodejoin_core::plan::change::{self, AwsAuthText, Change, CredentialsCode, Refused, Setting, Throttle};
+use nodejoin_core::plan::change::{
+    self, AwsAuthText, Change, ChangeRequest, CredentialsCode, Refused, Setting, Throttle,
+};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario;
 use nodejoin_engine::account::{self, AccountError, AccountRequest, LogTarget, ServedAccount};
 
-use crate::aws_args::{AwsArgs, AwsCommand, EndpointTo, SetCommand, SpotTo, SwitchTo, TokensTo};
+use crate::aws_args::{AwsArgs, AwsCommand, EndpointTo, SetArgs, SetCommand, SpotTo, SwitchTo, TokensTo};
 use crate::commands::inspect;
 use crate::process;
 
 /// Serves an account until a signal, or changes a running one.
 pub(crate) async fn aws(args: AwsArgs, factor: TimeFactor) -> ExitCode {
     let done = match &args.command {
-        Some(AwsCommand::Set(args_of_set)) => set(&args.folder, &args_of_set.what, factor),
+        Some(AwsCommand::Set(args_of_set)) => set(&args.folder, args_of_set, factor),
         None => serve(&args, factor).await,
     };
     done.unwrap_or_else(|code| code)
@@ -86,28 +88,29 @@ fn log(file: Option<&Path>) -> Result<LogTarget, ExitCode> {
 fn print_endpoints(served: &ServedAccount, plan: &Plan) {
     let endpoints = &served.endpoints;
     let role = plan.role.as_ref().map_or("none", |role| role.name.as_str());
+    let instances = match plan.others.len() {
+        0 => format!("instance {} with", plan.instance.id),
+        others => format!("{} instances with", others + 1),
+    };
     note!(
-        "account {}, region {}, cluster {}, instance {} with the role {role}",
+        "account {}, region {}, cluster {}, {instances} the role {role}",
         plan.account,
         plan.region,
         plan.cluster.name,
-        plan.instance.id
     );
-    note!("metadata   http://{}", endpoints.metadata);
+    for (id, address) in &endpoints.metadata {
+        match plan.others.len() {
+            0 => note!("metadata   http://{address}"),
+            _ => note!("metadata   http://{address} of {id}"),
+        }
+    }
     note!("services   https://{}, by host name", endpoints.services);
     if let Some(webhook) = endpoints.webhook {
         note!("webhook    https://{webhook}/authenticate");
     }
-    let open = [
-        Some(endpoints.metadata),
-        Some(endpoints.services),
-        endpoints.webhook,
-    ];
-    for address in open
-        .into_iter()
-        .flatten()
-        .filter(|address| !address.ip().is_loopback())
-    {
+    let metadata = endpoints.metadata.iter().map(|(_, address)| *address);
+    let open = metadata.chain([endpoints.services]).chain(endpoints.webhook);
+    for address in open.filter(|address| !address.ip().is_loopback()) {
         note!(
             "warning: other hosts can reach {address}; no request to the metadata service needs a password"
         );
@@ -117,12 +120,16 @@ fn print_endpoints(served: &ServedAccount, plan: &Plan) {
 }
 
 /// `nodejoin aws set`
-fn set(folder: &Path, setting: &SetCommand, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
-    let change = change(setting).map_err(|refused| {
+fn set(folder: &Path, args: &SetArgs, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
+    let change = change(&args.what).map_err(|refused| {
         process::report_error("nothing was changed", &refused, refused.hint.clone());
         ExitCode::Usage
     })?;
-    match account::request_change(folder, &change, factor) {
+    let request = ChangeRequest {
+        instance: args.instance.clone(),
+        change,
+    };
+    match account::request_change(folder, &request, factor) {
         Ok(lines) => {
             lines.iter().for_each(|line| out!("{line}"));
             Ok(ExitCode::Passed)

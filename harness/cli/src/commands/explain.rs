@@ -7,7 +7,7 @@ use nodejoin_core::vocabulary::nearest::nearest;
 use crate::args::ExplainArgs;
 
 /// The book's page of diagnoses.
-const PAGE: &str = include_str!("../../../../docs/src/reference/diagnoses.md");
+const PAGE: &str = include_str!("../../pages/diagnoses.md");
 
 /// Prints the section of a cause, or all causes.
 pub(crate) fn explain(args: &ExplainArgs) -> ExitCode {

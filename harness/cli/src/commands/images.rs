@@ -2,17 +2,21 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nodejoin_core::kubernetes::VersionRequest;
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_docker::{DockerError, ImageEvent, ImageRef, Images};
+use nodejoin_docker::{DockerError, ImageProgress, ImageRef, Images};
+use nodejoin_engine::report::console::{Console, Verbosity};
+use nodejoin_engine::run_event;
+use parking_lot::Mutex;
 
 use crate::args::{ImagesArgs, ImagesCommand};
 use crate::commands::inspect;
-use crate::process;
+use crate::{process, rerun};
 
 /// Builds, lists or removes images.
 pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
@@ -32,7 +36,12 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
         Ok(engine) => engine,
         Err(code) => return code,
     };
-    let images = Images::new(engine, process::image_settings(), Arc::new(show));
+    let console = Arc::new(Mutex::new(Console::new(
+        Verbosity::Normal,
+        rerun::of_this_process(),
+    )));
+    let images = Images::new(engine, process::image_settings(), shown_on(&console));
+    let ticks = tokio::spawn(tick(console.clone()));
     let done = match args.command {
         ImagesCommand::Build { control_plane, .. } => {
             let provider = control_plane.or(file.control_plane).unwrap_or_default();
@@ -42,6 +51,8 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
         ImagesCommand::List => list(&images).await,
         ImagesCommand::Prune => prune(&images).await,
     };
+    ticks.abort();
+    console.lock().end();
     match done {
         Ok(()) => ExitCode::Passed,
         Err(error) => {
@@ -114,15 +125,17 @@ async fn prune(images: &Images) -> Result<(), DockerError> {
     Ok(())
 }
 
-/// Progress of builds, on standard error.
-fn show(event: ImageEvent) {
-    match event {
-        ImageEvent::Waiting { image } => note!("another process builds image {image}; waiting for it"),
-        ImageEvent::Started { image, log } => {
-            note!("building image {image} (output in {})", log.display())
-        }
-        ImageEvent::Step { text, .. } => note!("  {}", text.lines().next().unwrap_or_default()),
-        ImageEvent::Inspected { facts, .. } => note!("node image `{}`: {}", facts.source, facts.summary()),
-        ImageEvent::Done { image, seconds } => note!("built image {image} in {seconds:.0} s"),
+/// Shows the progress of builds on a console.
+fn shown_on(console: &Arc<Mutex<Console>>) -> ImageProgress {
+    let console = console.clone();
+    Arc::new(move |event| console.lock().show(&run_event(event)))
+}
+
+/// Shows the passing of time until it is dropped.
+async fn tick(console: Arc<Mutex<Console>>) {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        let now = second.tick().await;
+        console.lock().tick(now.into_std());
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
+use nodejoin_core::judge::blame;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioTag;
 use nodejoin_core::plan::sources::Sources;
@@ -143,7 +144,15 @@ pub(crate) fn load(
         }
     }
     preflight::images(&plans)?;
+    plans.iter().for_each(warn_of_placeholders);
     Ok(plans)
+}
+
+/// Warns of names of user data that reach the node as text, and that are almost one of nodejoin's.
+pub(crate) fn warn_of_placeholders(plan: &Plan) {
+    for typo in blame::placeholder_typos(plan) {
+        note!("warning: {typo}");
+    }
 }
 
 /// Rejects files of other tools, whose problems as scenarios would hide what they are. A scenario has a `name`.

@@ -10,7 +10,8 @@ use nodejoin_engine::merge::MergedRuns;
 use crate::args::MergeArgs;
 use crate::process;
 
-/// Joins runs, prints them, and writes the requested files. The exit code is that of one run with all scenarios.
+/// Joins runs, prints them, and writes the requested files. The exit code is that of one run with all scenarios;
+/// cancelled ones are undecided.
 pub(crate) fn merge(args: &MergeArgs) -> ExitCode {
     let runs = match MergedRuns::read(&args.inputs) {
         Ok(runs) => runs,
@@ -20,7 +21,7 @@ pub(crate) fn merge(args: &MergeArgs) -> ExitCode {
         }
     };
     out!("{}", runs.to_text(args.slowest));
-    let code = ExitCode::of(&runs.summary());
+    let code = ExitCode::of_joined(&runs.summary());
     let junit = args.junit.as_deref().map(|file| {
         let xml = runs.to_junit().map_err(io::Error::other);
         (file, xml.and_then(|xml| write(file, &xml)))

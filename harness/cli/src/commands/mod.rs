@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod aws;
+mod diff;
 mod doctor;
 mod explain;
 mod generate;
@@ -29,6 +30,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Run(args) => run::run(*args, factor).await,
         Command::Watch(args) => watch::watch(*args, factor).await,
         Command::Try(args) => try_file::try_file(*args, factor).await,
+        Command::Diff(args) => diff::diff(*args, factor).await,
         Command::Init(args) => init::init(&args),
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),

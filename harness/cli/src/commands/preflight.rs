@@ -10,8 +10,8 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::vocabulary::nearest::nearest;
 use nodejoin_docker::Images;
 
-use crate::args::RunOptions;
 use crate::process;
+use crate::run_args::RunOptions;
 
 /// Checks the files of the command line.
 ///

@@ -1,11 +1,14 @@
 //! `nodejoin run`
 
+use std::path::PathBuf;
+
 use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::settings::{EvidenceWhen, KeepWhen, SettingsFile};
 use nodejoin_core::run::shard::Shard;
+use nodejoin_core::run::shell;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
 use nodejoin_engine::{
@@ -14,7 +17,7 @@ use nodejoin_engine::{
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{EvidenceArg, ExternalArgs, Format, KeepArg, OrderArgs, RunArgs, RunOptions};
+use crate::args::RunArgs;
 use crate::artifacts;
 use crate::commands::keeper::{self, KeeperUse};
 use crate::commands::selection::{self, NoSelection};
@@ -23,6 +26,7 @@ use crate::last_run::LastRunFile;
 use crate::process;
 use crate::reports::{Github, Reports};
 use crate::rerun;
+use crate::run_args::{EvidenceArg, ExternalArgs, Format, KeepArg, OrderArgs, RunOptions};
 
 /// What a run needs besides its plans.
 pub(crate) struct RunRequest<'a> {
@@ -47,6 +51,9 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         Ok(selected) => selected,
         Err(error) => return refuse(&error, args.options.format, &github),
     };
+    if plans.is_empty() {
+        return no_match(&args.paths);
+    }
     let request = RunRequest {
         rerun: &|| rerun::of_run(&args),
         options: &args.options,
@@ -59,6 +66,17 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         recorded: true,
     };
     run_plans(&request, &plans).await
+}
+
+/// Reports that the filter selects nothing, with the command that lists what there is.
+fn no_match(paths: &[PathBuf]) -> ExitCode {
+    let words = paths
+        .iter()
+        .map(|path| shell::quoted(&path.display().to_string()));
+    let command = ["nodejoin list".to_owned()].into_iter().chain(words);
+    let command = command.collect::<Vec<_>>().join(" ");
+    note!("error: no scenario matches\n  do: run `{command}` to see all scenarios");
+    ExitCode::Usage
 }
 
 /// Prints all problems of the scenarios, also as annotations.
@@ -76,8 +94,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
         Err(code) => return code,
     };
     if plans.is_empty() {
-        note!("error: no scenario matches; run `nodejoin list` to see all scenarios");
-        return ExitCode::Usage;
+        return no_match(&[]);
     }
     let plans = shard(request.shard, plans);
     let settings = settings(request);

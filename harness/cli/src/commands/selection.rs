@@ -5,10 +5,10 @@ use std::path::Path;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::last_run::{LastRun, RUN_MARK};
 
-use crate::args::OrderArgs;
-#[cfg(test)]
-use crate::args::RepeatCount;
 use crate::process;
+use crate::run_args::OrderArgs;
+#[cfg(test)]
+use crate::run_args::RepeatCount;
 
 /// Why a selection is impossible.
 #[derive(Debug, PartialEq, Eq)]

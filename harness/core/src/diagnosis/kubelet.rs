@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::cut_value;
 use super::facts::{Evidence, Facts, between, names, seconds, sentence};
 use super::labels::{self, InvalidLabel};
 use super::other_cluster;
@@ -333,6 +334,9 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         );
     }
     if let Some(remedy) = versions::remedy(&facts.observation.kubelet, message) {
+        return remedy;
+    }
+    if let Some(remedy) = cut_value::remedy(facts, message) {
         return remedy;
     }
     if message.contains("failed to get docker version") {

@@ -184,11 +184,15 @@ pub(super) fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
 /// The script ended with the error of a call that the fake AWS does not emulate.
 pub(super) fn reported_call(facts: &Facts<'_>) -> Option<Finding> {
     let lines = lines_before_the_end(facts);
-    let is_reported = lines
-        .iter()
-        .any(|(_, line)| line.message.contains(not_emulated::CODE));
+    let is_reported = lines.iter().any(|(_, line)| is_unanswered_code(&line.message));
     let (at, call) = last_unanswered(facts).filter(|_| is_reported)?;
     unanswered_call(facts, at, call)
+}
+
+fn is_unanswered_code(message: &str) -> bool {
+    [not_emulated::CODE, not_emulated::UPSTREAM_CODE]
+        .iter()
+        .any(|code| message.contains(code))
 }
 
 /// The script ended after such a call, and its output has no cause.
@@ -227,6 +231,9 @@ fn is_like(one: &AwsCall, other: &AwsCall) -> bool {
 
 fn unanswered_call(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
     let (service, operation) = (call.service.word(), &call.operation);
+    if call.error.as_deref() == Some(not_emulated::UPSTREAM_CODE) {
+        return silent_upstream(facts, at, call);
+    }
     let parameter = call.message.as_deref().and_then(not_emulated::parameter);
     let what = match parameter {
         Some(parameter) => format!("calls {operation} of {service} with {parameter}, a parameter that"),
@@ -238,6 +245,24 @@ fn unanswered_call(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Find
         format!("aws: {{ answers: [{{ service: {service}, operation: {operation}, json: {{}} }}] }}");
     let remedy = format!("to add the answer, {}", facts.plan.key_hint(&answer));
     // The same error since the first of these calls: a script that polls does not start anew.
+    let first = facts.calls().find(|(_, other)| is_like(other, call));
+    let finding = facts.final_(Cause::HarnessLimit, because, &Evidence::call(at, call), remedy)?;
+    Some(Finding {
+        at: first.map_or(at, |(first, _)| first),
+        ..finding
+    })
+}
+
+/// The emulator in `aws.upstream` does not respond.
+fn silent_upstream(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
+    let service = call.service.word();
+    let url = facts.plan.aws.upstream_of(service)?;
+    let because = format!(
+        "not an error of the script: it calls {} of {service}, and {url}, the upstream of {service}, does not respond",
+        call.operation
+    );
+    let remedy =
+        format!("start the emulator on the machine that runs nodejoin, or correct `aws.upstream.{service}`");
     let first = facts.calls().find(|(_, other)| is_like(other, call));
     let finding = facts.final_(Cause::HarnessLimit, because, &Evidence::call(at, call), remedy)?;
     Some(Finding {

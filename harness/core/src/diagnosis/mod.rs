@@ -22,6 +22,7 @@
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
 //! `labels.rs` and `other_cluster.rs` recognize refused labels, and values of other clusters in the user data.
+//! `cut_value.rs` finds the argument of a kubelet that a blank cuts.
 //! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed;
 //! `unit_lines.rs` the lines of units that systemd ignored.
 
@@ -29,6 +30,7 @@ mod access;
 mod certificates;
 mod clock;
 mod cluster;
+mod cut_value;
 mod facts;
 mod identity;
 mod instance;

@@ -10,6 +10,7 @@ use crate::vocabulary::cluster_status::{ClusterStatus, UnknownClusterStatus};
 use crate::vocabulary::endpoint::EndpointUrl;
 use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioTag, TokenText};
 use crate::vocabulary::region::{Region, UnknownRegion};
+use crate::vocabulary::upstream::UpstreamUrl;
 
 /// Why a text does not match its format.
 #[derive(Debug, Default)]
@@ -32,6 +33,7 @@ pub(crate) fn check(format: &str, text: &str) -> Result<(), FormatMismatch> {
         "ipv4-network" => parse::<Cidr>(text),
         "ipv6" => address::<Ipv6Addr>("IPv6", "2001:db8::1", text),
         "scenario-tag" => parse::<ScenarioTag>(text),
+        "upstream-url" => parse::<UpstreamUrl>(text),
         "version-range" => version_range(text),
         _ => Ok(()),
     }

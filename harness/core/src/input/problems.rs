@@ -9,6 +9,8 @@ pub(crate) struct Problems<'a> {
     tree: &'a YamlTree,
     /// Prefix of the key paths.
     base: Vec<PathStep<'static>>,
+    /// Index in `instances` of the instance that the key `instance` stands for.
+    instance: Option<usize>,
     problems: Vec<Problem>,
 }
 
@@ -18,6 +20,7 @@ impl<'a> Problems<'a> {
             file,
             tree,
             base: Vec::new(),
+            instance: None,
             problems: Vec::new(),
         }
     }
@@ -28,6 +31,13 @@ impl<'a> Problems<'a> {
         self.base.extend_from_slice(base);
         check(self);
         self.base.truncate(before);
+    }
+
+    /// Collects problems while the key `instance` stands for an item of `instances`.
+    pub(crate) fn with_instance_at(&mut self, index: usize, check: impl FnOnce(&mut Self)) {
+        self.instance = Some(index);
+        check(self);
+        self.instance = None;
     }
 
     /// Adds a problem of a key path such as `instance.id` or `faults[0].effect`.
@@ -49,7 +59,13 @@ impl<'a> Problems<'a> {
         why: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        let path = [&self.base, path].concat();
+        let path = match (self.instance, path) {
+            (Some(index), [PathStep::Key("instance"), rest @ ..]) => {
+                let item = [PathStep::Key("instances"), PathStep::Index(index)];
+                [&self.base, &item[..], rest].concat()
+            }
+            _ => [&self.base, path].concat(),
+        };
         self.push(
             self.tree.position_of(&path),
             text(&path),

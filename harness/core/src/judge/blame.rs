@@ -8,7 +8,7 @@ use crate::diagnosis::ScriptLocation;
 use crate::judge::verdict::Verdict;
 use crate::plan::Plan;
 use crate::plan::sources::SourceLine;
-use crate::user_data::{self, Script};
+use crate::user_data::{self, PlaceholderTypo, Script, Values};
 
 /// The line of the script or of the scenario that a verdict belongs to.
 #[must_use]
@@ -20,6 +20,27 @@ pub fn locate(plan: &Plan, verdict: &Verdict) -> SourceLine {
     script
         .and_then(|location| of_script(plan, location))
         .unwrap_or_else(|| in_scenario(plan, verdict))
+}
+
+/// The names of user data that are almost one of nodejoin's and reach the node as text: a sentence each, with its
+/// position.
+#[must_use]
+pub fn placeholder_typos(plan: &Plan) -> Vec<String> {
+    let user_data = plan.user_data.as_ref();
+    let bytes = user_data.and_then(|data| STANDARD.decode(&data.base64).ok());
+    let typos = user_data::placeholder_typos(&bytes.unwrap_or_default(), &Values::of(plan, ""));
+    let sentence = |typo: PlaceholderTypo| {
+        let known = of_user_data(plan, &typo.part, Some(typo.line));
+        let position = known.map_or_else(
+            || format!("line {} of {}", typo.line, typo.part),
+            |source| format!("{}:{}", source.file, source.line.unwrap_or_default()),
+        );
+        format!(
+            "{position}: `{{{{ {} }}}}` reaches the node as text: did you mean `{{{{ {} }}}}`?",
+            typo.name, typo.nearest
+        )
+    };
+    typos.into_iter().map(sentence).collect()
 }
 
 /// The line of the first failed check that has one, or the file.

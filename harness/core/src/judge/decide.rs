@@ -1,5 +1,6 @@
 //! The verdict at the end of a join.
 
+use super::blame::placeholder_typos;
 use super::checks::{End, Join, final_checks};
 use super::notes::notes;
 use crate::diagnosis::{Cause, Diagnosis, diagnose};
@@ -14,7 +15,7 @@ use crate::vocabulary::phase::Phase;
 pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     let phases = phases(observation);
     let reached = reached(&phases, observation);
-    let diagnosis = diagnose(plan, observation);
+    let diagnosis = diagnose(plan, observation).map(|found| with_placeholder_typos(plan, found));
     // A step without a phase does not repeat the join.
     let joined = plan.expect.phase.is_none() || reached >= Some(Phase::Registered);
     let notes = if joined {
@@ -50,6 +51,14 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         deviations: observation.deviations.clone(),
         parts: Vec::new(),
     }
+}
+
+/// A name that nodejoin did not fill in may be the cause of any other.
+fn with_placeholder_typos(plan: &Plan, mut diagnosis: Diagnosis) -> Diagnosis {
+    for typo in placeholder_typos(plan) {
+        diagnosis.because.push_str(&format!("; {typo}"));
+    }
+    diagnosis
 }
 
 /// The verdict on a step that has ended. A step without `expect.phase` does not repeat the join, so an `unknown`

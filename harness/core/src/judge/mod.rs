@@ -3,6 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `progress.rs` | decides while the join runs whether to keep waiting |
+//! | `probe.rs` | the same for a probe |
 //! | `lost.rs` | expectations that no later event can meet |
 //! | `decide.rs` | the verdict at the end of a join |
 //! | `checks.rs` | the list of checks for both |
@@ -32,6 +33,7 @@ mod node;
 mod node_state;
 mod notes;
 mod ownership;
+mod probe;
 mod progress;
 #[cfg(test)]
 mod tests;

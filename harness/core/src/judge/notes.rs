@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::blame::placeholder_typos;
 use super::{check, list};
 use crate::diagnosis::{ignored_unit_lines, reboot_times, requests_without_token};
 use crate::judge::verdict::{Check, Note, NoteKind};
@@ -21,6 +22,8 @@ pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
     notes.extend(ignored_lines(observation));
     notes.extend(without_token(plan, observation));
     notes.extend(rebooted(observation));
+    let typos = placeholder_typos(plan).into_iter();
+    notes.extend(typos.map(|what| Note::new(NoteKind::PlaceholderTypo, what)));
     notes
 }
 
@@ -327,6 +330,20 @@ mod tests {
             notes[0].1.contains(&format!("{shell} (if your AMI has it")) && notes[1].1.ends_with(unit),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn a_name_that_is_almost_one_of_ours_is_noted() {
+        let plan = with_user_data("phase: ready", "#!/bin/bash\necho {{ region }}\n");
+        let what = "line 2 of part-001: `{{ region }}` reaches the node as text: did you mean `{{ instance.region }}`?";
+        assert_eq!(
+            of(&plan, &joined(vec![])),
+            [(NoteKind::PlaceholderTypo, what.to_owned())]
+        );
+        let mut stopped = joined(vec![]);
+        stopped.timeline.retain(|entry| entry.at == 9000);
+        let diagnosis = judge(&plan, &stopped).diagnosis.unwrap();
+        assert!(diagnosis.because.ends_with(what), "{}", diagnosis.because);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub fn progress(plan: &Plan, observation: &Observation, now: Millis) -> Progress
     if observation.exit().is_some() || now >= timeout {
         return Progress::Settled;
     }
+    if plan.is_probe {
+        return super::probe::progress(plan, observation, now);
+    }
     let join = RunningJoin::of(plan, observation, now);
     let waiting = if plan.expect.diagnosis.is_some() {
         join.until_it_failed()
@@ -307,7 +310,7 @@ impl<'a> RunningJoin<'a> {
     }
 }
 
-fn millis(seconds: f64) -> Millis {
+pub(super) fn millis(seconds: f64) -> Millis {
     // The loader accepts only positive limits far below the maximum of the type.
     (seconds * 1000.0) as Millis
 }

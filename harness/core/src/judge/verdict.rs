@@ -51,6 +51,8 @@ pub enum NoteKind {
     RequestWithoutToken,
     /// The user data rebooted the instance.
     InstanceRebooted,
+    /// The user data has a name between `{{` and `}}` that is almost one that nodejoin fills in.
+    PlaceholderTypo,
 }
 
 /// A problem of a node that joined nevertheless.

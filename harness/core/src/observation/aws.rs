@@ -69,6 +69,9 @@ pub struct AwsCall {
     /// Index in `aws.answers` of the answer that the response consists of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<usize>,
+    /// Whether the emulator in `aws.upstream` answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upstream: bool,
     /// `v1`, `v2` or `token` for `imds`; for other services the access key id of the signature.
     pub authorization: Option<String>,
     /// Time until the response, in milliseconds.

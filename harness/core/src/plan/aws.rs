@@ -8,9 +8,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::answer::{Answer, allows};
+use crate::plan::answer::{Answer, allows, canonical_service};
 pub use crate::plan::metadata::{CredentialsPlan, MetadataPlan, SpotAction, SpotNotice, Tokens};
 use crate::plan::stored::{BucketPlan, ParameterPlan, SecretPlan};
+use crate::vocabulary::upstream::UpstreamUrl;
 
 /// The tag with the name of an instance's Auto Scaling group.
 pub const GROUP_TAG: &str = "aws:autoscaling:groupName";
@@ -221,6 +222,10 @@ pub struct AwsPlan {
     /// also of the metadata service.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
+    /// Services that another emulator answers, such as moto or LocalStack: its URL by the service's name, for example
+    /// `dynamodb: http://127.0.0.1:5000`. The process of nodejoin connects to it, not the node.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream: BTreeMap<String, UpstreamUrl>,
     /// Calls, `service.Operation` with wildcards, such as `ssm.UpdateInstanceInformation`, that the fake AWS may leave
     /// unanswered: the verdict passes although the script makes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -234,6 +239,14 @@ impl AwsPlan {
         self.allow
             .iter()
             .any(|pattern| allows(pattern, service, operation))
+    }
+
+    /// The emulator that answers a service, by the service's name in transcripts.
+    #[must_use]
+    pub fn upstream_of(&self, service: &str) -> Option<UpstreamUrl> {
+        let mut all = self.upstream.iter();
+        all.find(|(name, _)| canonical_service(name) == Some(service))
+            .map(|(_, url)| *url)
     }
 }
 

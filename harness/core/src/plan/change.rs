@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::aws::{AuthenticationMode, SpotAction, Tokens};
+use crate::vocabulary::ids::InstanceId;
 use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::service::Service;
 
@@ -43,6 +44,34 @@ pub enum Change {
     AuthenticationMode(Setting<AuthenticationMode>),
     /// Resets all settings.
     Everything,
+}
+
+impl Change {
+    /// Whether the setting belongs to one instance; the others belong to the account.
+    #[must_use]
+    pub fn is_of_instance(&self) -> bool {
+        match self {
+            Self::Tokens(_)
+            | Self::Endpoint(_)
+            | Self::InstanceTags(_)
+            | Self::UserData(_)
+            | Self::SpotNotice(_)
+            | Self::Credentials(_) => true,
+            Self::ClusterStatus(_)
+            | Self::Throttle(_)
+            | Self::AwsAuth(_)
+            | Self::AuthenticationMode(_)
+            | Self::Everything => false,
+        }
+    }
+}
+
+/// A change of a running account, and what it applies to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeRequest {
+    /// The instance; `None`: all instances.
+    pub instance: Option<InstanceId>,
+    pub change: Change,
 }
 
 /// Content of the credentials document.

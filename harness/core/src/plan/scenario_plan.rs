@@ -26,6 +26,9 @@ pub struct Plan {
     /// Whether `nodejoin try` wrote the scenario for this run: no file of the user contains it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_trial: bool,
+    /// Whether the run ends where the machine starts its kubelet, whose place a program of the harness takes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_probe: bool,
     /// One sentence that says what the scenario shows.
     pub name: String,
     /// Path of the scenario file, as the user gave it.
@@ -151,6 +154,24 @@ impl Plan {
             ..self.clone()
         };
         instances.map(node).collect()
+    }
+
+    /// The plan of a probe: the first node, up to the start of its kubelet, without expectations.
+    #[must_use]
+    pub fn probe(&self) -> Self {
+        Self {
+            is_probe: true,
+            others: Vec::new(),
+            expect: Expect::default(),
+            golden: None,
+            pod: None,
+            then: Vec::new(),
+            cluster: ClusterPlan {
+                restart_api_server_after: None,
+                ..self.cluster.clone()
+            },
+            ..self.clone()
+        }
     }
 
     /// The plan of the node after a step, whose outcome is judged like that of a join.

@@ -45,6 +45,17 @@ pub enum RunEvent {
         /// Output of the builder.
         text: String,
     },
+    /// A file for an image is downloaded; sent about twice a second.
+    ImageDownload {
+        /// Name and tag of the image.
+        image: String,
+        /// Name of the file.
+        file: String,
+        /// Bytes so far.
+        bytes: u64,
+        /// Size of the file, if the server states it.
+        total: Option<u64>,
+    },
     /// An image build is complete.
     ImageReady {
         /// Name and tag of the image.

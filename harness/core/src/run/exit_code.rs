@@ -47,7 +47,7 @@ impl ExitCode {
             Self::Usage => "The command line or a scenario file is invalid. Nothing was started.",
             Self::Host => "This host cannot run the harness. `nodejoin doctor` reports what is missing.",
             Self::Environment => {
-                "The harness could not decide a scenario, or could not remove something that it created. Another run may help."
+                "The harness could not decide a scenario, or could not remove something that it created. Another run may help. `merge` counts cancelled scenarios as undecided."
             }
             Self::NothingRan => "Nothing ran: every scenario was skipped. The report has the reasons.",
             Self::Cancelled => "A signal ended the run (Ctrl-C, SIGTERM or SIGHUP).",
@@ -67,6 +67,17 @@ impl ExitCode {
         }
     }
 
+    /// The exit code of joined runs. A scenario that a signal cancelled in one of them is undecided: no signal ended
+    /// the command that joins them, and a failed scenario is what a person has to know.
+    #[must_use]
+    pub fn of_joined(summary: &Summary) -> Self {
+        Self::of(&Summary {
+            cancelled: 0,
+            errored: summary.errored + summary.cancelled,
+            ..summary.clone()
+        })
+    }
+
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
@@ -76,6 +87,19 @@ impl ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cancelled_scenario_of_joined_runs_is_undecided() {
+        for (failed, code) in [(0, 4), (1, 1)] {
+            let summary = Summary {
+                passed: 1,
+                cancelled: 1,
+                failed,
+                ..Summary::default()
+            };
+            assert_eq!(ExitCode::of_joined(&summary).code(), code);
+        }
+    }
 
     #[test]
     fn a_failed_scenario_takes_precedence_over_an_undecided_one() {

@@ -9,7 +9,7 @@ use super::cluster_file::{ClusterFile, RoleMappingFile};
 use super::file::{IamFile, InstanceFile, Scenario};
 use super::load::{self, load};
 use super::user_data_file::UserDataFile;
-use super::{resolve, rules};
+use super::{replicas, resolve, rules};
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::problem::{Position, Problem, ScenarioError};
@@ -24,7 +24,7 @@ use crate::plan::{Cni, Network, NewerSettings, Plan, RoleMapping, Stubs, Timeout
 use crate::vocabulary::ids::AccountId;
 use crate::vocabulary::region::Region;
 
-/// An AWS account: one instance, its role, a cluster and other resources. Missing keys have the defaults of a
+/// An AWS account: its instances, their role, a cluster and other resources. Missing keys have the defaults of a
 /// scenario.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -37,6 +37,11 @@ pub struct AccountFile {
     pub region: Option<Region>,
     /// The EC2 instance that the metadata service describes.
     pub instance: InstanceFile,
+    /// Several EC2 instances instead of one, each with a metadata service on a port of its own. They share the account,
+    /// the role, the subnet and the availability zone of the first.
+    pub instances: Vec<InstanceFile>,
+    /// Number of instances that differ from `instance` only in id, address and name, 1 to 100 (default: 1).
+    pub count: Option<u32>,
     /// Permissions of the instance's role.
     pub iam: IamFile,
     /// Resources of the account besides the instance, its role and its cluster.
@@ -62,12 +67,41 @@ pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioErro
         return Ok(default_account(files));
     }
     let read = document::read_by(path, "an account file", &schema_of::<AccountFile>(), files)?;
-    let scenario = scenario(read.value);
     let mut problems = Problems::of(&read.name, &read.tree);
+    check_keys(&read.value, &read.tree, &mut problems);
+    let instances = read.value.instances.clone();
+    let scenario = scenario(read.value);
     let id = load::id_of(path, path.parent().unwrap_or(Path::new("")), files);
-    let plan = resolve::resolve(&scenario, id, path, &read.text, files, &mut problems);
-    rules::check_account(&scenario, &plan, &mut problems);
+    let mut plan = resolve::resolve(&scenario, id, path, &read.text, files, &mut problems);
+    rules::check_count(&scenario, &plan, &mut problems);
+    if instances.is_empty() {
+        rules::check_account(&scenario, &plan, &mut problems);
+    } else {
+        plan.others = replicas::listed(&instances, &plan);
+        rules::check_listed(&instances, &scenario, &plan, &mut problems);
+    }
     finished(problems.into_problems(), plan)
+}
+
+/// Checks that the instances of a file are given in one way.
+fn check_keys(file: &AccountFile, tree: &yaml::YamlTree, problems: &mut Problems<'_>) {
+    if tree.entry("instances").is_none() {
+        return;
+    }
+    if file.instances.is_empty() {
+        problems.add(
+            "instances",
+            "the list has no instance",
+            "",
+            "remove it, or add an instance",
+        );
+    }
+    for key in ["instance", "count"] {
+        if tree.entry(key).is_some() {
+            let what = format!("`{key}` cannot be combined with `instances`");
+            problems.add(key, what, "", "remove one of the two keys");
+        }
+    }
 }
 
 /// The plan of an account without any settings.
@@ -148,7 +182,7 @@ fn scenario(file: AccountFile) -> Scenario {
         overlay: None,
         account: file.account,
         region: file.region,
-        instance: file.instance,
+        instance: file.instances.first().cloned().unwrap_or(file.instance),
         iam: file.iam,
         aws: file.aws,
         cluster: file.cluster,
@@ -158,7 +192,7 @@ fn scenario(file: AccountFile) -> Scenario {
         stubs: Stubs::default(),
         newer_settings: NewerSettings::default(),
         pod: None,
-        count: None,
+        count: file.count.filter(|_| file.instances.is_empty()),
         golden: None,
         then: Vec::new(),
         expect: Expect::default(),

@@ -143,16 +143,22 @@ fn missing(path: &Path, error: &std::io::Error, files: &dyn Files) -> Problem {
         .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
         .collect();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // `nodejoin init` writes there, and `scenarios` is the default of the command line.
+    let of_tests = path.parent().unwrap_or(Path::new("")).join("test").join(&*name);
+    let right = match name == "scenarios" && files.is_folder(&of_tests) {
+        true => Some(of_tests.display().to_string()),
+        false => nearest(&name, names.iter().map(String::as_str)).map(str::to_owned),
+    };
     Problem {
         file: path.display().to_string(),
         position: Position::default(),
         key: String::new(),
         what: "cannot read the path".to_owned(),
         why: error.to_string(),
-        hint: nearest(&name, names.iter().map(String::as_str)).map_or_else(
-            || Some(GIVE_SCENARIOS.to_owned()),
-            |right| Some(format!("did you mean `{right}`?")),
-        ),
+        hint: Some(right.map_or_else(
+            || GIVE_SCENARIOS.to_owned(),
+            |right| format!("did you mean `{right}`?"),
+        )),
     }
 }
 
@@ -247,5 +253,8 @@ mod tests {
             "{error}"
         );
         assert_eq!(error.hint(), Some("did you mean `first-join.yaml`?"));
+        let files = Memory::default().with("/p/test/scenarios/joins.yaml", "name: b\n");
+        let error = discover(&["/p/scenarios".into()], &files).unwrap_err();
+        assert_eq!(error.hint(), Some("did you mean `/p/test/scenarios`?"));
     }
 }

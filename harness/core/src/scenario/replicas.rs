@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use super::derived_defaults::DerivedDefaults;
-use super::file::StepFile;
-use crate::plan::InstancePlan;
+use super::file::{InstanceFile, StepFile};
+use super::instance;
+use crate::plan::aws::GROUP_TAG;
 use crate::plan::expect::Expect;
 use crate::plan::step::{Action, StepPlan};
+use crate::plan::{InstancePlan, Plan};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::ids::ScenarioId;
 use crate::vocabulary::region::Region;
@@ -18,6 +20,48 @@ pub(super) fn of(first: &InstancePlan, count: u32, id: &ScenarioId, region: &Reg
     (1..count.min(MAX_NODES))
         .filter_map(|number| replica(first, &nth(id, number)?, region, &mut taken))
         .collect()
+}
+
+/// The instances of an account file after the first. They share its subnet, its image and its cluster.
+pub(super) fn listed(files: &[InstanceFile], plan: &Plan) -> Vec<InstancePlan> {
+    let first = &plan.instance;
+    let fixed = files.iter().filter_map(|file| file.private_ip);
+    let mut taken: BTreeSet<Ipv4Addr> = fixed.chain([first.private_ip]).collect();
+    let others = (1..).zip(files.iter().skip(1));
+    others
+        .filter_map(|(number, file)| one_listed(file, number, plan, &mut taken))
+        .collect()
+}
+
+fn one_listed(
+    file: &InstanceFile,
+    number: u32,
+    plan: &Plan,
+    taken: &mut BTreeSet<Ipv4Addr>,
+) -> Option<InstancePlan> {
+    let (first, id) = (&plan.instance, nth(&plan.id, number)?);
+    let unique = DerivedDefaults::of(&id);
+    let subnet: Cidr = first.subnet_cidr.parse().ok()?;
+    let mut file = file.clone();
+    if file.private_ip.is_none() {
+        file.private_ip = Some(free(&subnet, unique.address(&subnet), taken)?);
+    }
+    file.ami.get_or_insert_with(|| first.ami.clone());
+    let mut own = instance::instance(&file, &plan.region, &plan.cluster.name, &unique);
+    if let Some(group) = first.tags.get(GROUP_TAG) {
+        own.tags
+            .entry(GROUP_TAG.to_owned())
+            .or_insert_with(|| group.clone());
+    }
+    Some(InstancePlan {
+        availability_zone: first.availability_zone.clone(),
+        subnet_cidr: first.subnet_cidr.clone(),
+        vpc_cidrs: first.vpc_cidrs.clone(),
+        vpc_id: first.vpc_id.clone(),
+        subnet_id: first.subnet_id.clone(),
+        security_group_id: first.security_group_id.clone(),
+        ..own
+    })
 }
 
 /// The maximum number of nodes in a scenario.

@@ -64,6 +64,7 @@ pub(super) fn resolve(
     let (mut aws, images) = repositories::found(&scenario.aws, path, files, problems);
     answers::resolve(&mut aws, path, files, problems);
     let mut plan = Plan {
+        is_probe: false,
         name: scenario.name.clone(),
         file: path.display().to_string(),
         tags: scenario.tags.clone(),

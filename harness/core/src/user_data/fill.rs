@@ -166,7 +166,7 @@ pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Splits at the next `{{`: the text before it, the text inside, and the rest after `}}`. Templates do not span
 /// lines.
-fn next_template(bytes: &[u8]) -> Option<(&[u8], &str, &[u8])> {
+pub(super) fn next_template(bytes: &[u8]) -> Option<(&[u8], &str, &[u8])> {
     let mut from = 0;
     loop {
         let start = from + find(&bytes[from..], b"{{")?;

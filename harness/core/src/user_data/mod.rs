@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `fill.rs` | fills in `{{ cluster.endpoint }}` and the other names |
 //! | `fill_expect.rs` | fills in those names in expectations |
+//! | `placeholder_typo.rs` | names that are almost one of those |
 //! | `ca_cert_hash.rs` | the value of `{{ cluster.ca_cert_hash }}` |
 //! | `compose.rs` | the bytes that the metadata service returns |
 //! | `replace.rs` | replaces the values of another cluster |
@@ -18,10 +19,12 @@ mod fill;
 mod fill_expect;
 mod mime;
 mod parse;
+mod placeholder_typo;
 mod replace;
 
 pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use fill::{UnknownTemplate, Values, fill};
 pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse, unpacked};
+pub use placeholder_typo::{PlaceholderTypo, placeholder_typos};
 pub use replace::{ReplacedUserData, ReplacedValue, replace_cluster, replaced_values};

@@ -17,6 +17,7 @@
 //! | `inotify.rs` | the inotify instances that nodes need |
 //! | `nearest.rs` | suggestions for misspelled words |
 //! | `unit.rs` | systemd units |
+//! | `upstream.rs` | addresses of other AWS emulators |
 //! | `wildcard.rs` | the patterns of IAM and of filters |
 
 pub mod aws_service;
@@ -38,4 +39,5 @@ pub mod phase;
 pub mod region;
 pub mod service;
 pub mod unit;
+pub mod upstream;
 pub mod wildcard;

@@ -2,6 +2,8 @@
 
 /// The error code.
 pub const CODE: &str = "NotEmulated";
+/// The error code of a call whose upstream does not respond.
+pub const UPSTREAM_CODE: &str = "UpstreamUnreachable";
 const PARAMETER: &str = "nodejoin does not emulate the parameter ";
 
 /// The message for an operation.
@@ -26,6 +28,12 @@ fn ways_out(service: &str, operation: &str) -> String {
     format!(
         "add its answer to `aws.answers`, or list `{service}.{operation}` in `aws.allow` if the call may fail"
     )
+}
+
+/// The message for a call whose upstream does not respond.
+#[must_use]
+pub fn upstream_message(service: &str, url: &str, why: &str) -> String {
+    format!("nodejoin received no response from {url}, the upstream of {service} in `aws.upstream`: {why}")
 }
 
 /// The parameter that a message names.

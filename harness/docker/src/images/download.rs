@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::time_factor::TimeFactor;
@@ -20,6 +20,20 @@ use crate::settings::ImageSettings;
 /// Timeout between two pieces of a download.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_REDIRECTS: usize = 5;
+
+/// Interval between two reports of a download.
+const REPORT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How much of a file has been downloaded.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct DownloadProgress {
+    /// Name of the file.
+    pub file: String,
+    /// Bytes so far.
+    pub bytes: u64,
+    /// Size of the file, if the server states it.
+    pub total: Option<u64>,
+}
 
 /// A client for downloads.
 #[derive(Debug, Clone)]
@@ -64,9 +78,21 @@ impl Downloader {
         text.map_err(|error| failed(url, chain(&error)))
     }
 
-    /// Downloads a file and returns its SHA-256 checksum.
-    pub(crate) async fn file(&self, url: &str, to: &Path) -> Result<String, DockerError> {
+    /// Downloads a file and returns its SHA-256 checksum. Reports the first piece, the last, and one in between about
+    /// twice a second.
+    pub(crate) async fn file(
+        &self,
+        url: &str,
+        to: &Path,
+        report: impl Fn(DownloadProgress),
+    ) -> Result<String, DockerError> {
         let mut response = self.get(url).await?;
+        let mut progress = DownloadProgress {
+            file: url.rsplit('/').next().unwrap_or(url).to_owned(),
+            bytes: 0,
+            total: response.content_length(),
+        };
+        let mut reported: Option<Instant> = None;
         let mut file = tokio::fs::File::create(to)
             .await
             .map_err(DockerError::io("write", to))?;
@@ -82,7 +108,13 @@ impl Downloader {
             file.write_all(&piece)
                 .await
                 .map_err(DockerError::io("write", to))?;
+            progress.bytes += piece.len() as u64;
+            if reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
+                report(progress.clone());
+                reported = Some(Instant::now());
+            }
         }
+        report(progress);
         file.flush().await.map_err(DockerError::io("write", to))?;
         Ok(hex::encode(checksum.finalize()))
     }

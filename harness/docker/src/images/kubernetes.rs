@@ -107,7 +107,12 @@ impl Builder {
     async fn release_image(&self, version: &str) -> Result<ImageRef, DockerError> {
         let target = self.release_target(version)?;
         let release = self.release(version)?;
-        let files = release.fetch(|step| self.report_step(&target, step)).await?;
+        let files = release
+            .fetch(
+                |step| self.report_step(&target, step),
+                |progress| self.report_download(&target, progress),
+            )
+            .await?;
         self.programs_image(&target, files).await?;
         self.find_built(&target.image()).await
     }

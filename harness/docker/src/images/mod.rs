@@ -33,6 +33,7 @@ use control_plane::LOCAL;
 pub(crate) use dangling::DanglingBuilds;
 use recipe::{ParentImage, Recipe};
 
+pub use download::DownloadProgress;
 pub use external::TOOLS;
 pub use inventory::{ListedImage, Pruned};
 pub use release::KubernetesRelease;
@@ -83,6 +84,12 @@ pub enum ImageEvent {
         image: String,
         /// Text of the step.
         text: String,
+    },
+    /// A file for the image is downloaded.
+    Download {
+        /// Name and tag.
+        image: String,
+        progress: DownloadProgress,
     },
     /// A node image that the harness did not build is ready.
     Inspected {
@@ -278,6 +285,14 @@ impl Builder {
         {
             tracing::debug!(name, %error, "could not remove build stages; `nodejoin images prune` tries again");
         }
+    }
+
+    /// Reports a download before the build session of an image begins.
+    fn report_download(&self, target: &BuildTarget, progress: DownloadProgress) {
+        (self.progress)(ImageEvent::Download {
+            image: target.image(),
+            progress,
+        });
     }
 
     /// Reports a step before the build session of an image begins.

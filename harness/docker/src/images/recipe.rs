@@ -1,12 +1,10 @@
 //! Recipes: the folders of fixtures/images, embedded in the program.
 
-use include_dir::{Dir, DirEntry, include_dir};
+use nodejoin_fixtures::{Dir, DirEntry, IMAGES};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::DockerError;
 use crate::labels;
-
-static FOLDERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/images");
 
 /// Part of every hash; changed when the same recipe yields another image.
 const GENERATION: &str = "1";
@@ -53,7 +51,7 @@ impl Recipe {
             recipe: folder.to_owned(),
             problem: "the Dockerfile is missing".to_owned(),
         };
-        let dir = FOLDERS.get_dir(folder).ok_or_else(missing)?;
+        let dir = IMAGES.get_dir(folder).ok_or_else(missing)?;
         let mut files = Vec::new();
         collect(dir, folder, &mut files);
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -67,7 +65,7 @@ impl Recipe {
 
     /// The names of the recipes of all node images.
     pub(crate) fn nodes() -> Vec<String> {
-        let dirs = FOLDERS.get_dir("nodes").into_iter().flat_map(Dir::dirs);
+        let dirs = IMAGES.get_dir("nodes").into_iter().flat_map(Dir::dirs);
         let with_recipe = dirs.filter(|dir| dir.get_file(dir.path().join(DOCKERFILE)).is_some());
         let mut names: Vec<_> = with_recipe
             .filter_map(|dir| Some(dir.path().file_name()?.to_string_lossy().into_owned()))

@@ -14,7 +14,7 @@ use nodejoin_core::plan::architecture::Architecture;
 use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::error::DockerError;
-use crate::images::download::Downloader;
+use crate::images::download::{DownloadProgress, Downloader};
 use crate::images::programs::{PROGRAMS, SCHEDULER};
 use crate::settings::ImageSettings;
 
@@ -48,12 +48,16 @@ impl KubernetesRelease {
         })
     }
 
-    /// Downloads the programs that the cache folder lacks, reports each download to `step`, and returns the name and
-    /// path of every program.
+    /// Downloads the programs that the cache folder lacks, and returns the name and path of every program. Reports each
+    /// download to `step`, and its bytes to `progress`.
     ///
     /// # Errors
     /// When a download fails, or a program does not match its published checksum.
-    pub async fn fetch(&self, step: impl Fn(&str)) -> Result<Vec<(String, PathBuf)>, DockerError> {
+    pub async fn fetch(
+        &self,
+        step: impl Fn(&str),
+        progress: impl Fn(DownloadProgress),
+    ) -> Result<Vec<(String, PathBuf)>, DockerError> {
         let folder = self
             .cache
             .join("releases")
@@ -69,7 +73,7 @@ impl KubernetesRelease {
                     "download {program} {} from {}",
                     self.version, self.base_url
                 ));
-                self.fetch_program(program, &file).await?;
+                self.fetch_program(program, &file, &progress).await?;
             }
             files.push((program.to_owned(), file));
         }
@@ -99,12 +103,17 @@ impl KubernetesRelease {
         })
     }
 
-    async fn fetch_program(&self, program: &str, file: &Path) -> Result<(), DockerError> {
+    async fn fetch_program(
+        &self,
+        program: &str,
+        file: &Path,
+        progress: impl Fn(DownloadProgress),
+    ) -> Result<(), DockerError> {
         let expected = self.published_checksum(program).await?;
         let url = self.url(program);
         let part = file.with_extension(format!("part-{}", std::process::id()));
         let fetched = async {
-            let actual = self.downloader.file(&url, &part).await?;
+            let actual = self.downloader.file(&url, &part, progress).await?;
             if actual != expected {
                 return Err(DockerError::Checksum {
                     url,

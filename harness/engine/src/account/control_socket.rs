@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixListener as StdListener, UnixStream as 
 use std::path::Path;
 use std::time::Duration;
 
-use nodejoin_core::plan::change::{Change, ChangeResult, Refused};
+use nodejoin_core::plan::change::{ChangeRequest, ChangeResult, Refused};
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_net::serve_connections;
@@ -76,7 +76,7 @@ pub(super) fn is_served(file: &Path) -> bool {
 /// When no account runs in the folder, or the change is invalid.
 pub fn request_change(
     folder: &Path,
-    change: &Change,
+    change: &ChangeRequest,
     factor: TimeFactor,
 ) -> Result<Vec<String>, AccountError> {
     let not_running = |_| AccountError::NotRunning {
@@ -95,7 +95,7 @@ pub fn request_change(
     }
 }
 
-fn exchange(mut stream: StdStream, change: &Change, timeout: Duration) -> io::Result<ChangeResult> {
+fn exchange(mut stream: StdStream, change: &ChangeRequest, timeout: Duration) -> io::Result<ChangeResult> {
     stream.set_read_timeout(Some(timeout))?;
     stream.write_all((serde_json::to_string(change)? + "\n").as_bytes())?;
     let mut line = String::new();
@@ -117,7 +117,7 @@ impl ControlSocket {
     /// Applies changes until cancellation.
     pub(super) async fn serve<F>(self, change: F, factor: TimeFactor, cancel: CancellationToken)
     where
-        F: Fn(&Change) -> Result<Vec<String>, Refused> + Clone + Send + 'static,
+        F: Fn(&ChangeRequest) -> Result<Vec<String>, Refused> + Clone + Send + 'static,
     {
         serve_connections(self.0, cancel, |stream| {
             let responded = tokio::time::timeout(factor.scale(TIMEOUT), respond(stream, change.clone()));
@@ -135,7 +135,7 @@ impl ControlSocket {
 
 async fn respond(
     mut stream: UnixStream,
-    change: impl Fn(&Change) -> Result<Vec<String>, Refused>,
+    change: impl Fn(&ChangeRequest) -> Result<Vec<String>, Refused>,
 ) -> io::Result<()> {
     if !is_allowed(&stream)? {
         return Ok(());
@@ -144,7 +144,7 @@ async fn respond(
     let mut line = String::new();
     let mut read = tokio::io::BufReader::new(read.take(MAX_CHANGE_BYTES));
     read.read_line(&mut line).await?;
-    let changed = match serde_json::from_str::<Change>(&line) {
+    let changed = match serde_json::from_str::<ChangeRequest>(&line) {
         Ok(requested) => change(&requested),
         Err(error) => Err(Refused::new(
             format!("invalid change: {error}"),
@@ -168,6 +168,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
+    use nodejoin_core::plan::change::Change;
     use nodejoin_docker::new_run_id;
 
     /// A client of a socket that returns each change as its debug text.
@@ -175,9 +176,16 @@ mod tests {
         let name = SocketName::of(&new_run_id());
         let socket = ControlSocket::bind(&name).unwrap();
         let cancel = CancellationToken::new();
-        let change = |change: &Change| Ok(vec![format!("{change:?}")]);
+        let change = |change: &ChangeRequest| Ok(vec![format!("{change:?}")]);
         tokio::spawn(socket.serve(change, factor.parse().unwrap(), cancel.clone()));
         (name.connect().unwrap(), cancel)
+    }
+
+    fn everything() -> ChangeRequest {
+        ChangeRequest {
+            instance: None,
+            change: Change::Everything,
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -200,7 +208,7 @@ mod tests {
     async fn a_change_returns_the_lines_of_the_new_state() {
         let (stream, cancel) = client("1").await;
         let exchanged =
-            tokio::task::spawn_blocking(|| exchange(stream, &Change::Everything, Duration::from_secs(20)));
+            tokio::task::spawn_blocking(|| exchange(stream, &everything(), Duration::from_secs(20)));
         let result = exchanged.await.unwrap().unwrap();
         assert!(
             matches!(&result, ChangeResult::Changed(lines) if lines.len() == 1),

@@ -15,6 +15,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use nodejoin_core::plan::ids::InstanceId;
 use sha2::{Digest as _, Sha256};
 
 use super::control_socket::{self, CONTROL_FILE, SocketName};
@@ -29,8 +30,8 @@ const FILES: [&str; 3] = [AUTHORITY, ENVIRONMENT, WEBHOOK];
 /// Where a running account is reached.
 #[derive(Debug, Clone)]
 pub struct AccountEndpoints {
-    /// Address of the metadata service.
-    pub metadata: SocketAddr,
+    /// The instances, each with the address of its metadata service; never empty.
+    pub metadata: Vec<(InstanceId, SocketAddr)>,
     /// Address of all other services.
     pub services: SocketAddr,
     /// Address of the token webhook; `None` without one.
@@ -41,22 +42,27 @@ pub struct AccountEndpoints {
 }
 
 impl AccountEndpoints {
-    /// Shell commands that point an AWS CLI at the account.
+    /// Shell commands that point an AWS CLI at the account, as its first instance. Comments have the metadata services
+    /// of the others.
     #[must_use]
-    pub fn lines(&self) -> [String; 3] {
+    pub fn lines(&self) -> Vec<String> {
         let authority = self.folder.join(AUTHORITY).display().to_string();
         let authority = nodejoin_core::run::shell::quoted(&authority);
-        [
-            format!(
-                "export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://{}",
-                self.metadata
-            ),
+        let metadata =
+            |address: &SocketAddr| format!("export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://{address}");
+        let (first, others) = self.metadata.split_at(1);
+        let others = others
+            .iter()
+            .map(|(id, address)| format!("# {id}: {}", metadata(address)));
+        let lines = [
+            metadata(&first[0].1),
             format!(
                 "export HTTPS_PROXY=http://{} AWS_CA_BUNDLE={authority}",
                 self.services
             ),
             format!("export AWS_DEFAULT_REGION={}", self.region),
-        ]
+        ];
+        lines.into_iter().chain(others).collect()
     }
 
     /// A kubeconfig with which an API server calls the webhook.
@@ -264,7 +270,9 @@ mod tests {
     #[test]
     fn a_folder_with_spaces_and_quotes_is_quoted() {
         let endpoints = AccountEndpoints {
-            metadata: "127.0.0.1:1338".parse().unwrap(),
+            metadata: [("i-0b22a22eec53b9321", 1338), ("i-0b22a22eec53b9322", 1339)]
+                .map(|(id, port)| (id.parse().unwrap(), SocketAddr::from(([127, 0, 0, 1], port))))
+                .into(),
             services: "127.0.0.1:8443".parse().unwrap(),
             webhook: None,
             region: "eu-west-1".to_owned(),
@@ -276,6 +284,7 @@ mod tests {
                 "export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:1338",
                 "export HTTPS_PROXY=http://127.0.0.1:8443 AWS_CA_BUNDLE=\"/a b/it's/ca.pem\"",
                 "export AWS_DEFAULT_REGION=eu-west-1",
+                "# i-0b22a22eec53b9322: export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:1339",
             ]
         );
     }

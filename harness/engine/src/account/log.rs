@@ -95,6 +95,9 @@ fn request(call: &AwsCall) -> String {
     if !call.known {
         line.push_str(" (unknown operation)");
     }
+    if call.upstream {
+        line.push_str(" (answered by the upstream)");
+    }
     if call.fault.is_some() {
         line.push_str(" (injected fault)");
     }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use nodejoin_cluster::{ClusterEvent, Tenant, TokenWebhook, TokenWebhookSettings, pki};
 use nodejoin_core::kubernetes::Minor;
-use nodejoin_core::plan::change::{Change, Refused, Setting};
+use nodejoin_core::plan::change::{Change, ChangeRequest, Refused, Setting};
 use nodejoin_core::plan::{Plan, RoleMapping};
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::aws_auth_rows;
 use nodejoin_core::user_data;
 use nodejoin_docker::{Engine, new_run_id};
-use nodejoin_fake_aws::{AccountAddresses, AccountServer, AwsEvent, FakeAws, RegistryImage, World};
+use nodejoin_fake_aws::{
+    AccountAddresses, AccountServer, AwsEvent, FakeAws, RegistryImage, SharedAccount, World,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +34,8 @@ pub struct AccountRequest {
     pub engine: Option<Engine>,
     /// The version that DescribeCluster returns.
     pub kubernetes: Minor,
-    /// Address of the metadata service; port 0 picks a free port.
+    /// Address of the metadata service of the first instance; the others follow on the next ports. Port 0 picks free
+    /// ports.
     pub metadata: SocketAddr,
     /// Address of all other services.
     pub services: SocketAddr,
@@ -85,7 +88,7 @@ impl ServedAccount {
         let account = FakeAws::serve_account(
             &run,
             addresses,
-            world(&request, images, to_aws)?,
+            worlds(&request, &images, &to_aws)?,
             request.time_factor,
         )?;
         // Every client of the identity document requests signatures, whose keys take a moment to generate.
@@ -95,7 +98,7 @@ impl ServedAccount {
             None => None,
         };
         let endpoints = AccountEndpoints {
-            metadata: account.metadata,
+            metadata: account.instances.clone(),
             services: account.services,
             webhook: reviews.as_ref().map(|reviews| reviews.address),
             region: request.plan.region.to_string(),
@@ -137,9 +140,9 @@ impl ServedAccount {
 }
 
 impl LiveAccount {
-    fn change(&self, change: &Change) -> Result<Vec<String>, Refused> {
-        let rows = self.rows(change)?;
-        let lines = self.account.change(change, rows.as_deref())?;
+    fn change(&self, request: &ChangeRequest) -> Result<Vec<String>, Refused> {
+        let rows = self.rows(&request.change)?;
+        let lines = self.account.change(request, rows.as_deref())?;
         if let Some(reviews) = &self.reviews {
             let renewed = reviews.update(&self.account.world().cluster);
             renewed.map_err(|error| Refused {
@@ -163,25 +166,30 @@ impl LiveAccount {
     }
 }
 
-/// The world of a plan. Its cluster has a new certificate authority, because no cluster exists.
-fn world(
+/// The worlds of a plan, one per instance, in one account. Their cluster has a new certificate authority, because no
+/// cluster exists.
+fn worlds(
     request: &AccountRequest,
-    images: Vec<RegistryImage>,
-    events: mpsc::UnboundedSender<AwsEvent>,
-) -> Result<World, AccountError> {
-    let plan = &request.plan;
+    images: &[RegistryImage],
+    events: &mpsc::UnboundedSender<AwsEvent>,
+) -> Result<Vec<World>, AccountError> {
     let authority = pki::Ca::new("kubernetes")?.pem().to_owned();
-    let values = rendered::values(plan, &authority);
-    let user_data = plan.user_data.as_ref();
-    let user_data = user_data.map(|user_data| user_data::render(user_data, &values));
-    Ok(World {
-        kubernetes_version: request.kubernetes.to_string(),
-        certificate_authority: authority,
-        user_data: user_data.transpose()?,
-        images,
-        aws: plan.aws.filled(&values),
-        ..World::of(plan, events)
-    })
+    let shared = SharedAccount::default();
+    let world = |plan: &Plan| {
+        let values = rendered::values(plan, &authority);
+        let user_data = plan.user_data.as_ref();
+        let user_data = user_data.map(|user_data| user_data::render(user_data, &values));
+        Ok(World {
+            kubernetes_version: request.kubernetes.to_string(),
+            certificate_authority: authority.clone(),
+            user_data: user_data.transpose()?,
+            images: images.to_vec(),
+            aws: plan.aws.filled(&values),
+            shared: shared.clone(),
+            ..World::of(plan, events.clone())
+        })
+    };
+    request.plan.nodes().iter().map(world).collect()
 }
 
 async fn reviews(

@@ -1,6 +1,5 @@
 //! The console: progress on standard error, and a block for each scenario and a summary on standard output.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,10 +10,12 @@ use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::run::event::{RunEvent, Summary};
 
+use crate::report::bars::Bars;
 use crate::report::history::VerdictHistory;
 use crate::report::paint;
-use crate::report::status_line::StatusLine;
+use crate::report::run_progress::{RunProgress, downloaded, shortened};
 use crate::report::text::{self, Detail};
+use crate::report::wrap;
 use crate::settings::RerunCommand;
 
 /// How much the console prints.
@@ -32,10 +33,12 @@ pub enum Verbosity {
 pub struct Console {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
-    /// The line that shows current work; `None` unless standard error is a terminal.
-    status: Option<StatusLine>,
+    /// The lines that show current work; `None` unless standard error is a terminal.
+    bars: Option<Bars>,
     /// Adds colours.
     paint: fn(&str) -> String,
+    /// Width of the terminal; `None` for other outputs.
+    width: fn() -> Option<usize>,
     verbosity: Verbosity,
     rerun: RerunCommand,
     /// Earlier verdicts, from which the new ones may differ.
@@ -43,21 +46,6 @@ pub struct Console {
     progress: RunProgress,
     /// Lines about scenarios that did not pass, for the end of a run with several.
     not_passed: Vec<String>,
-}
-
-/// What a person waits for.
-struct RunProgress {
-    started: Instant,
-    /// Time of the last permanent line.
-    printed: Instant,
-    scenarios: usize,
-    finished: usize,
-    /// Seconds of all image builds.
-    images: f64,
-    /// Lines about imported images: every scenario reports its image.
-    inspected: BTreeSet<String>,
-    /// Current work by scenario, image or control plane, in the order of their names.
-    current: BTreeMap<String, String>,
 }
 
 /// Without a terminal, a line shows current work after so much silence.
@@ -70,8 +58,9 @@ impl Console {
         let is_shown = std::io::stderr().is_terminal() && verbosity != Verbosity::Quiet;
         let out = AutoStream::auto(std::io::stdout());
         Self {
-            status: is_shown.then(StatusLine::default),
+            bars: is_shown.then(Bars::on_stderr),
             paint: paint::block,
+            width: terminal_width,
             ..Self::on(out, std::io::stderr(), verbosity, rerun)
         }
     }
@@ -84,24 +73,16 @@ impl Console {
         verbosity: Verbosity,
         rerun: RerunCommand,
     ) -> Self {
-        let now = Instant::now();
         Self {
             out: Box::new(out),
             err: Box::new(err),
-            status: None,
+            bars: None,
             paint: str::to_owned,
+            width: || None,
             verbosity,
             rerun,
             history: None,
-            progress: RunProgress {
-                started: now,
-                printed: now,
-                scenarios: 0,
-                finished: 0,
-                images: 0.0,
-                inspected: BTreeSet::new(),
-                current: BTreeMap::new(),
-            },
+            progress: RunProgress::new(),
             not_passed: Vec::new(),
         }
     }
@@ -127,10 +108,29 @@ impl Console {
                 self.log(&format!("building image {image} (output in {log})"));
                 self.work(image, "building");
             }
-            RunEvent::ImageStep { image, text } => self.work(image, text),
+            RunEvent::ImageStep { image, text } => {
+                if let Some(bars) = &mut self.bars {
+                    bars.step(image, text);
+                }
+                self.work(image, text);
+            }
+            RunEvent::ImageDownload {
+                image,
+                file,
+                bytes,
+                total,
+            } => {
+                if let Some(bars) = &mut self.bars {
+                    bars.download(image, file, *bytes, *total);
+                }
+                self.work(image, &downloaded(file, *bytes, *total));
+            }
             RunEvent::ImageReady { image, seconds } => {
                 self.progress.current.remove(image);
                 self.progress.images += seconds;
+                if let Some(bars) = &mut self.bars {
+                    bars.done(image);
+                }
                 self.log(&format!("built image {image} in {seconds:.0} s"));
             }
             RunEvent::ImageInspected { facts, .. } => {
@@ -165,7 +165,7 @@ impl Console {
                 commands,
             } => {
                 self.progress.current.remove(scenario.as_str());
-                self.print(&(self.paint)(&text::held(name, verdict, commands)));
+                self.block(&text::held(name, verdict, commands));
             }
             RunEvent::ScenarioFinished { .. } => self.scenario(event),
             RunEvent::SnapshotWritten { path } => self.log(&format!("wrote {path}")),
@@ -179,14 +179,22 @@ impl Console {
     /// Shows the passing of time. Call it about once a second.
     pub fn tick(&mut self, now: Instant) {
         let elapsed = now.saturating_duration_since(self.progress.started);
-        if let Some(status) = &mut self.status {
-            return status.rewrite(&mut self.err, &self.progress.line(elapsed));
+        if let Some(bars) = &self.bars {
+            let others = |key: &str| !bars.has(key);
+            return bars.status(self.progress.line(elapsed, others));
         }
         let is_silent = now.saturating_duration_since(self.progress.printed) >= SILENCE;
         if is_silent && self.verbosity != Verbosity::Quiet && !self.progress.current.is_empty() {
-            let line = self.progress.line(elapsed);
+            let line = self.progress.line(elapsed, |_| true);
             let _ = writeln!(self.err, "{line}");
             self.progress.printed = now;
+        }
+    }
+
+    /// Removes the lines that change.
+    pub fn end(&mut self) {
+        if let Some(bars) = &mut self.bars {
+            bars.end();
         }
     }
 
@@ -232,16 +240,17 @@ impl Console {
             text::line(&mut block, "evidence", &from_here(folder));
         }
         kept.iter().for_each(|line| text::line(&mut block, "kept", line));
-        self.print(&(self.paint)(&block));
+        self.block(&block);
     }
 
     fn finish(&mut self, summary: &Summary) {
         self.progress.current.clear();
+        self.end();
         // A single block is still in view.
         if self.progress.finished > 1 && !self.not_passed.is_empty() {
             let lines = std::mem::take(&mut self.not_passed);
             self.print("did not pass:");
-            lines.iter().for_each(|line| self.print(&(self.paint)(line)));
+            lines.iter().for_each(|line| self.block(line));
         }
         self.print(&total(summary, self.progress.images));
         for object in &summary.left_behind {
@@ -253,18 +262,24 @@ impl Console {
 
     /// Notes current work, and shows it on a terminal.
     fn work(&mut self, key: &str, text: &str) {
-        let line = text.lines().next().unwrap_or_default();
-        self.progress.current.insert(key.to_owned(), line.to_owned());
-        if self.status.is_some() {
+        self.progress.current.insert(key.to_owned(), shortened(text));
+        if self.bars.is_some() {
             self.tick(Instant::now());
         }
     }
 
+    /// Prints the lines of a scenario on standard output.
+    fn block(&mut self, text: &str) {
+        let fitting = wrap::block(text, (self.width)());
+        self.print(&(self.paint)(&fitting));
+    }
+
     /// Prints text on standard output.
     fn print(&mut self, text: &str) {
-        self.clear();
+        let out = &mut self.out;
         // A closed pipe (`| head`) must not stop the teardown.
-        let _ = writeln!(self.out, "{text}");
+        permanently(self.bars.as_ref(), || drop(writeln!(out, "{text}")));
+        self.progress.printed = Instant::now();
     }
 
     /// Prints a permanent line on standard error.
@@ -276,46 +291,23 @@ impl Console {
 
     /// Prints a permanent line on standard error, also for a quiet console.
     fn alert(&mut self, text: &str) {
-        self.clear();
-        let _ = writeln!(self.err, "{text}");
-    }
-
-    fn clear(&mut self) {
+        let err = &mut self.err;
+        permanently(self.bars.as_ref(), || drop(writeln!(err, "{text}")));
         self.progress.printed = Instant::now();
-        if let Some(status) = &mut self.status {
-            status.clear(&mut self.err);
-        }
     }
 }
 
-impl RunProgress {
-    /// The number of the scenario that finished last; empty for a single scenario.
-    fn counter(&self) -> String {
-        match self.scenarios {
-            0 | 1 => String::new(),
-            all => {
-                let width = all.to_string().len();
-                format!("[{:>width$}/{all}] ", self.finished)
-            }
-        }
-    }
+/// The width of the terminal on standard output, at this moment: a person may change it.
+fn terminal_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(width.0))
+}
 
-    /// Elapsed time, finished scenarios and current work.
-    fn line(&self, elapsed: Duration) -> String {
-        let seconds = elapsed.as_secs();
-        let current: Vec<String> = self
-            .current
-            .iter()
-            .map(|(key, text)| format!("{key}: {text}"))
-            .collect();
-        format!(
-            "{}:{:02}  {}/{} done  {}",
-            seconds / 60,
-            seconds % 60,
-            self.finished,
-            self.scenarios,
-            current.join(", ")
-        )
+/// Prints permanent text, above the lines that change.
+fn permanently(bars: Option<&Bars>, print: impl FnOnce()) {
+    match bars {
+        Some(bars) => bars.around(print),
+        None => print(),
     }
 }
 

@@ -2,22 +2,28 @@
 //!
 //! | file | reader |
 //! | --- | --- |
-//! | `console.rs`, `text.rs`, `paint.rs`, `status_line.rs` | a person at a terminal |
+//! | `console.rs`, `bars.rs`, `run_progress.rs`, `paint.rs`, `wrap.rs` | a person at a terminal |
+//! | `text.rs`, `failed_checks.rs` | a person, as plain text |
 //! | `history.rs` | a person who runs a scenario again: what changed |
 //! | `junit.rs` | tools that read JUnit |
 //! | `github.rs` | GitHub Actions: annotations in the log, at lines of scripts and scenarios |
 //! | `summary.rs` | GitHub Actions: the summary page of a job, in Markdown |
 //! | `outputs.rs` | GitHub Actions: the counts, for later steps |
+//! | `comparison.rs` | a person who changed a script: what two versions do differently |
 
+mod bars;
+pub mod comparison;
 pub mod console;
+mod failed_checks;
 pub mod github;
 pub mod history;
 pub mod junit;
 pub mod outputs;
 mod paint;
-mod status_line;
+mod run_progress;
 pub mod summary;
 pub mod text;
+mod wrap;
 
 #[cfg(test)]
 mod tests;

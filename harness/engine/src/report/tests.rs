@@ -124,6 +124,12 @@ fn events() -> Vec<RunEvent> {
             image: "nodejoin/node:1".to_owned(),
             text: "Step 1/9".to_owned(),
         },
+        RunEvent::ImageDownload {
+            image: "nodejoin/node:1".to_owned(),
+            file: "kubelet".to_owned(),
+            bytes: 1,
+            total: Some(2),
+        },
         RunEvent::ImageReady {
             image: "nodejoin/node:1".to_owned(),
             seconds: 61.2,
@@ -228,6 +234,25 @@ fn a_line_shows_current_work_after_silence() {
             "1:15  0/2 done  al2/joins: booting",
             "1:31  0/2 done  al2/joins: booting"
         ]
+    );
+}
+
+#[test]
+fn the_line_after_silence_has_the_bytes_of_a_download() {
+    let (out, err) = (Captured::default(), Captured::default());
+    let mut console = console(&out, &err, Verbosity::Normal);
+    for total in [None, Some(120_000_000)] {
+        console.show(&RunEvent::ImageDownload {
+            image: "nodejoin/kubernetes:1".to_owned(),
+            file: "kubelet".to_owned(),
+            bytes: 30_000_000,
+            total,
+        });
+        console.tick(Instant::now() + Duration::from_secs(if total.is_some() { 95 } else { 65 }));
+    }
+    assert_eq!(
+        err.text(),
+        "1:05  nodejoin/kubernetes:1: kubelet 30.0 MB\n1:35  nodejoin/kubernetes:1: kubelet 30.0 of 120.0 MB\n"
     );
 }
 

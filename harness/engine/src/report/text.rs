@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use nodejoin_core::diagnosis::{Cause, Diagnosis};
-use nodejoin_core::judge::verdict::{Check, Outcome, Verdict, Versions};
+use nodejoin_core::judge::verdict::{Outcome, Verdict, Versions};
 use nodejoin_core::observation::Millis;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::Summary;
 
-/// A longer line of a check is split into three.
-const WIDTH: usize = 110;
-/// Maximum number of checks with equal results that are printed one by one.
-const FEW: usize = 3;
+use crate::report::failed_checks;
+
 /// Indentation of the details of a scenario.
 const INDENT: &str = "        ";
 
@@ -132,7 +130,7 @@ pub fn summary(verdict: &Verdict) -> String {
         Outcome::Passed => "passed".to_owned(),
         Outcome::Cancelled => "cancelled before it finished".to_owned(),
         Outcome::Errored(reason) | Outcome::Skipped(reason) => reason.clone(),
-        Outcome::Failed => match (&verdict.diagnosis, failed_checks_of(verdict).next()) {
+        Outcome::Failed => match (&verdict.diagnosis, failed_checks::of(verdict).next()) {
             (Some(diagnosis), _) => format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
             (None, Some(check)) => format!("{}: expected {}, got {}", check.key, check.expected, check.seen),
             (None, None) => "failed".to_owned(),
@@ -214,53 +212,12 @@ fn failed(text: &mut String, verdict: &Verdict, detail: Detail) {
     if let Some(diagnosis) = &verdict.diagnosis {
         stopped(text, diagnosis);
     }
-    for checks in group_by_result(verdict) {
-        failed_checks(text, &checks);
-    }
+    failed_checks::append(text, verdict);
     // The check of `clean` lists the notes.
-    if failed_checks_of(verdict).all(|check| check.key != "clean") {
+    if failed_checks::of(verdict).all(|check| check.key != "clean") {
         notes(text, verdict);
     }
     conditions(text, verdict, detail);
-}
-
-/// Failed checks, grouped by equal results: a missing node fails all checks of it.
-fn group_by_result(verdict: &Verdict) -> Vec<Vec<&Check>> {
-    let mut groups: Vec<Vec<&Check>> = Vec::new();
-    for check in failed_checks_of(verdict) {
-        match groups.iter_mut().find(|group| group[0].seen == check.seen) {
-            Some(group) => group.push(check),
-            None => groups.push(vec![check]),
-        }
-    }
-    groups
-}
-
-/// Prints a few checks one by one, and summarizes many.
-fn failed_checks(text: &mut String, checks: &[&Check]) {
-    if checks.len() <= FEW {
-        return checks.iter().for_each(|check| failed_check(text, check));
-    }
-    let (first, rest) = (checks[0], checks.len() - 1);
-    line(
-        text,
-        "check",
-        &format!(
-            "{} and {rest} more (see `verdict.json`): got {}",
-            first.key, first.seen
-        ),
-    );
-}
-
-/// Prints a check in one line if it fits, otherwise in three.
-fn failed_check(text: &mut String, check: &Check) {
-    let short = format!("{}: expected {}, got {}", check.key, check.expected, check.seen);
-    if short.len() <= WIDTH && !short.contains('\n') {
-        return line(text, "check", &short);
-    }
-    line(text, "check", &check.key);
-    line(text, "expected", &check.expected);
-    line(text, "got", &check.seen);
 }
 
 fn stopped(text: &mut String, diagnosis: &Diagnosis) {
@@ -291,10 +248,6 @@ fn conditions(text: &mut String, verdict: &Verdict, detail: Detail) {
     }
 }
 
-fn failed_checks_of(verdict: &Verdict) -> impl Iterator<Item = &Check> {
-    verdict.checks.iter().filter(|check| !check.held)
-}
-
 fn at(phase: Option<Phase>) -> String {
     phase.map_or_else(
         || "before the node booted".to_owned(),
@@ -322,7 +275,7 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::judge::verdict::{Note, NoteKind, VerdictPart};
+    use nodejoin_core::judge::verdict::{Check, Note, NoteKind, VerdictPart};
 
     use super::*;
 

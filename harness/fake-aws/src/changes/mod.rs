@@ -9,12 +9,28 @@ use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::aws::{AuthenticationMode, SpotAction, SpotNotice, Tokens};
 use nodejoin_core::plan::change::{Change, CredentialsCode, Refused, Setting};
 use nodejoin_core::plan::cluster_status::UnknownClusterStatus;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{ClusterStatus, LifeCycle, RoleMapping, StatusStep};
 use nodejoin_core::user_data::LIMIT;
 
 use crate::world::World;
 
 const UNCHANGED: &str = ", as before";
+
+/// The lines of several instances: once if they agree, else each line with its instance.
+#[must_use]
+pub(crate) fn merged(changed: &[(&InstanceId, Vec<String>)]) -> Vec<String> {
+    match changed {
+        [] => Vec::new(),
+        [(_, first), others @ ..] if others.iter().all(|(_, lines)| lines == first) => first.clone(),
+        all => {
+            let lines = all
+                .iter()
+                .flat_map(|(id, lines)| lines.iter().map(move |line| format!("{id} {line}")));
+            lines.collect()
+        }
+    }
+}
 
 /// One line per setting, with its old and new value.
 type ChangeLines = Result<Vec<String>, Refused>;

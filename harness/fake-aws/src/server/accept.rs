@@ -7,6 +7,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_net::serve_connections;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,8 +24,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// The protocol of a port.
 #[derive(Clone)]
 pub(super) enum Protocol {
-    /// HTTP: the metadata service.
+    /// HTTP: the metadata service of the instance with the source address.
     Metadata,
+    /// HTTP: the metadata service of one instance.
+    MetadataOf(InstanceId),
     /// HTTPS: every other service, by host name.
     Tls(TlsAcceptor),
     /// HTTPS, optionally after `CONNECT`.
@@ -51,6 +54,10 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
         Protocol::Metadata => {
             let socket = SharedSocket::new(stream);
             http(socket.clone(), socket, source, serve::Port::Metadata, worlds).await;
+        }
+        Protocol::MetadataOf(instance) => {
+            let (socket, port) = (SharedSocket::new(stream), serve::Port::MetadataOf(instance));
+            http(socket.clone(), socket, source, port, worlds).await;
         }
         Protocol::Dns => resolver::serve_tcp(SharedSocket::new(stream), source, worlds).await,
         Protocol::Tls(acceptor) => tls(SharedSocket::new(stream), acceptor, source, worlds).await,
@@ -87,8 +94,9 @@ async fn http(
     worlds: Arc<WorldRegistry>,
 ) {
     let timeout = worlds.time_factor.scale(START_TIMEOUT);
-    let service =
-        service_fn(move |request| serve::request(Arc::clone(&worlds), source, port, socket.clone(), request));
+    let service = service_fn(move |request| {
+        serve::request(Arc::clone(&worlds), source, port.clone(), socket.clone(), request)
+    });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(timeout)

@@ -8,6 +8,9 @@ use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use hyper::body::Incoming;
 use nodejoin_core::observation::{AwsCall, CalledService};
 use nodejoin_core::plan::answer::AnswerableRequest;
+use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::vocabulary::not_emulated::UPSTREAM_CODE;
+use nodejoin_core::vocabulary::upstream::UpstreamUrl;
 use nodejoin_net::read_body;
 use tokio::time::Instant;
 
@@ -17,9 +20,12 @@ use crate::answers::FoundAnswer;
 use crate::effects::{Applied, Disconnect, applied};
 use crate::faults::RequestSummary;
 use crate::http::{Request, Response, ServiceError};
+use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::router::Route;
+use crate::sigv4::request_signature;
+use crate::upstream;
 use crate::world::AwsEventKind;
 use crate::world_registry::{SharedInstance, WorldRegistry};
 
@@ -29,14 +35,28 @@ const MAX_BODY: usize = 1024 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Closes a hanging connection after this time: no client of a node waits longer.
 const LONGEST_HANG: Duration = Duration::from_secs(600);
+/// Codes of the fake's own errors for a call that it does not answer.
+const UNANSWERED: [&str; 2] = [not_emulated::CODE, UPSTREAM_CODE];
 /// Path at which a node reads the run's id before its systemd starts.
 const RUN_PATH: &str = "/nodejoin/run";
 
 /// The port that received a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Port {
+    /// The metadata service of the instance whose node has the source address.
     Metadata,
+    /// The metadata service of one instance.
+    MetadataOf(InstanceId),
     Services,
+}
+
+impl Port {
+    fn is_metadata(&self) -> bool {
+        match self {
+            Self::Metadata | Self::MetadataOf(_) => true,
+            Self::Services => false,
+        }
+    }
 }
 
 /// The connection closes without a response.
@@ -60,19 +80,27 @@ pub(super) async fn request(
     socket: SharedSocket,
     incoming: HttpRequest<Incoming>,
 ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
-    let Some(shared) = worlds.at(source) else {
+    let attached = match &port {
+        Port::MetadataOf(instance) => worlds.instance(instance),
+        Port::Metadata | Port::Services => worlds.at(source),
+    };
+    let Some(shared) = attached else {
         return Ok(unattached());
     };
     if source.is_ipv6() && !shared.lock().world.instance.metadata.ipv6 {
         return Err(ConnectionDropped::NoIpv6);
     }
     let at = worlds.now();
-    if port == Port::Metadata && incoming.uri().path() == RUN_PATH {
+    if port.is_metadata() && incoming.uri().path() == RUN_PATH {
         shared.lock().record(at, AwsEventKind::Isolated);
         return Ok(plain_text(StatusCode::OK, worlds.run().to_string()));
     }
     let started = Instant::now();
     let (request, too_large) = read(incoming, worlds.time_factor.scale(BODY_TIMEOUT)).await?;
+    let shared = match &port {
+        Port::Services => worlds.sender(shared, &request),
+        Port::Metadata | Port::MetadataOf(_) => shared,
+    };
     let call = PendingCall {
         shared,
         port,
@@ -89,6 +117,7 @@ pub(super) async fn request(
 struct Reason {
     fault: Option<usize>,
     answer: Option<usize>,
+    is_upstream: bool,
 }
 
 /// A request and the context of its event.
@@ -108,7 +137,7 @@ impl PendingCall {
         worlds: &WorldRegistry,
     ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
         let route = match self.port {
-            Port::Metadata => Route::Metadata,
+            Port::Metadata | Port::MetadataOf(_) => Route::Metadata,
             Port::Services => Route::of(&self.request, &self.shared.lock().world),
         };
         let target = route.identify(&self.request);
@@ -120,6 +149,7 @@ impl PendingCall {
                 Reason {
                     fault: index,
                     answer: None,
+                    is_upstream: false,
                 },
                 None,
             );
@@ -132,15 +162,24 @@ impl PendingCall {
             Some(_) => None,
             None => self.answer(&target),
         };
+        let mut is_upstream = false;
         let response = match (&fault.error, &found) {
             (Some(error), _) => route.error(&self.request, error.clone()),
             (None, Some(found)) => self.answered(found, &route, &fault, worlds),
-            (None, None) => self.respond(&route, too_large, &fault, worlds),
+            (None, None) => match self.upstream(&route, &target) {
+                Some(url) if !too_large => {
+                    let forwarded = self.forwarded(url, &route, &target, worlds).await;
+                    is_upstream = forwarded.is_ok();
+                    forwarded.unwrap_or_else(|error| route.error(&self.request, error))
+                }
+                Some(_) | None => self.respond(&route, too_large, &fault, worlds),
+            },
         };
         let response = fault.rewritten(response);
         let reason = Reason {
             fault: index,
             answer: found.map(|found| found.index),
+            is_upstream,
         };
         self.record(&route, &target, reason, Some(&response));
         self.set_hop_limit(&response);
@@ -206,6 +245,37 @@ impl PendingCall {
         })
     }
 
+    /// The emulator that answers the service of this request.
+    fn upstream(&self, route: &Route, target: &RequestTarget) -> Option<UpstreamUrl> {
+        match route {
+            Route::Service(_) | Route::NotEmulated(_) => {
+                let instance = self.shared.lock();
+                instance.world.aws.upstream_of(target.service.word())
+            }
+            Route::Metadata | Route::Unknown => None,
+        }
+    }
+
+    /// The response of an emulator, if the signature and the permissions allow the request.
+    async fn forwarded(
+        &self,
+        url: UpstreamUrl,
+        route: &Route,
+        target: &RequestTarget,
+        worlds: &WorldRegistry,
+    ) -> Result<Response, ServiceError> {
+        {
+            let instance = self.shared.lock();
+            let now = instance.request_time(worlds.now()).now;
+            let wire_format = route.wire_format(&self.request);
+            upstream::authorize(&instance, &self.request, target, wire_format, now)?;
+        }
+        let timeout = worlds.time_factor.scale(upstream::TIMEOUT);
+        let mut response = upstream::forward(url, &self.request, target.service.word(), timeout).await?;
+        response.authorization = request_signature::claimed_access_key_id(&self.request);
+        Ok(response)
+    }
+
     /// The answer, unless the metadata service rejects the request's token.
     fn answered(
         &self,
@@ -232,10 +302,18 @@ impl PendingCall {
             );
             return route.error(&self.request, error);
         }
-        let mut instance = self.shared.lock();
         // The time after a delay, not before it: credentials may have expired meanwhile.
-        let time = fault.seen(instance.request_time(worlds.now()));
-        route.respond(&mut instance, &self.request, time)
+        let now = worlds.now();
+        let respond = |instance: &mut Instance| {
+            let time = fault.seen(instance.request_time(now));
+            route.respond(instance, &self.request, time)
+        };
+        match route {
+            Route::Metadata => respond(&mut self.shared.lock()),
+            Route::Service(_) | Route::NotEmulated(_) | Route::Unknown => {
+                self.shared.in_account(now, respond)
+            }
+        }
     }
 
     fn record(&self, route: &Route, target: &RequestTarget, reason: Reason, response: Option<&Response>) {
@@ -248,7 +326,7 @@ impl PendingCall {
                     .authorization
             }
         };
-        let is_not_emulated = error.is_some_and(|error| error.code == not_emulated::CODE);
+        let is_not_emulated = error.is_some_and(|error| UNANSWERED.contains(&error.code.as_str()));
         let call = AwsCall {
             service: target.service,
             operation: target.operation.clone(),
@@ -259,9 +337,10 @@ impl PendingCall {
             error: error.map(|error| error.code.clone()),
             message: error.map(|error| error.message.clone()),
             subject: target.subject.clone(),
-            known: reason.answer.is_some() || target.known && !is_not_emulated,
+            known: reason.answer.is_some() || reason.is_upstream || target.known && !is_not_emulated,
             fault: reason.fault,
             answer: reason.answer,
+            upstream: reason.is_upstream,
             authorization,
             took_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         };

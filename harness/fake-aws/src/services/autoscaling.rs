@@ -158,15 +158,16 @@ impl Account<'_> {
         let all = inventory::of_region(self.instance, &self.call.endpoint.region, self.call.time);
         let members = all.into_iter().filter_map(|ec2| {
             let group = ec2.plan.tags.get(GROUP_TAG)?.clone();
-            let is_own = ec2.plan.id == *own;
+            let mut peers = self.instance.peers.iter();
+            let (lifecycle, is_healthy) = match peers.find(|peer| peer.plan.id == ec2.plan.id) {
+                _ if ec2.plan.id == *own => (state.lifecycle_state(), state.is_healthy),
+                Some(peer) => (peer.lifecycle, peer.is_healthy),
+                None => ("InService", true),
+            };
             Some(Member {
                 group,
-                lifecycle: if is_own {
-                    state.lifecycle_state()
-                } else {
-                    "InService"
-                },
-                is_healthy: !is_own || state.is_healthy,
+                lifecycle,
+                is_healthy,
                 ec2,
             })
         });
@@ -277,8 +278,7 @@ impl Account<'_> {
         if self.instance.world.instance.id.as_str() == id {
             return Ok(());
         }
-        let message = format!("The instance '{id}' exists in the EC2 API only: nodejoin cannot change it");
-        Err(ServiceError::new(501, not_emulated::CODE, message))
+        Err(not_emulated::other_instance(id))
     }
 
     /// The hook of a request, for which the instance waits.

@@ -147,14 +147,14 @@ pub(crate) fn password(instance: &Instance, expires: OffsetDateTime) -> Secret {
     let expiration = expires.unix_timestamp();
     let payload = BASE64_STANDARD.encode(
         instance
-            .key
+            .registry_key
             .proof(Purpose::RegistryPassword, &expiration.to_be_bytes()),
     );
     let text = json!({ "payload": payload, "datakey": "", "version": "2", "type": "DATA_KEY", "expiration": expiration });
     Secret::new(BASE64_STANDARD.encode(text.to_string()))
 }
 
-/// Expiry of the password in the request; `None` without a password of this instance.
+/// Expiry of the password in the request; `None` without a password of this account.
 fn expiry(instance: &Instance, request: &Request) -> Option<OffsetDateTime> {
     let sent = sent_password(request)?;
     let expires = OffsetDateTime::from_unix_timestamp(expiration(&sent)?).ok()?;

@@ -24,7 +24,7 @@ use request_signature::{RequestSignature, SignatureLocation};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignaturePolicy<'a> {
     /// The service's name in the credential scope.
-    pub service: &'static str,
+    pub service: &'a str,
     /// The region in the credential scope.
     pub region: &'a str,
     /// Validity of a signature, and limit of the signer's clock ahead of the server.

@@ -23,6 +23,7 @@ mod rust_sdk;
 mod scaling_and_logs;
 mod stored;
 mod transcript;
+mod upstream;
 
 #[path = "../support/mod.rs"]
 mod support;

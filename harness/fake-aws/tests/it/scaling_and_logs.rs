@@ -142,7 +142,7 @@ print(json.dumps({
             "ValidationError: Lifecycle Action Result must be either CONTINUE or ABANDON.",
             format!("ValidationError: {none} {OWN}"),
             "ValidationError: Instance Id not found - No managed instance found for instance ID: i-1",
-            format!("NotEmulated: The instance '{OTHER}' exists in the EC2 API only: nodejoin cannot change it"),
+            format!("NotEmulated: nodejoin cannot change the instance '{OTHER}': only the instance that sends the request"),
             "NotEmulated: nodejoin does not emulate the parameter Filters of DescribeAutoScalingGroups of autoscaling: add its \
              answer to `aws.answers`, or list `autoscaling.DescribeAutoScalingGroups` in `aws.allow` if the call may fail",
         ],

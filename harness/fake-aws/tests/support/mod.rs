@@ -115,7 +115,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         user_data: None,
         aws: AwsPlan::default(),
         faults: Vec::new(),
-        rates: nodejoin_fake_aws::Rates::default(),
+        shared: nodejoin_fake_aws::SharedAccount::default(),
         images: Vec::new(),
         events,
     };

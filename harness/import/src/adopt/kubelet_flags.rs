@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::shell::UNKNOWN;
 use crate::machine::{Taint, TaintEffect};
 
+/// The flags that state something about the Node.
+const READ: [&str; 3] = ["--node-labels", "--register-with-taints", "--max-pods"];
+
 /// What the flags of a kubelet state about its Node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct KubeletFlags {
@@ -16,27 +19,39 @@ pub(crate) struct KubeletFlags {
 }
 
 impl KubeletFlags {
-    /// Adds the flags of a text, as in `--kubelet-extra-args`.
+    /// Adds the flags of a text, as in `--kubelet-extra-args`. A value that a blank cuts states nothing: the kubelet
+    /// takes the word after the blank for a command, and exits.
     pub(crate) fn add(&mut self, text: &str) {
         let mut words = text.split_whitespace().map(without_quotes).peekable();
         while let Some(word) = words.next() {
+            if word.starts_with(UNKNOWN) {
+                self.unclear
+                    .push("flags of the kubelet that only a run of the script shows".to_owned());
+                continue;
+            }
             let (flag, value) = match word.split_once('=') {
                 Some((flag, value)) => (flag, Some(without_quotes(value))),
                 None => (word, None),
             };
-            if !["--node-labels", "--register-with-taints", "--max-pods"].contains(&flag) {
-                if word.starts_with(UNKNOWN) {
-                    self.unclear
-                        .push("flags of the kubelet that only a run of the script shows".to_owned());
-                }
+            let value = value.or_else(|| words.next_if(|word| !word.starts_with("--")));
+            let after = words.next_if(|word| !word.starts_with(['-', UNKNOWN]) && !word.is_empty());
+            if let (true, Some(after)) = (READ.contains(&flag), after) {
+                let value = shown(value.unwrap_or_default());
+                self.unclear.push(format!(
+                    "`{flag}={value} {}`: the value has a blank, so the kubelet takes `{}` for a command",
+                    shown(after),
+                    shown(after)
+                ));
                 continue;
             }
-            let value = value.or_else(|| words.next_if(|word| !word.starts_with("--")));
             match (flag, value) {
                 ("--node-labels", Some(value)) => self.labels(value),
                 ("--register-with-taints", Some(value)) => self.taints(value),
-                (_, Some(value)) => self.max_pods(value),
-                (flag, None) => self.unclear.push(format!("`{flag}` without a value")),
+                ("--max-pods", Some(value)) => self.max_pods(value),
+                (flag, None) if READ.contains(&flag) => {
+                    self.unclear.push(format!("`{flag}` without a value"));
+                }
+                _ => {}
             }
         }
     }
@@ -151,6 +166,42 @@ mod tests {
         let mut flags = read("--node-labels=a=1,b=2 --max-pods=1");
         flags.add("--node-labels=b=3 --max-pods=2");
         assert_eq!((labels(&flags).as_str(), flags.max_pods), ("a=1,b=3", Some(2)));
+    }
+
+    #[test]
+    fn a_value_that_a_blank_cuts_states_nothing() {
+        for (text, labels_left, unclear) in [
+            (
+                "--node-labels=team=pay ments --max-pods=5",
+                "",
+                "`--node-labels=team=pay ments`",
+            ),
+            (
+                "--node-labels=\"team=pay ments\" --max-pods=5",
+                "",
+                "`--node-labels=team=pay ments`",
+            ),
+            (
+                "--node-labels team=pay, a=b --max-pods 5",
+                "",
+                "`--node-labels=team=pay, a=b`",
+            ),
+            (
+                "--node-labels=a=b --register-with-taints=t=x :NoSchedule --max-pods=5",
+                "a=b",
+                "`--register-with-taints=t=x :NoSchedule`",
+            ),
+        ] {
+            let flags = read(text);
+            assert_eq!(
+                (labels(&flags).as_str(), flags.max_pods),
+                (labels_left, Some(5)),
+                "{text}"
+            );
+            assert!(flags.taints.is_empty(), "{text}");
+            assert_eq!(flags.unclear.len(), 1, "{text}: {:?}", flags.unclear);
+            assert!(flags.unclear[0].starts_with(unclear), "{:?}", flags.unclear);
+        }
     }
 
     #[test]

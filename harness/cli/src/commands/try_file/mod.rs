@@ -13,11 +13,12 @@ pub(crate) use write::save;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 
-use crate::args::{OrderArgs, TryArgs};
+use crate::args::TryArgs;
 use crate::commands::inspect;
 use crate::commands::run::{self, RunRequest, run_plans};
 use crate::reports::Github;
 use crate::rerun;
+use crate::run_args::OrderArgs;
 
 /// Tries the machines of a file.
 pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode {
@@ -47,6 +48,7 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
     };
     version::choose(&mut tried, &mut args.options, &file, factor).await;
     print::adoption(&tried, args.options.format);
+    plans.iter().for_each(inspect::warn_of_placeholders);
     let request = RunRequest {
         rerun: &rerun::of_this_process,
         options: &args.options,

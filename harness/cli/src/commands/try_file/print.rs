@@ -6,8 +6,8 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_import::Trial;
 
 use super::read::{Tried, TryError};
-use crate::args::Format;
 use crate::process;
+use crate::run_args::Format;
 
 /// Prints an error of the input.
 pub(crate) fn refuse(error: &TryError) -> ExitCode {

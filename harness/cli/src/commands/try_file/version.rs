@@ -9,8 +9,8 @@ use nodejoin_docker::Images;
 use nodejoin_import::OfflineKubernetes;
 
 use super::read::Tried;
-use crate::args::RunOptions;
 use crate::process;
+use crate::run_args::RunOptions;
 
 /// Requests the version that the first machine with a wish is for, as far as one is available offline, and adds lines
 /// to the report of each machine. Ignores an engine that does not respond: the run reports it.

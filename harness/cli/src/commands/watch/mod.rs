@@ -28,12 +28,13 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Format, KeepArg, OrderArgs, RunArgs, WatchArgs};
+use crate::args::{RunArgs, WatchArgs};
 use crate::commands::keeper::KeeperUse;
 use crate::commands::run::{self, RunRequest, RunStart};
 use crate::commands::{inspect, preflight};
 use crate::last_run::LastRunFile;
 use crate::reports::{Github, Reports};
+use crate::run_args::{Format, KeepArg, OrderArgs};
 use crate::{artifacts, process, rerun};
 use changes::{FileChanges, SavedPaths};
 use scenarios::{WatchSelection, WatchedScenarios};

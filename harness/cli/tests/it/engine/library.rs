@@ -3,6 +3,7 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nodejoin::{Cause, Nodejoin, ScenarioReport};
 use tempfile::TempDir;
@@ -61,6 +62,44 @@ fn user_data_and_scenarios_run_from_rust_and_nothing_remains() {
 
     assert!(!own_objects().is_empty());
     drop(nodejoin);
+    assert_eq!(own_objects(), Vec::<String>::new());
+}
+
+#[test]
+fn a_dropped_future_removes_its_node_and_then_everything() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    build_images_once();
+    let folder = TempDir::new().unwrap();
+    let evidence = folder.path().join("evidence");
+    let start = Nodejoin::builder().artifacts(evidence).start();
+    let nodejoin = wait(start).unwrap();
+    let has_node = || own_objects().iter().any(|object| object.contains("-i-"));
+
+    let until_node = |run: &mut (dyn Future<Output = ()> + Unpin)| {
+        let moment = Duration::from_millis(200);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        while !has_node() {
+            let ended = runtime.block_on(async { tokio::time::timeout(moment, &mut *run).await });
+            assert!(ended.is_err(), "the run waits for its user data");
+        }
+    };
+    let never_ends = "#!/bin/bash\nsleep infinity\n";
+
+    let mut run = Box::pin(async { drop(nodejoin.user_data(never_ends).run().await) });
+    until_node(&mut run);
+    drop(run);
+    while has_node() {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(!own_objects().is_empty(), "the harness serves other runs");
+
+    // A caller that gives up on all of it.
+    let mut all = Box::pin(async move { drop(nodejoin.user_data(never_ends).run().await) });
+    until_node(&mut all);
+    drop(all);
     assert_eq!(own_objects(), Vec::<String>::new());
 }
 

@@ -1,5 +1,6 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
+mod diff;
 mod footprint;
 mod hold;
 mod keeper;

@@ -22,7 +22,9 @@ fn a_filter_without_matches_is_a_usage_error() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", both(&output));
-    assert!(both(&output).contains("no scenario matches"), "{}", both(&output));
+    for part in ["no scenario matches", "run `nodejoin list .` to see all"] {
+        assert!(both(&output).contains(part), "{}", both(&output));
+    }
 }
 
 #[test]

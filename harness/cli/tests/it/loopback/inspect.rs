@@ -67,6 +67,24 @@ fn plan_prints_every_value_of_a_scenario() {
 }
 
 #[test]
+fn plan_warns_of_a_name_that_is_almost_one_of_ours() {
+    let scenario =
+        "name: a node\nuser_data: |\n  #!/bin/bash\n  docker inspect -f '{{ .Id }}' x\n  echo {{ region }}\n";
+    let folder = folder(&[("node.yaml", scenario)]);
+    let printed = output(folder.path(), &["plan", "node.yaml"]);
+    let warnings: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.starts_with("warning"))
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            "warning: node.yaml:5: `{{ region }}` reaches the node as text: did you mean `{{ instance.region }}`?"
+        ]
+    );
+}
+
+#[test]
 fn doctor_without_an_engine_prints_the_remedy() {
     let folder = folder(&[]);
     insta::assert_snapshot!("doctor", output(folder.path(), &["doctor"]));

@@ -47,6 +47,21 @@ fn the_exit_code_is_that_of_all_runs_and_the_files_are_written() {
 }
 
 #[test]
+fn a_cancelled_shard_is_undecided() {
+    let cancelled = FAILED.replace(
+        "\"failed\",\"because\":\"the role is not mapped\"",
+        "\"cancelled\"",
+    );
+    let folder = folder(&[("run.json", &cancelled), ("passed.xml", PASSED)]);
+    let (code, text) = merge(folder.path(), &["."]);
+    assert_eq!(code, Some(4), "{text}");
+    assert!(
+        text.contains("1 passed") && text.contains("1 cancelled"),
+        "{text}"
+    );
+}
+
+#[test]
 fn broken_and_newer_files_are_named() {
     let newer = FAILED.replace("\"schema\":1", "\"schema\":9");
     let folder = folder(&[("broken.json", "{"), ("newer.json", &newer)]);

@@ -1,8 +1,12 @@
 //! Tests that need no container engine.
 
+mod action_binary;
 mod actions;
 mod aws;
+mod aws_instances;
+mod aws_start;
 mod before_start;
+mod diff;
 mod help;
 mod inspect;
 mod keeper;

@@ -18,7 +18,7 @@ fn script(name: &str) -> PathBuf {
         .unwrap()
 }
 
-fn shell(folder: &Path, text: &str) {
+pub fn shell(folder: &Path, text: &str) {
     let output = Command::new("bash")
         .args(["-euc", text])
         .current_dir(folder)
@@ -28,17 +28,23 @@ fn shell(folder: &Path, text: &str) {
 }
 
 /// Files of a release, served on loopback.
-struct ServedRelease {
-    folder: TempDir,
+pub struct ServedRelease {
+    pub folder: TempDir,
     server: Child,
-    url: String,
+    pub url: String,
 }
 
 impl ServedRelease {
     fn start() -> Self {
+        Self::below(".")
+    }
+
+    /// Serves the files in a folder of the server.
+    pub fn below(path: &str) -> Self {
         let folder = TempDir::new().unwrap();
+        fs::create_dir_all(folder.path().join(path)).unwrap();
         shell(
-            folder.path(),
+            &folder.path().join(path),
             "printf '#!/bin/sh\\necho nodejoin 9.9.9\\n' >nodejoin && chmod 0755 nodejoin
              name=nodejoin-linux-$(uname -m).tar.gz
              tar -czf $name nodejoin && sha256sum $name >$name.sha256",
@@ -105,7 +111,7 @@ fn a_binary_is_installed_once_its_checksum_is_right() {
 
     shell(release.folder.path(), "rm -- *.sha256");
     let missing = release.install(&to);
-    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.status.code(), Some(3));
     assert!(
         both(&missing).contains("could not download "),
         "{}",

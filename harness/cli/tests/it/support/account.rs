@@ -108,6 +108,33 @@ impl RunningAccount {
         url.chars().take_while(char::is_ascii_digit).collect()
     }
 
+    /// Addresses of the metadata services of all instances.
+    pub fn metadata_addresses(&self) -> Vec<String> {
+        let env = file(&self.folder().join("env"));
+        let lines = env.lines();
+        let mut addresses: Vec<String> = lines
+            .filter_map(|line| line.split("METADATA_SERVICE_ENDPOINT=http://").nth(1))
+            .map(str::to_owned)
+            .collect();
+        addresses.sort_by_key(|address| !self.lines[0].ends_with(address.as_str()));
+        addresses
+    }
+
+    /// As [`Self::cli`], on the instance with this index.
+    pub fn cli_as(&self, instance: usize, command: &str) -> String {
+        self.cli(&self.on(instance, command))
+    }
+
+    /// As [`Self::failing_cli`], on the instance with this index.
+    pub fn failing_cli_as(&self, instance: usize, command: &str) -> String {
+        self.failing_cli(&self.on(instance, command))
+    }
+
+    fn on(&self, instance: usize, command: &str) -> String {
+        let address = &self.metadata_addresses()[instance];
+        format!("export AWS_EC2_METADATA_SERVICE_ENDPOINT=http://{address}\n{command}")
+    }
+
     /// Waits until standard error contains a text.
     pub fn wait_for_log(&self, words: &str) {
         let until = Instant::now() + SOON;

@@ -90,14 +90,18 @@ impl Runner {
         path
     }
 
-    /// Runs the shell steps of the action in order, until one fails; `inputs` win over the defaults of the action.
+    /// Runs the shell steps of the action in order, until one fails; `inputs` win over the defaults of the action. A
+    /// name with `github.` belongs to that context.
     pub fn run(&self, inputs: &[(&str, &str)]) -> ActionResult {
         let action = yaml(&repository().join("ci/action/action.yml"));
         let mut known = defaults(&action);
         known.extend(
             inputs
                 .iter()
-                .map(|(name, value)| (format!("inputs.{name}"), (*value).to_owned())),
+                .map(|(name, value)| match name.starts_with("github.") {
+                    true => ((*name).to_owned(), (*value).to_owned()),
+                    false => (format!("inputs.{name}"), (*value).to_owned()),
+                }),
         );
         let mut result = ActionResult {
             code: None,

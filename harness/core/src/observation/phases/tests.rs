@@ -26,6 +26,7 @@ pub(crate) fn aws(service: Service, operation: &str, status: u16) -> AwsCall {
         known: true,
         fault: None,
         answer: None,
+        upstream: false,
         authorization: None,
         took_ms: 1,
     }

@@ -1,11 +1,14 @@
 //! Rules for `aws.answers` and `aws.allow`: an answer that no request can receive has no effect.
 
+use std::collections::BTreeMap;
+
 use super::names;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::Plan;
-use crate::plan::answer::Answer;
+use crate::plan::answer::{Answer, canonical_service};
 use crate::user_data::Values;
+use crate::vocabulary::service::Service;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems<'_>) {
     plan.aws
@@ -19,6 +22,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems<'_>) {
         response(answer, &key, problems);
         when(answer, &key, problems);
     }
+    upstream(plan, problems);
     for (index, call) in plan.aws.allow.iter().enumerate() {
         let at = [
             PathStep::Key("aws"),
@@ -33,6 +37,28 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems<'_>) {
                 "",
                 "for example `ssm.UpdateInstanceInformation` or `logs.*`",
             ),
+        }
+    }
+}
+
+/// Checks the services that another emulator answers.
+fn upstream(plan: &Plan, problems: &mut Problems<'_>) {
+    let mut seen = BTreeMap::new();
+    for name in plan.aws.upstream.keys() {
+        let at = [
+            PathStep::Key("aws"),
+            PathStep::Key("upstream"),
+            PathStep::Key(name),
+        ];
+        names::check_service(name, &at, problems);
+        let service = canonical_service(name);
+        if service == Some(Service::Imds.word()) || service == Some(Service::Registry.word()) {
+            let what = format!("an upstream cannot answer `{name}`");
+            problems.add_at(&at, what, "only the fake AWS knows the node", "use `aws.answers`");
+        }
+        if let Some(other) = service.and_then(|service| seen.insert(service, name)) {
+            let what = format!("`{name}` and `{other}` are the same service");
+            problems.add_at(&at, what, "", "remove one of them");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Rules for scenarios with several nodes, and for snapshots.
 
 use crate::input::problems::Problems;
-use crate::plan::Plan;
+use crate::plan::{InstancePlan, Plan};
 use crate::scenario::Scenario;
+use crate::scenario::file::InstanceFile;
 use crate::scenario::replicas::MAX_NODES;
 
 pub(super) fn many(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
@@ -75,6 +76,78 @@ pub(super) fn many(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>
             format!("the scenario has {count} nodes"),
             "",
         );
+    }
+}
+
+/// Rules for the instances that an account file lists.
+pub(super) fn listed(files: &[InstanceFile], plan: &Plan, problems: &mut Problems<'_>) {
+    if files.len() > MAX_NODES as usize {
+        let what = format!("the account has {} instances", files.len());
+        problems.add("instances", what, "", format!("list at most {MAX_NODES}"));
+        return;
+    }
+    if plan.others.len() + 1 < files.len() {
+        let what = format!(
+            "the subnet {} is too small for {} instances",
+            plan.instance.subnet_cidr,
+            files.len()
+        );
+        problems.add("instances[0].subnet_cidr", what, "", "enlarge it");
+        return;
+    }
+    for (index, file) in files.iter().enumerate().skip(1) {
+        for (key, is_given) in [
+            ("role", file.role.is_some()),
+            ("availability_zone", file.availability_zone.is_some()),
+            ("subnet_cidr", file.subnet_cidr.is_some()),
+            ("vpc_cidrs", file.vpc_cidrs.is_some()),
+        ] {
+            if is_given {
+                let what = format!("the instances of an account share `{key}`");
+                let hint = "set it in the first instance only";
+                problems.add(&format!("instances[{index}].{key}"), what, "", hint);
+            }
+        }
+    }
+    distinct("id", plan, problems, |instance| instance.id.to_string());
+    distinct("private_ip", plan, problems, |instance| {
+        instance.private_ip.to_string()
+    });
+    distinct("private_dns_name", plan, problems, |instance| {
+        instance.private_dns_name.clone()
+    });
+    distinct("mac", plan, problems, |instance| instance.mac.clone());
+    for (index, instance) in plan.others.iter().enumerate() {
+        let mut others = plan.aws.instances.iter();
+        if others.any(|other| other.id == instance.id.as_str()) {
+            let what = format!("`{}` is also in `aws.instances`", instance.id);
+            problems.add(
+                &format!("instances[{}].id", index + 1),
+                what,
+                "",
+                "remove one of them",
+            );
+        }
+    }
+}
+
+/// Reports instances that have the value of an earlier one.
+fn distinct(key: &str, plan: &Plan, problems: &mut Problems<'_>, value: fn(&InstancePlan) -> String) {
+    let all: Vec<String> = std::iter::once(&plan.instance)
+        .chain(&plan.others)
+        .map(value)
+        .collect();
+    for (index, value) in all.iter().enumerate() {
+        let earlier = all.iter().position(|earlier| earlier == value);
+        if let Some(earlier) = earlier.filter(|earlier| *earlier < index) {
+            let what = format!("`{value}` is also the `{key}` of `instances[{earlier}]`");
+            problems.add(
+                &format!("instances[{index}].{key}"),
+                what,
+                "",
+                "give each instance its own, or remove the key",
+            );
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use super::file::Scenario;
+use super::file::{InstanceFile, Scenario};
 use crate::input::problems::Problems;
 use crate::plan::{Plan, Timeouts};
 
@@ -31,18 +31,45 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_
 
 /// Reports all problems of a plan's AWS account.
 pub(super) fn check_account(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
-    shape::network(plan, problems);
-    shape::instance(plan, problems);
+    instance(plan, problems);
     shape::cluster(scenario, plan, problems);
     access::entries(scenario, plan, problems);
     aws::iam(plan, problems);
-    aws::metadata(plan, problems);
-    aws::network(plan, problems);
     aws::account(plan, problems);
     aws::faults(plan, problems);
     aws::tags(plan, problems);
-    aws::autoscaling(plan, problems);
     answers::check(plan, problems);
+}
+
+/// Reports all problems of a plan's first instance.
+fn instance(plan: &Plan, problems: &mut Problems<'_>) {
+    shape::network(plan, problems);
+    shape::instance(plan, problems);
+    aws::metadata(plan, problems);
+    aws::network(plan, problems);
+    aws::autoscaling(plan, problems);
+}
+
+/// Reports problems of the number of instances in an account file.
+pub(super) fn check_count(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
+    many::many(scenario, plan, problems);
+}
+
+/// Reports all problems of an account file that lists its instances.
+pub(super) fn check_listed(
+    files: &[InstanceFile],
+    scenario: &Scenario,
+    plan: &Plan,
+    problems: &mut Problems<'_>,
+) {
+    let nodes = plan.nodes();
+    for (index, node) in nodes.iter().enumerate() {
+        problems.with_instance_at(index, |problems| match index {
+            0 => check_account(scenario, plan, problems),
+            _ => instance(node, problems),
+        });
+    }
+    many::listed(files, plan, problems);
 }
 
 fn name(scenario: &Scenario, problems: &mut Problems<'_>) {

@@ -42,6 +42,8 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\naws: { answers: [{ host: 'https://x.com', path: x, body: a, json: b, times: 0 }] }",
     "user_data: '#!'\naws: { answers: [{ service: ssm, headers: { 'a b': c }, until_seconds: 0, file: none.txt }] }",
     "user_data: '#!'\naws: { answers: [{ service: ssm, body: '{{ cluster.nmae }}' }], allow: [ssm, lgos.x] }",
+    "user_data: '#!'\naws: { upstream: { dynamodb: 'http://moto:5000', imds: 'http://127.0.0.1:1' } }",
+    "user_data: '#!'\naws: { upstream: { dynamo: 'http://127.0.0.1:1', elbv2: 'http://127.0.0.1:1', elb: 'http://[::1]:2' } }",
     "user_data: '#!'\nexpect: { aws: { elbv2.DescribeTags: 1 } }",
     "user_data: '#!'\nexpect: { phase: ready, diagnosis_contains: [x509] }",
     "user_data: '#!'\nexpect: { diagnosis: script-failed, notes: [] }",

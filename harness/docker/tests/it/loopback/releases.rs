@@ -27,7 +27,7 @@ fn settings(cache: &Path, release_url: &str, proxies: &[(&str, &str)]) -> ImageS
 
 async fn fetch(settings: &ImageSettings, version: &str) -> Result<usize, DockerError> {
     let release = KubernetesRelease::new(settings, version, architecture(), TimeFactor::ONE)?;
-    Ok(release.fetch(|_| ()).await?.len())
+    Ok(release.fetch(|_| (), |_| ()).await?.len())
 }
 
 fn files_below(folder: &Path) -> Vec<String> {
@@ -54,6 +54,22 @@ async fn a_release_is_downloaded_once_through_redirects() {
     );
     assert_eq!(fetch(&settings, "v1.99.1").await.unwrap(), 6);
     assert_eq!(server.requests(), requests, "nothing is downloaded a second time");
+}
+
+#[tokio::test]
+async fn a_download_reports_its_bytes() {
+    let cache = tempfile::tempdir().unwrap();
+    let server = ReleaseServer::start(release("v1.99.1")).await;
+    let settings = settings(cache.path(), &server.url, &[]);
+    let release = KubernetesRelease::new(&settings, "v1.99.1", architecture(), TimeFactor::ONE).unwrap();
+    let reports = std::sync::Mutex::new(Vec::new());
+    let files = release.fetch(|_| (), |progress| reports.lock().unwrap().push(progress));
+    for (name, path) in files.await.unwrap() {
+        let size = std::fs::metadata(path).unwrap().len();
+        let reports = reports.lock().unwrap();
+        let last = reports.iter().rfind(|progress| progress.file == name).unwrap();
+        assert_eq!((last.bytes, last.total), (size, Some(size)), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod resource;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, CloudformationOperation as Operation};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -105,6 +106,13 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
 /// The proof of an instance without a profile, which cannot sign.
 fn instance_proof(request: &Request) -> Option<&str> {
     request.header("authorization")?.strip_prefix("CFN_V1 ")
+}
+
+/// The instance in the identity document of a request, which is not checked yet.
+pub(crate) fn claimed_instance(request: &Request) -> Option<InstanceId> {
+    let (document, _) = instance_proof(request)?.split_once(':')?;
+    let document: Value = serde_json::from_slice(&BASE64_STANDARD.decode(document).ok()?).ok()?;
+    document["instanceId"].as_str()?.parse().ok()
 }
 
 fn permit(instance: &Instance, call: ServiceRequest<'_>, operation: Operation) -> Result<(), ServiceError> {

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use nodejoin_core::plan::InstancePlan;
 use nodejoin_core::plan::aws::AddressPlan;
 
 use super::resource::{self, Ec2Resource, Ec2View, ResourceType};
@@ -17,6 +18,8 @@ use crate::world::World;
 #[derive(Debug)]
 pub(super) struct Address<'a> {
     world: &'a World,
+    /// The instance that has the address.
+    instance: Option<&'a InstancePlan>,
     id: String,
     ip: Ipv4Addr,
 }
@@ -26,6 +29,11 @@ pub(super) fn of<'a>(view: &'a Ec2View<'a>) -> Vec<Address<'a>> {
     let plans = view.world.aws.addresses.iter().filter(|_| view.is_home());
     let address = |plan: &AddressPlan| Address {
         world: view.world,
+        instance: view
+            .instances
+            .iter()
+            .map(|instance| instance.plan.as_ref())
+            .find(|instance| instance.network.public_ip == Some(plan.public_ip)),
         id: allocation_id(plan),
         ip: plan.public_ip,
     };
@@ -93,6 +101,16 @@ pub(super) fn associate(
         }
         (None, None) => None,
     };
+    let other = address.filter(|address| {
+        let id = address.instance.map(|instance| &instance.id);
+        id.is_some_and(|id| *id != view.world.instance.id)
+    });
+    let is_moved = parameters.get("AllowReassociation") == Some("true");
+    if let Some(other) = other.filter(|_| !is_moved) {
+        let (id, association) = (&other.id, other.association_id());
+        let message = format!("resource {id} is already associated with associate-id {association}");
+        return Err(ServiceError::new(400, "Resource.AlreadyAssociated", message));
+    }
     let Some((ip, id)) = address.map(|address| (address.ip, address.association_id())) else {
         let message = "Either public IP or allocation id must be specified";
         return Err(ServiceError::new(400, "MissingParameter", message));
@@ -107,6 +125,10 @@ pub(super) fn associate(
             return Err(ServiceError::new(400, "MissingParameter", message));
         }
     }
+    for peer in &mut instance.peers {
+        let address = &mut peer.plan.network.public_ip;
+        *address = address.filter(|address| *address != ip);
+    }
     instance.world.instance.network.public_ip = Some(ip);
     instance.reload_world();
     Ok(id)
@@ -117,13 +139,9 @@ impl Address<'_> {
         ec2_names::derived_id("eipassoc", &self.ip.to_string())
     }
 
-    fn is_associated(&self) -> bool {
-        self.world.instance.network.public_ip == Some(self.ip)
-    }
-
     /// A value that only an associated address has.
-    fn associated(&self, value: impl ToString) -> Vec<String> {
-        let value = self.is_associated().then(|| value.to_string());
+    fn associated<T: ToString>(&self, value: impl FnOnce(&InstancePlan) -> T) -> Vec<String> {
+        let value = self.instance.map(|instance| value(instance).to_string());
         value.into_iter().collect()
     }
 }
@@ -142,32 +160,31 @@ impl Ec2Resource for Address<'_> {
     }
 
     fn values(&self, filter: &str) -> Option<Vec<String>> {
-        let instance = &self.world.instance;
         Some(match filter {
             "allocation-id" => vec![self.id.clone()],
             "public-ip" => vec![self.ip.to_string()],
             "domain" => vec!["vpc".to_owned()],
             "network-border-group" => vec![self.world.region.to_string()],
-            "association-id" => self.associated(self.association_id()),
-            "instance-id" => self.associated(&instance.id),
-            "network-interface-id" => self.associated(&instance.network_interface_id),
-            "network-interface-owner-id" => self.associated(&self.world.account),
-            "private-ip-address" => self.associated(instance.private_ip),
+            "association-id" => self.associated(|_| self.association_id()),
+            "instance-id" => self.associated(|instance| instance.id.clone()),
+            "network-interface-id" => self.associated(|instance| instance.network_interface_id.clone()),
+            "network-interface-owner-id" => self.associated(|_| self.world.account.clone()),
+            "private-ip-address" => self.associated(|instance| instance.private_ip),
             _ => return None,
         })
     }
 
     fn write(&self, item: Xml) -> Xml {
-        let (world, instance) = (self.world, &self.world.instance);
+        let world = self.world;
         let item = item
             .text("publicIp", self.ip)
             .text("allocationId", &self.id)
             .text("domain", "vpc")
             .text("publicIpv4Pool", "amazon")
             .text("networkBorderGroup", &world.region);
-        if !self.is_associated() {
+        let Some(instance) = self.instance else {
             return item;
-        }
+        };
         item.text("instanceId", &instance.id)
             .text("associationId", self.association_id())
             .text("networkInterfaceId", &instance.network_interface_id)

@@ -89,8 +89,7 @@ pub(super) fn check_own_instance(view: &Ec2View<'_>, id: &str) -> Result<(), Ser
         return Ok(());
     }
     instances::check_ids(&[id], &view.instances)?;
-    let message = format!("The instance '{id}' exists in the EC2 API only: nodejoin cannot change it");
-    Err(ServiceError::new(501, not_emulated::CODE, message))
+    Err(not_emulated::other_instance(id))
 }
 
 /// Checks that all instances exist in the region of the request.
@@ -122,6 +121,10 @@ fn tags_of<'a>(instance: &'a mut Instance, id: &str) -> Option<&'a mut BTreeMap<
     }
     if !id.starts_with(INSTANCE) {
         return world.aws.tags.get_mut(id);
+    }
+    let mut peers = instance.peers.iter_mut();
+    if let Some(peer) = peers.find(|peer| peer.plan.id.as_str() == id) {
+        return Some(&mut peer.plan.tags);
     }
     let other = world.aws.instances.iter_mut().find(|other| other.id == id);
     other.map(|other| &mut other.tags)

@@ -1,12 +1,13 @@
 //! DescribeInstances: the account's instances, with the members that kubelets, nodeadm, scripts and the AWS CLI read.
 
+use nodejoin_core::plan::InstancePlan;
+
 use super::inventory::Ec2Instance;
 use super::{Described, filters, interfaces, page, types, volumes};
 use crate::clock;
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
-use crate::world::World;
 
 /// Writes the response.
 ///
@@ -168,7 +169,7 @@ fn write(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
     };
     item.text("ebsOptimized", false)
         .text("enaSupport", true)
-        .element("metadataOptions", |options| metadata_options(options, world))
+        .element("metadataOptions", |options| metadata_options(options, plan))
         .element("privateDnsNameOptions", |options| {
             options
                 .text("hostnameType", "ip-name")
@@ -209,8 +210,8 @@ pub(super) fn group(item: Xml, id: &String) -> Xml {
         .text("groupName", ec2_names::SECURITY_GROUP)
 }
 
-fn metadata_options(options: Xml, world: &World) -> Xml {
-    let metadata = &world.instance.metadata;
+fn metadata_options(options: Xml, plan: &InstancePlan) -> Xml {
+    let metadata = &plan.metadata;
     let switch = |on: bool| if on { "enabled" } else { "disabled" };
     let tokens = match metadata.tokens {
         nodejoin_core::plan::Tokens::Required => "required",

@@ -49,7 +49,7 @@ impl Ec2Instance<'_> {
     }
 }
 
-/// The instances of a region, the node's own first.
+/// The instances of a region, the caller's own first.
 #[must_use]
 pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestTime) -> Vec<Ec2Instance<'a>> {
     let world = &instance.world;
@@ -62,6 +62,15 @@ pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestT
         state: InstanceState::Running,
         launched,
         is_named,
+    });
+    let peers = instance.peers.iter().filter(|_| region == world.region.as_str());
+    let peers = peers.map(|peer| Ec2Instance {
+        world,
+        store: &instance.interfaces,
+        plan: Cow::Borrowed(&peer.plan),
+        state: InstanceState::Running,
+        launched: peer.launched.into(),
+        is_named: peer.is_named,
     });
     let others = world
         .aws
@@ -76,7 +85,7 @@ pub(crate) fn of_region<'a>(instance: &'a Instance, region: &str, time: RequestT
         launched,
         is_named: other.state != InstanceState::Terminated,
     });
-    own.into_iter().chain(others).collect()
+    own.into_iter().chain(peers).chain(others).collect()
 }
 
 /// Whether EC2 already returns the names of the node's own instance.

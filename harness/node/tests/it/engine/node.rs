@@ -62,7 +62,7 @@ impl Bench {
             .as_ref()
             .map(|data| render(data, &Values::of(plan, &ca)).unwrap());
         self.aws.admit(World {
-            rates: nodejoin_fake_aws::Rates::default(),
+            shared: nodejoin_fake_aws::SharedAccount::default(),
             account: plan.account.clone(),
             region: plan.region.clone(),
             network: plan.network,

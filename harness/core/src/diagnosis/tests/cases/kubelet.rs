@@ -95,6 +95,11 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("flag of older versions", ends_of("failed to parse kubelet flag: unknown flag: --network-plugin"))
             .seen(|seen| seen.kubelet = "v1.36.3".into()),
         Case::new("flag of no version", ends_of("unknown flag: --no-such")),
+        Case::new("label with a blank", ends_of("unknown command: ments"))
+            .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=team=pay ments'\n"),
+        Case::new("value with a blank", ends_of("unknown command: b"))
+            .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--root-dir=/a b'\n"),
+        Case::new("word that the user data does not have", ends_of("unknown command: ments")),
         Case::new(
             "feature gate of older versions",
             ends_of("failed to set feature gates from initial flags-based config: unrecognized feature gate: DisableCloudProviders"),

@@ -28,6 +28,21 @@ fn unanswered(operation: &str) -> ObservedEvent {
     })
 }
 
+fn silent_upstream(operation: &str) -> ObservedEvent {
+    let service = AwsService::named("kms").unwrap();
+    ObservedEvent::Aws(AwsCall {
+        service: CalledService::NotEmulated(service),
+        known: false,
+        error: Some(not_emulated::UPSTREAM_CODE.to_owned()),
+        message: Some(not_emulated::upstream_message(
+            "kms",
+            "http://127.0.0.1:5000",
+            "refused",
+        )),
+        ..aws(Service::Ec2, operation, 501)
+    })
+}
+
 fn unread(parameter: &str) -> ObservedEvent {
     let operation = "DescribeInstances";
     ObservedEvent::Aws(AwsCall {
@@ -84,6 +99,18 @@ pub(super) fn cases() -> Vec<Case> {
                 failed_part(),
             ]),
         ),
+        Case::new(
+            "AWS service whose upstream does not respond",
+            after_boot([
+                silent_upstream("ListKeys"),
+                cloud("An error occurred (UpstreamUnreachable) when calling the ListKeys operation: nodejoin received"),
+                failed_part(),
+            ]),
+        )
+        .plan(|plan| {
+            let url = "http://127.0.0.1:5000".parse().unwrap();
+            plan.aws.upstream.insert("kms".to_owned(), url);
+        }),
         Case::new(
             "AWS service that is not emulated, without output",
             after_boot([unanswered("ListKeys"), failed_part()]),

@@ -1,0 +1,89 @@
+//! The arguments of `nodejoin diff`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use nodejoin_core::run::env;
+use nodejoin_core::run::filter::ScenarioFilter;
+use nodejoin_core::run::settings::JobCount;
+
+pub const HELP: &str = "\
+OLD and NEW are two versions of one thing:
+  a revision of git     of the folder that --tree names [default: the repository of the current folder]
+  a folder              another copy of that folder, or of the folder that the variable of --variable names
+  a file                an overlay manifest, whose files each node gets in addition
+  an image              with --images: a node image, as in `nodejoin run --image`
+
+Each scenario boots with both versions up to the start of the kubelet, and the machines are compared: arguments and
+configuration of the kubelet, units, files, kernel settings, AWS calls. One scenario of each difference then joins with
+both versions. Expectations of scenarios only count for these joins. What differs between two runs of OLD is left out.
+
+Exit codes: 0 no difference, or all approved; 1 differences; others as for `nodejoin run`.";
+
+/// `nodejoin diff`
+#[derive(Debug, ClapArgs)]
+pub struct DiffArgs {
+    /// The version to compare with: a revision of git, a folder, an overlay manifest, or an image
+    pub old: String,
+    /// The other version [default: the files as they are now]
+    pub new: Option<String>,
+    /// Scenario files, or folders with scenario files
+    #[arg(long, value_name = "PATH", default_value = "scenarios")]
+    pub scenarios: Vec<PathBuf>,
+    /// The folder that OLD and NEW are versions of, as the scenarios and their overlays name it
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["variable", "images"])]
+    pub tree: Option<PathBuf>,
+    /// The environment variable by which overlays name the folder that OLD and NEW are versions of
+    #[arg(long, value_name = "NAME", conflicts_with = "images")]
+    pub variable: Option<String>,
+    /// OLD and NEW are node images
+    #[arg(long)]
+    pub images: bool,
+    /// Only scenarios that this expression selects, as in `nodejoin run`
+    #[arg(long, short = 'E', value_name = "EXPRESSION")]
+    pub filter: Option<ScenarioFilter>,
+    /// Run the first joining scenario of each folder in other worlds, too: instance types, regions, networks, IPv6, and
+    /// a failure of each of its AWS calls
+    #[arg(long)]
+    pub worlds: bool,
+    /// Which scenarios with differences join with both versions: one of each group, every one, or none
+    #[arg(long, value_enum, default_value_t = JoinsArg::Group)]
+    pub joins: JoinsArg,
+    /// A file with the ids of differences that are intended, one in each line; text after an id is a remark
+    #[arg(long, value_name = "FILE")]
+    pub approve: Option<PathBuf>,
+    /// Format of standard output
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub format: DiffFormat,
+    /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Number of scenarios to run at the same time [default: 2]
+    #[arg(long, short, env = env::JOBS.name)]
+    pub jobs: Option<JobCount>,
+    /// Folder for evidence [default: target/nodejoin in a cargo project, else .nodejoin]
+    #[arg(long, env = env::ARTIFACTS.name)]
+    pub artifacts_dir: Option<PathBuf>,
+}
+
+/// Which scenarios join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum JoinsArg {
+    /// One scenario of each group of differences
+    Group,
+    /// Every scenario that shows a difference
+    Every,
+    /// None
+    None,
+}
+
+/// Format of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// For a terminal
+    Text,
+    /// One JSON document
+    Json,
+    /// For a pull request
+    Markdown,
+}

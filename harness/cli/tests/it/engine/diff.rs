@@ -1,0 +1,125 @@
+//! `nodejoin diff` on a repository whose script changes.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nodejoin_core::compare::{ChangedLine, Comparison};
+use tempfile::TempDir;
+
+use crate::support::{both, nodejoin};
+
+const OVERLAY: &str = "files: [{ from: pool.sh, to: /usr/local/bin/pool, mode: \"0755\" }]\n";
+/// Writes the label of its node pool, and in an IPv6 cluster a setting.
+const SCRIPT: &str = r#"#!/bin/bash
+set -o errexit
+date > /etc/pool-started
+echo "pool=blue" > /etc/pool
+if [[ $(curl -sf -H "X-aws-ec2-metadata-token: $1" http://169.254.169.254/latest/meta-data/instance-type) == t3.* ]]; then
+  echo burst >> /etc/pool
+fi
+/etc/eks/bootstrap.sh $2 --container-runtime containerd --kubelet-extra-args "--node-labels=$(head -n 1 /etc/pool)"
+"#;
+const SCENARIO: &str = r#"name: a node joins as part of its pool
+overlay: ../overlay.yaml
+user_data: |
+  #!/bin/bash
+  token=$(curl -sf -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token)
+  /usr/local/bin/pool "$token" {{ cluster.name }}
+expect: { phase: registered, node: { labels: { pool: blue } } }
+"#;
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let identity = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+    let status = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(identity)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "git {arguments:?}");
+}
+
+/// A repository with two scenarios, of which one has its own instance type, and one commit.
+fn repository() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    std::fs::create_dir(path.join("scenarios")).unwrap();
+    std::fs::write(path.join("overlay.yaml"), OVERLAY).unwrap();
+    std::fs::write(path.join("pool.sh"), SCRIPT).unwrap();
+    std::fs::write(path.join("scenarios/large.yaml"), SCENARIO).unwrap();
+    let small = format!("{SCENARIO}instance: {{ type: t3.small }}\n");
+    std::fs::write(path.join("scenarios/small.yaml"), small).unwrap();
+    std::fs::write(
+        path.join("scenarios/untouched.yaml"),
+        "name: x\nuser_data: '#!/bin/sh'\nexpect: { phase: metadata, diagnosis: kubelet-never-started }\n",
+    )
+    .unwrap();
+    git(path, &["init", "--quiet"]);
+    git(path, &["add", "."]);
+    git(path, &["commit", "--quiet", "--message", "x"]);
+    folder
+}
+
+#[test]
+fn a_changed_script_differs_where_its_machines_do() {
+    let folder = repository();
+    let path = folder.path();
+    let changed = SCRIPT
+        .replace("echo burst", "echo unlimited")
+        .replace("pool=blue", "pool=green");
+    std::fs::write(path.join("pool.sh"), changed).unwrap();
+    let output = nodejoin(path, &["diff", "HEAD", "--format", "json"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let report: Comparison = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report.compared(), 3, "{}", both(&output));
+
+    let group = |part: &str, line: &str| {
+        let new = ChangedLine::New(line.to_owned());
+        report
+            .groups
+            .iter()
+            .find(|group| {
+                let mut all = group.differences.iter();
+                all.any(|difference| difference.part == part && difference.lines.contains(&new))
+            })
+            .unwrap_or_else(|| panic!("{part}: {line}: {}", both(&output)))
+    };
+    // Both nodes have another label, and the file of one has another line, too.
+    let label = group("kubelet arguments", "--node-labels=pool=green");
+    assert_eq!(label.scenarios.len(), 2, "{label:?}");
+    let line = group("file /etc/pool", "unlimited");
+    assert_eq!(line.scenarios.len(), 1, "{line:?}");
+    assert_eq!(
+        line.only_with.as_deref(),
+        Some("instance type t3.small"),
+        "{line:?}"
+    );
+    // The time in a file differs between two runs of one version.
+    let parts = report.groups.iter().flat_map(|group| &group.differences);
+    let parts: Vec<&str> = parts.map(|difference| difference.part.as_str()).collect();
+    assert!(
+        !parts.iter().any(|part| part.contains("pool-started")),
+        "{parts:?}"
+    );
+
+    // The label was expected, so the join that proves the group fails since the change.
+    let join = report.joins.iter().find(|join| join.is_new_failure()).unwrap();
+    let cause = join.new.cause.as_deref().unwrap_or_default();
+    assert!(cause.contains("pool"), "{cause}");
+}
+
+#[test]
+fn equal_files_start_nothing() {
+    let folder = repository();
+    let output = nodejoin(folder.path(), &["diff", "HEAD"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    assert!(
+        both(&output).contains("no difference, 3 scenarios compared"),
+        "{}",
+        both(&output)
+    );
+}

@@ -1,0 +1,253 @@
+//! The differing lines of two states, without those that differ between two runs of the same version.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::lines::edits;
+use super::state::MachineState;
+
+/// Longest line in a report; a configuration can be one line of many kilobytes.
+const LONGEST_LINE: usize = 400;
+
+/// A part of the machine that the two versions leave differently.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct MachineDifference {
+    /// The part: `kubelet arguments`, `calls of eks`, `file /etc/...`.
+    pub part: String,
+    /// Its lines that are new, gone or changed, in order.
+    pub lines: Vec<ChangedLine>,
+}
+
+/// A line that only one version leaves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangedLine {
+    /// Only the old version leaves it.
+    Old(String),
+    /// Only the new version leaves it.
+    New(String),
+}
+
+/// The parts in which two states differ. `again` is the state of a second run of the old version: what differs between
+/// both runs of the old version is noise.
+#[must_use]
+pub fn differences(
+    old: &MachineState,
+    new: &MachineState,
+    again: Option<&MachineState>,
+) -> Vec<MachineDifference> {
+    let parts: BTreeSet<&str> = old.names().chain(new.names()).collect();
+    let difference = |part: &str| {
+        let (before, after) = (old.lines(part), new.lines(part));
+        let noise = again.map_or(Noise::None, |again| Noise::of(&before, &again.lines(part)));
+        let lines = changed(&before, &after, &noise);
+        (!lines.is_empty()).then(|| MachineDifference {
+            part: part.to_owned(),
+            lines,
+        })
+    };
+    parts.into_iter().filter_map(difference).collect()
+}
+
+/// What differs between two runs of one version.
+enum Noise<'t> {
+    /// Nothing, or there was only one run.
+    None,
+    /// Words with digits: times, ids, counts.
+    Words,
+    /// Whole lines, or their order.
+    Lines(BTreeSet<&'t str>),
+}
+
+impl<'t> Noise<'t> {
+    fn of(first: &[&'t str], second: &[&'t str]) -> Self {
+        if first == second {
+            return Self::None;
+        }
+        let masked = |lines: &[&str]| lines.iter().map(|line| masked(line)).collect::<Vec<_>>();
+        if masked(first) == masked(second) {
+            return Self::Words;
+        }
+        let edits = edits(first, second);
+        Self::Lines(
+            edits
+                .into_iter()
+                .filter(|(mark, _)| *mark != ' ')
+                .map(|(_, line)| line)
+                .collect(),
+        )
+    }
+}
+
+fn changed(before: &[&str], after: &[&str], noise: &Noise<'_>) -> Vec<ChangedLine> {
+    match noise {
+        Noise::None => {
+            let edits = edits(before, after);
+            edits
+                .into_iter()
+                .filter_map(|(mark, line)| changed_line(mark, line))
+                .collect()
+        }
+        Noise::Words => by_masked_lines(before, after),
+        Noise::Lines(noisy) => {
+            let noisy: BTreeSet<String> = noisy.iter().map(|line| masked(line)).collect();
+            let steady =
+                |lines: &[&str]| -> BTreeSet<String> { lines.iter().map(|line| masked(line)).collect() };
+            let (had, has) = (steady(before), steady(after));
+            let gone = before.iter().filter(|line| !has.contains(&masked(line)));
+            let new = after.iter().filter(|line| !had.contains(&masked(line)));
+            let marked = gone.map(|line| ('-', *line)).chain(new.map(|line| ('+', *line)));
+            marked
+                .filter(|(_, line)| !noisy.contains(&masked(line)))
+                .filter_map(|(mark, line)| changed_line(mark, line))
+                .collect()
+        }
+    }
+}
+
+/// Compares the masked lines, and returns them as they were.
+fn by_masked_lines(before: &[&str], after: &[&str]) -> Vec<ChangedLine> {
+    let mask = |lines: &[&str]| lines.iter().map(|line| masked(line)).collect::<Vec<_>>();
+    let (old, new) = (mask(before), mask(after));
+    let (old, new): (Vec<&str>, Vec<&str>) = (
+        old.iter().map(String::as_str).collect(),
+        new.iter().map(String::as_str).collect(),
+    );
+    let (mut at_old, mut at_new) = (0, 0);
+    let mut changed = Vec::new();
+    for (mark, _) in edits(&old, &new) {
+        match mark {
+            '-' => {
+                changed.extend(changed_line('-', before[at_old]));
+                at_old += 1;
+            }
+            '+' => {
+                changed.extend(changed_line('+', after[at_new]));
+                at_new += 1;
+            }
+            _ => {
+                at_old += 1;
+                at_new += 1;
+            }
+        }
+    }
+    changed
+}
+
+fn changed_line(mark: char, line: &str) -> Option<ChangedLine> {
+    let mut text: String = line.chars().take(LONGEST_LINE).collect();
+    if text.len() < line.len() {
+        text.push_str(" ...");
+    }
+    match mark {
+        '-' => Some(ChangedLine::Old(text)),
+        '+' => Some(ChangedLine::New(text)),
+        _ => None,
+    }
+}
+
+/// The line with `#` for each word that contains a digit.
+fn masked(line: &str) -> String {
+    let mut text = String::new();
+    let mut word = String::new();
+    let end = |word: &mut String, text: &mut String| {
+        match word.contains(|c: char| c.is_ascii_digit()) {
+            true => text.push('#'),
+            false => text.push_str(word),
+        }
+        word.clear();
+    };
+    for c in line.chars() {
+        if c.is_ascii_alphanumeric() {
+            word.push(c);
+        } else {
+            end(&mut word, &mut text);
+            text.push(c);
+        }
+    }
+    end(&mut word, &mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn state(part: &str, text: &str) -> MachineState {
+        MachineState::of_machine(BTreeMap::from([(part.to_owned(), text.to_owned())]))
+    }
+
+    fn lines(old: &str, new: &str, again: Option<&str>) -> Vec<String> {
+        let again = again.map(|again| state("x", again));
+        let found = differences(&state("x", old), &state("x", new), again.as_ref());
+        let all = found.into_iter().flat_map(|difference| difference.lines);
+        all.map(|line| match line {
+            ChangedLine::Old(text) => format!("- {text}"),
+            ChangedLine::New(text) => format!("+ {text}"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_changed_line_has_both_sides() {
+        assert_eq!(lines("a\nb\n", "a\nc\n", None), ["- b", "+ c"]);
+        assert!(lines("a\n", "a\n", None).is_empty());
+    }
+
+    #[test]
+    fn the_order_of_lines_counts() {
+        assert_eq!(lines("a\nb\n", "b\na\n", None), ["- a", "+ a"]);
+    }
+
+    #[test]
+    fn words_that_differ_between_two_runs_of_one_version_are_noise() {
+        let old = "started 17:01:22\nmax 29\n";
+        assert!(
+            lines(
+                old,
+                "started 18:02:59\nmax 29\n",
+                Some("started 17:09:11\nmax 29\n")
+            )
+            .is_empty()
+        );
+        assert_eq!(
+            lines(
+                old,
+                "started 18:02:59\nmax 29\nmore\n",
+                Some("started 17:09:11\nmax 29\n")
+            ),
+            ["+ more"]
+        );
+        // Without a second run nothing is known to be noise.
+        assert_eq!(lines(old, "started 18:02:59\nmax 29\n", None).len(), 2);
+    }
+
+    #[test]
+    fn lines_that_come_and_go_are_noise() {
+        let old = "call a\ncall b\n";
+        let again = "call a\nretry\ncall b\n";
+        assert!(lines(old, again, Some(again)).is_empty());
+        assert_eq!(
+            lines(old, "call a\nretry\ncall c\n", Some(again)),
+            ["- call b", "+ call c"]
+        );
+    }
+
+    #[test]
+    fn a_part_of_one_side_is_a_difference() {
+        let found = differences(&state("file /a", "x\n"), &state("file /b", "y\n"), None);
+        let parts: Vec<_> = found.iter().map(|difference| difference.part.as_str()).collect();
+        assert_eq!(parts, ["file /a", "file /b"]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        let long = "x".repeat(500);
+        let cut = &lines("", &long, None)[0];
+        assert!(cut.ends_with("x ...") && cut.len() < 410, "{cut}");
+    }
+}

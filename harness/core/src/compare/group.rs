@@ -1,0 +1,153 @@
+//! One entry for each difference, with all scenarios that show it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::difference::MachineDifference;
+use super::traits::ScenarioTraits;
+use crate::vocabulary::ids::ScenarioId;
+
+/// Hexadecimal digits of an id.
+const ID_LENGTH: usize = 10;
+
+/// A scenario that was compared.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub scenario: ScenarioId,
+    pub traits: ScenarioTraits,
+    /// Empty for a scenario that shows no difference.
+    pub differences: Vec<MachineDifference>,
+}
+
+/// Differences that the same scenarios show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// Ten hexadecimal digits that depend on the differing lines alone; `--approve` names it.
+    pub id: String,
+    /// What is different.
+    pub differences: Vec<MachineDifference>,
+    /// The scenarios that show it.
+    pub scenarios: Vec<ScenarioId>,
+    /// What these scenarios have in common and no other has; unset if all compared scenarios show it, or if nothing
+    /// separates them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_with: Option<String>,
+    /// Whether every compared scenario shows it.
+    pub in_all: bool,
+}
+
+/// Groups the differences of all compared scenarios. What few scenarios show comes last.
+#[must_use]
+pub fn group(compared: &[Shown]) -> Vec<Group> {
+    let mut showing: BTreeMap<&MachineDifference, Vec<usize>> = BTreeMap::new();
+    for (index, shown) in compared.iter().enumerate() {
+        for difference in &shown.differences {
+            let indexes = showing.entry(difference).or_default();
+            if !indexes.contains(&index) {
+                indexes.push(index);
+            }
+        }
+    }
+    let mut by_scenarios: BTreeMap<Vec<usize>, Vec<&MachineDifference>> = BTreeMap::new();
+    for (difference, indexes) in showing {
+        by_scenarios.entry(indexes).or_default().push(difference);
+    }
+    let mut groups: Vec<Group> = by_scenarios
+        .into_iter()
+        .map(|(indexes, differences)| one_group(compared, &indexes, &differences))
+        .collect();
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.scenarios.len()), group.scenarios.clone()));
+    groups
+}
+
+fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDifference]) -> Group {
+    let (mut showing, mut others) = (Vec::new(), Vec::new());
+    for (index, shown) in compared.iter().enumerate() {
+        match indexes.contains(&index) {
+            true => showing.push(&shown.traits),
+            false => others.push(&shown.traits),
+        }
+    }
+    let differences: Vec<MachineDifference> = differences.iter().map(|one| (*one).clone()).collect();
+    Group {
+        id: id_of(&differences),
+        scenarios: indexes
+            .iter()
+            .map(|index| compared[*index].scenario.clone())
+            .collect(),
+        only_with: ScenarioTraits::only_with(&showing, &others),
+        in_all: others.is_empty(),
+        differences,
+    }
+}
+
+fn id_of(differences: &[MachineDifference]) -> String {
+    let mut digest = Sha256::new();
+    for difference in differences {
+        digest.update(format!("{difference:?}\n"));
+    }
+    let hex: String = digest
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    hex[..ID_LENGTH].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::ChangedLine;
+
+    fn difference(part: &str, line: &str) -> MachineDifference {
+        MachineDifference {
+            part: part.to_owned(),
+            lines: vec![ChangedLine::New(line.to_owned())],
+        }
+    }
+
+    fn shown(scenario: &str, traits: &[&str], differences: &[MachineDifference]) -> Shown {
+        Shown {
+            scenario: scenario.parse().unwrap(),
+            traits: ScenarioTraits::from_names(traits),
+            differences: differences.to_vec(),
+        }
+    }
+
+    #[test]
+    fn equal_differences_of_several_scenarios_are_one_group() {
+        let (flag, file) = (difference("kubelet arguments", "--x"), difference("file /a", "y"));
+        let groups = group(&[
+            shown("a", &["IPv4"], std::slice::from_ref(&flag)),
+            shown("b", &["IPv6"], &[flag.clone(), file.clone()]),
+            shown("c", &["IPv4"], std::slice::from_ref(&flag)),
+        ]);
+        let found: Vec<_> = groups
+            .iter()
+            .map(|group| (group.scenarios.len(), group.only_with.as_deref(), group.in_all))
+            .collect();
+        assert_eq!(found, [(3, None, true), (1, Some("IPv6"), false)]);
+        assert_eq!(groups[0].differences, [flag]);
+        assert_eq!(groups[1].differences, [file]);
+    }
+
+    #[test]
+    fn the_id_depends_on_the_lines_and_not_on_the_scenarios() {
+        let ids = |scenario: &str, line: &str| {
+            group(&[shown(scenario, &[], &[difference("x", line)])])[0]
+                .id
+                .clone()
+        };
+        assert_eq!(ids("a", "1"), ids("b", "1"));
+        assert_ne!(ids("a", "1"), ids("a", "2"));
+        assert_eq!(ids("a", "1").len(), ID_LENGTH);
+    }
+
+    #[test]
+    fn without_differences_there_are_no_groups() {
+        assert!(group(&[shown("a", &[], &[])]).is_empty());
+    }
+}

@@ -1,0 +1,30 @@
+//! Compares the machines that two versions of a script leave: what is different, and which scenarios show it.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `state.rs` | the state of a machine at the end of a probe, in parts |
+//! | `difference.rs` | the differing lines of two states, without those that differ between two runs of one version |
+//! | `lines.rs` | the differing lines of two texts |
+//! | `traits.rs` | the properties of a scenario that can explain why it shows a difference |
+//! | `worlds.rs` | other worlds for the user data of a scenario |
+//! | `arguments.rs` | adds arguments to the call of a script in user data |
+//! | `group.rs` | one entry for each difference, with all scenarios that show it |
+//! | `report.rs` | the result of `nodejoin diff`, as data |
+
+mod arguments;
+mod difference;
+mod group;
+mod lines;
+mod report;
+mod state;
+mod traits;
+mod worlds;
+
+pub use arguments::{ScriptArguments, value_for};
+pub use difference::{ChangedLine, MachineDifference, differences};
+pub use group::{Group, Shown, group};
+pub(crate) use lines::edits;
+pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
+pub use state::MachineState;
+pub use traits::ScenarioTraits;
+pub use worlds::worlds;

@@ -1,0 +1,245 @@
+//! The state of a machine at the end of a probe, in parts that are compared one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{AwsCall, Observation, ObservedEvent, UserDataResult};
+use crate::user_data::Values;
+use crate::vocabulary::service::Service;
+
+/// Lines of the output of user data that failed.
+const LAST_WORDS: usize = 10;
+/// Begins the name of the part with the calls of a service, in their order.
+pub(super) const CALLS_OF: &str = "calls of ";
+
+/// What user data left on a machine, and what it requested. Each part is a text of several lines, by its name:
+/// `kubelet arguments`, `enabled units`, `file /etc/...`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MachineState {
+    parts: BTreeMap<String, String>,
+}
+
+impl MachineState {
+    /// A state of parts that the machine itself reported.
+    #[must_use]
+    pub fn of_machine(parts: BTreeMap<String, String>) -> Self {
+        Self { parts }
+    }
+
+    /// Adds what was observed from outside: requests, names, the result of user data.
+    #[must_use]
+    pub fn with_observation(mut self, seen: &Observation) -> Self {
+        let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let (mut metadata, mut registry, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for entry in &seen.timeline {
+            match &entry.what {
+                ObservedEvent::Aws(call) if call.service == Service::Imds => {
+                    metadata.insert(metadata_request(call));
+                }
+                // Layers of an image are requested side by side.
+                ObservedEvent::Aws(call) if call.service == Service::Registry => {
+                    registry.insert(aws_call(call));
+                }
+                // Units call services side by side.
+                ObservedEvent::Aws(call) => {
+                    let part = format!("{CALLS_OF}{}", call.service.word());
+                    calls.entry(part).or_default().push(aws_call(call));
+                }
+                ObservedEvent::Dns(query) => {
+                    let answer = if query.answered { "" } else { " unknown" };
+                    names.insert(format!("{} {}{answer}", query.name, query.record));
+                }
+                _ => {}
+            }
+        }
+        for (part, calls) in calls {
+            self.add(&part, calls);
+        }
+        self.add("metadata requests", metadata);
+        self.add("requests to the registry", registry);
+        self.add("DNS queries", names);
+        let reboots = seen.reboots().count();
+        self.add(
+            "reboots",
+            (reboots > 0).then(|| format!("{reboots} by the user data")),
+        );
+        if let Some(exit) = seen.exit() {
+            self.add("end of the machine", [format!("exit code {}", exit.code)]);
+        }
+        let user_data = seen
+            .collected
+            .as_ref()
+            .and_then(|collected| collected.user_data.as_ref());
+        self.add("user data", user_data.map(result_lines).unwrap_or_default());
+        self
+    }
+
+    /// Replaces values that belong to this instance and cluster by their names.
+    #[must_use]
+    pub fn named(mut self, values: &Values) -> Self {
+        self.parts
+            .values_mut()
+            .for_each(|text| *text = values.named(text));
+        self
+    }
+
+    fn add(&mut self, part: &str, lines: impl IntoIterator<Item = String>) {
+        let text: String = lines.into_iter().map(|line| line + "\n").collect();
+        if !text.is_empty() {
+            self.parts.insert(part.to_owned(), text);
+        }
+    }
+
+    /// Whether the machine started a kubelet.
+    #[must_use]
+    pub fn has_kubelet(&self) -> bool {
+        self.parts.contains_key("kubelet arguments")
+    }
+
+    /// Names of the parts.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.keys().map(String::as_str)
+    }
+
+    /// The lines of a part; none if the machine does not have it.
+    #[must_use]
+    pub fn lines(&self, part: &str) -> Vec<&str> {
+        let text = self.parts.get(part).map_or("", String::as_str);
+        text.lines().collect()
+    }
+}
+
+/// Metadata requests are compared without their number: programs of the system read the same paths at their own pace.
+fn metadata_request(call: &AwsCall) -> String {
+    let authorization = call.authorization.as_deref().unwrap_or("no token");
+    let operation = &call.operation;
+    format!("{} {operation} ({authorization}) {}", call.method, call.status)
+}
+
+fn aws_call(call: &AwsCall) -> String {
+    let about = call.subject.iter().map(|subject| format!(" {subject}"));
+    let error = call.error.iter().map(|error| format!(" {error}"));
+    let details: String = about.chain([format!(" {}", call.status)]).chain(error).collect();
+    format!("{} at {}{details}", call.operation, call.host)
+}
+
+/// Exit codes, errors, and the last words of user data that failed.
+fn result_lines(result: &UserDataResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(result.status.iter().map(|status| format!("status {status}")));
+    let codes = result.exit_codes.iter();
+    lines.extend(codes.map(|(part, code)| format!("exit code of {part}: {code}")));
+    lines.extend(result.errors.iter().map(|error| format!("error: {error}")));
+    let has_failed = result.exit_codes.values().any(|code| *code != 0) || !result.errors.is_empty();
+    if has_failed {
+        let output: Vec<&str> = result.output.lines().collect();
+        let last = &output[output.len().saturating_sub(LAST_WORDS)..];
+        lines.extend(last.iter().map(|line| format!("last words: {line}")));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{Collected, TimelineEntry};
+    use crate::testing::plan;
+
+    fn observed(calls: &[(&str, u16)]) -> Observation {
+        let timeline = calls.iter().map(|(operation, status)| {
+            let service = if operation.starts_with('/') {
+                Service::Imds
+            } else {
+                Service::Ec2
+            };
+            let call = AwsCall {
+                service: service.into(),
+                operation: (*operation).to_owned(),
+                method: "GET".to_owned(),
+                host: "ec2".to_owned(),
+                path: "/".to_owned(),
+                status: *status,
+                error: None,
+                message: None,
+                subject: None,
+                known: true,
+                fault: None,
+                answer: None,
+                authorization: None,
+                upstream: false,
+                took_ms: 1,
+            };
+            TimelineEntry {
+                at: 1,
+                what: ObservedEvent::Aws(call),
+            }
+        });
+        Observation {
+            timeline: timeline.collect(),
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn calls_keep_their_order_and_metadata_requests_do_not() {
+        let seen = observed(&[
+            ("/b", 200),
+            ("DescribeTags", 503),
+            ("/a", 200),
+            ("DescribeTags", 200),
+            ("/b", 200),
+        ]);
+        let state = MachineState::default().with_observation(&seen);
+        let operations: Vec<_> = state
+            .lines("calls of ec2")
+            .iter()
+            .map(|line| line.rsplit(' ').next().unwrap().to_owned())
+            .collect();
+        assert_eq!(operations, ["503", "200"]);
+        // A world in which an operation fails reads its name from here.
+        assert!(
+            state.lines("calls of ec2")[0].starts_with("DescribeTags at "),
+            "{state:?}"
+        );
+        assert_eq!(state.lines("metadata requests").len(), 2);
+    }
+
+    #[test]
+    fn last_words_are_those_of_user_data_that_failed() {
+        let mut seen = Observation::default();
+        let result = |code| UserDataResult {
+            exit_codes: [("part-001".to_owned(), code)].into(),
+            output: "one\ntwo\n".to_owned(),
+            ..UserDataResult::default()
+        };
+        let mut lines = |code| {
+            seen.collected = Some(Collected {
+                user_data: Some(result(code)),
+                ..Collected::default()
+            });
+            let state = MachineState::default().with_observation(&seen);
+            state.lines("user data").join("; ")
+        };
+        assert_eq!(lines(0), "exit code of part-001: 0");
+        assert_eq!(
+            lines(3),
+            "exit code of part-001: 3; last words: one; last words: two"
+        );
+    }
+
+    #[test]
+    fn values_of_the_instance_are_replaced_by_their_names() {
+        let parts = BTreeMap::from([(
+            "kubelet arguments".to_owned(),
+            "--node-ip=192.168.40.16\n".to_owned(),
+        )]);
+        let state = MachineState::of_machine(parts).named(&Values::of(&plan(), ""));
+        assert_eq!(
+            state.lines("kubelet arguments"),
+            ["--node-ip={{ instance.private_ip }}"]
+        );
+        assert_eq!(state.names().collect::<Vec<_>>(), ["kubelet arguments"]);
+    }
+}

@@ -1,0 +1,331 @@
+//! Other worlds for the user data of a scenario: each changes one property of the instance, the cluster or the account.
+
+use super::arguments::ScriptArguments;
+use super::state::{CALLS_OF, MachineState};
+use crate::plan::aws::{InterfacePlan, IpFamily};
+use crate::plan::fault::{Effect, Fault, Service};
+use crate::plan::{LifeCycle, Plan, Tokens};
+use crate::vocabulary::region::Region;
+
+/// Instance types of the classes that scripts distinguish: the smallest, an older one without Nitro, a processor of
+/// another architecture, GPUs with several network cards, bare metal, and one that is newer than most tables.
+const TYPES: [&str; 6] = [
+    "t3.nano",
+    "m4.16xlarge",
+    "m6g.large",
+    "p4d.24xlarge",
+    "c5.metal",
+    "m8i.large",
+];
+/// A region of each partition, and the one with another private domain.
+const REGIONS: [&str; 5] = [
+    "us-east-1",
+    "ap-southeast-2",
+    "cn-north-1",
+    "us-gov-west-1",
+    "us-iso-east-1",
+];
+/// CIDRs of services and of the VPC that lead to another DNS address.
+const SERVICE_CIDRS: [&str; 2] = ["10.100.0.0/16", "192.168.128.0/17"];
+const VPC_CIDRS: [&[&str]; 2] = [&["10.0.0.0/16"], &["192.168.0.0/16", "10.1.0.0/16"]];
+
+/// The worlds of a plan, each with its name. `before` is the machine that the plan leaves itself: every AWS request of
+/// it fails once in a world of its own. So does each of `arguments` that the user data does not pass yet.
+#[must_use]
+pub fn worlds(
+    plan: &Plan,
+    before: Option<&MachineState>,
+    arguments: &[ScriptArguments],
+) -> Vec<(String, Plan)> {
+    let mut worlds = Vec::new();
+    let mut add = |name: String, change: &dyn Fn(&mut Plan)| {
+        let mut changed = plan.clone();
+        change(&mut changed);
+        if changed != *plan {
+            worlds.push((name, changed));
+        }
+    };
+    for name in TYPES {
+        add(name.to_owned(), &|plan| {
+            name.clone_into(&mut plan.instance.instance_type)
+        });
+    }
+    for name in REGIONS {
+        add(name.to_owned(), &|plan| move_to(plan, name));
+    }
+    for cidr in SERVICE_CIDRS {
+        let name = format!("services-{}", slug(cidr));
+        add(name, &|plan| {
+            plan.cluster.service_ipv4_cidr = Some(cidr.to_owned())
+        });
+    }
+    // Without the CIDR of services, a script guesses the DNS address by the VPC.
+    for (name, vpc) in [
+        ("no-service-cidr", None),
+        ("no-service-cidr-vpc-10.0.0.0-16", Some("10.0.0.0/16")),
+    ] {
+        add(name.to_owned(), &|plan| {
+            plan.cluster.service_ipv4_cidr = None;
+            if let Some(vpc) = vpc {
+                plan.instance.vpc_cidrs = vec![vpc.to_owned()];
+            }
+        });
+    }
+    for cidrs in VPC_CIDRS {
+        let name = format!("vpc-{}", slug(&cidrs.join("-")));
+        add(name, &|plan| {
+            plan.instance.vpc_cidrs = cidrs.iter().map(|cidr| (*cidr).to_owned()).collect();
+        });
+    }
+    add("ipv6".to_owned(), &to_ipv6);
+    add("spot".to_owned(), &|plan| {
+        plan.instance.life_cycle = LifeCycle::Spot
+    });
+    add("tokens-optional".to_owned(), &|plan| {
+        plan.instance.metadata.tokens = Tokens::Optional;
+    });
+    add("late-name".to_owned(), &|plan| {
+        plan.instance.network.named_after_requests = 1
+    });
+    add("unknown-type".to_owned(), &|plan| {
+        "x9z.large".clone_into(&mut plan.instance.instance_type)
+    });
+    add("local-zone".to_owned(), &|plan| {
+        plan.instance.availability_zone = format!("{}-lax-1a", plan.region);
+    });
+    add("dhcp-domain".to_owned(), &|plan| {
+        let name = plan
+            .instance
+            .private_dns_name
+            .split('.')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        plan.instance.host_name = format!("{name}.corp.example.com");
+        plan.instance.network.dhcp_domains = vec!["corp.example.com".to_owned()];
+    });
+    add("two-interfaces".to_owned(), &add_interface);
+    // A node address of IPv6 comes from the paths of an interface.
+    add("ipv6-two-interfaces".to_owned(), &|plan| {
+        to_ipv6(plan);
+        add_interface(plan);
+    });
+    add("folders-redirect".to_owned(), &|plan| {
+        plan.instance.metadata.legacy_redirect = true
+    });
+    for one in arguments {
+        add(slug(&without_values(&one.arguments)), &|plan| {
+            if let Some(changed) = plan.user_data.as_ref().and_then(|data| one.added_to(data)) {
+                plan.user_data = Some(changed);
+            }
+        });
+    }
+    for (service, operation) in before.map(calls).unwrap_or_default() {
+        for (name, effect) in [("throttled", Effect::Throttle), ("unavailable", unavailable())] {
+            let world = format!("{name}-{}-{}", service.word(), slug(&operation));
+            add(world, &|plan| {
+                plan.faults.push(once(service, &operation, &effect))
+            });
+        }
+    }
+    worlds
+}
+
+fn unavailable() -> Effect {
+    Effect::Error {
+        status: 503,
+        code: None,
+        message: None,
+    }
+}
+
+fn once(service: Service, operation: &str, effect: &Effect) -> Fault {
+    Fault {
+        service,
+        operation: Some(operation.to_owned()),
+        path: None,
+        after: 0,
+        times: Some(1),
+        from_seconds: None,
+        until_seconds: None,
+        above_per_second: None,
+        effect: effect.clone(),
+        may_fire: true,
+    }
+}
+
+/// The distinct operations of the AWS calls of a machine that succeeded.
+fn calls(state: &MachineState) -> Vec<(Service, String)> {
+    let mut calls = Vec::new();
+    for service in Service::ALL {
+        for line in state.lines(&format!("{CALLS_OF}{}", service.word())) {
+            let operation = line.split(' ').next().unwrap_or_default();
+            let call = (service, operation.to_owned());
+            if line.ends_with(" 200") && !calls.contains(&call) {
+                calls.push(call);
+            }
+        }
+    }
+    calls
+}
+
+/// Moves everything that the region determines.
+fn move_to(plan: &mut Plan, region: &str) {
+    let Ok(region) = region.parse::<Region>() else {
+        return;
+    };
+    let before = std::mem::replace(&mut plan.region, region.clone());
+    let instance = &mut plan.instance;
+    let own = before.private_dns_name(instance.private_ip);
+    let new = region.private_dns_name(instance.private_ip);
+    for name in [&mut instance.private_dns_name, &mut instance.host_name] {
+        if *name == own {
+            name.clone_from(&new);
+        }
+    }
+    if let Some(zone) = instance.availability_zone.strip_prefix(before.as_str()) {
+        instance.availability_zone = format!("{region}{zone}");
+    }
+    let of_partition = |arn: &mut String| {
+        let (old, new) = (before.partition(), region.partition());
+        if let Some(rest) = arn.strip_prefix(&format!("arn:{old}:")) {
+            *arn = format!("arn:{new}:{rest}");
+        }
+    };
+    plan.cluster
+        .aws_auth
+        .iter_mut()
+        .for_each(|row| of_partition(&mut row.rolearn));
+    plan.cluster
+        .access_entries
+        .iter_mut()
+        .for_each(|entry| of_partition(&mut entry.principal_arn));
+}
+
+/// Adds an interface that the metadata service lists before the primary one: it sorts them by MAC address.
+fn add_interface(plan: &mut Plan) {
+    let mut address = plan.instance.private_ip.octets();
+    address[3] ^= 0x40;
+    plan.instance.network.interfaces.push(InterfacePlan {
+        mac: "00:00:5e:00:53:01".to_owned(),
+        private_ips: vec![address.into()],
+        network_card: 0,
+        device_index: None,
+    });
+}
+
+fn to_ipv6(plan: &mut Plan) {
+    plan.cluster.eks.ip_family = IpFamily::Ipv6;
+    plan.cluster
+        .eks
+        .service_ipv6_cidr
+        .get_or_insert_with(|| "fd30:1c53:5f8a::/108".to_owned());
+    plan.cluster.service_ipv4_cidr = None;
+    if plan.instance.network.ipv6.is_empty() {
+        let octets = plan.instance.private_ip.octets();
+        let last = (u16::from(octets[2]) << 8) | u16::from(octets[3]);
+        let address = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x1234, 0x1a00, 0, 0, 0, last);
+        plan.instance.network.ipv6 = vec![address];
+    }
+}
+
+/// The flags of arguments with short values; the value of a template says nothing.
+fn without_values(arguments: &str) -> String {
+    let words = arguments
+        .split(' ')
+        .filter(|word| !word.contains(['{', '}', '.', '"']) || word.starts_with("--"));
+    let words: Vec<&str> = words.map(|word| word.trim_start_matches('-')).collect();
+    words.join("-")
+}
+
+/// A name for an id: lower-case letters, digits, `.` and `-`.
+fn slug(text: &str) -> String {
+    let letter = |c: char| match c {
+        'a'..='z' | '0'..='9' | '.' => c,
+        'A'..='Z' => c.to_ascii_lowercase(),
+        _ => '-',
+    };
+    text.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::testing::plan;
+    use crate::vocabulary::ec2_type::ec2_type;
+
+    fn world<'a>(worlds: &'a [(String, Plan)], name: &str) -> &'a Plan {
+        let found = worlds.iter().find(|(world, _)| world == name);
+        &found.unwrap_or_else(|| panic!("{name}")).1
+    }
+
+    #[test]
+    fn every_type_and_region_of_a_world_exists() {
+        for name in TYPES {
+            assert!(ec2_type(name).is_some(), "{name}");
+        }
+        for name in REGIONS {
+            assert!(name.parse::<Region>().is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_world_changes_what_follows_from_its_property() {
+        let worlds = worlds(&plan(), None, &[]);
+        let moved = world(&worlds, "us-east-1");
+        assert!(moved.instance.private_dns_name.ends_with(".ec2.internal"));
+        assert_eq!(moved.instance.availability_zone, "us-east-1a");
+        let china = world(&worlds, "cn-north-1");
+        assert!(
+            china
+                .cluster
+                .aws_auth
+                .iter()
+                .all(|row| row.rolearn.starts_with("arn:aws-cn:")),
+            "{:?}",
+            china.cluster.aws_auth
+        );
+        let ipv6 = world(&worlds, "ipv6");
+        assert_eq!(ipv6.cluster.eks.ip_family, IpFamily::Ipv6);
+        assert_eq!(ipv6.instance.network.ipv6.len(), 1);
+    }
+
+    #[test]
+    fn a_world_that_the_plan_has_already_is_none() {
+        let mut plan = plan();
+        plan.instance.life_cycle = LifeCycle::Spot;
+        let names: Vec<String> = worlds(&plan, None, &[])
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert!(!names.contains(&"spot".to_owned()), "{names:?}");
+        assert!(names.contains(&"ipv6".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn each_call_of_the_machine_fails_once_in_worlds_of_its_own() {
+        let parts = [
+            (
+                "calls of eks",
+                "DescribeCluster at eks.x demo 200\nDescribeCluster at eks.x demo 200\n",
+            ),
+            ("calls of ec2", "DescribeTags at ec2.x 403 Denied\n"),
+            ("requests to the registry", "manifest at r 200\n"),
+        ];
+        let parts = parts.map(|(part, lines)| (part.to_owned(), lines.to_owned()));
+        let state = MachineState::of_machine(BTreeMap::from(parts));
+        let worlds = worlds(&plan(), Some(&state), &[]);
+        let faults: Vec<&str> = worlds
+            .iter()
+            .filter(|(_, plan)| !plan.faults.is_empty())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(
+            faults,
+            ["throttled-eks-describecluster", "unavailable-eks-describecluster"]
+        );
+        assert_eq!(world(&worlds, faults[0]).faults[0].times, Some(1));
+    }
+}

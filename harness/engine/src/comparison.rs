@@ -1,0 +1,358 @@
+//! Compares two versions of the same scenarios: a probe of each, and a join of both for each difference.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use futures::stream::{self, StreamExt as _};
+use nodejoin_core::compare::{
+    ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineState, ScenarioTraits,
+    ScriptArguments, Shown, SideOutcome, differences, group, worlds,
+};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::plan::ids::ScenarioId;
+use nodejoin_core::plan::{OverlayFile, Plan};
+use tokio_util::sync::CancellationToken;
+
+use crate::probe::ProbeEnd;
+use crate::report::text::outcome_word;
+use crate::runner::Runner;
+
+/// One scenario with each version of its files.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    pub id: ScenarioId,
+    /// What a derived scenario changes in the world of another one.
+    pub world: Option<String>,
+    /// `None` if the version does not have the scenario.
+    pub old: Option<Plan>,
+    pub new: Option<Plan>,
+    /// Arguments of the scripts on the node that other worlds pass.
+    pub arguments: Vec<ScriptArguments>,
+}
+
+/// Which scenarios with differences join with both versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinsWhen {
+    Never,
+    /// One scenario of each group of differences.
+    OfEachGroup,
+    /// Every scenario that shows a difference.
+    Always,
+}
+
+/// What a comparison reports while it runs.
+#[derive(Debug)]
+pub enum CompareStep<'a> {
+    /// A scenario was compared.
+    Compared {
+        scenario: &'a ScenarioId,
+        result: String,
+    },
+    /// A scenario joined with both versions.
+    Joined(&'a JoinOutcome),
+}
+
+/// How versions are compared.
+#[derive(Debug, Clone, Copy)]
+pub struct CompareSettings {
+    /// Scenarios that run at the same time.
+    pub jobs: usize,
+    pub joins: JoinsWhen,
+    /// Whether the first joining scenario of each folder runs in other worlds, too.
+    pub worlds: bool,
+}
+
+/// Compares all pairs. `None` if it was cancelled.
+pub async fn compare(
+    runner: &Runner,
+    pairs: &[Pair],
+    settings: CompareSettings,
+    report: &(dyn Fn(CompareStep<'_>) + Sync),
+    cancel: &CancellationToken,
+) -> Option<Comparison> {
+    let started = Instant::now();
+    let mut compared = compare_pairs(runner, pairs.to_vec(), settings.jobs, report, cancel).await;
+    if settings.worlds && !cancel.is_cancelled() {
+        let worlds = worlds_of(&compared);
+        compared.extend(compare_pairs(runner, worlds, settings.jobs, report, cancel).await);
+    }
+    if cancel.is_cancelled() {
+        return None;
+    }
+    let shown: Vec<Shown> = compared
+        .iter()
+        .filter_map(|(pair, compared)| compared.shown(pair))
+        .collect();
+    let mut comparison = Comparison {
+        scenarios: compared
+            .iter()
+            .map(|(pair, compared)| compared.listed(pair))
+            .collect(),
+        groups: group(&shown),
+        ..Comparison::default()
+    };
+    for id in to_join(&comparison.groups, settings.joins) {
+        let pair = compared.iter().map(|(pair, _)| pair).find(|pair| pair.id == id);
+        let Some((old, new)) = pair.and_then(|pair| Some((pair.old.as_ref()?, pair.new.as_ref()?))) else {
+            continue;
+        };
+        let outcome = JoinOutcome {
+            old: join(runner, old, "old", cancel).await,
+            new: join(runner, new, "new", cancel).await,
+            scenario: id,
+        };
+        if cancel.is_cancelled() {
+            return None;
+        }
+        report(CompareStep::Joined(&outcome));
+        comparison.joins.push(outcome);
+    }
+    comparison.seconds = started.elapsed().as_secs_f64();
+    Some(comparison)
+}
+
+/// Compares pairs, several at a time, and returns them in their order.
+async fn compare_pairs(
+    runner: &Runner,
+    pairs: Vec<Pair>,
+    jobs: usize,
+    report: &(dyn Fn(CompareStep<'_>) + Sync),
+    cancel: &CancellationToken,
+) -> Vec<(Pair, Compared)> {
+    let one = async |(index, pair): (usize, Pair)| {
+        let compared = compare_pair(runner, &pair, cancel).await;
+        let (scenario, result) = (&pair.id, compared.text());
+        report(CompareStep::Compared { scenario, result });
+        (index, pair, compared)
+    };
+    let mut compared: Vec<_> = stream::iter(pairs.into_iter().enumerate())
+        .map(one)
+        .buffer_unordered(jobs.max(1))
+        .collect()
+        .await;
+    compared.sort_by_key(|(index, ..)| *index);
+    compared
+        .into_iter()
+        .map(|(_, pair, compared)| (pair, compared))
+        .collect()
+}
+
+/// The worlds of the first scenario of each folder that joins and whose versions have different files.
+fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
+    let mut folders = BTreeSet::new();
+    let mut pairs = Vec::new();
+    for (pair, result) in compared {
+        let Compared::States { old: before, .. } = result else {
+            continue;
+        };
+        let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
+            continue;
+        };
+        let joins = new.expect.diagnosis.is_none() && new.faults.is_empty();
+        let folder = pair.id.as_str().split_once('/').map_or("", |(folder, _)| folder);
+        if !joins || !folders.insert(folder.to_owned()) {
+            continue;
+        }
+        let of_new: BTreeMap<String, Plan> = worlds(new, Some(before), &pair.arguments).into_iter().collect();
+        for (world, mut old) in worlds(old, Some(before), &pair.arguments) {
+            let Some(mut new) = of_new.get(&world).cloned() else {
+                continue;
+            };
+            let Ok(id) = format!("{}@{world}", pair.id).parse::<ScenarioId>() else {
+                continue;
+            };
+            old.id = id.clone();
+            new.id = id.clone();
+            pairs.push(Pair {
+                id,
+                world: Some(world),
+                old: Some(old),
+                new: Some(new),
+                arguments: Vec::new(),
+            });
+        }
+    }
+    pairs
+}
+
+/// The result for one pair.
+enum Compared {
+    /// Both versions have the same files: nothing can differ.
+    SameFiles,
+    /// What differs; nothing if both machines are equal.
+    States {
+        old: Box<MachineState>,
+        has_kubelet: bool,
+        differences: Vec<MachineDifference>,
+    },
+    Not(String),
+}
+
+impl Compared {
+    fn text(&self) -> String {
+        match self {
+            Self::SameFiles => "same files".to_owned(),
+            Self::States {
+                differences,
+                has_kubelet: false,
+                ..
+            } if differences.is_empty() => "same machine, and no kubelet started".to_owned(),
+            Self::States { differences, .. } if differences.is_empty() => "same machine".to_owned(),
+            Self::States { differences, .. } => {
+                let parts: Vec<&str> = differences.iter().map(|one| one.part.as_str()).collect();
+                format!("differs in {}", parts.join(", "))
+            }
+            Self::Not(why) => format!("not compared: {why}"),
+        }
+    }
+
+    /// Whether neither version starts a kubelet in a scenario that expects a join.
+    fn lacks_kubelet(&self, pair: &Pair) -> bool {
+        let expects_join = pair
+            .new
+            .as_ref()
+            .is_some_and(|plan| plan.expect.diagnosis.is_none());
+        expects_join
+            && matches!(
+                self,
+                Self::States {
+                    has_kubelet: false,
+                    ..
+                }
+            )
+    }
+
+    fn shown(&self, pair: &Pair) -> Option<Shown> {
+        let differences = match self {
+            Self::SameFiles => Vec::new(),
+            Self::States { differences, .. } => differences.clone(),
+            Self::Not(_) => return None,
+        };
+        let plan = pair.new.as_ref().or(pair.old.as_ref())?;
+        Some(Shown {
+            scenario: pair.id.clone(),
+            traits: ScenarioTraits::of(plan),
+            differences,
+        })
+    }
+
+    fn listed(&self, pair: &Pair) -> ComparedScenario {
+        let not_compared = match self {
+            Self::Not(why) => Some(why.clone()),
+            Self::SameFiles | Self::States { .. } => None,
+        };
+        ComparedScenario {
+            scenario: pair.id.clone(),
+            not_compared,
+            without_kubelet: self.lacks_kubelet(pair),
+            world: pair.world.clone(),
+        }
+    }
+}
+
+async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) -> Compared {
+    let (old, new) = match (&pair.old, &pair.new) {
+        (Some(old), Some(new)) => (old.probe(), new.probe()),
+        (None, _) => return Compared::Not("only the new version has the scenario".to_owned()),
+        (_, None) => return Compared::Not("only the old version has the scenario".to_owned()),
+    };
+    if has_same_files(&old, &new) {
+        return Compared::SameFiles;
+    }
+    let state = async |plan: &Plan, version: &str| match runner.probe(plan, cancel).await {
+        ProbeEnd::State(state) => Ok(state),
+        ProbeEnd::NotRun(why) => Err(Compared::Not(format!("with the {version} version: {why}"))),
+        ProbeEnd::Cancelled => Err(Compared::Not("cancelled".to_owned())),
+    };
+    let states = async {
+        let (old_state, new_state) = (state(&old, "old").await?, state(&new, "new").await?);
+        let mut found = differences(&old_state, &new_state, None);
+        if !found.is_empty() {
+            // Only what differs now can be noise.
+            let again = state(&old, "old").await?;
+            found = differences(&old_state, &new_state, Some(&again));
+        }
+        Ok(Compared::States {
+            has_kubelet: old_state.has_kubelet() || new_state.has_kubelet(),
+            old: old_state,
+            differences: found,
+        })
+    };
+    states.await.unwrap_or_else(|not_compared| not_compared)
+}
+
+/// Whether both versions give a node the same input. Names and positions of files do not reach the node, nor does what
+/// the scenario expects.
+fn has_same_files(old: &Plan, new: &Plan) -> bool {
+    let without_paths = |plan: &Plan| {
+        let mut plan = plan.clone();
+        plan.file.clear();
+        plan.name.clear();
+        plan.tags.clear();
+        plan.sources = Default::default();
+        let overlay = std::mem::take(&mut plan.image.overlay);
+        (plan, overlay.iter().map(laid).collect::<Vec<_>>())
+    };
+    without_paths(old) == without_paths(new)
+}
+
+/// What a file of an overlay puts on the node; an unreadable file equals no other.
+fn laid(file: &OverlayFile) -> (String, u32, bool, Option<Vec<u8>>, Option<String>) {
+    let content = match &file.patched {
+        Some(patched) => Some(patched.content.clone().into_bytes()),
+        None if file.removed => None,
+        None => std::fs::read(&file.from).ok(),
+    };
+    let unread = (content.is_none() && !file.removed).then(|| file.from.clone());
+    (file.to.clone(), file.mode, file.removed, content, unread)
+}
+
+/// The scenarios that join. One that shows several groups stands for all of them.
+fn to_join(groups: &[Group], when: JoinsWhen) -> Vec<ScenarioId> {
+    let mut chosen: Vec<ScenarioId> = Vec::new();
+    for group in groups {
+        let is_chosen = |id: &ScenarioId| chosen.contains(id);
+        match when {
+            JoinsWhen::Never => {}
+            JoinsWhen::OfEachGroup if group.scenarios.iter().any(is_chosen) => {}
+            JoinsWhen::OfEachGroup => chosen.extend(group.scenarios.first().cloned()),
+            JoinsWhen::Always => chosen.extend(group.scenarios.clone()),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    chosen.retain(|id| seen.insert(id.clone()));
+    chosen
+}
+
+async fn join(runner: &Runner, plan: &Plan, version: &str, cancel: &CancellationToken) -> SideOutcome {
+    let mut plan = plan.clone();
+    // The evidence of both versions lies side by side.
+    if let Ok(id) = format!("{}@{version}", plan.id).parse() {
+        plan.id = id;
+    }
+    let verdict = runner.run(&plan, cancel).await;
+    let folder = runner.evidence_folder(&plan);
+    SideOutcome {
+        cause: cause_of(&verdict),
+        outcome: outcome_word(&verdict.outcome).to_owned(),
+        evidence: folder.is_dir().then(|| folder.display().to_string()),
+    }
+}
+
+fn cause_of(verdict: &Verdict) -> Option<String> {
+    let diagnosis = verdict
+        .diagnosis
+        .as_ref()
+        .map(|found| format!("{}: {}", found.cause.word(), found.because));
+    let check = verdict
+        .checks
+        .iter()
+        .find(|check| !check.held)
+        .map(|check| format!("{}: expected {}, seen {}", check.key, check.expected, check.seen));
+    match &verdict.outcome {
+        Outcome::Passed => None,
+        Outcome::Errored(why) | Outcome::Skipped(why) => Some(why.clone()),
+        Outcome::Failed => diagnosis.or(check),
+        Outcome::Cancelled => None,
+    }
+}

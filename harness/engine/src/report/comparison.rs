@@ -1,0 +1,309 @@
+//! The report of `nodejoin diff`: text for a terminal, and Markdown for a pull request.
+
+use std::fmt::Write as _;
+
+use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
+use nodejoin_core::redact::redact_lines;
+
+/// Scenarios of a group that the report names.
+const NAMED: usize = 8;
+/// Lines of a difference in the text and in Markdown; the JSON report has all of them.
+const LINES_OF_TEXT: usize = 16;
+const LINES_OF_MARKDOWN: usize = 40;
+
+/// The report for a terminal.
+#[must_use]
+pub fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for group in comparison.open() {
+        let _ = writeln!(text, "{}  {}", group.id, shown_by(group, comparison.compared()));
+        for join in comparison.joins_of(group) {
+            let _ = writeln!(text, "  join     {}", join_line(join, comparison));
+            for (version, side) in [(&comparison.old, &join.old), (&comparison.new, &join.new)] {
+                for why in side.cause.iter().filter(|_| !join.is_same()) {
+                    let _ = writeln!(text, "           {version}: {why}");
+                }
+                for folder in side.evidence.iter().filter(|_| side.outcome != "passed") {
+                    let _ = writeln!(text, "           evidence of {version}: {folder}");
+                }
+            }
+        }
+        for difference in &group.differences {
+            let _ = writeln!(text, "  {}", difference.part);
+            for line in shown_lines(difference, LINES_OF_TEXT) {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        text.push('\n');
+    }
+    for one in &comparison.scenarios {
+        if let Some(why) = &one.not_compared {
+            let _ = writeln!(text, "not compared: {}: {why}", one.scenario);
+        }
+    }
+    if let Some(line) = without_kubelet(comparison) {
+        let _ = writeln!(text, "{line}");
+    }
+    text.push_str(&last_line(comparison));
+    text.push('\n');
+    redact_lines(&text)
+}
+
+/// The report for a pull request.
+#[must_use]
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut text = format!(
+        "### nodejoin: `{}` compared with `{}`\n\n{}\n",
+        comparison.new,
+        comparison.old,
+        last_line(comparison)
+    );
+    if let Some(line) = without_kubelet(comparison) {
+        let _ = write!(text, "\n{line}\n");
+    }
+    for group in comparison.open() {
+        let mark = match comparison.joins_of(group).any(JoinOutcome::is_new_failure) {
+            true => ":x: ",
+            false => "",
+        };
+        let parts: Vec<String> = group
+            .differences
+            .iter()
+            .map(|difference| format!("`{}`", difference.part))
+            .collect();
+        let _ = write!(
+            text,
+            "\n<details><summary>{mark}<code>{}</code> {}</summary>\n\nDiffers in {}.\n\n",
+            group.id,
+            html(&shown_by(group, comparison.compared())),
+            parts.join(", ")
+        );
+        for join in comparison.joins_of(group) {
+            let _ = writeln!(text, "- join: {}", join_line(join, comparison));
+            for why in join.new.cause.iter().filter(|_| !join.is_same()) {
+                let _ = writeln!(text, "  - `{}`: {}", comparison.new, html(why));
+            }
+        }
+        for difference in &group.differences {
+            text.push_str(&fenced(difference));
+        }
+        text.push_str("\n</details>\n");
+    }
+    let not_compared: Vec<String> = comparison
+        .scenarios
+        .iter()
+        .filter_map(|one| {
+            Some(format!(
+                "- `{}`: {}",
+                one.scenario,
+                html(one.not_compared.as_ref()?)
+            ))
+        })
+        .collect();
+    if !not_compared.is_empty() {
+        let _ = write!(
+            text,
+            "\n<details><summary>{} not compared</summary>\n\n{}\n\n</details>\n",
+            counted(not_compared.len(), "scenario"),
+            not_compared.join("\n")
+        );
+    }
+    redact_lines(&text)
+}
+
+/// Which scenarios show a group, and what separates them from the others.
+fn shown_by(group: &Group, compared: usize) -> String {
+    let count = group.scenarios.len();
+    let names: Vec<&str> = group.scenarios.iter().take(NAMED).map(|id| id.as_str()).collect();
+    let more = match count.saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let where_ = match (&group.only_with, group.in_all) {
+        (Some(name), _) => format!("only with {name}"),
+        (None, true) => "in every scenario".to_owned(),
+        (None, false) => "in some scenarios".to_owned(),
+    };
+    format!("{where_}, {count} of {compared}: {}{more}", names.join(", "))
+}
+
+fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
+    let side = |version: &str, side: &SideOutcome| format!("{} with {version}", side.outcome);
+    format!(
+        "{}: {}, {}",
+        join.scenario,
+        side(&comparison.old, &join.old),
+        side(&comparison.new, &join.new)
+    )
+}
+
+fn marked(line: &ChangedLine) -> String {
+    match line {
+        ChangedLine::Old(text) => format!("- {text}"),
+        ChangedLine::New(text) => format!("+ {text}"),
+    }
+}
+
+fn fenced(difference: &MachineDifference) -> String {
+    let lines = shown_lines(difference, LINES_OF_MARKDOWN);
+    // A fence that is longer than any in the lines.
+    let longest = lines.iter().map(|line| longest_run(line)).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!(
+        "\n`{}`\n{fence}diff\n{}\n{fence}\n",
+        difference.part,
+        lines.join("\n")
+    )
+}
+
+/// The first lines of a difference.
+fn shown_lines(difference: &MachineDifference, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = difference.lines.iter().take(most).map(marked).collect();
+    let more = difference.lines.len().saturating_sub(most);
+    lines.extend((more > 0).then(|| format!("... {more} more")));
+    lines
+}
+
+/// The longest run of backticks.
+fn longest_run(line: &str) -> usize {
+    line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// A warning about scenarios that compare little: their user data ends before the kubelet with both versions.
+fn without_kubelet(comparison: &Comparison) -> Option<String> {
+    let ids: Vec<&str> = comparison.without_kubelet().map(|id| id.as_str()).collect();
+    let first = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = match ids.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (!ids.is_empty()).then(|| {
+        format!("no kubelet started with either version, although a join is expected: {first}{more}; `nodejoin run` says why")
+    })
+}
+
+/// The counts of a comparison in one line.
+fn last_line(comparison: &Comparison) -> String {
+    let open = comparison.open().len();
+    let failures = comparison
+        .joins
+        .iter()
+        .filter(|join| join.is_new_failure())
+        .count();
+    let differences = match open {
+        0 => "no difference".to_owned(),
+        open => counted(open, "group") + " of differences",
+    };
+    let mut parts = vec![differences];
+    if failures > 0 {
+        parts.push(format!(
+            "{} with {}",
+            counted(failures, "new failure"),
+            comparison.new
+        ));
+    }
+    let approved = comparison.groups.len() - open;
+    if approved > 0 {
+        parts.push(format!("{approved} approved"));
+    }
+    parts.push(counted(comparison.compared(), "scenario") + " compared");
+    let not_compared = comparison.scenarios.len() - comparison.compared();
+    if not_compared > 0 {
+        parts.push(format!("{not_compared} not compared"));
+    }
+    format!("{}; {:.0} s", parts.join(", "), comparison.seconds)
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::compare::ComparedScenario;
+
+    use super::*;
+
+    fn comparison() -> Comparison {
+        let side = |outcome: &str, cause: Option<&str>| SideOutcome {
+            outcome: outcome.to_owned(),
+            cause: cause.map(str::to_owned),
+            evidence: cause.map(|_| ".nodejoin/x".to_owned()),
+        };
+        let listed = |id: &str, not_compared: Option<&str>| ComparedScenario {
+            scenario: id.parse().unwrap(),
+            not_compared: not_compared.map(str::to_owned),
+            without_kubelet: id == "al2/joins",
+            world: None,
+        };
+        let group =
+            |id: &str, scenarios: &[&str], only_with: Option<&str>, in_all, lines: &[ChangedLine]| Group {
+                id: id.to_owned(),
+                differences: vec![MachineDifference {
+                    part: "kubelet arguments".to_owned(),
+                    lines: lines.to_vec(),
+                }],
+                scenarios: scenarios.iter().map(|id| id.parse().unwrap()).collect(),
+                only_with: only_with.map(str::to_owned),
+                in_all,
+            };
+        Comparison {
+            old: "main".to_owned(),
+            new: "HEAD".to_owned(),
+            groups: vec![
+                group(
+                    "1234567890",
+                    &["al2/joins", "ipv6/joins"],
+                    None,
+                    true,
+                    &[ChangedLine::New("--v=4 ```".to_owned())],
+                ),
+                group(
+                    "abcdefabcd",
+                    &["ipv6/joins"],
+                    Some("IPv6"),
+                    false,
+                    &[ChangedLine::Old("--node-ip=<fd00::1>".to_owned())],
+                ),
+            ],
+            joins: vec![JoinOutcome {
+                scenario: "ipv6/joins".parse().unwrap(),
+                old: side("passed", None),
+                new: side("failed", Some("kubelet-exits: <no> address")),
+            }],
+            scenarios: vec![
+                listed("al2/joins", None),
+                listed("ipv6/joins", None),
+                listed("new/one", Some("only the new version has the scenario")),
+            ],
+            seconds: 41.4,
+            ..Comparison::default()
+        }
+    }
+
+    #[test]
+    fn the_text_names_what_separates_the_scenarios_and_what_fails_now() {
+        insta::assert_snapshot!(text(&comparison()));
+    }
+
+    #[test]
+    fn the_markdown_keeps_fences_and_html_apart() {
+        insta::assert_snapshot!(markdown(&comparison()));
+    }
+
+    #[test]
+    fn equal_versions_are_one_line() {
+        let comparison = Comparison {
+            seconds: 2.0,
+            ..Comparison::default()
+        };
+        assert_eq!(text(&comparison), "no difference, 0 scenarios compared; 2 s\n");
+    }
+}

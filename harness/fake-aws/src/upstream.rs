@@ -1,0 +1,278 @@
+//! Services that another emulator answers, such as moto or LocalStack, at the address in `aws.upstream`.
+//!
+//! Checked here as for emulated services: the signature by the credentials that the fake issued, and the permissions
+//! of their role. The credential scope is that of the request, because the fake does not know the names in the scopes
+//! of all services. An operation of a REST service has no name here, so that only a pattern of `iam.deny` for the whole
+//! service, such as `lambda:*`, denies it, and each pattern of `iam.allow` for the service allows it.
+//!
+//! The request goes out as it came, with its `Host`: emulators select the service by it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, Method, Request as HttpRequest, header};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use nodejoin_core::vocabulary::not_emulated::{UPSTREAM_CODE, upstream_message};
+use nodejoin_core::vocabulary::upstream::UpstreamUrl;
+use nodejoin_net::read_body;
+use serde_json::Value;
+use time::OffsetDateTime;
+use tokio::net::TcpStream;
+
+use crate::http::{Request, Response, ServiceError};
+use crate::iam::Signer;
+use crate::instance::Instance;
+use crate::operation::RequestTarget;
+use crate::sigv4::request_signature::RequestSignature;
+use crate::sigv4::{self, SignaturePolicy, error::SignatureError};
+use crate::wire::WireFormat;
+
+/// Timeout for the whole exchange.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// Limit of a response's body.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// Validity of a signature, as for most services.
+const WINDOW: time::Duration = time::Duration::minutes(5);
+/// Headers of one connection, which are not forwarded (RFC 9110, 7.6.1), and those that the client of the connection
+/// sets itself.
+const OF_CONNECTION: [HeaderName; 10] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::EXPECT,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+];
+
+/// The exchange with the emulator failed.
+#[derive(Debug, thiserror::Error)]
+enum UpstreamError {
+    #[error(transparent)]
+    Connect(#[from] std::io::Error),
+    #[error("it does not speak HTTP: {0}")]
+    Http(#[from] hyper::Error),
+    #[error("the request is not valid: {0}")]
+    Request(#[from] http::Error),
+    #[error("the response has more than {MAX_BODY} bytes")]
+    TooLarge,
+    #[error("no response within {} seconds", .0.as_secs())]
+    Timeout(Duration),
+}
+
+/// Checks the signature and the permissions of a request.
+///
+/// # Errors
+/// The service's error for an invalid signature, or a denied action.
+pub(crate) fn authorize(
+    instance: &Instance,
+    request: &Request,
+    target: &RequestTarget,
+    wire_format: WireFormat,
+    now: OffsetDateTime,
+) -> Result<(), ServiceError> {
+    let principal = || {
+        let signature = RequestSignature::parse(request)?;
+        let policy = SignaturePolicy {
+            service: &signature.scope.service,
+            region: &signature.scope.region,
+            window: WINDOW,
+        };
+        let credentials = sigv4::verify(request, &instance.issued, policy, now)?;
+        Ok((&credentials.principal, signature.scope.service.clone()))
+    };
+    let (principal, service) =
+        principal().map_err(|error: SignatureError| error.service_error(wire_format))?;
+    Signer::new(&instance.world, principal).permit_forwarded(wire_format, &service, &target.operation)
+}
+
+/// Forwards a request, and returns the response of the emulator.
+///
+/// # Errors
+/// The emulator does not respond.
+pub(crate) async fn forward(
+    url: UpstreamUrl,
+    request: &Request,
+    service: &str,
+    timeout: Duration,
+) -> Result<Response, ServiceError> {
+    let exchanged = tokio::time::timeout(timeout, exchange(url, request)).await;
+    let exchanged = exchanged.unwrap_or(Err(UpstreamError::Timeout(timeout)));
+    // No SDK retries status 501.
+    exchanged.map_err(|error| {
+        let message = upstream_message(service, &url.to_string(), &error.to_string());
+        ServiceError::new(501, UPSTREAM_CODE, message)
+    })
+}
+
+async fn exchange(url: UpstreamUrl, request: &Request) -> Result<Response, UpstreamError> {
+    let stream = TcpStream::connect(url.address()).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let exchange = async {
+        let response = sender.send_request(outgoing(request)?).await?;
+        let (parts, body) = response.into_parts();
+        let body = read_body(body, MAX_BODY).await?.ok_or(UpstreamError::TooLarge)?;
+        let mut response = incoming(parts.status.as_u16(), &parts.headers, body);
+        // The length of the body that a response to HEAD leaves out.
+        let length = parts.headers.get(header::CONTENT_LENGTH);
+        if let (true, Some(length)) = (
+            request.method == Method::HEAD,
+            length.and_then(|length| length.to_str().ok()),
+        ) {
+            response = response.with_header("content-length", length);
+        }
+        Ok(response)
+    };
+    tokio::pin!(exchange);
+    tokio::select! {
+        biased;
+        response = &mut exchange => response,
+        // The connection may end before the response is read completely.
+        ended = connection => {
+            ended?;
+            exchange.await
+        }
+    }
+}
+
+fn outgoing(request: &Request) -> Result<HttpRequest<Full<Bytes>>, http::Error> {
+    let target = match request.query.as_str() {
+        "" => request.path.clone(),
+        query => format!("{}?{query}", request.path),
+    };
+    let mut outgoing = HttpRequest::builder()
+        .method(request.method.clone())
+        .uri(target)
+        .body(Full::new(request.body.clone()))?;
+    *outgoing.headers_mut() = end_to_end(&request.headers);
+    let host = header::HeaderValue::from_str(&request.host)?;
+    outgoing.headers_mut().insert(header::HOST, host);
+    Ok(outgoing)
+}
+
+fn incoming(status: u16, headers: &HeaderMap, body: Bytes) -> Response {
+    let headers = end_to_end(headers);
+    let error = (status >= 400).then(|| error(status, &headers, &body));
+    let headers = headers.iter().filter(|(name, _)| **name != header::DATE);
+    let headers = headers.filter_map(|(name, value)| {
+        let value = value.to_str().ok()?;
+        Some((name.to_string().into(), value.to_owned()))
+    });
+    Response {
+        status,
+        headers: headers.collect(),
+        body: body.into(),
+        error,
+        authorization: None,
+        hop_limit: None,
+    }
+}
+
+/// The headers for the other side.
+fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    let listed: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in OF_CONNECTION.into_iter().chain(listed) {
+        headers.remove(name);
+    }
+    headers
+}
+
+/// Code and message of an error, for the transcript, from the formats that SDKs read.
+fn error(status: u16, headers: &HeaderMap, body: &[u8]) -> ServiceError {
+    let text = String::from_utf8_lossy(body);
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let of_header = headers
+        .get("x-amzn-errortype")
+        .and_then(|value| value.to_str().ok());
+    let member = |names: &[&str]| names.iter().find_map(|name| json[name].as_str());
+    let code = of_header
+        .or_else(|| member(&["__type", "code", "Code"]))
+        .or_else(|| element(&text, "Code"));
+    let message = member(&["message", "Message"]).or_else(|| element(&text, "Message"));
+    // `com.amazonaws.dynamodb.v20120810#ResourceNotFoundException:http://...`
+    let code = code.map(|code| code.split(':').next().unwrap_or(code));
+    let code = code.map(|code| code.rsplit('#').next().unwrap_or(code));
+    ServiceError::new(status, code.unwrap_or_default(), message.unwrap_or_default())
+}
+
+fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    Some(rest.split_once('<')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_all_protocols_have_a_code_and_a_message() {
+        let typed = |code: &'static str| {
+            HeaderMap::from_iter([(HeaderName::from_static("x-amzn-errortype"), code.parse().unwrap())])
+        };
+        let table = [
+            (
+                HeaderMap::new(),
+                r#"{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"no table"}"#,
+                "ResourceNotFoundException",
+                "no table",
+            ),
+            (
+                typed("NoSuchThing:http://x"),
+                r#"{"Message":"gone"}"#,
+                "NoSuchThing",
+                "gone",
+            ),
+            (
+                HeaderMap::new(),
+                "<ErrorResponse><Error><Type>Sender</Type><Code>NoSuchEntity</Code><Message>no role</Message></Error></ErrorResponse>",
+                "NoSuchEntity",
+                "no role",
+            ),
+            (
+                HeaderMap::new(),
+                "<Error><Code>NoSuchKey</Code><Message>no key</Message></Error>",
+                "NoSuchKey",
+                "no key",
+            ),
+            (HeaderMap::new(), "<html>", "", ""),
+        ];
+        for (headers, body, code, message) in table {
+            let found = error(404, &headers, body.as_bytes());
+            assert_eq!(
+                (found.code.as_str(), found.message.as_str()),
+                (code, message),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn headers_of_a_connection_are_not_forwarded() {
+        let headers = [
+            "connection: close, x-own",
+            "x-own: 1",
+            "content-length: 5",
+            "transfer-encoding: chunked",
+            "x-amz-target: T",
+        ];
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|line| line.split_once(": ").unwrap())
+            .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
+            .collect();
+        let left: Vec<String> = end_to_end(&headers).keys().map(ToString::to_string).collect();
+        assert_eq!(left, ["x-amz-target"]);
+    }
+}

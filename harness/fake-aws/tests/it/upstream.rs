@@ -1,0 +1,264 @@
+//! Services that moto answers: the AWS CLI and boto3 as clients, moto from PyPI as the emulator.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::Fakes;
+use crate::support::clients::{AwsClients, error, json_of};
+use crate::support::venv;
+use nodejoin_fake_aws::World;
+use serde_json::Value;
+
+/// A free port is only known once nothing listens on it, so that another program may take it: then moto ends, and the
+/// next port is tried.
+const TRIES: u32 = 5;
+const START: Duration = Duration::from_secs(60);
+
+/// A moto server. Dropping it stops it.
+struct Moto {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Moto {
+    fn start() -> Self {
+        let python = venv::environment("moto", &["moto[server]==5.2.5"]);
+        for _ in 0..TRIES {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = free.local_addr().unwrap();
+            drop(free);
+            let port = address.port().to_string();
+            let child = Command::new(python.parent().unwrap().join("moto_server"))
+                .args(["--host", "127.0.0.1", "--port", &port])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut moto = Self { child, address };
+            if moto.is_up() {
+                return moto;
+            }
+        }
+        panic!("moto did not start");
+    }
+
+    fn is_up(&mut self) -> bool {
+        let until = Instant::now() + START;
+        while Instant::now() < until && self.child.try_wait().unwrap().is_none() {
+            if std::net::TcpStream::connect(self.address).is_ok() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn forwarded(services: &[&str], address: SocketAddr) -> impl Fn(&mut World) {
+    let upstream: Vec<(String, String)> = services
+        .iter()
+        .map(|service| ((*service).to_owned(), format!("http://{address}")))
+        .collect();
+    move |world| {
+        for (service, url) in &upstream {
+            world.aws.upstream.insert(service.clone(), url.parse().unwrap());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moto_answers_services_of_every_protocol_and_the_transcript_says_so() {
+    let moto = Moto::start();
+    // `sns` is one that the fake does not emulate; `ssm` is one that it emulates.
+    let services = ["dynamodb", "sns", "lambda", "ssm"];
+    let mut fakes = Fakes::start(forwarded(&services, moto.address));
+    let aws = AwsClients::of(&fakes).await;
+    let cli = async |arguments: &[&str]| json_of(&aws.cli(arguments).await);
+    let table = [
+        "dynamodb",
+        "create-table",
+        "--table-name",
+        "nodes",
+        "--billing-mode",
+        "PAY_PER_REQUEST",
+        "--attribute-definitions",
+        "AttributeName=id,AttributeType=S",
+        "--key-schema",
+        "AttributeName=id,KeyType=HASH",
+    ];
+    assert_eq!(cli(&table).await["TableDescription"]["TableName"], "nodes");
+    let put = [
+        "dynamodb",
+        "put-item",
+        "--table-name",
+        "nodes",
+        "--item",
+        r#"{"id":{"S":"a b+c"}}"#,
+    ];
+    aws.cli(&put).await;
+    let item = cli(&[
+        "dynamodb",
+        "get-item",
+        "--table-name",
+        "nodes",
+        "--key",
+        r#"{"id":{"S":"a b+c"}}"#,
+    ])
+    .await;
+    assert_eq!(item["Item"]["id"]["S"], "a b+c");
+    assert!(cli(&["sns", "create-topic", "--name", "t"]).await["TopicArn"].is_string());
+    assert_eq!(
+        cli(&["lambda", "list-functions"]).await["Functions"],
+        Value::Array(Vec::new())
+    );
+    cli(&[
+        "ssm",
+        "put-parameter",
+        "--name",
+        "/a",
+        "--value",
+        "v",
+        "--type",
+        "String",
+    ])
+    .await;
+    assert_eq!(
+        cli(&["ssm", "get-parameter", "--name", "/a"]).await["Parameter"]["Value"],
+        "v"
+    );
+    let missing = error(
+        &aws.cli(&["dynamodb", "describe-table", "--table-name", "none"])
+            .await,
+    );
+    assert!(missing.contains("(ResourceNotFoundException)"), "{missing}");
+    // The fake answers the rest.
+    assert_eq!(
+        cli(&["sts", "get-caller-identity"]).await["Account"],
+        "111122223333"
+    );
+    let calls = fakes.calls();
+    let of = |service: &str| {
+        let found = calls.iter().filter(|call| call.service.word() == service);
+        found.collect::<Vec<_>>()
+    };
+    for service in services {
+        assert!(!of(service).is_empty(), "{service}");
+        assert!(
+            of(service).iter().all(|call| call.upstream && call.known),
+            "{service}"
+        );
+    }
+    assert!(of("sts").iter().all(|call| !call.upstream));
+    let dynamodb = of("dynamodb");
+    let last = dynamodb.last().unwrap();
+    assert_eq!(
+        (last.operation.as_str(), last.status, last.error.as_deref()),
+        ("DescribeTable", 400, Some("ResourceNotFoundException"))
+    );
+    assert!(
+        last.authorization
+            .as_deref()
+            .is_some_and(|id| id.starts_with("ASIA"))
+    );
+    fakes.end().await;
+}
+
+/// No emulator is needed: a refused request never reaches it.
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_and_permissions_are_checked_before_a_request_is_forwarded() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let services = ["dynamodb", "sns", "lambda", "efs"];
+    let mut fakes = Fakes::start(|world| {
+        forwarded(&services, closed)(world);
+        let role = world.role.as_mut().unwrap();
+        role.allow = Some(vec![
+            "dynamodb:Get*".into(),
+            "sns:*".into(),
+            "lambda:GetFunction".into(),
+        ]);
+        role.deny = vec!["sns:Publish".into()];
+    });
+    let aws = AwsClients::of(&fakes).await;
+    let table: [(&[&str], &str); 6] = [
+        (
+            &["dynamodb", "list-tables"],
+            "(AccessDeniedException) when calling the ListTables operation: User: arn:aws:sts::111122223333:assumed-role/\
+demo-role/i-0b22a22eec53b9321 is not authorized to perform: dynamodb:ListTables because no identity-based policy allows \
+the dynamodb:ListTables action",
+        ),
+        (
+            &[
+                "sns",
+                "publish",
+                "--topic-arn",
+                "arn:aws:sns:eu-west-1:111122223333:t",
+                "--message",
+                "m",
+            ],
+            "(AccessDenied) when calling the Publish operation: User: arn:aws:sts::111122223333:assumed-role/demo-role/\
+i-0b22a22eec53b9321 is not authorized to perform: sns:Publish with an explicit deny in an identity-based policy",
+        ),
+        // An operation of a REST service is a method and a path: any pattern for the service allows it.
+        (&["efs", "describe-file-systems"], "(AccessDeniedException)"),
+        (&["lambda", "list-functions"], "(UpstreamUnreachable)"),
+        (&["sns", "list-topics"], "(UpstreamUnreachable)"),
+        (
+            &["dynamodb", "get-item", "--table-name", "t", "--key", "{}"],
+            "(UpstreamUnreachable) when calling the GetItem operation: nodejoin received no response from http://127.0.0.1:",
+        ),
+    ];
+    for (arguments, words) in table {
+        let output = error(&aws.cli(arguments).await);
+        assert!(output.contains(words), "{arguments:?}: {output}");
+        let calls = fakes.calls();
+        let of_services: Vec<_> = calls
+            .iter()
+            .filter(|call| call.service.word() != "imds")
+            .collect();
+        assert!(
+            matches!(of_services.as_slice(), [call] if !call.upstream),
+            "one call, no retry: {of_services:?}"
+        );
+    }
+    let program = r#"
+import boto3, botocore.exceptions
+for key in {"aws_secret_access_key": "wrong", "aws_access_key_id": "ASIAIOSFODNN7EXAMPLE"}, {}:
+    real = boto3.Session().get_credentials().get_frozen_credentials()
+    arguments = dict(aws_access_key_id=real.access_key, aws_secret_access_key=real.secret_key, aws_session_token=real.token)
+    arguments.update(key or {"aws_secret_access_key": "wrong"})
+    try:
+        boto3.client("dynamodb", **arguments).get_item(TableName="t", Key={})
+    except botocore.exceptions.ClientError as error:
+        print(error.response["Error"]["Code"])
+"#;
+    assert_eq!(
+        aws.python(program).await.trim(),
+        "UnrecognizedClientException\nInvalidSignatureException"
+    );
+    fakes.end().await;
+}
+
+/// A port that accepts connections and never speaks HTTP.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_is_no_http_server_has_a_clear_error() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in other.incoming() {
+            let _ = std::io::Write::write_all(&mut stream.unwrap(), b"220 mail ready\r\n");
+        }
+    });
+    let fakes = Fakes::start(forwarded(&["dynamodb"], address));
+    let aws = AwsClients::of(&fakes).await;
+    let output = error(&aws.cli(&["dynamodb", "list-tables"]).await);
+    assert!(output.contains("it does not speak HTTP"), "{output}");
+    fakes.end().await;
+}
