@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use nodejoin_core::judge;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::kubernetes::{Minor, looks_again};
-use nodejoin_core::observation::{Deviation, Observation, translated_settings};
+use nodejoin_core::observation::{Deviation, Observation, low_disk_percent, translated_settings};
 use nodejoin_core::plan::{Cni, Plan};
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_node::DeviationKind;
@@ -68,7 +68,10 @@ pub(crate) async fn join(
     observation.faults_fired = driver.faults_fired();
     driver.render_snapshot(&mut observation);
     let translated = translated_settings_deviation(&observation);
-    observation.deviations.extend(translated);
+    let low_disk = low_disk_deviation(&observation);
+    observation
+        .deviations
+        .extend(translated.into_iter().chain(low_disk));
     let verdict = match context.bless {
         true => bless_snapshot(context.events, &mut plan, &observation)?,
         false => judge::judge(&plan, &observation),
@@ -155,6 +158,15 @@ fn translated_settings_deviation(observation: &Observation) -> Option<Deviation>
     let details = translated_settings(observation);
     let deviation = Deviation::from(DeviationKind::TranslatedSettings);
     (!details.is_empty()).then_some(Deviation { details, ..deviation })
+}
+
+/// What a kubelet starts without on a host whose disk is nearly full.
+fn low_disk_deviation(observation: &Observation) -> Option<Deviation> {
+    let percent = low_disk_percent(observation)?;
+    Some(Deviation {
+        details: vec![format!("{percent} % of the host's disk is free")],
+        ..Deviation::from(DeviationKind::HostDisk)
+    })
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
     }
     collected.kubelet_argv = facts
         .get("argv")
-        .map(|bytes| argv(bytes))
+        .map(|bytes| script_arguments(argv(bytes), facts.get("added").map(|bytes| argv(bytes))))
         .filter(|argv| !argv.is_empty());
     collected.units = facts.get("units").map(|bytes| units(bytes)).unwrap_or_default();
     collected.unit_properties = properties(&facts);
@@ -80,6 +80,15 @@ fn argv(bytes: &[u8]) -> Vec<String> {
         .split(|byte| *byte == 0)
         .map(|word| String::from_utf8_lossy(word).into_owned())
         .collect()
+}
+
+/// The arguments without those that the harness added behind them.
+fn script_arguments(mut argv: Vec<String>, added: Option<Vec<String>>) -> Vec<String> {
+    let added = added.unwrap_or_default();
+    if argv.ends_with(&added) {
+        argv.truncate(argv.len() - added.len());
+    }
+    argv
 }
 
 /// Four fields for each path, each ending in NUL: the path, its type, mode and owner, the target of a link.
@@ -178,7 +187,12 @@ mod tests {
     #[test]
     fn the_archive_s_facts_and_files_are_separated() {
         let bytes = archive(&[
-            ("facts/argv", 0o644, b"/usr/bin/kubelet\0--v=2\0--node-labels=\0"),
+            (
+                "facts/argv",
+                0o644,
+                b"/usr/bin/kubelet\0--v=2\0--node-labels=\0--added\0",
+            ),
+            ("facts/added", 0o644, b"--added\0"),
             (
                 "facts/units",
                 0o644,

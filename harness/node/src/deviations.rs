@@ -51,6 +51,8 @@ pub enum DeviationKind {
     BottlerocketSettings,
     /// The kubelet starts without settings that it is too old for.
     TranslatedSettings,
+    /// The kubelet starts without thresholds for disk space.
+    HostDisk,
     /// Package tools of Amazon Linux record what they should install.
     PackageStubs,
     /// The unit of the SSM agent does nothing.
@@ -96,6 +98,7 @@ impl DeviationKind {
         Self::ForcedCgroupV1,
         Self::BottlerocketSettings,
         Self::TranslatedSettings,
+        Self::HostDisk,
         Self::PackageStubs,
         Self::AgentStub,
         Self::CniBridge,
@@ -132,6 +135,7 @@ impl DeviationKind {
             Self::ForcedCgroupV1 => "forced-cgroup-v1",
             Self::BottlerocketSettings => "bottlerocket-settings",
             Self::TranslatedSettings => "translated-settings",
+            Self::HostDisk => "host-disk",
             Self::PackageStubs => "package-stubs",
             Self::AgentStub => "agent-stub",
             Self::CniBridge => "cni-bridge",
@@ -174,6 +178,7 @@ impl DeviationKind {
             Self::TranslatedSettings => {
                 "`newer_settings: translate`, as in `nodejoin try`, and a kubelet that is too old for a setting of the script"
             }
+            Self::HostDisk => "less than 30 % of the container engine's disk is free",
             Self::PackageStubs | Self::AgentStub => {
                 "`stubs: packages`, the default, and an image without them"
             }
@@ -244,6 +249,9 @@ impl DeviationKind {
             Self::TranslatedSettings => {
                 "the kubelet starts with its configuration without fields, flags and feature gates that it does not have; `registerWithTaints` becomes `--register-with-taints`"
             }
+            Self::HostDisk => {
+                "the kubelet starts with `--eviction-hard` and `--image-gc-high-threshold` after all other arguments, which repeat the thresholds of the script without those for disk space"
+            }
             Self::PackageStubs => {
                 "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands and units without a function, and fail for names that Amazon Linux does not have"
             }
@@ -310,6 +318,9 @@ impl DeviationKind {
             }
             Self::TranslatedSettings => {
                 "the script is for newer kubelets than the one that is available here: this kubelet would exit, or ignore the setting"
+            }
+            Self::HostDisk => {
+                "a node shares the disk of its host: its kubelet would taint the Node and evict pods, whatever the script did"
             }
             Self::PackageStubs => {
                 "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network"
@@ -413,7 +424,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
             let user_data = request.plan.user_data.as_ref();
             user_data.is_some_and(|data| data.is_translated)
         }
-        DeviationKind::PodCidr | DeviationKind::TranslatedSettings => false,
+        DeviationKind::PodCidr | DeviationKind::TranslatedSettings | DeviationKind::HostDisk => false,
         DeviationKind::NoWindowsKubelet => request.plan.cluster.maps_windows(),
         DeviationKind::Ipv6OnLoopback => !instance.network.ipv6.is_empty(),
         DeviationKind::Ipv6MetadataOnLoopback => instance.metadata.ipv6,

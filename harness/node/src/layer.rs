@@ -42,6 +42,9 @@ const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
 const USER_DATA: &str = include_str!("../guest/user-data");
 const USER_DATA_UNIT: &str = include_str!("../guest/user-data.service");
 
+/// Percentage of free disk space of the host below which a kubelet starts without thresholds for it.
+const LOW_DISK_PERCENT: u8 = 30;
+
 /// How often the entry program reads the run's id from the metadata address, at most 20 times a second, until the
 /// node's address is registered.
 const METADATA_TRIES: u32 = 400;
@@ -109,6 +112,7 @@ pub(crate) fn archive(
             layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
         }
     }
+    layer.file("/opt/nodejoin/settings", 0o755, SETTINGS.as_bytes())?;
     if request.plan.newer_settings == NewerSettings::Translate {
         layer.newer_settings(Minor::of(&request.image.kubernetes))?;
     }
@@ -177,6 +181,7 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
             }
             .to_owned(),
         ),
+        ("DISK_SHARE", LOW_DISK_PERCENT.to_string()),
         ("PROBE", if request.plan.is_probe { "yes" } else { "" }.to_owned()),
         ("INIT", init(request)),
         (
@@ -304,7 +309,7 @@ impl LayerArchive {
         )
     }
 
-    /// Adds the program that starts a kubelet without what it is too old for.
+    /// Adds the list of what a kubelet is too old for.
     fn newer_settings(&mut self, kubelet: Minor) -> Result<(), NodeError> {
         let names = |what| -> Vec<&str> { newer_than(what, kubelet).map(|row| row.name).collect() };
         let (fields, flags) = (
@@ -319,8 +324,7 @@ impl LayerArchive {
             "/opt/nodejoin/newer-settings.json",
             0o644,
             newer.to_string().as_bytes(),
-        )?;
-        self.file("/opt/nodejoin/settings", 0o755, SETTINGS.as_bytes())
+        )
     }
 
     fn cloud_init(&mut self) -> Result<(), NodeError> {

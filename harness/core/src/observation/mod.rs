@@ -9,7 +9,7 @@
 //! | `image.rs` | what a node image has that the harness did not build |
 //! | `phases.rs` | how far the join got |
 //! | `power.rs` | reboots, and the end of the container |
-//! | `translated.rs` | settings that the kubelet is too old for |
+//! | `translated.rs` | what the harness changed of a kubelet's settings |
 
 mod api_server;
 mod authentication;
@@ -35,7 +35,7 @@ pub use image::{ImageFacts, ImagePart};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
 pub(crate) use power::PowerAction;
 pub use power::{ContainerExit, MOST_REBOOTS};
-pub use translated::translated_settings;
+pub use translated::{low_disk_percent, translated_settings};
 
 /// Milliseconds after the start of the node's container.
 pub type Millis = u64;

@@ -1,4 +1,4 @@
-//! Settings that the kubelet of a node is too old for, as the node's journal names them.
+//! What the harness changed of a kubelet's settings, as the node's journal names it.
 
 use super::{Observation, ObservedEvent};
 use crate::kubernetes::{DifferenceKind, difference};
@@ -6,24 +6,38 @@ use crate::kubernetes::{DifferenceKind, difference};
 /// How lines of the program that starts the kubelet begin.
 const PREFIX: &str = "nodejoin-settings ";
 
+/// The kind of the line about the disk of the host.
+const DISK: &str = "disk";
+
 /// What the kubelet started without, a sentence for each setting.
 #[must_use]
 pub fn translated_settings(observation: &Observation) -> Vec<String> {
     let mut sentences = Vec::new();
-    for entry in &observation.timeline {
-        if let ObservedEvent::Journal(line) = &entry.what
-            && let Some((kind, name)) = line
-                .message
-                .strip_prefix(PREFIX)
-                .and_then(|rest| rest.split_once(' '))
-        {
-            let sentence = sentence(&observation.kubelet, kind, name);
-            if !sentences.contains(&sentence) {
-                sentences.push(sentence);
-            }
+    for (kind, name) in changes(observation).filter(|(kind, _)| *kind != DISK) {
+        let sentence = sentence(&observation.kubelet, kind, name);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
         }
     }
     sentences
+}
+
+/// The percentage of free disk space of the host, when the kubelet started without thresholds for it.
+#[must_use]
+pub fn low_disk_percent(observation: &Observation) -> Option<&str> {
+    changes(observation)
+        .find(|(kind, _)| *kind == DISK)
+        .map(|(_, percent)| percent)
+}
+
+/// Kind and name of each change.
+fn changes(observation: &Observation) -> impl Iterator<Item = (&str, &str)> {
+    observation.timeline.iter().filter_map(|entry| {
+        let ObservedEvent::Journal(line) = &entry.what else {
+            return None;
+        };
+        line.message.strip_prefix(PREFIX)?.split_once(' ')
+    })
 }
 
 fn sentence(kubelet: &str, kind: &str, name: &str) -> String {
@@ -58,6 +72,7 @@ mod tests {
             "nodejoin-settings field seccompDefault",
             "nodejoin-settings flag --seccomp-default",
             "nodejoin-settings gate ImageVolume",
+            "nodejoin-settings disk 7",
             "nodejoin-settings taints registerWithTaints",
             "another line",
         ];
@@ -84,5 +99,6 @@ mod tests {
                 "kubelet v1.20.2 has no feature gate `ImageVolume` and starts without it; a newer `--kubernetes` tests it",
             ]
         );
+        assert_eq!(low_disk_percent(&observation), Some("7"));
     }
 }

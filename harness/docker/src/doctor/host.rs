@@ -27,7 +27,7 @@ const NODE_MEMORY: u64 = 1024 * 1024;
 /// Number of concurrent nodes to recommend limits for.
 const MANY_NODES: u64 = 20;
 const WATCHES: u64 = 65_536;
-/// Percentage of free disk space below which a kubelet with EKS settings reports DiskPressure.
+/// Percentage of free disk space below which a kubelet with EKS settings would report DiskPressure.
 const FREE_SHARE: u64 = 15;
 
 /// Values read on the machine.
@@ -153,9 +153,7 @@ impl HostFacts {
         match share < FREE_SHARE {
             true => CheckResult::warn(
                 NAME,
-                format!(
-                    "{seen}: below {FREE_SHARE} % a kubelet reports DiskPressure and its node accepts no pods"
-                ),
+                format!("{seen}: nodes share this disk, and a run fails when it is full"),
                 "nodejoin images prune; docker system prune",
             ),
             false => CheckResult::ok(NAME, seen),

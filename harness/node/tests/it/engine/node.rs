@@ -420,20 +420,51 @@ async fn a_node_of_another_run_never_starts() {
     bench.end().await;
 }
 
+/// A kubelet that only prints its arguments.
+const TELLING: &str = "#!/bin/bash\nprintf 'told:'; printf ' <%s>' \"$@\"; echo\n";
+
 /// A kubelet that only prints its arguments, in place of one that exits on control groups of version 1.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubelet_that_refuses_cgroup_v1_is_told_that_it_will_do() {
     let mut bench = Bench::new().await;
     bench.image.kubernetes = "v1.36.0".to_owned();
-    let mut plan = plan(
-        "name: told\nuser_data: |\n  #!/bin/bash\n  timeout 10 kubelet --version 'a b'\nexpect: { phase: booted }\n",
-    );
+    let output = output_with(&bench, "kubelet --version 'a b'", &[("kubelet", TELLING)]).await;
+    let expected = match bench.run.engine().facts().cgroup_version {
+        1 => "told: <--version> <a b> <--fail-cgroupv1=false>\n",
+        _ => "told: <--version> <a b>\n",
+    };
+    assert!(output.contains(expected), "{output}");
+    bench.end().await;
+}
+
+/// `stat` reports a nearly full disk.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubelet_on_a_full_disk_starts_without_thresholds_for_it() {
+    let bench = Bench::new().await;
+    let programs = [("kubelet", TELLING), ("stat", "#!/bin/sh\necho 8 100\n")];
+    let output = output_with(&bench, "kubelet a", &programs).await;
+    for expected in [
+        "nodejoin-settings disk 8\n",
+        "told: <a> <--eviction-hard=memory.available<100Mi,nodefs.available<0%,",
+    ] {
+        assert!(output.contains(expected), "`{expected}` is missing in:\n{output}");
+    }
+    bench.end().await;
+}
+
+/// What a command in user data prints, with these programs in /usr/bin instead of the image's.
+async fn output_with(bench: &Bench, command: &str, programs: &[(&str, &str)]) -> String {
+    let mut plan = plan(&format!(
+        "name: told\nuser_data: |\n  #!/bin/bash\n  timeout 10 {command}\nexpect: {{ phase: booted }}\n"
+    ));
     let folder = tempfile::tempdir().unwrap();
-    let said = "#!/bin/bash\nprintf 'told:'; printf ' <%s>' \"$@\"; echo\n";
-    std::fs::write(folder.path().join("kubelet"), said).unwrap();
+    let mut overlay = "files:\n".to_owned();
+    for (name, text) in programs {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        overlay += &format!("  - {{ from: {name}, to: /usr/bin/{name}, mode: \"0755\" }}\n");
+    }
     let manifest = folder.path().join("overlay.yaml");
-    let lays = "files:\n  - { from: kubelet, to: /usr/bin/kubelet, mode: \"0755\" }\n";
-    std::fs::write(&manifest, lays).unwrap();
+    std::fs::write(&manifest, overlay).unwrap();
     let files = nodejoin_core::input::files::Disk::default();
     plan.image.overlay = nodejoin_core::scenario::overlay::load(&manifest, &files).unwrap();
     let (node, _events) = bench.boot(&plan, None).await;
@@ -442,13 +473,7 @@ async fn a_kubelet_that_refuses_cgroup_v1_is_told_that_it_will_do() {
         .collect(&ask(&[], &[], &plan, &bench.aws.ca_pem))
         .await
         .unwrap();
-    let user_data = collected.user_data.unwrap();
-    let expected = match bench.run.engine().facts().cgroup_version {
-        1 => "told: <--version> <a b> <--fail-cgroupv1=false>\n",
-        _ => "told: <--version> <a b>\n",
-    };
-    assert!(user_data.output.contains(expected), "{}", user_data.output);
-    bench.end().await;
+    collected.user_data.unwrap().output
 }
 
 #[tokio::test(flavor = "multi_thread")]

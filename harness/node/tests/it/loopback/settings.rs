@@ -14,8 +14,18 @@ done
 printf '%s\n' "$@"
 "#;
 
-/// What the kubelet was started with, and the lines for the journal.
+/// What a kubelet that lacks some settings was started with, and the lines for the journal.
 fn started(config: &str, arguments: &[&str]) -> (String, String) {
+    let newer = r#"{"fields":["registerWithTaints","seccompDefault"],"flags":["--seccomp-default"]}"#;
+    started_with("newer-settings.json", newer, config, arguments)
+}
+
+/// What a kubelet was started with on a host of which 7 % of the disk is free, and the lines for the journal.
+fn started_on_a_full_disk(config: &str, arguments: &[&str]) -> (String, String) {
+    started_with("disk-of-host", "7\n", config, arguments)
+}
+
+fn started_with(file: &str, content: &str, config: &str, arguments: &[&str]) -> (String, String) {
     let root = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = root.path().join(path);
@@ -23,8 +33,7 @@ fn started(config: &str, arguments: &[&str]) -> (String, String) {
         std::fs::write(&path, text).unwrap();
         path
     };
-    let newer = r#"{"fields":["registerWithTaints","seccompDefault"],"flags":["--seccomp-default"]}"#;
-    write("opt/nodejoin/newer-settings.json", newer);
+    write(&format!("opt/nodejoin/{file}"), content);
     let config = write("config.json", config);
     let kubelet = write("kubelet", KUBELET);
     std::fs::set_permissions(&kubelet, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -92,4 +101,48 @@ fn settings_that_the_kubelet_has_stay() {
     // The kubelet itself reports what is wrong with such a file.
     let (kubelet, _) = started("{ a: [", &[]);
     assert_eq!(kubelet, "--config=/config.json\n");
+}
+
+const NO_THRESHOLDS: &str =
+    "nodefs.available<0%,nodefs.inodesFree<0%,imagefs.available<0%,imagefs.inodesFree<0%";
+
+#[test]
+fn thresholds_for_disk_space_are_replaced_and_all_others_stay() {
+    let config = r#"{"evictionHard": {"memory.available": "100Mi", "nodefs.available": "10%"},
+        "evictionSoft": {"imagefs.available": "20%", "memory.available": "1Gi"}}"#;
+    let (kubelet, journal) = started_on_a_full_disk(config, &["--v=2"]);
+    assert_eq!(
+        kubelet,
+        "--config=/config.json\n--v=2\n\
+         --eviction-hard=memory.available<100Mi,nodefs.available<0%,nodefs.inodesFree<0%,\
+         imagefs.available<0%,imagefs.inodesFree<0%\n--image-gc-high-threshold=100\n\
+         --eviction-soft=imagefs.available<0%,memory.available<1Gi,nodefs.available<0%,\
+         nodefs.inodesFree<0%,imagefs.inodesFree<0%\n"
+    );
+    assert_eq!(journal, "nodejoin-settings disk 7\n");
+}
+
+#[test]
+fn a_flag_of_the_script_wins_over_its_configuration_on_a_full_disk() {
+    let config = r#"{"evictionHard": {"memory.available": "100Mi"}}"#;
+    let flag = ["--eviction-hard", "memory.available<500Mi,nodefs.available<5%"];
+    let (kubelet, _) = started_on_a_full_disk(config, &flag);
+    assert_eq!(
+        kubelet,
+        "--config=/config.json\n--eviction-hard\nmemory.available<500Mi,nodefs.available<5%\n\
+         --eviction-hard=memory.available<500Mi,nodefs.available<0%,nodefs.inodesFree<0%,\
+         imagefs.available<0%,imagefs.inodesFree<0%\n--image-gc-high-threshold=100\n"
+    );
+}
+
+#[test]
+fn a_script_without_thresholds_keeps_the_kubelets_default_for_memory_on_a_full_disk() {
+    let (kubelet, _) = started_on_a_full_disk("{}", &[]);
+    assert_eq!(
+        kubelet,
+        format!(
+            "--config=/config.json\n--eviction-hard=memory.available<100Mi,{NO_THRESHOLDS}\n\
+             --image-gc-high-threshold=100\n"
+        )
+    );
 }
