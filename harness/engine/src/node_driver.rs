@@ -9,7 +9,7 @@ use nodejoin_core::observation::{Collected, Deviation, Observation, UserDataResu
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::step::{Action, StepPlan};
 use nodejoin_docker::{ImageRef, Run};
-use nodejoin_node::Node;
+use nodejoin_node::{Node, refuses_connections};
 use parking_lot::Mutex;
 
 use crate::collect::node_name;
@@ -111,7 +111,7 @@ impl<'a, 's> ContainerNode<'a, 's> {
 
     /// Events of the container.
     pub(crate) fn node_events(&self) -> BoxStream<'static, Incoming> {
-        sources::of_node(&self.node())
+        sources::of_node(&self.node(), self.session.refusals())
     }
 
     async fn replace_instance(
@@ -136,7 +136,7 @@ impl<'a, 's> ContainerNode<'a, 's> {
     fn set_node(&self, node: Node, events: &mut NodeEvents) -> SystemTime {
         let started = node.started;
         *self.current.lock() = Some(node.clone());
-        events.node = sources::of_node(&node);
+        events.node = sources::of_node(&node, self.session.refusals());
         *self.node.lock() = node;
         started
     }
@@ -160,7 +160,17 @@ impl NodeDriver for ContainerNode<'_, '_> {
     }
 
     async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError> {
-        self.session.collect(&self.node(), plan, seen).await
+        let collected = self.session.collect(&self.node(), plan, seen).await?;
+        if seen.exit().is_none() && refuses_connections(&plan.faults) {
+            // The output reports them, too, but not at once.
+            for refused in self.node().refused().await? {
+                let now = SystemTime::now();
+                self.session
+                    .refusals()
+                    .record(now, refused.service, refused.total);
+            }
+        }
+        Ok(collected)
     }
 
     fn faults_fired(&self) -> BTreeMap<usize, u32> {

@@ -13,7 +13,7 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::user_data::Values;
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::SharedAccount;
-use nodejoin_fake_aws::{RegistryImage, World};
+use nodejoin_fake_aws::{Refusals, RegistryImage, World};
 use nodejoin_node::{DirectUserData, Node, NodeRequest};
 use tokio::sync::mpsc;
 
@@ -139,6 +139,11 @@ impl<'a> ScenarioSession<'a> {
     /// How often each fault of the plan fired so far, by its index.
     pub(crate) fn faults_fired(&self) -> BTreeMap<usize, u32> {
         self.environment.fakes.faults_fired(&self.plan.instance.id)
+    }
+
+    /// Where the node's refused connections are recorded.
+    pub(crate) fn refusals(&self) -> Refusals {
+        self.environment.fakes.refusals(&self.plan.instance.id)
     }
 
     /// Renders the snapshot of the node from the collected facts when the scenario has a `golden` file.

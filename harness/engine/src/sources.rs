@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use nodejoin_cluster::{ClusterEvent, ClusterFact};
 use nodejoin_core::observation::ObservedEvent;
-use nodejoin_fake_aws::{AwsEvent, AwsEventKind};
-use nodejoin_node::Node;
+use nodejoin_fake_aws::{AwsEvent, AwsEventKind, Refusals};
+use nodejoin_node::{Node, NodeOutput};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
@@ -23,12 +23,22 @@ pub(crate) fn of_session(
     stream::select(aws, cluster).boxed()
 }
 
-/// Lines of the node's journal, and the end of its container.
-pub(crate) fn of_node(node: &Node) -> BoxStream<'static, Incoming> {
-    let journal = node.journal().map(|(at, line)| Incoming {
-        at,
-        what: ObservedEvent::Journal(line),
-        node: None,
+/// Lines of the node's journal, and the end of its container. Refused connections go to the fakes: the events are
+/// theirs.
+pub(crate) fn of_node(node: &Node, refusals: Refusals) -> BoxStream<'static, Incoming> {
+    let journal = node.output().filter_map(move |output| {
+        let incoming = match output {
+            NodeOutput::Journal(at, line) => Some(Incoming {
+                at,
+                what: ObservedEvent::Journal(line),
+                node: None,
+            }),
+            NodeOutput::Refused(seen) => {
+                refusals.record(SystemTime::now(), seen.service, seen.total);
+                None
+            }
+        };
+        std::future::ready(incoming)
     });
     let exited = node.clone();
     let exit = stream::once(async move { exited.exited().await }).filter_map(async |exit| {

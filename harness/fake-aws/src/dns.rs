@@ -3,6 +3,7 @@
 //! | name | record | response |
 //! | --- | --- | --- |
 //! | a host name of [a service](crate::endpoint::HostName), emulated or not | A | [`SERVICES`] |
+//! | a host name of a service to which a fault refuses connections | A | an address of its own |
 //! | a host in the scenario's answers | A | [`SERVICES`] |
 //! | the cluster's endpoint, and its name in kubeadm's ConfigMaps | A | the control plane's address |
 //! | the instance's private DNS name, its host name | A | its private address |
@@ -22,7 +23,8 @@ use nodejoin_core::plan::Network;
 use crate::endpoint::HostName;
 use crate::world::World;
 
-/// The address of every AWS host name in a node. Its port 443 leads to the fakes.
+/// The address of AWS host names in a node, unless a fault refuses connections to their service. Its port 443 leads to
+/// the fakes.
 pub(crate) const SERVICES: Ipv4Addr = nodejoin_core::plan::link_local::AWS_SERVICES;
 
 const TTL: u32 = 60;
@@ -62,8 +64,11 @@ pub(crate) fn resolve(world: &World, name: &str, record: RecordType) -> Resoluti
 
 fn address(world: &World, name: &str) -> Option<Ipv4Addr> {
     let instance = &world.instance;
-    if HostName::parse(name).is_some() || world.answers_host(name) {
-        return Some(SERVICES);
+    match HostName::parse(name) {
+        Some(HostName::Emulated(endpoint)) => return Some(world.address_of(endpoint.service)),
+        Some(HostName::NotEmulated(_)) => return Some(SERVICES),
+        None if world.answers_host(name) => return Some(SERVICES),
+        None => {}
     }
     let is_endpoint = name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase();
     if is_endpoint || world.control_plane_name.as_deref() == Some(name) {
@@ -176,6 +181,9 @@ fn is_search(world: &World, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::plan::fault::{Effect, Fault, Service};
+    use nodejoin_core::plan::link_local;
+
     use super::*;
     use crate::testing::world;
 
@@ -243,6 +251,30 @@ mod tests {
             );
             assert_eq!(event.unwrap().answered, expected.is_some(), "{name}");
             assert!(response.edns.is_some());
+        }
+    }
+
+    #[test]
+    fn a_service_that_refuses_connections_has_an_address_of_its_own() {
+        let refused = Fault {
+            effect: Effect::Refuse,
+            ..crate::testing::fault(Service::Eks)
+        };
+        let world = World {
+            faults: vec![refused],
+            ..world().0
+        };
+        let address = |name: &str| resolve(&world, name, RecordType::A);
+        let own = link_local::of_refused(Service::Eks);
+        assert_ne!(own, SERVICES);
+        let table = [
+            ("eks.eu-west-1.amazonaws.com", own),
+            ("eks.eu-west-1.api.aws", own),
+            ("sts.eu-west-1.amazonaws.com", SERVICES),
+            ("kms.eu-west-1.amazonaws.com", SERVICES),
+        ];
+        for (name, expected) in table {
+            assert_eq!(address(name), Resolution::Address(expected), "{name}");
         }
     }
 

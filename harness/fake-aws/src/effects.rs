@@ -14,6 +14,8 @@ use crate::wire::defaults::{fault_error, throttled};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disconnect {
     Close,
+    /// As [`Disconnect::Close`] on an open connection; a new one is refused.
+    Refuse,
     Reset,
     /// The connection stays open and silent.
     Hang,
@@ -63,7 +65,9 @@ pub(crate) fn applied(effect: &Effect, service: Service) -> Applied {
             cut_after: Some(*length),
             ..none
         },
-        Effect::Refuse => Applied::disconnect(Disconnect::Close),
+        // Rules in the node refuse new connections. One that is open when the refusals start ends at its next request.
+        Effect::Refuse => Applied::disconnect(Disconnect::Refuse),
+        Effect::Close => Applied::disconnect(Disconnect::Close),
         Effect::Reset => Applied::disconnect(Disconnect::Reset),
         Effect::Hang => Applied::disconnect(Disconnect::Hang),
         Effect::EmptyBody => Applied {
@@ -160,6 +164,7 @@ mod tests {
             Effect::Throttle,
             Effect::CutAfter(1),
             Effect::Refuse,
+            Effect::Close,
             Effect::Reset,
             Effect::Hang,
             Effect::EmptyBody,

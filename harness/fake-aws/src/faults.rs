@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use nodejoin_core::observation::CalledService;
 use nodejoin_core::plan::answer::path_matches;
-use nodejoin_core::plan::fault::{Effect, Fault};
+use nodejoin_core::plan::fault::{Effect, Fault, Refusal, Service};
 use parking_lot::Mutex;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -46,6 +46,8 @@ struct ActiveFault {
     /// Requests that matched, including those before `after`.
     matched: u32,
     fired: u32,
+    /// Connections that rules in the node refused; part of `fired`.
+    refused: u32,
 }
 
 /// The properties of a request that faults match on.
@@ -59,6 +61,8 @@ pub(crate) struct RequestSummary<'a> {
     /// Seconds since the start of the node.
     pub seconds: f64,
     pub at: SystemTime,
+    /// Whether the request opened its connection, which the node's rules did not refuse then.
+    pub opened: bool,
 }
 
 /// A fault that fired for a request.
@@ -80,6 +84,7 @@ impl Faults {
                     fault: fault.clone(),
                     matched: 0,
                     fired: 0,
+                    refused: 0,
                 })
                 .collect(),
         }
@@ -117,6 +122,18 @@ impl Faults {
         })
     }
 
+    /// Counts the connections to a service that the node's rules have refused so far, `total` since its start. Returns
+    /// the fault that refused them, and how many of them are new.
+    pub(crate) fn refused(&mut self, service: Service, total: u32) -> Option<(usize, u32)> {
+        let mut rules = self.rules.iter_mut().enumerate();
+        let is_it = |rule: &ActiveFault| rule.fault.service == service && rule.fault.refusal().is_some();
+        let (index, rule) = rules.find(|(_, rule)| is_it(rule))?;
+        let new = total.saturating_sub(rule.refused);
+        rule.refused += new;
+        rule.fired += new;
+        Some((index, new))
+    }
+
     /// How often each fault fired, by its index in the plan.
     #[must_use]
     pub(crate) fn fired(&self) -> BTreeMap<usize, u32> {
@@ -137,7 +154,13 @@ impl ActiveFault {
 
     fn matches(&self, request: RequestSummary<'_>) -> bool {
         let fault = &self.fault;
-        request.service == fault.service
+        let is_of_request = match fault.refusal() {
+            Some(Refusal::Timed { .. }) => !request.opened,
+            Some(Refusal::Counted { .. }) => false,
+            None => true,
+        };
+        is_of_request
+            && request.service == fault.service
             && fault
                 .operation
                 .as_deref()
@@ -153,23 +176,10 @@ impl ActiveFault {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::plan::fault::Service;
-
     use super::*;
 
     fn fault() -> Fault {
-        Fault {
-            service: Service::Eks,
-            operation: None,
-            path: None,
-            after: 0,
-            times: None,
-            from_seconds: None,
-            until_seconds: None,
-            effect: Effect::Refuse,
-            may_fire: false,
-            above_per_second: None,
-        }
+        crate::testing::fault(Service::Eks)
     }
 
     fn eks(seconds: f64) -> RequestSummary<'static> {
@@ -179,6 +189,7 @@ mod tests {
             path: "/clusters/demo",
             seconds,
             at: SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds),
+            opened: true,
         }
     }
 
@@ -254,6 +265,29 @@ mod tests {
             .collect();
         assert_eq!(fired, [1, 0, 0, 1, 1]);
         assert_eq!(faults.fired(), BTreeMap::from([(0, 2), (1, 3)]));
+    }
+
+    #[test]
+    fn refusals_are_counted_by_connections() {
+        let refused = |times| Fault {
+            effect: Effect::Refuse,
+            times,
+            ..fault()
+        };
+        let reused = RequestSummary {
+            opened: false,
+            ..eks(1.0)
+        };
+        let mut faults = Faults::new(&[refused(None)], Rates::default());
+        assert_eq!(faults.fire(eks(1.0)), None, "the node's rules let it pass");
+        assert!(faults.fire(reused).is_some(), "the connection was open before");
+        assert_eq!(faults.refused(Service::Eks, 2), Some((0, 2)));
+        assert_eq!(faults.refused(Service::Eks, 2), Some((0, 0)));
+        assert_eq!(faults.refused(Service::Eks, 5), Some((0, 3)));
+        assert_eq!(faults.refused(Service::Sts, 1), None);
+        assert_eq!(faults.fired(), BTreeMap::from([(0, 6)]));
+        let mut faults = Faults::new(&[refused(Some(2))], Rates::default());
+        assert_eq!(faults.fire(reused), None, "a count is one of new connections");
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! | `world.rs`, `instance.rs`, `world_registry.rs` | a scenario's AWS, the state of its instance, lookup by address |
 //! | `metadata/`, `stacks.rs`, `images.rs`, `credentials.rs` | parts of that state |
 //! | `faults.rs`, `effects.rs` | when a fault fires, and what it changes |
+//! | `refusals.rs` | connections that a fault refused in the node |
 //! | `answers.rs` | the scenario's own answers |
 //! | `sigv4/`, `iam.rs` | signatures and policies, from the server's side |
 //! | `wire/` | responses and errors in each protocol's format |
@@ -59,6 +60,7 @@ mod operation;
 mod peer;
 #[cfg(test)]
 mod property_tests;
+mod refusals;
 mod router;
 mod server;
 mod services;
@@ -79,6 +81,7 @@ mod world_registry;
 pub use clock::{Clock, StoppedClock};
 pub use error::FakeAwsError;
 pub use images::{RegistryImage, busybox_images};
+pub use refusals::Refusals;
 pub use server::{AccountAddresses, AccountServer, BoundFakeAws, FakeAws, FakeAwsServer};
 pub use services::sts::CallerIdentity;
 pub use shared_account::SharedAccount;

@@ -116,6 +116,8 @@ impl StsClient {
             path: &request.path,
             seconds: instance.request_time(at).seconds(),
             at,
+            // Rules in a node do not affect the control plane: its connection counts as one that was open before.
+            opened: false,
         };
         let fired = instance.faults.fire(summary);
         fired.map_or_else(Applied::default, |fired| applied(&fired.effect, Service::Sts))
@@ -155,6 +157,7 @@ fn failure(fault: &Applied) -> Option<ServiceError> {
         Some(Disconnect::Close) => {
             return no_response("EOF", "the connection was closed without a response");
         }
+        Some(Disconnect::Refuse) => return no_response("ECONNREFUSED", "connection refused"),
         Some(Disconnect::Reset) => return no_response("ECONNRESET", "connection reset by peer"),
         Some(Disconnect::Hang) => return no_response("Timeout", "no response before the timeout"),
         None => {}

@@ -1,6 +1,7 @@
 //! A world for unit tests.
 
 use nodejoin_core::plan::aws::AwsPlan;
+use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network};
 use nodejoin_core::testing::{cluster, role};
 use tokio::sync::mpsc;
@@ -32,6 +33,22 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         events,
     };
     (world, received)
+}
+
+/// A fault that closes every connection to a service.
+pub(crate) fn fault(service: Service) -> Fault {
+    Fault {
+        service,
+        operation: None,
+        path: None,
+        after: 0,
+        times: None,
+        from_seconds: None,
+        until_seconds: None,
+        effect: Effect::Close,
+        may_fire: false,
+        above_per_second: None,
+    }
 }
 
 fn instance() -> InstancePlan {

@@ -5,8 +5,9 @@ use std::time::SystemTime;
 
 use nodejoin_core::observation::{AwsCall, DnsQuery};
 use nodejoin_core::plan::aws::{AwsPlan, OtherRole};
-use nodejoin_core::plan::fault::Fault;
+use nodejoin_core::plan::fault::{Fault, Service};
 use nodejoin_core::plan::ids::AccountId;
+use nodejoin_core::plan::link_local;
 use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
@@ -92,6 +93,15 @@ impl World {
     /// Whether the scenario answers requests to this host, in lower case.
     pub(crate) fn answers_host(&self, host: &str) -> bool {
         self.aws.answers.iter().any(|answer| answer.is_of_host(host))
+    }
+
+    /// Address of a service in the node.
+    pub(crate) fn address_of(&self, service: Service) -> Ipv4Addr {
+        let mut refused = self.faults.iter().filter(|fault| fault.refusal().is_some());
+        match refused.any(|fault| fault.service == service) {
+            true => link_local::of_refused(service),
+            false => link_local::AWS_SERVICES,
+        }
     }
 
     /// ARN of the instance's role, with its path; `None` without an instance profile.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use futures::{Stream, StreamExt as _};
-use nodejoin_core::observation::{Collected, Deviation, JournalLine};
+use nodejoin_core::observation::{Collected, Deviation};
 use nodejoin_docker::{DockerError, ExecOutput, Run, RunNetwork};
 use testcontainers::ImageExt as _;
 use testcontainers::bollard::query_parameters::{
@@ -17,7 +17,9 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
-use crate::journal::{LineBuffer, journal_line};
+use crate::journal::LineBuffer;
+use crate::output::NodeOutput;
+use crate::refusals::{self, RefusedTotal};
 use crate::request::{CollectRequest, NodeRequest};
 use crate::tools::Tools;
 use crate::{collect, container, deviations, evidence, layer, serving_certificate, state};
@@ -135,8 +137,8 @@ impl Node {
         &self.instance
     }
 
-    /// The journal from the first line of this boot until the container ends.
-    pub fn journal(&self) -> impl Stream<Item = (SystemTime, JournalLine)> + Send + use<> {
+    /// The journal from the first line of this boot until the container ends, and refused connections.
+    pub fn output(&self) -> impl Stream<Item = NodeOutput> + Send + use<> {
         let options = LogsOptionsBuilder::new()
             .follow(true)
             .stdout(true)
@@ -151,8 +153,8 @@ impl Node {
             let complete = piece
                 .map(|piece| lines.push(&piece.into_bytes()))
                 .unwrap_or_default();
-            let read = complete.into_iter().filter_map(|line| journal_line(&line));
-            let now = read.filter(move |(at, _)| since.is_none_or(|since| *at >= since));
+            let read = complete.into_iter().filter_map(|line| NodeOutput::parse(&line));
+            let now = read.filter(move |output| since.is_none_or(|since| output.is_since(since)));
             futures::stream::iter(now)
         })
     }
@@ -207,7 +209,7 @@ impl Node {
     /// Reads facts that only the node has: argv, files, units, the result of user data, and the certificate on port
     /// 10250.
     ///
-    /// Call it after the first line of [`Node::journal`]: before, nothing in the container can run.
+    /// Call it after the first line of [`Node::output`]: before, nothing in the container can run.
     ///
     /// # Errors
     /// When no command runs in the node. A closed port 10250 is a fact, not an error.
@@ -231,6 +233,16 @@ impl Node {
         Ok(collected)
     }
 
+    /// Reads how many connections the node's rules have refused, for a plan with such faults.
+    ///
+    /// # Errors
+    /// When no command runs in the node.
+    pub async fn refused(&self) -> Result<Vec<RefusedTotal>, NodeError> {
+        let output = self.exec("read", &["/bin/sh", "-c", refusals::SCRIPT]).await?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(text.lines().filter_map(RefusedTotal::parse).collect())
+    }
+
     /// Reads what changed on the machine of a probe since its boot: a text for each part, by its name.
     ///
     /// # Errors
@@ -249,7 +261,7 @@ impl Node {
     ///
     /// Returns an error for each file that could not be written; the other files are written nevertheless.
     pub async fn evidence(&self, folder: &Path, redact: &(dyn Fn(&str) -> String + Sync)) -> Vec<NodeError> {
-        let mut errors = evidence::write_journals(folder, &self.output().await, redact);
+        let mut errors = evidence::write_journals(folder, &self.whole_output().await, redact);
         let timeout = self.run.engine().time_factor().scale(CONTAINERD_TIMEOUT);
         let timeout = timeout.as_secs().to_string();
         // No command runs in a node that has ended. What it wrote until then is its evidence.
@@ -260,7 +272,7 @@ impl Node {
     }
 
     /// The container's whole output: lines of the journal, and of its entry program.
-    async fn output(&self) -> Vec<u8> {
+    async fn whole_output(&self) -> Vec<u8> {
         let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
         let mut pieces = self.run.engine().docker().logs(&self.id, Some(options));
         let mut all = Vec::new();

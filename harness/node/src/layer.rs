@@ -14,6 +14,7 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
 use crate::pods;
+use crate::refusals;
 use crate::request::{DirectUserData, LaidFile, NodeRequest};
 use crate::tools::{Tools, journal_unit};
 
@@ -36,6 +37,7 @@ const PACKAGES: &str = include_str!("../guest/packages");
 const RUNC: &str = include_str!("../guest/runc");
 const SETTINGS: &str = include_str!("../guest/settings");
 const PROBED_KUBELET: &str = include_str!("../guest/kubelet");
+const REFUSE: &str = include_str!("../guest/refuse");
 const SHOW: &str = include_str!("../guest/show");
 const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
 const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
@@ -118,6 +120,9 @@ pub(crate) fn archive(
     }
     if request.plan.stubs == Stubs::Packages {
         layer.file("/opt/nodejoin/packages", 0o755, tools.file(PACKAGES).as_bytes())?;
+    }
+    if refusals::are_in(&request.plan.faults) {
+        layer.file("/opt/nodejoin/refuse", 0o755, tools.file(REFUSE).as_bytes())?;
     }
     if request.plan.is_probe {
         layer.file("/opt/nodejoin/kubelet", 0o755, PROBED_KUBELET.as_bytes())?;
@@ -203,7 +208,8 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
         ("DOMAIN", request.plan.region.private_domain()),
         ("METADATA_IP", link_local::METADATA.to_string()),
         ("DNS_IP", link_local::RESOLVER.to_string()),
-        ("TLS_IP", link_local::AWS_SERVICES.to_string()),
+        ("TLS_IPS", refusals::tls_addresses(&request.plan.faults)),
+        ("REFUSED", refusals::lines(&request.plan.faults)),
         ("NOWHERE_IP", link_local::UNREACHABLE.to_owned()),
         ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
         (

@@ -17,7 +17,8 @@
 //! | `host_workarounds` | help for nodes on hosts that lack a privilege or a control group version |
 //! | [`mod@boot`] | starts a node; the handle of a running node |
 //! | `restart` | reboots a node, runs its user data again, restarts its kubelet |
-//! | `journal` | the node's journal, line by line |
+//! | `output`, `journal` | the output of the container: the node's journal, line by line, and refused connections |
+//! | `refusals` | connections that rules in the node refuse |
 //! | `collect`, `user_data`, `serving_certificate` | facts that only the node has, read at the end of a join |
 //! | `state` | what changed on the machine of a probe |
 //! | `evidence` | files for a person who reads about a failed join |
@@ -33,7 +34,9 @@ mod evidence;
 mod host_workarounds;
 mod journal;
 mod layer;
+mod output;
 pub mod pods;
+mod refusals;
 pub mod request;
 mod restart;
 mod serving_certificate;
@@ -45,4 +48,6 @@ pub use boot::{Exit, Node, boot};
 pub use deviations::DeviationKind;
 pub use error::NodeError;
 pub use journal::journal_line;
+pub use output::NodeOutput;
+pub use refusals::{RefusedTotal, are_in as refuses_connections};
 pub use request::{CollectRequest, DirectUserData, LaidFile, NodeRequest, UserDataScript};

@@ -74,6 +74,7 @@ pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     }
     let count = calls().count();
     let response = match first.status {
+        0 if first.is_refused_connection() => "refused the connection".to_owned(),
         0 => "closed the connection".to_owned(),
         status => format!("returned {status}"),
     };
@@ -206,7 +207,10 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
         .map(|index| format!(" by `faults[{index}]`"))
         .unwrap_or_default();
     let why = failed
-        .map(|(_, call)| format!(" because `{}` returned {}{by}", call.operation, call.status))
+        .map(|(_, call)| match call.is_refused_connection() {
+            true => format!(" because the metadata service refused a connection{by}"),
+            false => format!(" because `{}` returned {}{by}", call.operation, call.status),
+        })
         .unwrap_or_default();
     let because =
         format!("cloud-init dropped the EC2 data source{why}, and finished without running any user data");

@@ -55,7 +55,7 @@ fn is_denied(call: &AwsCall) -> bool {
 fn was_allowed_later(facts: &Facts<'_>, denied: &AwsCall) -> bool {
     facts.calls().any(|(_, call)| {
         call.service == denied.service
-            && call.operation == denied.operation
+            && (call.operation == denied.operation || denied.is_refused_connection())
             && (200..300).contains(&call.status)
     })
 }
@@ -65,7 +65,9 @@ pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let is_describe = |call: &AwsCall| call.service == Service::Eks && call.operation == "DescribeCluster";
+    let is_describe = |call: &AwsCall| {
+        call.service == Service::Eks && (call.operation == "DescribeCluster" || call.is_refused_connection())
+    };
     let (at, call) = facts.calls().filter(|(_, call)| is_describe(call)).last()?;
     let evidence = Evidence::call(at, call);
     let own = &facts.plan.cluster.name;
@@ -211,6 +213,9 @@ fn failed_calls(facts: &Facts<'_>, end: Millis) -> String {
             .map(|index| format!(" by `faults[{index}]`"))
             .unwrap_or_default();
         let what = match call.status {
+            0 if call.is_refused_connection() => {
+                format!("connection to {} refused{fault}", call.service.word())
+            }
             0 => format!("no response to {}{fault}", called(call)),
             status => format!("{status} for {}{fault}", called(call)),
         };

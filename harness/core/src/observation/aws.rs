@@ -78,6 +78,38 @@ pub struct AwsCall {
     pub took_ms: u64,
 }
 
+/// The operation of a connection that a fault refused, in transcripts and reports.
+const CONNECT: &str = "connect";
+
+impl AwsCall {
+    /// A connection that a fault refused, before any request.
+    #[must_use]
+    pub fn refused_connection(service: Service, fault: usize) -> Self {
+        Self {
+            service: service.into(),
+            operation: CONNECT.to_owned(),
+            method: String::new(),
+            host: String::new(),
+            path: String::new(),
+            status: 0,
+            error: Some("ConnectionRefused".to_owned()),
+            message: None,
+            subject: None,
+            known: true,
+            fault: Some(fault),
+            answer: None,
+            upstream: false,
+            authorization: None,
+            took_ms: 0,
+        }
+    }
+
+    #[must_use]
+    pub fn is_refused_connection(&self) -> bool {
+        self.status == 0 && self.operation == CONNECT
+    }
+}
+
 /// A query to the node's DNS resolver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DnsQuery {

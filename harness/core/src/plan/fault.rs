@@ -40,6 +40,30 @@ pub struct Fault {
     pub may_fire: bool,
 }
 
+/// Which connections a fault with the effect `refuse` refuses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Refusal {
+    /// Those after the first `after`, `times` of them.
+    Counted { after: u32, times: Option<u32> },
+    /// Those of a time window, in seconds after the node's start.
+    Timed { from: f64, until: Option<f64> },
+}
+
+impl Fault {
+    /// The connections that this fault refuses; `None` for a fault with another effect.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        let refusal = match (self.after, self.times) {
+            (0, None) => Refusal::Timed {
+                from: self.from_seconds.unwrap_or(0.0),
+                until: self.until_seconds,
+            },
+            (after, times) => Refusal::Counted { after, times },
+        };
+        (self.effect == Effect::Refuse).then_some(refusal)
+    }
+}
+
 /// The effect of a fault on a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -61,8 +85,11 @@ pub enum Effect {
     Throttle,
     /// Closes the connection after this number of bytes of the response body.
     CutAfter(u64),
-    /// Closes the connection without a response, which a client sees as a refused connection after a redirection.
+    /// Refuses connections to the service, before any request: `connection refused`. Limited by a count of connections
+    /// (`after`, `times`) or by time, not by both, and at most one per service. A scenario only.
     Refuse,
+    /// Accepts the connection and closes it after the request, without a response.
+    Close,
     /// Resets the connection: `connection reset by peer`.
     Reset,
     /// Keeps the connection open without a response, as if packets are lost.
@@ -92,6 +119,7 @@ impl Effect {
             | Self::Throttle
             | Self::CutAfter(_)
             | Self::Refuse
+            | Self::Close
             | Self::Reset
             | Self::Hang
             | Self::EmptyBody
@@ -100,5 +128,30 @@ impl Effect {
             | Self::Stale
             | Self::ClockAheadSeconds(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_limited_by_count_or_by_time() {
+        let refusal = |more: serde_json::Value| {
+            let mut fault = serde_json::json!({ "service": "eks", "effect": "refuse" });
+            fault
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            serde_json::from_value::<Fault>(fault).unwrap().refusal()
+        };
+        let timed = |from, until| Some(Refusal::Timed { from, until });
+        assert_eq!(refusal(serde_json::json!({})), timed(0.0, None));
+        let window = serde_json::json!({ "from_seconds": 2, "until_seconds": 7.5 });
+        assert_eq!(refusal(window), timed(2.0, Some(7.5)));
+        let counted = |after, times| Some(Refusal::Counted { after, times });
+        assert_eq!(refusal(serde_json::json!({ "times": 2 })), counted(0, Some(2)));
+        assert_eq!(refusal(serde_json::json!({ "after": 3 })), counted(3, None));
+        assert_eq!(refusal(serde_json::json!({ "effect": "close" })), None);
     }
 }

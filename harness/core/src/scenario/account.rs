@@ -61,7 +61,12 @@ pub struct AccountFile {
 pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
     if is_scenario(path, files) {
         let root = path.parent().unwrap_or(Path::new(""));
-        return load(path, root, files);
+        let plan = load(path, root, files)?;
+        let tree = parsed(path, files).expect("the scenario was read from it");
+        let name = path.display().to_string();
+        let mut problems = Problems::of(&name, &tree);
+        rules::check_served_faults(&plan.faults, &mut problems);
+        return finished(problems.into_problems(), plan);
     }
     if is_empty(path, files) {
         return Ok(default_account(files));
@@ -74,6 +79,7 @@ pub fn load_account(path: &Path, files: &dyn Files) -> Result<Plan, ScenarioErro
     let id = load::id_of(path, path.parent().unwrap_or(Path::new("")), files);
     let mut plan = resolve::resolve(&scenario, id, path, &read.text, files, &mut problems);
     rules::check_count(&scenario, &plan, &mut problems);
+    rules::check_served_faults(&plan.faults, &mut problems);
     if instances.is_empty() {
         rules::check_account(&scenario, &plan, &mut problems);
     } else {
@@ -238,6 +244,23 @@ mod tests {
         let text =
             "name: x\nuser_data: '#!/bin/sh'\ncluster: { name: demo }\nexpect: { phase: registered }\n";
         assert_eq!(account(text).unwrap().cluster.name, "demo");
+    }
+
+    #[test]
+    fn an_account_cannot_refuse_connections() {
+        let faults = "faults: [{ service: eks, effect: refuse, times: 1 }]\n";
+        for text in [
+            faults.to_owned(),
+            format!("name: x\nuser_data: '#!/bin/sh'\n{faults}"),
+        ] {
+            let error = account(&text).unwrap_err();
+            assert!(
+                error.contains("`nodejoin aws` cannot refuse connections"),
+                "{error}"
+            );
+            assert!(error.contains("use `effect: close`"), "{error}");
+            account(&text.replace("refuse", "close")).unwrap();
+        }
     }
 
     #[test]

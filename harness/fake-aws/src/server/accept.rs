@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -94,8 +95,15 @@ async fn http(
     worlds: Arc<WorldRegistry>,
 ) {
     let timeout = worlds.time_factor.scale(START_TIMEOUT);
+    let is_open = AtomicBool::new(false);
     let service = service_fn(move |request| {
-        serve::request(Arc::clone(&worlds), source, port.clone(), socket.clone(), request)
+        let connection = serve::RequestConnection {
+            source,
+            port: port.clone(),
+            socket: socket.clone(),
+            opened: !is_open.swap(true, Ordering::Relaxed),
+        };
+        serve::request(Arc::clone(&worlds), connection, request)
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())

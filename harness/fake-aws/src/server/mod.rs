@@ -36,6 +36,7 @@ use self::accept::Protocol;
 pub use self::account::{AccountAddresses, AccountServer};
 use crate::clock::{Clock, MachineClock};
 use crate::error::FakeAwsError;
+use crate::refusals::Refusals;
 use crate::sts_client::StsClient;
 use crate::tls::CertificateAuthority;
 use crate::world::World;
@@ -230,6 +231,12 @@ impl FakeAwsServer {
     /// node's start. Requests of an instance that was not admitted stay without a world.
     pub fn attach(&self, source: impl Into<IpAddr>, instance: &InstanceId) {
         self.worlds.attach(source.into(), instance);
+    }
+
+    /// Where the node of an instance reports the connections that its rules refused.
+    #[must_use]
+    pub fn refusals(&self, instance: &InstanceId) -> Refusals {
+        Refusals::new(Arc::clone(&self.worlds), instance.clone())
     }
 
     /// How often each fault of an instance fired so far, by its index in the plan.

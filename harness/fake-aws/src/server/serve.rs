@@ -59,6 +59,16 @@ impl Port {
     }
 }
 
+/// The connection of a request.
+#[derive(Debug)]
+pub(super) struct RequestConnection {
+    pub(super) source: IpAddr,
+    pub(super) port: Port,
+    pub(super) socket: SharedSocket,
+    /// Whether the request is its first.
+    pub(super) opened: bool,
+}
+
 /// The connection closes without a response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectionDropped {
@@ -75,12 +85,11 @@ pub(super) enum ConnectionDropped {
 /// Serves one request of a connection.
 pub(super) async fn request(
     worlds: Arc<WorldRegistry>,
-    source: IpAddr,
-    port: Port,
-    socket: SharedSocket,
+    connection: RequestConnection,
     incoming: HttpRequest<Incoming>,
 ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
-    let attached = match &port {
+    let source = connection.source;
+    let attached = match &connection.port {
         Port::MetadataOf(instance) => worlds.instance(instance),
         Port::Metadata | Port::Services => worlds.at(source),
     };
@@ -91,20 +100,19 @@ pub(super) async fn request(
         return Err(ConnectionDropped::NoIpv6);
     }
     let at = worlds.now();
-    if port.is_metadata() && incoming.uri().path() == RUN_PATH {
+    if connection.port.is_metadata() && incoming.uri().path() == RUN_PATH {
         shared.lock().record(at, AwsEventKind::Isolated);
         return Ok(plain_text(StatusCode::OK, worlds.run().to_string()));
     }
     let started = Instant::now();
     let (request, too_large) = read(incoming, worlds.time_factor.scale(BODY_TIMEOUT)).await?;
-    let shared = match &port {
+    let shared = match &connection.port {
         Port::Services => worlds.sender(shared, &request),
         Port::Metadata | Port::MetadataOf(_) => shared,
     };
     let call = PendingCall {
         shared,
-        port,
-        socket,
+        connection,
         request,
         at,
         started,
@@ -123,8 +131,7 @@ struct Reason {
 /// A request and the context of its event.
 struct PendingCall {
     shared: SharedInstance,
-    port: Port,
-    socket: SharedSocket,
+    connection: RequestConnection,
     request: Request,
     at: SystemTime,
     started: Instant,
@@ -136,7 +143,7 @@ impl PendingCall {
         too_large: bool,
         worlds: &WorldRegistry,
     ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
-        let route = match self.port {
+        let route = match self.connection.port {
             Port::Metadata | Port::MetadataOf(_) => Route::Metadata,
             Port::Services => Route::of(&self.request, &self.shared.lock().world),
         };
@@ -193,9 +200,9 @@ impl PendingCall {
     /// Ends the connection without a response.
     async fn disconnect(&self, disconnect: Disconnect) -> ConnectionDropped {
         match disconnect {
-            Disconnect::Close => {}
+            Disconnect::Close | Disconnect::Refuse => {}
             // If the socket rejects the option, the client sees an ordinary close, also without a response.
-            Disconnect::Reset => drop(self.socket.reset_on_close()),
+            Disconnect::Reset => drop(self.connection.socket.reset_on_close()),
             Disconnect::Hang => tokio::time::sleep(LONGEST_HANG).await,
         }
         ConnectionDropped::Fault
@@ -204,7 +211,7 @@ impl PendingCall {
     /// Applies the hop limit of a token response.
     fn set_hop_limit(&self, response: &Response) {
         if let Some(hops) = response.hop_limit
-            && let Err(error) = self.socket.set_hop_limit(hops)
+            && let Err(error) = self.connection.socket.set_hop_limit(hops)
         {
             tracing::warn!(%error, hops, "cannot set the hop limit of a response");
         }
@@ -224,6 +231,7 @@ impl PendingCall {
             path: &self.request.path,
             seconds,
             at: self.at,
+            opened: self.connection.opened,
         };
         match instance.faults.fire(summary) {
             Some(fired) => (Some(fired.index), applied(&fired.effect, service)),

@@ -50,7 +50,7 @@ async fn curl_sees_each_effect() {
         (fault_of(503), 0, 503, 359),
         (fault_of(429), 0, 429, 355),
         (Effect::Throttle, 0, 503, 359),
-        (Effect::Refuse, EMPTY_REPLY, 0, 0),
+        (Effect::Close, EMPTY_REPLY, 0, 0),
         (Effect::Reset, RESET, 0, 0),
         (Effect::CutAfter(5), PARTIAL_FILE, 200, 5),
         (Effect::CutAfter(0), PARTIAL_FILE, 200, 0),
@@ -292,7 +292,7 @@ async fn a_fault_ends_after_its_duration() {
         times: None,
         from_seconds: Some(1.0),
         until_seconds: Some(30.0),
-        ..imds(Effect::Refuse)
+        ..imds(Effect::Close)
     }])(&mut plan);
     let id = plan.instance.id.clone();
     let server = FakeAws::bind_with_clock(&"testrun01".parse().unwrap(), HERE, clock.clone())
@@ -309,6 +309,38 @@ async fn a_fault_ends_after_its_duration() {
     }
     assert_eq!(calls(&mut events).len(), 4);
     server.shut_down().await;
+}
+
+/// Rules in the node refuse connections; the fakes close those that were open before, and record what the node reports.
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_connections_are_recorded_and_open_ones_close() {
+    let mut fakes = Fakes::start(with(vec![Fault {
+        service: Service::Eks,
+        times: None,
+        ..imds(Effect::Refuse)
+    }]));
+    let url = "https://eks.eu-west-1.amazonaws.com/clusters/demo";
+    // curl sends its second request again, on a new connection, when the open one closes.
+    let both = curl_host(&fakes, &[url, url]).await;
+    assert_eq!((both.exit, both.status), (0, 403));
+    let statuses = |fakes: &mut Fakes| -> Vec<(String, u16, Option<usize>)> {
+        let calls = fakes.calls().into_iter();
+        calls
+            .map(|call| (call.operation, call.status, call.fault))
+            .collect()
+    };
+    let describe = |status, fault| ("DescribeCluster".to_owned(), status, fault);
+    let expected = [describe(403, None), describe(0, Some(0)), describe(403, None)];
+    assert_eq!(statuses(&mut fakes), expected);
+    let id = "i-0b22a22eec53b9321".parse().unwrap();
+    let refusals = fakes.server.refusals(&id);
+    for total in [1, 1, 3] {
+        refusals.record(SystemTime::now(), Service::Eks, total);
+    }
+    refusals.record(SystemTime::now(), Service::Sts, 5);
+    assert_eq!(statuses(&mut fakes), vec![("connect".to_owned(), 0, Some(0)); 3]);
+    assert_eq!(fakes.server.detach(&id), BTreeMap::from([(0, 4)]));
+    fakes.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

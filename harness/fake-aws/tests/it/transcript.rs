@@ -15,7 +15,7 @@ fn ecr_is_closed() -> Fault {
         times: None,
         from_seconds: None,
         until_seconds: None,
-        effect: Effect::Refuse,
+        effect: Effect::Close,
         may_fire: false,
         above_per_second: None,
     }

@@ -18,6 +18,9 @@ const TAGGED: [&str; 5] = ["network-interface", "security-group", "subnet", "vol
 pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
     for (index, fault) in plan.faults.iter().enumerate() {
         when(index, fault, problems);
+        if let Some(refusal) = fault.refusal() {
+            super::refusals::check(index, fault, refusal, plan, problems);
+        }
         names::check_fault(index, fault, problems);
         if let Effect::Error { status, .. } = &fault.effect
             && !(400..=599).contains(status)

@@ -7,6 +7,7 @@ mod expectations;
 mod many;
 mod names;
 mod outcome;
+mod refusals;
 mod shape;
 mod steps;
 #[cfg(test)]
@@ -15,6 +16,8 @@ mod tests;
 use super::file::{InstanceFile, Scenario};
 use crate::input::problems::Problems;
 use crate::plan::{Plan, Timeouts};
+
+pub(super) use refusals::check_account as check_served_faults;
 
 /// Reports all problems of a plan.
 pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {

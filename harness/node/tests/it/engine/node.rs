@@ -9,7 +9,9 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::user_data::{Values, render};
 use nodejoin_docker::{Engine, ImageRef, ImageSettings, Images, Run, RunNetwork, new_run_id};
 use nodejoin_fake_aws::{AwsEvent, FakeAws, FakeAwsServer, World, busybox_images};
-use nodejoin_node::{CollectRequest, DirectUserData, LaidFile, Node, NodeRequest, UserDataScript, boot};
+use nodejoin_node::{
+    CollectRequest, DirectUserData, LaidFile, Node, NodeOutput, NodeRequest, UserDataScript, boot,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// An image of your own instead of the recipe's, while you work on it.
@@ -124,9 +126,12 @@ fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectRequest 
 /// Follows the journal to a line, and tells what it was and when.
 async fn until(node: &Node, matches: impl Fn(&JournalLine) -> bool) -> (SystemTime, Vec<JournalLine>) {
     let mut seen = Vec::new();
-    let mut journal = std::pin::pin!(node.journal());
+    let mut journal = std::pin::pin!(node.output());
     let search = async {
-        while let Some((at, line)) = journal.next().await {
+        while let Some(output) = journal.next().await {
+            let NodeOutput::Journal(at, line) = output else {
+                continue;
+            };
             let found = matches(&line);
             seen.push(line);
             if found {
