@@ -237,6 +237,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn connections_beyond_the_limit_wait_until_one_ends() {
+        let (listener, _, sender) = Flaky::new(0, || io::ErrorKind::Other.into());
+        let cancel = CancellationToken::new();
+        let (opened, mut seen) = mpsc::unbounded_channel();
+        let ended = CancellationToken::new();
+        let first = ended.clone();
+        let server = tokio::spawn(serve_connections(listener, cancel.clone(), move |connection| {
+            let (opened, first) = (opened.clone(), first.clone());
+            async move {
+                opened.send(connection).unwrap();
+                match connection {
+                    0 => first.cancelled().await,
+                    _ => std::future::pending().await,
+                }
+            }
+        }));
+        let limit = u32::try_from(MAX_CONNECTIONS).unwrap();
+        for connection in 0..=limit {
+            sender.send(connection).unwrap();
+        }
+        for connection in 0..limit {
+            assert_eq!(seen.recv().await, Some(connection));
+        }
+        // The clock is paused: it moves on only when nothing else can.
+        let next = tokio::time::timeout(Duration::from_secs(60), seen.recv()).await;
+        assert!(next.is_err(), "connection {next:?} exceeds the limit");
+        ended.cancel();
+        assert_eq!(seen.recv().await, Some(limit));
+        cancel.cancel();
+        server.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn cancellation_ends_open_connections_and_a_pause() {
         let (listener, _, sender) = Flaky::new(0, || io::ErrorKind::Other.into());
         let cancel = CancellationToken::new();

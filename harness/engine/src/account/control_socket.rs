@@ -204,6 +204,52 @@ mod tests {
         }
     }
 
+    /// Sends a change and prints the length of the response.
+    const CLIENT: &str = "import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.settimeout(60)
+client.connect(chr(0) + sys.argv[1])
+try:
+    client.sendall(sys.argv[2].encode() + bytes([10]))
+    print(len(client.recv(1000)))
+except ConnectionError:
+    print(0)
+";
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn another_user_cannot_change_the_account() {
+        if fs::metadata("/proc/self").unwrap().uid() != 0 {
+            eprintln!("skipped: only root can start a program as another user");
+            return;
+        }
+        let name = SocketName::of(&new_run_id());
+        let socket = ControlSocket::bind(&name).unwrap();
+        let cancel = CancellationToken::new();
+        let (applied, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        let change = move |_: &ChangeRequest| {
+            applied.send(()).unwrap();
+            Ok(vec!["changed".to_owned()])
+        };
+        tokio::spawn(socket.serve(change, "1".parse().unwrap(), cancel.clone()));
+        let request = serde_json::to_string(&everything()).unwrap();
+        let send_as = async |user: &str| {
+            let user = format!("--reuid={user}");
+            let mut client = tokio::process::Command::new("setpriv");
+            // The Python of a home folder is not for other users.
+            client.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+            client.args([user.as_str(), "--clear-groups", "python3", "-c", CLIENT]);
+            client.args([name.0.as_str(), request.as_str()]);
+            let output = client.output().await.unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        assert_eq!(send_as("65534").await, "0");
+        assert!(seen.try_recv().is_err(), "the change of another user was applied");
+        assert_ne!(send_as("0").await, "0");
+        assert!(seen.try_recv().is_ok());
+        cancel.cancel();
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_change_returns_the_lines_of_the_new_state() {
         let (stream, cancel) = client("1").await;
