@@ -32,6 +32,8 @@ pub(crate) struct Applied {
     /// Seconds by which the service's clock is ahead.
     clock_ahead: i64,
     view: StateView,
+    /// A status that replaces the response's.
+    status: Option<u16>,
     /// A body that replaces the response's.
     body: Option<Content>,
     content_type: Option<String>,
@@ -78,6 +80,11 @@ pub(crate) fn applied(effect: &Effect, service: Service) -> Applied {
             body: Some(text.clone().into()),
             ..none
         },
+        Effect::Response { status, body } => Applied {
+            status: Some(*status),
+            body: Some(body.clone().into()),
+            ..none
+        },
         Effect::ContentType(content_type) => Applied {
             content_type: Some(content_type.clone()),
             ..none
@@ -113,6 +120,10 @@ impl Applied {
 
     /// The response as the client receives it, apart from a cut.
     pub(crate) fn rewritten(&self, mut response: Response) -> Response {
+        if let Some(status) = self.status {
+            response.status = status;
+            response.reason = None;
+        }
         if let Some(body) = &self.body {
             response.body = body.clone();
         }
@@ -142,6 +153,14 @@ mod tests {
         let table = [
             (Effect::EmptyBody, "text/plain", ""),
             (Effect::Body("x".into()), "text/plain", "x"),
+            (
+                Effect::Response {
+                    status: 302,
+                    body: "y".into(),
+                },
+                "text/plain",
+                "y",
+            ),
             (Effect::ContentType("text/html".into()), "text/html", "abc"),
             (Effect::DelayMs(1), "text/plain", "abc"),
         ];
@@ -169,6 +188,10 @@ mod tests {
             Effect::Hang,
             Effect::EmptyBody,
             Effect::Body("x".into()),
+            Effect::Response {
+                status: 200,
+                body: String::new(),
+            },
             Effect::ContentType("text/html".into()),
             Effect::ExpiredCredentials,
             Effect::Stale,

@@ -52,11 +52,10 @@ impl Endpoint {
         let (service, region, account) = match (kind, parts.as_slice()) {
             (EndpointKind::Ipv4, ["sts"]) if partition.name == "aws" => (Service::Sts, "us-east-1", None),
             (EndpointKind::Ipv4, ["ec2"]) if partition.name == "aws" => (Service::Ec2, "us-east-1", None),
-            (EndpointKind::Ipv4, ["api", "ecr", region]) | (EndpointKind::DualStack, ["ecr", region]) => {
-                (Service::Ecr, *region, None)
-            }
-            (EndpointKind::Ipv4, [account, "dkr", "ecr", region])
-            | (EndpointKind::DualStackResource, [account, "dkr-ecr", region])
+            (EndpointKind::Ipv4, ["api", "ecr" | "ecr-fips", region] | ["ecr-fips", region])
+            | (EndpointKind::DualStack, ["ecr" | "ecr-fips", region]) => (Service::Ecr, *region, None),
+            (EndpointKind::Ipv4, [account, "dkr", "ecr" | "ecr-fips", region])
+            | (EndpointKind::DualStackResource, [account, "dkr-ecr" | "dkr-ecr-fips", region])
                 if is_account(account) =>
             {
                 (Service::Registry, *region, Some((*account).to_owned()))
@@ -141,6 +140,7 @@ fn service(name: &str) -> Option<Service> {
         "autoscaling" => Some(Service::Autoscaling),
         "logs" => Some(Service::Logs),
         "monitoring" => Some(Service::Monitoring),
+        "eks-auth" => Some(Service::EksAuth),
         _ => None,
     }
 }
@@ -223,6 +223,31 @@ mod tests {
             (
                 "602401143452.dkr.ecr.eu-west-1.amazonaws.com",
                 Some((Service::Registry, "eu-west-1")),
+            ),
+            (
+                "602401143452.dkr.ecr-fips.us-east-1.amazonaws.com",
+                Some((Service::Registry, "us-east-1")),
+            ),
+            (
+                "602401143452.dkr-ecr-fips.us-east-1.on.aws",
+                Some((Service::Registry, "us-east-1")),
+            ),
+            (
+                "ecr-fips.us-east-1.amazonaws.com",
+                Some((Service::Ecr, "us-east-1")),
+            ),
+            (
+                "api.ecr-fips.us-gov-west-1.amazonaws.com",
+                Some((Service::Ecr, "us-gov-west-1")),
+            ),
+            ("ecr-fips.us-east-1.api.aws", Some((Service::Ecr, "us-east-1"))),
+            (
+                "eks-auth.eu-west-1.api.aws",
+                Some((Service::EksAuth, "eu-west-1")),
+            ),
+            (
+                "eks-auth-fips.us-east-1.amazonaws.com",
+                Some((Service::EksAuth, "us-east-1")),
             ),
             ("x.dkr.ecr.eu-west-1.amazonaws.com", None),
             ("sts.eu-west-1.api.aws", Some((Service::Sts, "eu-west-1"))),

@@ -141,6 +141,8 @@ pub(crate) struct Response {
     pub authorization: Option<String>,
     /// Hop limit of the response; `None` for the default of the system.
     pub hop_limit: Option<u8>,
+    /// The reason phrase, if it is not the usual one of the status.
+    pub reason: Option<&'static str>,
 }
 
 impl Response {
@@ -153,6 +155,7 @@ impl Response {
             error: None,
             authorization: None,
             hop_limit: None,
+            reason: None,
         }
     }
 

@@ -188,9 +188,12 @@ fn denied(
         Service::Autoscaling | Service::Monitoring => {
             ServiceError::new(403, "AccessDenied", on_resource + &reason)
         }
-        Service::Ecr | Service::Imds | Service::Ssm | Service::Secretsmanager | Service::Logs => {
-            ServiceError::new(400, "AccessDeniedException", on_resource + &reason)
-        }
+        Service::Ecr
+        | Service::Imds
+        | Service::Ssm
+        | Service::Secretsmanager
+        | Service::Logs
+        | Service::EksAuth => ServiceError::new(400, "AccessDeniedException", on_resource + &reason),
         Service::Registry => ServiceError::new(403, "DENIED", on_resource + &reason),
     }
 }

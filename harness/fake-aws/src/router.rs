@@ -11,8 +11,8 @@ use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::services::{
-    ServiceRequest, autoscaling, cloudformation, ec2, ecr, eks, imds, logs, monitoring, registry, s3,
-    secretsmanager, ssm, sts,
+    ServiceRequest, autoscaling, cloudformation, ec2, ecr, eks, eks_auth, imds, logs, monitoring, registry,
+    s3, secretsmanager, ssm, sts,
 };
 use crate::sigv4::request_signature;
 use crate::wire::{self, WireFormat, errors};
@@ -79,6 +79,7 @@ impl Route {
             CalledService::Known(Service::Autoscaling) => autoscaling::identify(request),
             CalledService::Known(Service::Logs) => logs::identify(request),
             CalledService::Known(Service::Monitoring) => monitoring::identify(request),
+            CalledService::Known(Service::EksAuth) => eks_auth::identify(request),
             service @ CalledService::NotEmulated(_) => not_emulated::identify(service, request),
             CalledService::Unknown => {
                 let operation = format!("{} {}", request.method, request.path);
@@ -139,7 +140,7 @@ impl Route {
 pub(crate) fn wire_format(service: Service) -> WireFormat {
     match service {
         Service::Imds => WireFormat::Metadata,
-        Service::Eks => WireFormat::RestJson,
+        Service::Eks | Service::EksAuth => WireFormat::RestJson,
         Service::Sts => sts::WIRE_FORMAT,
         Service::Ec2 => WireFormat::Ec2,
         Service::Ecr | Service::Ssm | Service::Secretsmanager | Service::Logs => WireFormat::Json11,
@@ -167,6 +168,7 @@ fn service_response(instance: &mut Instance, call: ServiceRequest<'_>) -> Result
         Service::Autoscaling => autoscaling::respond(instance, call),
         Service::Logs => logs::respond(instance, call),
         Service::Monitoring => monitoring::respond(instance, call),
+        Service::EksAuth => eks_auth::respond(instance, call),
     }
 }
 

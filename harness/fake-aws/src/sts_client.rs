@@ -65,13 +65,14 @@ impl StsClient {
             .map(|shared| shared.lock().world.instance.id.clone())
     }
 
-    /// `PrivateDnsName` of an instance; `None` for an unknown instance, and while EC2 still returns an empty name.
+    /// `PrivateDnsName` of an instance, empty while EC2 still returns an empty name; `None` for an unknown instance.
     #[must_use]
     pub fn private_dns_name(&self, instance: &InstanceId) -> Option<String> {
         let shared = self.0.instance(instance)?;
         let instance = shared.lock();
         let is_named = inventory::is_named(&instance, instance.request_time(self.0.now()));
-        is_named.then(|| instance.world.instance.private_dns_name.clone())
+        let name = || instance.world.instance.private_dns_name.clone();
+        Some(if is_named { name() } else { String::new() })
     }
 
     /// Calls `GetCallerIdentity` with a presigned URL and the header `x-k8s-aws-id` of the verifier's own cluster.

@@ -170,6 +170,7 @@ fn incoming(status: u16, headers: &HeaderMap, body: Bytes) -> Response {
         error,
         authorization: None,
         hop_limit: None,
+        reason: None,
     }
 }
 

@@ -31,7 +31,7 @@ use crate::iam::aws_auth::{AwsAuth, Mapped};
 use crate::iam::identity::IamIdentity;
 use crate::iam::sts::{SecurityTokens, StsRejection};
 use crate::iam::token::{self, PresignedUrl};
-use crate::tenants::{ClusterFact, TenantState, Tenants};
+use crate::tenants::{ClusterFact, NODE_USER, TenantState, Tenants};
 
 /// The timeout of the authenticator's own client.
 const STS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -110,7 +110,10 @@ impl Authenticator {
             canonical_arn: arns.canonical,
             outcome,
         };
-        if let Decision::Accepted(user) = &decision {
+        // The user of an empty private DNS name belongs to any node.
+        if let Decision::Accepted(user) = &decision
+            && user.username != NODE_USER
+        {
             tenant.add_user(&user.username);
         }
         tracing::debug!(
@@ -142,7 +145,7 @@ impl Authenticator {
                 "the authenticator is down",
             ));
         }
-        let tenant = &tenant.tenant;
+        let (state, tenant) = (tenant, &tenant.tenant);
         // The node shares this machine's clock, so a clock difference moves the authenticator's clock instead.
         let ahead = time::Duration::seconds(tenant.instance.clock_ahead_seconds);
         let presigned = PresignedUrl::parse(token, &tenant.region, OffsetDateTime::now_utc() - ahead)?;
@@ -160,14 +163,16 @@ impl Authenticator {
             TokenRejection::new(RejectionKind::Malformed, reason)
         })?;
         arns.canonical = Some(identity.canonical_arn.clone());
-        self.map(&identity, &tenant.cluster)
+        self.map(&identity, state)
     }
 
-    fn map(&self, identity: &IamIdentity, cluster: &ClusterPlan) -> Result<User, TokenRejection> {
-        let mapped = self.look_up(identity, cluster)?;
+    fn map(&self, identity: &IamIdentity, tenant: &TenantState) -> Result<User, TokenRejection> {
+        let mapped = self.look_up(identity, &tenant.tenant.cluster)?;
+        let name =
+            |instance: &InstanceId| tenant.ec2_name(instance, || self.tokens.private_dns_name(instance));
         let expand = |template: &String| {
             identity
-                .expand(template, |instance| self.tokens.private_dns_name(instance))
+                .expand(template, name)
                 .map_err(|reason| TokenRejection::new(RejectionKind::Template, reason))
         };
         let groups = mapped.groups.iter().map(expand).collect::<Result<_, _>>()?;

@@ -82,7 +82,7 @@ impl IamIdentity {
                 .session_name
                 .parse()
                 .map_err(|_| "SessionName did not contain an instance id".to_owned())?;
-            let name = private_dns_name(&instance).filter(|name| !name.is_empty());
+            let name = private_dns_name(&instance);
             let name = name.ok_or_else(|| format!("failed to find node {instance}"))?;
             text = text.replace(PRIVATE_DNS_NAME, &name);
         }

@@ -16,7 +16,7 @@ pub trait SecurityTokens: Send + Sync + 'static {
         cluster: &'a str,
     ) -> BoxFuture<'a, Result<StsIdentity, StsRejection>>;
 
-    /// `PrivateDnsName` of an instance in EC2.
+    /// `PrivateDnsName` of an instance in EC2, empty while EC2 has no name yet; `None` for an unknown instance.
     fn private_dns_name(&self, instance: &InstanceId) -> Option<String>;
 }
 

@@ -1,11 +1,12 @@
 //! One tenant and what became known about it at run time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use nodejoin_core::observation::phase::Phase;
+use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{Approval, InstancePlan};
 use parking_lot::Mutex;
 
@@ -27,6 +28,8 @@ struct Runtime {
     /// User names that the authenticator gave this instance.
     users: BTreeSet<String>,
     container_ip: Option<Ipv4Addr>,
+    /// Private DNS names that EC2 returned to the authenticator.
+    ec2_names: BTreeMap<InstanceId, String>,
     /// The furthest phase of its Node, among those that a control plane sees.
     phase: Option<Phase>,
     /// Whether the late approval of serving certificates has begun.
@@ -70,6 +73,22 @@ impl TenantState {
         }
         // A finished scenario has dropped its receiver.
         let _ = self.tenant.events.send(ClusterEvent { at, what });
+    }
+
+    /// The private DNS name of an instance for the authenticator, which asks EC2 once. While EC2 returns an empty name,
+    /// the first request fails; the authenticator keeps the empty name and returns it from then on.
+    pub(crate) fn ec2_name(
+        &self,
+        instance: &InstanceId,
+        describe: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
+        let mut runtime = self.runtime.lock();
+        if let Some(known) = runtime.ec2_names.get(instance) {
+            return Some(known.clone());
+        }
+        let name = describe()?;
+        runtime.ec2_names.insert(instance.clone(), name.clone());
+        Some(name).filter(|name| !name.is_empty())
     }
 
     pub(crate) fn add_user(&self, user: &str) {

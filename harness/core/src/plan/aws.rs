@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::answer::{Answer, allows, canonical_service};
 pub use crate::plan::metadata::{CredentialsPlan, MetadataPlan, SpotAction, SpotNotice, Tokens};
+use crate::plan::pod_identity::PodIdentityPlan;
 use crate::plan::stored::{BucketPlan, ParameterPlan, SecretPlan};
 use crate::vocabulary::upstream::UpstreamUrl;
 
@@ -93,6 +94,9 @@ pub struct EksPlan {
     /// Add-ons of the cluster, which DescribeAddon returns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addons: Vec<AddonPlan>,
+    /// Roles of service accounts, which EKS Auth hands to their pods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pod_identity_associations: Vec<PodIdentityPlan>,
     /// Tags of the cluster.
     pub tags: BTreeMap<String, String>,
 }
@@ -382,6 +386,8 @@ pub enum Trust {
     Account,
     /// Service accounts of the cluster, through its OIDC provider.
     ServiceAccounts,
+    /// Pods of the cluster, through EKS Pod Identity.
+    Pods,
     /// No principal.
     Nobody,
 }

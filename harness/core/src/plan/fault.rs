@@ -10,7 +10,7 @@ pub use crate::vocabulary::service::Service;
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// Service of the requests: `imds`, `eks`, `sts`, `ec2`, `ecr`, `registry`, `cloudformation`, `ssm`,
-    /// `secretsmanager` or `s3`.
+    /// `secretsmanager`, `s3`, `autoscaling`, `logs`, `monitoring` or `eks-auth`.
     pub service: Service,
     /// Operation of the requests, such as `DescribeCluster` (default: every operation).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +98,13 @@ pub enum Effect {
     EmptyBody,
     /// Responds normally with this text as the body.
     Body(String),
+    /// Responds with this status and this text as the body.
+    Response {
+        /// HTTP status of the response.
+        status: u16,
+        /// The body.
+        body: String,
+    },
     /// Responds normally with this content type.
     ContentType(String),
     /// Treats the credentials as expired. The metadata service returns expired credentials.
@@ -124,6 +131,7 @@ impl Effect {
             | Self::Hang
             | Self::EmptyBody
             | Self::Body(_)
+            | Self::Response { .. }
             | Self::ExpiredCredentials
             | Self::Stale
             | Self::ClockAheadSeconds(_) => false,

@@ -53,6 +53,7 @@ impl TypeData {
             ipv6_addresses: self.ipv6_addresses,
             bare_metal: self.bare_metal,
             current: true,
+            gpus: None,
         }
     }
 }
@@ -86,6 +87,18 @@ pub fn has_nvidia_gpu(instance_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::ec2_type::EC2_TYPES;
+
+    #[test]
+    fn the_families_with_gpus_are_those_of_the_data_file() {
+        for found in EC2_TYPES.iter() {
+            let is_nvidia = found
+                .gpus
+                .as_ref()
+                .is_some_and(|gpus| gpus.manufacturer == "NVIDIA");
+            assert_eq!(has_nvidia_gpu(&found.name), is_nvidia, "{}", found.name);
+        }
+    }
 
     #[test]
     fn families_with_gpus() {

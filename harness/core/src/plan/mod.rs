@@ -16,6 +16,7 @@ mod instance;
 pub mod instance_type;
 pub mod link_local;
 mod metadata;
+pub mod pod_identity;
 pub mod provider;
 mod scenario_plan;
 pub mod sources;

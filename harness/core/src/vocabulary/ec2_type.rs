@@ -24,6 +24,36 @@ pub struct Ec2Type {
     pub ipv6_addresses: u32,
     pub bare_metal: bool,
     pub current: bool,
+    /// The GPUs; `None` for a type without one.
+    pub gpus: Option<Gpus>,
+}
+
+/// The GPUs of an instance type, all of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpus {
+    pub manufacturer: String,
+    pub name: String,
+    /// 0 for a part of a GPU.
+    pub count: u32,
+    /// Memory of one GPU, or of the part.
+    pub memory_mib: u64,
+    pub total_memory_mib: u64,
+}
+
+impl Gpus {
+    fn read(column: &str) -> Option<Self> {
+        let columns: Vec<&str> = column.split(':').collect();
+        let &[manufacturer, name, count, memory_mib, total_memory_mib] = columns.as_slice() else {
+            return None;
+        };
+        Some(Self {
+            manufacturer: manufacturer.to_owned(),
+            name: name.to_owned(),
+            count: count.parse().ok()?,
+            memory_mib: memory_mib.parse().ok()?,
+            total_memory_mib: total_memory_mib.parse().ok()?,
+        })
+    }
 }
 
 impl Ec2Type {
@@ -43,9 +73,14 @@ impl Ec2Type {
             ipv6_addresses,
             bare,
             age,
+            gpus,
         ] = columns.as_slice()
         else {
             return None;
+        };
+        let gpus = match gpus {
+            "-" => None,
+            gpus => Some(Gpus::read(gpus)?),
         };
         let cards: Result<Vec<u32>, _> = cards.split(',').map(str::parse).collect();
         Some(Self {
@@ -61,6 +96,7 @@ impl Ec2Type {
             ipv6_addresses: ipv6_addresses.parse().ok()?,
             bare_metal: bare == "bare",
             current: age == "current",
+            gpus,
         })
     }
 
@@ -113,6 +149,16 @@ mod tests {
     fn every_line_of_the_data_file_is_read() {
         let lines = DATA.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!((EC2_TYPES.len(), BY_NAME.len()), (lines, lines));
-        assert!(lines > 1_000);
+        assert!(lines > 1_400);
+        for name in [
+            "r9g.large",
+            "t8i.micro",
+            "i3.metal",
+            "g3s.xlarge",
+            "p2.xlarge",
+            "f1.2xlarge",
+        ] {
+            assert!(ec2_type(name).is_some(), "{name}");
+        }
     }
 }

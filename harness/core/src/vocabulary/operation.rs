@@ -163,6 +163,11 @@ operations! {
     enum MonitoringOperation {
         PutMetricData = "PutMetricData", Some("cloudwatch:PutMetricData");
     }
+
+    /// Operations of EKS Auth.
+    enum EksAuthOperation {
+        AssumeRoleForPodIdentity = "AssumeRoleForPodIdentity", Some("eks-auth:AssumeRoleForPodIdentity");
+    }
 }
 
 impl EksOperation {
@@ -199,6 +204,7 @@ impl Service {
             Self::Autoscaling => AutoscalingOperation::NAMES,
             Self::Logs => LogsOperation::NAMES,
             Self::Monitoring => MonitoringOperation::NAMES,
+            Self::EksAuth => EksAuthOperation::NAMES,
         }
     }
 }
@@ -220,7 +226,8 @@ pub fn iam_actions() -> Vec<&'static str> {
         .chain(of(S3Operation::action))
         .chain(of(AutoscalingOperation::action))
         .chain(of(LogsOperation::action))
-        .chain(of(MonitoringOperation::action));
+        .chain(of(MonitoringOperation::action))
+        .chain(of(EksAuthOperation::action));
     actions.collect()
 }
 

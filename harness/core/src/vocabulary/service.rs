@@ -36,6 +36,9 @@ pub enum Service {
     Logs,
     /// CloudWatch: metrics.
     Monitoring,
+    /// EKS Auth: the roles of pods.
+    #[serde(rename = "eks-auth")]
+    EksAuth,
 }
 
 impl Service {
@@ -53,6 +56,7 @@ impl Service {
         Self::Autoscaling,
         Self::Logs,
         Self::Monitoring,
+        Self::EksAuth,
     ];
 
     /// The name in scenarios and reports.
@@ -72,6 +76,7 @@ impl Service {
             Self::Autoscaling => "autoscaling",
             Self::Logs => "logs",
             Self::Monitoring => "monitoring",
+            Self::EksAuth => "eks-auth",
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
 use nodejoin_core::observation::{AwsCall, CalledService};
 use nodejoin_core::plan::answer::AnswerableRequest;
 use nodejoin_core::plan::ids::InstanceId;
@@ -396,6 +397,10 @@ async fn read(
 fn http_response(response: &Response, body: ResponseBody) -> HttpResponse<ResponseBody> {
     let mut http = HttpResponse::new(body);
     *http.status_mut() = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(reason) = response.reason {
+        http.extensions_mut()
+            .insert(ReasonPhrase::from_static(reason.as_bytes()));
+    }
     for (name, value) in &response.headers {
         // A value may quote the client. One that is invalid in a header is left out.
         if let (Ok(name), Ok(value)) = (

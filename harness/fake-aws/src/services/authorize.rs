@@ -63,7 +63,8 @@ fn scope(service: Service) -> &'static str {
         | Service::S3
         | Service::Autoscaling
         | Service::Logs
-        | Service::Monitoring => service.word(),
+        | Service::Monitoring
+        | Service::EksAuth => service.word(),
     }
 }
 
@@ -81,6 +82,7 @@ fn window(service: Service) -> Duration {
         | Service::Secretsmanager
         | Service::Autoscaling
         | Service::Logs
-        | Service::Monitoring => Duration::minutes(5),
+        | Service::Monitoring
+        | Service::EksAuth => Duration::minutes(5),
     }
 }

@@ -6,12 +6,14 @@ pub(crate) mod cloudformation;
 pub(crate) mod ec2;
 pub(crate) mod ecr;
 pub(crate) mod eks;
+pub(crate) mod eks_auth;
 pub(crate) mod imds;
 pub(crate) mod logs;
 pub(crate) mod monitoring;
 pub(crate) mod registry;
 pub(crate) mod s3;
 pub(crate) mod secretsmanager;
+mod service_account_token;
 pub(crate) mod ssm;
 pub(crate) mod sts;
 

@@ -28,7 +28,7 @@ pub(crate) fn throttled(service: Service) -> ServiceError {
         Service::Imds | Service::Ec2 | Service::S3 => 503,
         Service::Autoscaling | Service::Cloudformation | Service::Ecr | Service::Logs => 400,
         Service::Monitoring | Service::Secretsmanager | Service::Ssm | Service::Sts => 400,
-        Service::Eks | Service::Registry => 429,
+        Service::Eks | Service::EksAuth | Service::Registry => 429,
     };
     fault_error(service, status, None, None)
 }
@@ -59,6 +59,8 @@ fn default_texts(service: Service, status: u16) -> (&'static str, &'static str) 
             ("ThrottlingException", "Rate exceeded")
         }
         (Service::Ecr, 500..) => ("ServerException", INTERNAL),
+        (Service::EksAuth, 503) => ("ServiceUnavailableException", "Service is unavailable"),
+        (Service::EksAuth, 500..) => ("InternalServerException", INTERNAL),
         (Service::S3, 503) => ("SlowDown", "Please reduce your request rate."),
         (Service::S3, 403) => ("AccessDenied", "Access Denied"),
         (Service::S3, 404) => ("NoSuchKey", "The specified key does not exist."),

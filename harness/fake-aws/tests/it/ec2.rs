@@ -122,6 +122,34 @@ async fn the_max_pods_calculator_reads_instance_types() {
     fakes.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn instance_types_have_their_gpus() {
+    let fakes = Fakes::start(|_| {});
+    let aws = AwsClients::of(&fakes).await;
+    let query = "sort_by(InstanceTypes, &InstanceType)[].GpuInfo";
+    let types = ["g4ad.8xlarge", "m5.large", "p4d.24xlarge"];
+    let described = [
+        "ec2",
+        "describe-instance-types",
+        "--query",
+        query,
+        "--instance-types",
+    ];
+    let requested = [&described[..], &types].concat();
+    let gpus = |name: &str, manufacturer: &str, count: u32, memory: u32| {
+        json!({
+            "Gpus": [{ "Name": name, "Manufacturer": manufacturer, "Count": count, "MemoryInfo": { "SizeInMiB": memory } }],
+            "TotalGpuMemoryInMiB": count * memory,
+        })
+    };
+    let expected = json!([
+        gpus("Radeon Pro V520", "AMD", 2, 8192),
+        gpus("A100", "NVIDIA", 8, 40960)
+    ]);
+    assert_eq!(json_of(&aws.cli(&requested).await), expected);
+    fakes.end().await;
+}
+
 /// EC2 pages, describes terminated instances without a network, and rejects invalid requests: one row per fact.
 #[tokio::test(flavor = "multi_thread")]
 async fn further_instances_and_interfaces_are_described() {
@@ -242,16 +270,17 @@ async fn the_private_dns_name_appears_late() {
     ];
     assert_eq!(json_of(&aws.cli(&name).await), json!(""));
     let id = "i-0b22a22eec53b9321".parse().unwrap();
-    assert_eq!(fakes.server.sts().private_dns_name(&id), None);
+    assert_eq!(fakes.server.sts().private_dns_name(&id).as_deref(), Some(""));
     fakes.end().await;
     let fakes = Fakes::start(|world| world.instance.network.named_after_requests = 2);
     let aws = AwsClients::of(&fakes).await;
     let expected = ["", "", "ip-192-168-40-16.eu-west-1.compute.internal"];
     for expected in expected {
-        assert_eq!(fakes.server.sts().private_dns_name(&id), None);
+        assert_eq!(fakes.server.sts().private_dns_name(&id).as_deref(), Some(""));
         assert_eq!(json_of(&aws.cli(&name).await), json!(expected));
     }
-    assert!(fakes.server.sts().private_dns_name(&id).is_some());
+    let named = fakes.server.sts().private_dns_name(&id);
+    assert_eq!(named.as_deref(), Some(expected[2]));
     fakes.end().await;
     let fakes = Fakes::start(|_| {});
     let named = fakes.server.sts().private_dns_name(&id);

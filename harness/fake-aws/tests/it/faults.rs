@@ -46,6 +46,10 @@ async fn curl_sees_each_effect() {
         code: None,
         message: None,
     };
+    let of_status = |status, body: &str| Effect::Response {
+        status,
+        body: body.to_owned(),
+    };
     let table = [
         (fault_of(503), 0, 503, 359),
         (fault_of(429), 0, 429, 355),
@@ -58,6 +62,10 @@ async fn curl_sees_each_effect() {
         (Effect::DelayMs(200), 0, 200, 19),
         (Effect::EmptyBody, 0, 200, 0),
         (Effect::Body("other".into()), 0, 200, 5),
+        (of_status(200, "<html>"), 0, 200, 6),
+        (of_status(204, ""), 0, 204, 0),
+        (of_status(302, "moved"), 0, 302, 5),
+        (of_status(503, "busy"), 0, 503, 4),
         (Effect::ContentType("text/html".into()), 0, 200, 19),
         (Effect::ClockAheadSeconds(-60), 0, 200, 19),
     ];

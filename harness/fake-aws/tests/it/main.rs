@@ -16,6 +16,7 @@ mod metadata_values;
 mod network_interfaces;
 mod node_clients;
 mod not_emulated;
+mod pod_identity;
 mod registry;
 mod resolver;
 mod robustness;

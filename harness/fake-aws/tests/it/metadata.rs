@@ -11,6 +11,8 @@ use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::fault::Service;
 use nodejoin_fake_aws::World;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 async fn put(fakes: &Fakes, path: &str, headers: &[&str]) -> Curled {
     let headers: Vec<&str> = headers.iter().flat_map(|header| ["-H", header]).collect();
@@ -95,6 +97,12 @@ async fn other_methods_on_the_token_are_not_allowed() {
     }
     let response = curl(&["-X", "POST", &fakes.metadata("/latest/meta-data/")]).await;
     assert_eq!(response.status, 405);
+    let mut stream = TcpStream::connect(fakes.server.metadata).await.unwrap();
+    let request = "GET /latest/api/token HTTP/1.1\r\nHost: x\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut received = String::new();
+    stream.read_to_string(&mut received).await.unwrap();
+    assert!(received.starts_with("HTTP/1.1 405 Not Allowed\r\n"), "{received}");
     fakes.end().await;
 }
 

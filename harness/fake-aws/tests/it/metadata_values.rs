@@ -165,6 +165,35 @@ async fn tags_appear_if_the_options_allow_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn user_data_has_ranges() {
+    let fakes = Fakes::start(|world| {
+        optional(world);
+        world.user_data = Some(b"0123456789".to_vec());
+    });
+    let url = fakes.metadata("/latest/user-data");
+    let table = [
+        ("2-4", 206, "234", Some("bytes 2-4/10")),
+        ("8-", 206, "89", Some("bytes 8-9/10")),
+        ("-3", 206, "789", Some("bytes 7-9/10")),
+        ("0-1,4-5", 200, "0123456789", None),
+    ];
+    for (range, status, body, header) in table {
+        let response = curl(&["--range", range, &url]).await;
+        let found = (response.status, response.text(), response.header("content-range"));
+        assert_eq!(found, (status, body.to_owned(), header), "{range}");
+        assert_eq!(response.header("accept-ranges"), Some("bytes"), "{range}");
+    }
+    let beyond = curl(&["--range", "10-", &url]).await;
+    assert_eq!(
+        (beyond.status, beyond.header("content-range")),
+        (416, Some("bytes */10"))
+    );
+    let other = curl(&["--range", "0-1", &fakes.metadata("/latest/meta-data/instance-id")]).await;
+    assert_eq!((other.status, other.header("accept-ranges")), (200, Some("none")));
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn user_data_is_served_byte_for_byte() {
     let bytes: Vec<u8> = (0..=255).cycle().take(16 * 1024).collect();
     let given = bytes.clone();

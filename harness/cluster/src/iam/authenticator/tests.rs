@@ -114,6 +114,32 @@ async fn each_rejection_has_its_kind_and_message() {
     }
 }
 
+/// Upstream's cache is filled before the name is checked, and a hit is not checked.
+#[tokio::test]
+async fn an_empty_name_of_ec2_is_refused_once_and_kept() {
+    let mut fixture = Fixture::new(StubTokens {
+        name: Some(String::new()),
+        ..StubTokens::of_role("ng1-NodeInstanceRole")
+    });
+    let (decision, event) = fixture.decide(&testing::token()).await;
+    assert_eq!(decision, Decision::Rejected);
+    assert!(
+        event
+            .unwrap()
+            .rejection()
+            .unwrap()
+            .reason
+            .contains("failed to find node")
+    );
+    for _ in 0..2 {
+        let (decision, _) = fixture.decide(&testing::token()).await;
+        let Decision::Accepted(user) = decision else {
+            panic!("{decision:?}")
+        };
+        assert_eq!(user.username, "system:node:");
+    }
+}
+
 /// The mapping by mode: the type and principal of the access entry, whether `aws-auth` has a row, and the user and
 /// number of groups.
 #[tokio::test]

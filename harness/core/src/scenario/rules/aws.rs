@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::names::{self, PolicyEffect, check_actions};
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
-use crate::plan::aws::{GROUP_TAG, IpFamily};
+use crate::plan::aws::{GROUP_TAG, IpFamily, OtherRole};
 use crate::plan::fault::{Effect, Fault};
 use crate::plan::{LifeCycle, Plan};
 use crate::vocabulary::cidr::Cidr;
@@ -22,6 +22,16 @@ pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
             super::refusals::check(index, fault, refusal, plan, problems);
         }
         names::check_fault(index, fault, problems);
+        if let Effect::Response { status, .. } = &fault.effect
+            && !(200..=599).contains(status)
+        {
+            problems.add(
+                &format!("faults[{index}].effect"),
+                format!("{status} is not the status of a response"),
+                "",
+                "use a status from 200 to 599",
+            );
+        }
         if let Effect::Error { status, .. } = &fault.effect
             && !(400..=599).contains(status)
         {
@@ -29,7 +39,7 @@ pub(super) fn faults(plan: &Plan, problems: &mut Problems<'_>) {
                 &format!("faults[{index}].effect"),
                 format!("{status} is not an error status"),
                 "",
-                "use a status from 400 to 599, or the effect `body`, `empty-body` or `content-type`",
+                "use a status from 400 to 599, or the effect `response`, `body`, `empty-body` or `content-type`",
             );
         }
         if fault.path.as_deref().is_some_and(|path| !path.starts_with('/')) {
@@ -166,6 +176,21 @@ pub(super) fn network(plan: &Plan, problems: &mut Problems<'_>) {
 
 pub(super) fn account(plan: &Plan, problems: &mut Problems<'_>) {
     let eks = &plan.cluster.eks;
+    for (index, association) in eks.pod_identity_associations.iter().enumerate() {
+        let name = |role: &str| role.rsplit('/').next().map(str::to_owned);
+        let is_it = |role: &OtherRole| name(&role.name) == name(&association.role);
+        if !plan.aws.roles.iter().any(is_it) {
+            problems.add(
+                &format!("cluster.eks.pod_identity_associations[{index}].role"),
+                format!("the account has no role `{}`", association.role),
+                "",
+                format!(
+                    "add `{{ name: {}, trusts: pods }}` to `aws.roles`",
+                    association.role
+                ),
+            );
+        }
+    }
     if eks.ip_family == IpFamily::Ipv6 && eks.service_ipv6_cidr.is_none() {
         problems.add(
             "cluster.eks.ip_family",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type};
+use nodejoin_core::vocabulary::ec2_type::{EC2_TYPES, Ec2Type, Gpus};
 
 use super::{filters, page};
 use crate::http::{QueryParameters, ServiceError};
@@ -78,20 +78,25 @@ fn write(item: Xml, found: Cow<'_, Ec2Type>) -> Xml {
         None => item,
         Some(hypervisor) => item.text("hypervisor", hypervisor),
     };
-    item.element("processorInfo", |processor| {
-        processor.items("supportedArchitectures", &found.architectures, |item, name| {
-            item.bare(name)
+    let item = item
+        .element("processorInfo", |processor| {
+            processor.items("supportedArchitectures", &found.architectures, |item, name| {
+                item.bare(name)
+            })
         })
-    })
-    .element("vCpuInfo", |vcpus| {
-        let vcpus = vcpus.text("defaultVCpus", found.vcpus);
-        match found.cores {
-            None => vcpus,
-            Some(cores) => vcpus.text("defaultCores", cores),
-        }
-    })
-    .element("memoryInfo", |memory| memory.text("sizeInMiB", found.memory_mib))
-    .element("networkInfo", |network| {
+        .element("vCpuInfo", |vcpus| {
+            let vcpus = vcpus.text("defaultVCpus", found.vcpus);
+            match found.cores {
+                None => vcpus,
+                Some(cores) => vcpus.text("defaultCores", cores),
+            }
+        })
+        .element("memoryInfo", |memory| memory.text("sizeInMiB", found.memory_mib));
+    let item = match &found.gpus {
+        None => item,
+        Some(gpus) => item.element("gpuInfo", |info| gpu_info(info, gpus)),
+    };
+    item.element("networkInfo", |network| {
         network
             .text("maximumNetworkInterfaces", found.interfaces())
             .text("maximumNetworkCards", found.cards.len())
@@ -108,6 +113,16 @@ fn write(item: Xml, found: Cow<'_, Ec2Type>) -> Xml {
             .text("ipv6AddressesPerInterface", found.ipv6_addresses)
             .text("ipv6Supported", found.ipv6_addresses != 0)
     })
+}
+
+fn gpu_info(info: Xml, gpus: &Gpus) -> Xml {
+    info.items("gpus", [gpus], |item, gpu| {
+        item.text("name", &gpu.name)
+            .text("manufacturer", &gpu.manufacturer)
+            .text("count", gpu.count)
+            .element("memoryInfo", |memory| memory.text("sizeInMiB", gpu.memory_mib))
+    })
+    .text("totalGpuMemoryInMiB", gpus.total_memory_mib)
 }
 
 #[cfg(test)]

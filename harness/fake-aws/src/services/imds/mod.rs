@@ -5,6 +5,7 @@
 //! | `PUT /latest/api/token` | none | a token; 400 for an invalid TTL; 403 with `X-Forwarded-For` or a dated version |
 //! | other methods there | none | 405, `Allow: OPTIONS, PUT` |
 //! | `GET`, `HEAD` of any path | token, or none if tokens are optional | see [`metadata`](crate::metadata) |
+//! | `GET` of the user data with `Range` | token, or none if tokens are optional | 206, or 416 outside of it |
 //! | `GET /` | token, or none if tokens are optional | the version roots |
 //! | `GET` of a path with `//` | token, or none if tokens are optional | 301 to the path with `/` |
 //! | any, endpoint disabled | - | 403 |
@@ -80,7 +81,7 @@ fn respond_to_path(instance: &mut Instance, request: &Request, time: RequestTime
     };
     let response = match &path.collapsed {
         Some(location) => pages::moved(&request.host_name(), location),
-        None => metadata(instance, &request.host_name(), &path, time),
+        None => metadata(instance, request, &path, time),
     };
     match remaining {
         Some(seconds) => response.with_header(TTL, seconds.to_string()),
@@ -129,7 +130,7 @@ fn remaining_ttl(instance: &Instance, request: &Request, now: OffsetDateTime) ->
     }
 }
 
-fn metadata(instance: &mut Instance, host: &str, path: &MetadataPath, time: RequestTime) -> Response {
+fn metadata(instance: &mut Instance, request: &Request, path: &MetadataPath, time: RequestTime) -> Response {
     let modified = clock::http(OffsetDateTime::from(instance.launched));
     if path.version.is_empty() {
         return pages::text(VERSIONS.join("\n"), &modified);
@@ -145,10 +146,10 @@ fn metadata(instance: &mut Instance, host: &str, path: &MetadataPath, time: Requ
     match instance.tree.find(view, &path.rest) {
         Lookup::Missing => pages::error(404),
         Lookup::Listing(_) if is_redirected(instance, path) => {
-            pages::moved(host, &format!("/{}/{}/", path.version, path.rest))
+            pages::moved(&request.host_name(), &format!("/{}/{}/", path.version, path.rest))
         }
         Lookup::Listing(names) => pages::text(names.join("\n"), &modified),
-        Lookup::Leaf(leaf) => self::leaf(instance, leaf, time, &modified),
+        Lookup::Leaf(leaf) => self::leaf(instance, leaf, request, time, &modified),
     }
 }
 
@@ -157,10 +158,16 @@ fn is_redirected(instance: &Instance, path: &MetadataPath) -> bool {
     instance.world.instance.metadata.legacy_redirect && !path.rest.is_empty() && !path.rest.ends_with('/')
 }
 
-fn leaf(instance: &mut Instance, leaf: Leaf, time: RequestTime, modified: &str) -> Response {
+fn leaf(
+    instance: &mut Instance,
+    leaf: Leaf,
+    request: &Request,
+    time: RequestTime,
+    modified: &str,
+) -> Response {
     let now = time.now;
     let text = match leaf {
-        Leaf::UserData(bytes) => return pages::user_data(bytes, modified),
+        Leaf::UserData(bytes) => return pages::user_data(&bytes, request.header("range"), modified),
         Leaf::Text(text) => text,
         Leaf::Credentials => role_credentials(instance, time),
         Leaf::ProfileInfo => document::profile_info(&instance.world, instance.issued.current(now)),

@@ -1,7 +1,5 @@
 //! AssumeRoleWithWebIdentity: a service account's token replaces the signature.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use nodejoin_core::plan::aws::Trust;
 use serde_json::Value;
 
@@ -9,6 +7,7 @@ use super::{ResultMembers, assume, text};
 use crate::clock::RequestTime;
 use crate::http::{Request, ServiceError};
 use crate::instance::Instance;
+use crate::services::service_account_token as token;
 
 /// The audience of tokens for STS.
 const AUDIENCE: &str = "sts.amazonaws.com";
@@ -19,7 +18,12 @@ pub(super) fn assume(
     time: RequestTime,
 ) -> Result<ResultMembers, ServiceError> {
     let parameters = request.parameters();
-    let claims = claims(parameters.get("WebIdentityToken").unwrap_or_default())?;
+    let claims = token::claims(parameters.get("WebIdentityToken").unwrap_or_default());
+    let claims = claims.ok_or_else(|| {
+        invalid(
+            "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
+        )
+    })?;
     let issuer = instance.world.oidc_issuer();
     check(&claims, &issuer, time)?;
     let denied = || {
@@ -39,33 +43,13 @@ pub(super) fn assume(
     Ok(ResultMembers(members))
 }
 
-/// The claims of a token. Its signature stays unchecked: see the parent module.
-fn claims(token: &str) -> Result<Value, ServiceError> {
-    let parts: Vec<&str> = token.split('.').collect();
-    let read = || {
-        let [_, payload, _] = parts.as_slice() else {
-            return None;
-        };
-        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
-    };
-    read().ok_or_else(|| {
-        invalid(
-            "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
-        )
-    })
-}
-
 fn check(claims: &Value, issuer: &str, time: RequestTime) -> Result<(), ServiceError> {
     let claimed = claims["iss"].as_str().unwrap_or_default();
     if claimed != issuer {
         let message = format!("No OpenIDConnect provider found in your account for {claimed}");
         return Err(invalid(&message));
     }
-    let has_audience = match &claims["aud"] {
-        Value::Array(all) => all.iter().any(|one| one == AUDIENCE),
-        one => one == AUDIENCE,
-    };
-    if !has_audience {
+    if !token::has_audience(claims, AUDIENCE) {
         return Err(invalid("Incorrect token audience"));
     }
     let (expires, now) = (claims["exp"].as_i64().unwrap_or(0), time.now.unix_timestamp());
