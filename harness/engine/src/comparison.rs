@@ -11,6 +11,7 @@ use nodejoin_core::compare::{
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::{OverlayFile, Plan};
+use nodejoin_core::scenario::with_own_instance;
 use tokio_util::sync::CancellationToken;
 
 use crate::probe::ProbeEnd;
@@ -141,6 +142,7 @@ async fn compare_pairs(
 fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
     let mut folders = BTreeSet::new();
     let mut pairs = Vec::new();
+    let mut taken = BTreeSet::new();
     for (pair, result) in compared {
         let Compared::States { old: before, .. } = result else {
             continue;
@@ -163,6 +165,12 @@ fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
             };
             old.id = id.clone();
             new.id = id.clone();
+            // Worlds of one scenario run side by side. Both versions of a world have the same instance.
+            let own_old = with_own_instance(&old, &id, &mut taken.clone());
+            let own_new = with_own_instance(&new, &id, &mut taken);
+            if own_old.instance.id == own_new.instance.id {
+                (old, new) = (own_old, own_new);
+            }
             pairs.push(Pair {
                 id,
                 world: Some(world),

@@ -90,7 +90,7 @@ impl Drop for NameLock {
 }
 
 /// Everything that must be unique on a control plane: instances, addresses, Node names, and every role of aws-auth or
-/// the profile.
+/// the profile. Nothing joins in a probe, so probes share their roles.
 fn names(plan: &Plan) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = plan
         .instances()
@@ -102,6 +102,9 @@ fn names(plan: &Plan) -> BTreeSet<String> {
             ]
         })
         .collect();
+    if plan.is_probe {
+        return names;
+    }
     names.extend(
         plan.role
             .iter()
@@ -125,6 +128,14 @@ mod tests {
 
     fn set(names: &[&str]) -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn probes_of_one_role_run_side_by_side() {
+        let plan = plan("name: x\n");
+        let is_role = |name: &String| name.starts_with("role ");
+        assert!(names(&plan).iter().any(is_role));
+        assert!(!names(&plan.probe()).iter().any(is_role));
     }
 
     #[tokio::test]

@@ -28,5 +28,6 @@ pub use cluster_file::*;
 pub use discover::{ScenarioPath, discover};
 pub use file::*;
 pub use load::{duplicates, load, load_all, load_one};
+pub use replicas::with_own_instance;
 pub use schema::scenario_schema;
 pub use user_data_file::*;

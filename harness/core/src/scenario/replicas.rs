@@ -22,6 +22,51 @@ pub(super) fn of(first: &InstancePlan, count: u32, id: &ScenarioId, region: &Reg
         .collect()
 }
 
+/// The plan on an instance of its own, so that it runs beside the given one. The same plan when the identity of the
+/// instance is written elsewhere in it, such as in user data, or when the subnet is full.
+#[must_use]
+pub fn with_own_instance(plan: &Plan, id: &ScenarioId, taken: &mut BTreeSet<Ipv4Addr>) -> Plan {
+    let first = &plan.instance;
+    if names_instance(plan) {
+        return plan.clone();
+    }
+    taken.insert(first.private_ip);
+    let Some(own) = replica(first, id, &plan.region, taken) else {
+        return plan.clone();
+    };
+    let renamed = |name: &str| {
+        name.replace(first.id.as_str(), own.id.as_str())
+            .replace(&label(first.private_ip), &label(own.private_ip))
+    };
+    Plan {
+        instance: InstancePlan {
+            private_dns_name: renamed(&first.private_dns_name),
+            host_name: renamed(&first.host_name),
+            ..own
+        },
+        ..plan.clone()
+    }
+}
+
+/// Whether anything besides the instance itself contains what identifies it.
+fn names_instance(plan: &Plan) -> bool {
+    let (id, ip) = (plan.instance.id.to_string(), plan.instance.private_ip);
+    let identity = [id, ip.to_string(), label(ip)];
+    let Ok(mut all) = serde_json::to_value(plan) else {
+        return true;
+    };
+    if let Some(fields) = all.as_object_mut() {
+        fields.remove("instance");
+    }
+    let text = all.to_string();
+    identity.iter().any(|value| text.contains(value.as_str()))
+}
+
+/// An address as the names of instances contain it, such as `10-0-1-23`.
+fn label(ip: Ipv4Addr) -> String {
+    ip.to_string().replace('.', "-")
+}
+
 /// The instances of an account file after the first. They share its subnet, its image and its cluster.
 pub(super) fn listed(files: &[InstanceFile], plan: &Plan) -> Vec<InstancePlan> {
     let first = &plan.instance;
@@ -159,6 +204,32 @@ mod tests {
         }
         assert_eq!(distinct(|one| one.vpc_id.clone()), 1);
         assert!(others.iter().all(|one| one.host_name == one.private_dns_name));
+    }
+
+    #[test]
+    fn a_plan_gets_an_instance_of_its_own_with_the_form_of_its_names() {
+        let mut plan = plan();
+        let first = plan.instance.clone();
+        plan.instance.host_name = format!("ip-{}.corp.example.com", label(first.private_ip));
+        let own = with_own_instance(&plan, &"a/b@spot".parse().unwrap(), &mut BTreeSet::new());
+        let ip = own.instance.private_ip;
+        assert_ne!(ip, first.private_ip);
+        assert_ne!(own.instance.id, first.id);
+        assert_ne!(own.instance.mac, first.mac);
+        assert_eq!(own.instance.private_dns_name, plan.region.private_dns_name(ip));
+        assert_eq!(
+            own.instance.host_name,
+            format!("ip-{}.corp.example.com", label(ip))
+        );
+    }
+
+    #[test]
+    fn a_plan_whose_user_data_names_the_instance_keeps_it() {
+        let mut plan = plan();
+        let ip = plan.instance.private_ip;
+        plan.user_data = Some(crate::testing::user_data_of(&format!("echo {ip}")));
+        let own = with_own_instance(&plan, &"a/b@spot".parse().unwrap(), &mut BTreeSet::new());
+        assert_eq!(own, plan);
     }
 
     #[test]
