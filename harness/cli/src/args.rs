@@ -15,7 +15,7 @@ use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
 use crate::keeper_args::KeeperArgs;
 use crate::run_args::{ImageArgs, OrderArgs, RunOptions};
 use crate::schema_args::SchemaArgs;
-use crate::{aws_args, diff_args, hands_args};
+use crate::{aws_args, diff_args, explore_args, hands_args};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
@@ -70,6 +70,9 @@ pub enum Command {
     /// Compare two versions of a script: what they leave differently on each machine, and which joins end differently
     #[command(after_help = diff_args::HELP)]
     Diff(Box<DiffCommand>),
+    /// Run user data in other worlds, with other arguments and with failures, and report what goes wrong
+    #[command(after_help = explore_args::HELP)]
+    Explore(Box<ExploreCommand>),
     /// Write a first scenario, overlay, workflow and settings for a repository of bootstrap scripts
     Init(InitArgs),
     /// Print the plan of a scenario with all defaults, without starting anything
@@ -184,6 +187,15 @@ pub struct TryArgs {
 pub struct DiffCommand {
     #[command(flatten)]
     pub diff: diff_args::DiffArgs,
+    #[command(flatten)]
+    pub images: ImageArgs,
+}
+
+/// `nodejoin explore`
+#[derive(Debug, ClapArgs)]
+pub struct ExploreCommand {
+    #[command(flatten)]
+    pub explore: explore_args::ExploreArgs,
     #[command(flatten)]
     pub images: ImageArgs,
 }

@@ -8,6 +8,7 @@ mod args;
 mod artifacts;
 mod aws_args;
 mod diff_args;
+mod explore_args;
 mod hands_args;
 mod keeper_args;
 #[macro_use]

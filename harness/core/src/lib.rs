@@ -21,11 +21,13 @@
 //! | `scenario` | the scenario file, its rules and its defaults; overlays |
 //! | `diagnosis` | why a join stopped |
 //! | `compare` | what two versions of a script leave differently on a machine |
+//! | `explore` | which other worlds to run user data in, and what is wrong on their machines |
 //! | `judge` | whether there is more to wait for, and the verdict |
 //! | `run` | settings, shards, events and exit codes of a whole run |
 
 pub mod compare;
 pub mod diagnosis;
+pub mod explore;
 pub mod image_archive;
 pub mod input;
 pub mod judge;

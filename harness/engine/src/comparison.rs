@@ -347,7 +347,8 @@ async fn join(runner: &Runner, plan: &Plan, version: &str, cancel: &Cancellation
     }
 }
 
-fn cause_of(verdict: &Verdict) -> Option<String> {
+/// Why a join did not pass.
+pub(crate) fn cause_of(verdict: &Verdict) -> Option<String> {
     let diagnosis = verdict
         .diagnosis
         .as_ref()

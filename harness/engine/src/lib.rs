@@ -17,6 +17,7 @@
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
 //! | `probe` | one plan up to the start of the kubelet, and the state of its machine |
 //! | `comparison` | probes and joins of two versions of the same scenarios |
+//! | `exploration` | probes and joins of the same user data in other worlds |
 //! | `page` | the pages of the evidence |
 //! | `merge` | joins the records and reports of several runs |
 //! | `account` | one AWS account served without any of these |
@@ -33,6 +34,7 @@ mod environment_pool;
 mod error;
 mod events;
 mod evidence;
+mod exploration;
 mod hold;
 mod join;
 pub mod keeper;
@@ -61,6 +63,7 @@ pub use comparison::{CompareSettings, CompareStep, JoinsWhen, Pair, compare};
 pub use context::run_event;
 pub use error::EngineError;
 pub use events::Events;
+pub use exploration::{ExploreSettings, ExploreStep, Subject, explore};
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
 pub use probe::ProbeEnd;

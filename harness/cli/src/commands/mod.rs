@@ -4,6 +4,7 @@ mod aws;
 mod diff;
 mod doctor;
 mod explain;
+mod explore;
 mod generate;
 mod hands;
 mod images;
@@ -12,6 +13,7 @@ pub(crate) mod inspect;
 mod keeper;
 mod merge;
 mod preflight;
+mod probing;
 mod run;
 mod selection;
 mod sweep;
@@ -31,6 +33,7 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Watch(args) => watch::watch(*args, factor).await,
         Command::Try(args) => try_file::try_file(*args, factor).await,
         Command::Diff(args) => diff::diff(*args, factor).await,
+        Command::Explore(args) => explore::explore_worlds(*args, factor).await,
         Command::Init(args) => init::init(&args),
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),

@@ -51,6 +51,27 @@ pub fn differences(
     parts.into_iter().filter_map(difference).collect()
 }
 
+/// The parts in which two boots of one world differ by more than words with digits, which are times and ids. Only parts
+/// that decide how a kubelet starts count: others depend on how far the machine got.
+#[must_use]
+pub fn settled_differences(first: &MachineState, second: &MachineState) -> Vec<String> {
+    let is_settled = |part: &&str| SETTLED.iter().any(|start| part.starts_with(start));
+    let parts: BTreeSet<&str> = first.names().chain(second.names()).filter(is_settled).collect();
+    let differs = |part: &&str| {
+        let (one, other) = (first.lines(part), second.lines(part));
+        matches!(Noise::of(&one, &other), Noise::Lines(_))
+    };
+    parts.into_iter().filter(differs).map(str::to_owned).collect()
+}
+
+/// Names of parts that decide how a kubelet starts begin with one of these.
+const SETTLED: [&str; 4] = [
+    "kubelet ",
+    "enabled units",
+    "file /etc/",
+    "file /var/lib/kubelet/",
+];
+
 /// What differs between two runs of one version.
 enum Noise<'t> {
     /// Nothing, or there was only one run.
@@ -190,6 +211,31 @@ mod tests {
             ChangedLine::New(text) => format!("+ {text}"),
         })
         .collect()
+    }
+
+    #[test]
+    fn two_boots_differ_by_settled_parts_and_not_by_times() {
+        let state = |arguments: &str, started: &str| {
+            let parts = [
+                ("kubelet arguments", arguments.to_owned()),
+                (
+                    "file /etc/started",
+                    format!("rw-r--r-- root:root\nat 20:0{started}\n"),
+                ),
+                ("running units", format!("a-{started}.service\nb\n")),
+            ];
+            let parts = parts.map(|(part, text)| (part.to_owned(), text));
+            MachineState::of_machine(parts.into())
+        };
+        let first = state("--node-labels=a=b\n", "1");
+        assert_eq!(
+            settled_differences(&first, &state("--node-labels=a=b\n", "2")),
+            [""; 0]
+        );
+        assert_eq!(
+            settled_differences(&first, &state("--node-labels=\n", "2")),
+            ["kubelet arguments"]
+        );
     }
 
     #[test]

@@ -21,10 +21,10 @@ mod traits;
 mod worlds;
 
 pub use arguments::{ScriptArguments, value_for};
-pub use difference::{ChangedLine, MachineDifference, differences};
+pub use difference::{ChangedLine, MachineDifference, differences, settled_differences};
 pub use group::{Group, Shown, group};
 pub(crate) use lines::edits;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
 pub use state::MachineState;
 pub use traits::ScenarioTraits;
-pub use worlds::worlds;
+pub use worlds::{Dimension, WorldChange, world_changes, worlds};

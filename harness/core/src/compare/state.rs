@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::observation::{AwsCall, Observation, ObservedEvent, UserDataResult};
+use crate::plan::Plan;
 use crate::user_data::Values;
 use crate::vocabulary::service::Service;
 
@@ -12,6 +13,9 @@ use crate::vocabulary::service::Service;
 const LAST_WORDS: usize = 10;
 /// Begins the name of the part with the calls of a service, in their order.
 pub(super) const CALLS_OF: &str = "calls of ";
+
+/// The other parts with requests.
+const REQUESTS: [&str; 3] = ["metadata requests", "requests to the registry", "DNS queries"];
 
 /// What user data left on a machine, and what it requested. Each part is a text of several lines, by its name:
 /// `kubelet arguments`, `enabled units`, `file /etc/...`.
@@ -57,9 +61,10 @@ impl MachineState {
         for (part, calls) in calls {
             self.add(&part, calls);
         }
-        self.add("metadata requests", metadata);
-        self.add("requests to the registry", registry);
-        self.add("DNS queries", names);
+        let [of_metadata, of_registry, of_names] = REQUESTS;
+        self.add(of_metadata, metadata);
+        self.add(of_registry, registry);
+        self.add(of_names, names);
         let reboots = seen.reboots().count();
         self.add(
             "reboots",
@@ -89,6 +94,29 @@ impl MachineState {
         let text: String = lines.into_iter().map(|line| line + "\n").collect();
         if !text.is_empty() {
             self.parts.insert(part.to_owned(), text);
+        }
+    }
+
+    /// Only what the user data left on the machine, without what it requested: the same for two worlds in which nodes
+    /// join in the same way. Region and instance type are replaced by their names, too.
+    #[must_use]
+    pub fn machine_alone(&self, plan: &Plan) -> Self {
+        let partition = plan.region.partition();
+        let names = [
+            (plan.instance.availability_zone.clone(), "{{ zone }}"),
+            (plan.region.to_string(), "{{ region }}"),
+            (plan.instance.instance_type.clone(), "{{ type }}"),
+            (plan.region.dns_suffix().to_owned(), "{{ suffix }}"),
+            (format!("arn:{partition}:"), "arn:{{ partition }}:"),
+        ];
+        let is_left = |part: &str| !part.starts_with(CALLS_OF) && !REQUESTS.contains(&part);
+        let parts = self.parts.iter().filter(|(part, _)| is_left(part));
+        let parts = parts.map(|(part, text)| {
+            let named = |text: String, (value, name): &(String, &str)| text.replace(value, name);
+            (part.clone(), names.iter().fold(text.clone(), named))
+        });
+        Self {
+            parts: parts.collect(),
         }
     }
 
@@ -204,6 +232,25 @@ mod tests {
             "{state:?}"
         );
         assert_eq!(state.lines("metadata requests").len(), 2);
+    }
+
+    #[test]
+    fn machines_of_two_regions_are_equal_if_only_names_differ() {
+        let (here, mut there) = (plan(), plan());
+        there.region = "cn-north-1".parse().unwrap();
+        there.instance.availability_zone = "cn-north-1a".to_owned();
+        let state = |plan: &Plan, label: &str| {
+            let (region, suffix) = (&plan.region, plan.region.dns_suffix());
+            let arguments = format!("--endpoint=eks.{region}.{suffix}\n--node-labels={label}\n");
+            let parts = [
+                ("kubelet arguments", arguments),
+                ("DNS queries", region.to_string()),
+            ];
+            let parts = parts.map(|(part, text)| (part.to_owned(), text));
+            MachineState::of_machine(parts.into()).machine_alone(plan)
+        };
+        assert_eq!(state(&here, "a=b"), state(&there, "a=b"));
+        assert_ne!(state(&here, "a=b"), state(&there, "a=c"));
     }
 
     #[test]

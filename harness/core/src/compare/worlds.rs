@@ -17,6 +17,8 @@ const TYPES: [&str; 6] = [
     "c5.metal",
     "m8i.large",
 ];
+/// A type that no table has.
+const UNKNOWN_TYPE: &str = "x9z.large";
 /// A region of each partition, and the one with another private domain.
 const REGIONS: [&str; 5] = [
     "us-east-1",
@@ -29,6 +31,43 @@ const REGIONS: [&str; 5] = [
 const SERVICE_CIDRS: [&str; 2] = ["10.100.0.0/16", "192.168.128.0/17"];
 const VPC_CIDRS: [&[&str]; 2] = [&["10.0.0.0/16"], &["192.168.0.0/16", "10.1.0.0/16"]];
 
+/// One property of a world, which differs from the world of the scenario.
+pub struct WorldChange {
+    /// What it changes; a world has at most one change of each dimension.
+    pub dimension: Dimension,
+    /// The name in the id of a world.
+    pub name: String,
+    apply: Box<dyn Fn(&mut Plan) + Send + Sync>,
+}
+
+/// What can differ between worlds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dimension {
+    InstanceType,
+    Region,
+    Network,
+    LifeCycle,
+    Tokens,
+    Name,
+    Interfaces,
+    Redirects,
+    Arguments,
+    Fault,
+}
+
+impl WorldChange {
+    /// Changes a plan.
+    pub fn apply(&self, plan: &mut Plan) {
+        (self.apply)(plan);
+    }
+}
+
+impl std::fmt::Debug for WorldChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} {}", self.dimension, self.name)
+    }
+}
+
 /// The worlds of a plan, each with its name. `before` is the machine that the plan leaves itself: every AWS request of
 /// it fails once in a world of its own. So does each of `arguments` that the user data does not pass yet.
 #[must_use]
@@ -37,98 +76,152 @@ pub fn worlds(
     before: Option<&MachineState>,
     arguments: &[ScriptArguments],
 ) -> Vec<(String, Plan)> {
-    let mut worlds = Vec::new();
-    let mut add = |name: String, change: &dyn Fn(&mut Plan)| {
+    let changes = world_changes(plan, before, arguments).into_iter();
+    changes
+        .map(|change| {
+            let mut changed = plan.clone();
+            change.apply(&mut changed);
+            (change.name, changed)
+        })
+        .collect()
+}
+
+/// Every property that can differ from the world of a plan.
+#[must_use]
+pub fn world_changes(
+    plan: &Plan,
+    before: Option<&MachineState>,
+    arguments: &[ScriptArguments],
+) -> Vec<WorldChange> {
+    let mut changes = machine_changes();
+    changes.extend(network_changes());
+    changes.extend(arguments.iter().cloned().map(|one| {
+        change(
+            Dimension::Arguments,
+            &slug(&without_values(&one.arguments)),
+            move |plan| {
+                if let Some(changed) = plan.user_data.as_ref().and_then(|data| one.added_to(data)) {
+                    plan.user_data = Some(changed);
+                }
+            },
+        )
+    }));
+    changes.extend(fault_changes(before));
+    changes.retain(|change| {
         let mut changed = plan.clone();
-        change(&mut changed);
-        if changed != *plan {
-            worlds.push((name, changed));
-        }
-    };
-    for name in TYPES {
-        add(name.to_owned(), &|plan| {
-            name.clone_into(&mut plan.instance.instance_type)
-        });
+        change.apply(&mut changed);
+        changed != *plan
+    });
+    changes
+}
+
+fn change(
+    dimension: Dimension,
+    name: &str,
+    apply: impl Fn(&mut Plan) + Send + Sync + 'static,
+) -> WorldChange {
+    WorldChange {
+        dimension,
+        name: name.to_owned(),
+        apply: Box::new(apply),
     }
-    for name in REGIONS {
-        add(name.to_owned(), &|plan| move_to(plan, name));
-    }
-    for cidr in SERVICE_CIDRS {
-        let name = format!("services-{}", slug(cidr));
-        add(name, &|plan| {
-            plan.cluster.service_ipv4_cidr = Some(cidr.to_owned())
-        });
-    }
+}
+
+/// Changes of the instance and its region.
+fn machine_changes() -> Vec<WorldChange> {
+    let types = TYPES.into_iter().chain([UNKNOWN_TYPE]).map(|name| {
+        let world = if name == UNKNOWN_TYPE {
+            "unknown-type"
+        } else {
+            name
+        };
+        change(Dimension::InstanceType, world, |plan| {
+            name.clone_into(&mut plan.instance.instance_type);
+        })
+    });
+    let regions = REGIONS
+        .into_iter()
+        .map(|name| change(Dimension::Region, name, |plan| move_to(plan, name)));
+    let others = [
+        change(Dimension::Region, "local-zone", |plan| {
+            plan.instance.availability_zone = format!("{}-lax-1a", plan.region);
+        }),
+        change(Dimension::LifeCycle, "spot", |plan| {
+            plan.instance.life_cycle = LifeCycle::Spot;
+        }),
+        change(Dimension::Tokens, "tokens-optional", |plan| {
+            plan.instance.metadata.tokens = Tokens::Optional;
+        }),
+        change(Dimension::Redirects, "folders-redirect", |plan| {
+            plan.instance.metadata.legacy_redirect = true;
+        }),
+        change(Dimension::Name, "late-name", |plan| {
+            plan.instance.network.named_after_requests = 1;
+        }),
+        change(Dimension::Name, "dhcp-domain", named_by_dhcp),
+    ];
+    types.chain(regions).chain(others).collect()
+}
+
+/// Changes of the VPC, the services and the interfaces.
+fn network_changes() -> Vec<WorldChange> {
+    let services = SERVICE_CIDRS.into_iter().map(|cidr| {
+        change(Dimension::Network, &format!("services-{}", slug(cidr)), |plan| {
+            plan.cluster.service_ipv4_cidr = Some(cidr.to_owned());
+        })
+    });
     // Without the CIDR of services, a script guesses the DNS address by the VPC.
-    for (name, vpc) in [
-        ("no-service-cidr", None),
-        ("no-service-cidr-vpc-10.0.0.0-16", Some("10.0.0.0/16")),
-    ] {
-        add(name.to_owned(), &|plan| {
+    let unknown_services = [
+        change(Dimension::Network, "no-service-cidr", |plan| {
             plan.cluster.service_ipv4_cidr = None;
-            if let Some(vpc) = vpc {
-                plan.instance.vpc_cidrs = vec![vpc.to_owned()];
-            }
-        });
-    }
-    for cidrs in VPC_CIDRS {
+        }),
+        change(Dimension::Network, "no-service-cidr-vpc-10.0.0.0-16", |plan| {
+            plan.cluster.service_ipv4_cidr = None;
+            plan.instance.vpc_cidrs = vec!["10.0.0.0/16".to_owned()];
+        }),
+    ];
+    let vpcs = VPC_CIDRS.into_iter().map(|cidrs| {
         let name = format!("vpc-{}", slug(&cidrs.join("-")));
-        add(name, &|plan| {
+        change(Dimension::Network, &name, |plan| {
             plan.instance.vpc_cidrs = cidrs.iter().map(|cidr| (*cidr).to_owned()).collect();
-        });
-    }
-    add("ipv6".to_owned(), &to_ipv6);
-    add("spot".to_owned(), &|plan| {
-        plan.instance.life_cycle = LifeCycle::Spot
+        })
     });
-    add("tokens-optional".to_owned(), &|plan| {
-        plan.instance.metadata.tokens = Tokens::Optional;
-    });
-    add("late-name".to_owned(), &|plan| {
-        plan.instance.network.named_after_requests = 1
-    });
-    add("unknown-type".to_owned(), &|plan| {
-        "x9z.large".clone_into(&mut plan.instance.instance_type)
-    });
-    add("local-zone".to_owned(), &|plan| {
-        plan.instance.availability_zone = format!("{}-lax-1a", plan.region);
-    });
-    add("dhcp-domain".to_owned(), &|plan| {
-        let name = plan
-            .instance
-            .private_dns_name
-            .split('.')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        plan.instance.host_name = format!("{name}.corp.example.com");
-        plan.instance.network.dhcp_domains = vec!["corp.example.com".to_owned()];
-    });
-    add("two-interfaces".to_owned(), &add_interface);
-    // A node address of IPv6 comes from the paths of an interface.
-    add("ipv6-two-interfaces".to_owned(), &|plan| {
-        to_ipv6(plan);
-        add_interface(plan);
-    });
-    add("folders-redirect".to_owned(), &|plan| {
-        plan.instance.metadata.legacy_redirect = true
-    });
-    for one in arguments {
-        add(slug(&without_values(&one.arguments)), &|plan| {
-            if let Some(changed) = plan.user_data.as_ref().and_then(|data| one.added_to(data)) {
-                plan.user_data = Some(changed);
-            }
-        });
-    }
+    let others = [
+        change(Dimension::Network, "ipv6", to_ipv6),
+        change(Dimension::Interfaces, "two-interfaces", add_interface),
+        // A node address of IPv6 comes from the paths of an interface.
+        change(Dimension::Network, "ipv6-two-interfaces", |plan| {
+            to_ipv6(plan);
+            add_interface(plan);
+        }),
+    ];
+    services
+        .chain(unknown_services)
+        .chain(vpcs)
+        .chain(others)
+        .collect()
+}
+
+/// Each AWS call of the machine fails once, in different ways.
+fn fault_changes(before: Option<&MachineState>) -> Vec<WorldChange> {
+    let mut changes = Vec::new();
     for (service, operation) in before.map(calls).unwrap_or_default() {
         for (name, effect) in [("throttled", Effect::Throttle), ("unavailable", unavailable())] {
             let world = format!("{name}-{}-{}", service.word(), slug(&operation));
-            add(world, &|plan| {
-                plan.faults.push(once(service, &operation, &effect))
-            });
+            let operation = operation.clone();
+            changes.push(change(Dimension::Fault, &world, move |plan| {
+                plan.faults.push(once(service, &operation, &effect));
+            }));
         }
     }
-    worlds
+    changes
+}
+
+fn named_by_dhcp(plan: &mut Plan) {
+    let name = plan.instance.private_dns_name.split('.').next();
+    let name = name.unwrap_or_default().to_owned();
+    plan.instance.host_name = format!("{name}.corp.example.com");
+    plan.instance.network.dhcp_domains = vec!["corp.example.com".to_owned()];
 }
 
 fn unavailable() -> Effect {

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::derived_defaults::DerivedDefaults;
 use super::file::{InstanceFile, StepFile};
 use super::instance;
@@ -58,7 +61,9 @@ fn names_instance(plan: &Plan) -> bool {
     if let Some(fields) = all.as_object_mut() {
         fields.remove("instance");
     }
-    let text = all.to_string();
+    let bytes = plan.user_data.as_ref().map(|data| STANDARD.decode(&data.base64));
+    let user_data = bytes.and_then(Result::ok).unwrap_or_default();
+    let text = format!("{all}{}", String::from_utf8_lossy(&user_data));
     identity.iter().any(|value| text.contains(value.as_str()))
 }
 

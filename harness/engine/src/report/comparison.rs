@@ -214,7 +214,7 @@ fn last_line(comparison: &Comparison) -> String {
     format!("{}; {:.0} s", parts.join(", "), comparison.seconds)
 }
 
-fn counted(count: usize, noun: &str) -> String {
+pub(super) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

@@ -10,10 +10,12 @@
 //! | `summary.rs` | GitHub Actions: the summary page of a job, in Markdown |
 //! | `outputs.rs` | GitHub Actions: the counts, for later steps |
 //! | `comparison.rs` | a person who changed a script: what two versions do differently |
+//! | `exploration.rs` | a person who maintains a script: what goes wrong in other worlds |
 
 mod bars;
 pub mod comparison;
 pub mod console;
+pub mod exploration;
 mod failed_checks;
 pub mod github;
 pub mod history;

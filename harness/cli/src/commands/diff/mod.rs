@@ -1,6 +1,5 @@
 //! `nodejoin diff`: what two versions of a script leave differently on the machines of all scenarios.
 
-mod parameters;
 mod versions;
 
 use std::collections::BTreeSet;
@@ -8,26 +7,18 @@ use std::path::Path;
 
 use nodejoin_core::compare::Comparison;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
-use nodejoin_core::run::settings::{EvidenceWhen, KeepWhen, SettingsFile};
+use nodejoin_core::run::settings::SettingsFile;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::comparison as report;
-use nodejoin_engine::{
-    Caller, CompareSettings, CompareStep, Events, ExternalSettings, JoinsWhen, Pair, Runner, Settings,
-    compare, new_run_id,
-};
-use tokio::sync::mpsc::UnboundedReceiver;
+use nodejoin_engine::{CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, new_run_id};
 
 use crate::args::DiffCommand;
-use crate::commands::{inspect, run};
+use crate::commands::{inspect, probing, run};
 use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg};
 use crate::{artifacts, process};
 use versions::ComparedVersions;
-
-/// Scenarios that run at the same time by default.
-const JOBS: usize = 2;
 
 /// Compares two versions.
 pub(crate) async fn diff(command: DiffCommand, factor: TimeFactor) -> ExitCode {
@@ -41,7 +32,7 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
     let approved = approved(args.approve.as_deref())?;
     let matrix = process::matrix(&command.images)?;
-    let settings = settings(args, &file);
+    let settings = probing::settings(args.artifacts_dir.as_deref(), args.jobs, &file);
     artifacts::ignore(&settings.artifacts);
     let scratch = settings.artifacts.join(format!("diff-{}", std::process::id()));
     let versions = ComparedVersions::read(args, scratch).map_err(|error| {
@@ -56,7 +47,7 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let engine = process::engine(factor).await?;
     let cancel = run::signals()?;
     let (events, stream) = Events::stream();
-    let told = tokio::spawn(tell(stream));
+    let told = tokio::spawn(probing::tell(stream));
     let jobs = settings.jobs;
     let runner = Runner::new(engine, new_run_id(), settings, events);
     let joins = match args.joins {
@@ -101,31 +92,6 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     Ok(exit_code(&comparison))
 }
 
-/// Prints what takes long, and warnings.
-async fn tell(mut stream: UnboundedReceiver<RunEvent>) {
-    while let Some(event) = stream.recv().await {
-        match event {
-            RunEvent::ImageWaiting { image } => note!("waiting for another process that builds {image}"),
-            RunEvent::ImageStarted { image, log } => note!("building {image}; log: {log}"),
-            RunEvent::ImageReady { image, seconds } => note!("built {image} in {seconds:.0} s"),
-            RunEvent::Warning { text } => note!("warning: {text}"),
-            RunEvent::RunStarted { .. }
-            | RunEvent::ImageStep { .. }
-            | RunEvent::ImageDownload { .. }
-            | RunEvent::ImageInspected { .. }
-            | RunEvent::ControlPlaneStarting { .. }
-            | RunEvent::ControlPlaneReady { .. }
-            | RunEvent::ScenarioStarted { .. }
-            | RunEvent::PhaseReached { .. }
-            | RunEvent::Held { .. }
-            | RunEvent::ScenarioFinished { .. }
-            | RunEvent::SnapshotWritten { .. }
-            | RunEvent::Cancelling
-            | RunEvent::RunFinished(_) => {}
-        }
-    }
-}
-
 /// The scenarios of both versions, each with the files of each version.
 fn pairs(
     versions: &ComparedVersions,
@@ -148,7 +114,7 @@ fn pairs(
             world: None,
             old: of(&old, plan.id.as_str()),
             new: Some(plan.clone()),
-            arguments: parameters::of(plan),
+            arguments: probing::arguments(plan),
         })
         .collect();
     let gone = old.iter().filter(|plan| of(&new, plan.id.as_str()).is_none());
@@ -198,29 +164,6 @@ fn approved(file: Option<&Path>) -> Result<BTreeSet<String>, ExitCode> {
     Ok(ids)
 }
 
-fn settings(args: &DiffArgs, file: &SettingsFile) -> Settings {
-    let here = process::current_dir();
-    let folder = args.artifacts_dir.as_ref().or(file.artifacts_dir.as_ref());
-    Settings {
-        images: process::image_settings(),
-        control_plane: None,
-        require: Default::default(),
-        external: ExternalSettings::default(),
-        artifacts: folder.map_or_else(|| artifacts::default_folder(&here), |folder| here.join(folder)),
-        jobs: args.jobs.or(file.jobs).map_or(JOBS, |jobs| jobs.0),
-        keep: KeepWhen::Never,
-        evidence: EvidenceWhen::OnFailure,
-        caller: Caller {
-            version: env!("NODEJOIN_VERSION").to_owned(),
-            ..Caller::default()
-        },
-        hold: false,
-        bless: false,
-        fail_fast: false,
-        shard: None,
-    }
-}
-
 fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
     match args.format {
         DiffFormat::Text => out!("{}", report::text(comparison).trim_end()),
@@ -233,29 +176,7 @@ fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
             }
         },
     }
-    write_summary(comparison, args)
-}
-
-/// Writes the Markdown to the file of the command line, or adds it to that of GitHub Actions.
-fn write_summary(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
-    use std::io::Write as _;
-    let of_github = || std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
-    let text = report::markdown(comparison);
-    let (path, written) = match (&args.summary, of_github()) {
-        (Some(path), _) => (path.clone(), std::fs::write(path, text)),
-        (None, Some(path)) => {
-            let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
-            (
-                path.into(),
-                file.and_then(|mut file| file.write_all(text.as_bytes())),
-            )
-        }
-        (None, None) => return Ok(()),
-    };
-    written.map_err(|error| {
-        process::report_error(&format!("could not write `{}`", path.display()), &error, None);
-        ExitCode::Environment
-    })
+    probing::write_summary(args.summary.as_deref(), &report::markdown(comparison))
 }
 
 fn exit_code(comparison: &Comparison) -> ExitCode {

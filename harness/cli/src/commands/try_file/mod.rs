@@ -10,6 +10,8 @@ pub(crate) use print::refuse;
 pub(crate) use read::TryError;
 pub(crate) use write::save;
 
+use nodejoin_core::input::problem::ScenarioError;
+use nodejoin_core::plan::Plan;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 
@@ -19,6 +21,12 @@ use crate::commands::run::{self, RunRequest, run_plans};
 use crate::reports::Github;
 use crate::rerun;
 use crate::run_args::OrderArgs;
+
+/// The plans of the machines of a file; the inner error is that of the scenarios.
+pub(crate) fn plans_of(args: &TryArgs) -> Result<Result<Vec<Plan>, ScenarioError>, TryError> {
+    let tried = read::tried(args)?;
+    scenarios::plans(&tried, args)
+}
 
 /// Tries the machines of a file.
 pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode {

@@ -1,6 +1,7 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
 mod diff;
+mod explore;
 mod footprint;
 mod hold;
 mod keeper;

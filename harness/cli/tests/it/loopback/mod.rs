@@ -7,6 +7,7 @@ mod aws_instances;
 mod aws_start;
 mod before_start;
 mod diff;
+mod explore;
 mod help;
 mod inspect;
 mod keeper;

@@ -1,0 +1,155 @@
+//! `nodejoin explore`: how user data behaves in other worlds than that of its scenario.
+
+use std::collections::BTreeSet;
+
+use clap::Parser;
+use nodejoin_core::explore::Exploration;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::matrix::Matrix;
+use nodejoin_core::run::settings::SettingsFile;
+use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_engine::report::exploration as report;
+use nodejoin_engine::{Events, ExploreSettings, ExploreStep, Runner, Subject, explore, new_run_id};
+
+use crate::args::{ExploreCommand, TryArgs};
+use crate::commands::{inspect, probing, run, try_file};
+use crate::explore_args::{ExploreArgs, ExploreFormat, ExploreJoins};
+use crate::{artifacts, process};
+
+/// Explores scenarios.
+pub(crate) async fn explore_worlds(command: ExploreCommand, factor: TimeFactor) -> ExitCode {
+    match explored(&command, factor).await {
+        Ok(code) | Err(code) => code,
+    }
+}
+
+async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
+    let args = &command.explore;
+    let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
+    let matrix = process::matrix(&command.images)?;
+    let subjects = subjects(args, &file, &matrix)?;
+    if subjects.is_empty() {
+        note!("error: no scenario that joins was found; run `nodejoin list` to see all scenarios");
+        return Err(ExitCode::Usage);
+    }
+    let settings = probing::settings(args.artifacts_dir.as_deref(), args.jobs, &file);
+    artifacts::ignore(&settings.artifacts);
+    let how = ExploreSettings {
+        jobs: settings.jobs,
+        budget: args.budget,
+        seed: args.seed,
+        joins: args.joins == ExploreJoins::Group,
+        changes: args.change.clone(),
+    };
+    let engine = process::engine(factor).await?;
+    let cancel = run::signals()?;
+    let (events, stream) = Events::stream();
+    let told = tokio::spawn(probing::tell(stream));
+    let runner = Runner::new(engine, new_run_id(), settings, events);
+    let step = |step: ExploreStep<'_>| match step {
+        ExploreStep::Probed { world, result } => note!("{world}: {result}"),
+        ExploreStep::Joined { world, result } => note!("{world}: join {result}"),
+    };
+    let exploration = explore(&runner, &subjects, how, &step, &cancel).await;
+    for left in runner.tear_down().await.left {
+        note!("left behind: {left}; `nodejoin sweep` removes it");
+    }
+    let _ = told.await;
+    let Some(exploration) = exploration else {
+        return Ok(ExitCode::Cancelled);
+    };
+    print(&exploration, args)?;
+    Ok(exit_code(&exploration))
+}
+
+/// The scenarios whose user data is explored.
+fn subjects(args: &ExploreArgs, file: &SettingsFile, matrix: &Matrix) -> Result<Vec<Subject>, ExitCode> {
+    let mut plans = Vec::new();
+    for path in &args.paths {
+        let paths = std::slice::from_ref(path);
+        // A file of another tool is read as by `nodejoin try`.
+        let found = match inspect::foreign_files(paths) {
+            Err(_) => adopted(args, path)?,
+            Ok(()) => {
+                let loaded = inspect::load(paths, file, &args.overlay);
+                let loaded = loaded.map_err(|error| inspect::refuse(&error))?;
+                match path.is_dir() {
+                    true => representatives(loaded, args),
+                    false => loaded,
+                }
+            }
+        };
+        plans.extend(found);
+    }
+    plans.retain(|plan| is_selected(plan, args));
+    let plans = matrix.spread(&plans).into_iter();
+    Ok(plans
+        .map(|plan| Subject {
+            arguments: probing::arguments(&plan),
+            plan,
+        })
+        .collect())
+}
+
+fn is_selected(plan: &Plan, args: &ExploreArgs) -> bool {
+    args.filter.as_ref().is_none_or(|filter| filter.selects(plan))
+}
+
+/// The first selected scenario of each folder that joins.
+fn representatives(plans: Vec<Plan>, args: &ExploreArgs) -> Vec<Plan> {
+    let mut folders = BTreeSet::new();
+    let represents = |plan: &Plan| {
+        let folder = plan.id.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+        let joins = plan.expect.diagnosis.is_none() && plan.faults.is_empty() && plan.user_data.is_some();
+        joins && is_selected(plan, args) && folders.insert(folder.to_owned())
+    };
+    let mut represents = represents;
+    plans.into_iter().filter(|plan| represents(plan)).collect()
+}
+
+/// `nodejoin try` without a run.
+#[derive(Debug, Parser)]
+struct Adoption {
+    #[command(flatten)]
+    args: TryArgs,
+}
+
+/// The machines of user data.
+fn adopted(args: &ExploreArgs, path: &std::path::Path) -> Result<Vec<Plan>, ExitCode> {
+    let mut words = vec!["try".into(), path.as_os_str().to_owned()];
+    for manifest in &args.overlay {
+        words.extend(["--overlay".into(), manifest.as_os_str().to_owned()]);
+    }
+    let adoption = Adoption::try_parse_from(words).map_err(|error| {
+        note!("{error}");
+        ExitCode::Usage
+    })?;
+    match try_file::plans_of(&adoption.args).map_err(|error| try_file::refuse(&error))? {
+        Ok(plans) => Ok(plans),
+        Err(error) => Err(inspect::refuse(&error)),
+    }
+}
+
+fn print(exploration: &Exploration, args: &ExploreArgs) -> Result<(), ExitCode> {
+    match args.format {
+        ExploreFormat::Text => out!("{}", report::text(exploration).trim_end()),
+        ExploreFormat::Markdown => out!("{}", report::markdown(exploration).trim_end()),
+        ExploreFormat::Json => {
+            let text = serde_json::to_string_pretty(exploration).map_err(|error| {
+                process::report_error("could not print JSON", &error, None);
+                ExitCode::Environment
+            })?;
+            out!("{text}");
+        }
+    }
+    probing::write_summary(args.summary.as_deref(), &report::markdown(exploration))
+}
+
+fn exit_code(exploration: &Exploration) -> ExitCode {
+    match (exploration.ran(), exploration.findings.is_empty()) {
+        (0, _) => ExitCode::NothingRan,
+        (_, true) => ExitCode::Passed,
+        (_, false) => ExitCode::Failed,
+    }
+}

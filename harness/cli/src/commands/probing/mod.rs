@@ -1,0 +1,93 @@
+//! What the commands that probe machines share.
+
+mod parameters;
+
+use std::path::Path;
+
+use nodejoin_core::compare::ScriptArguments;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::run::event::RunEvent;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::settings::{EvidenceWhen, JobCount, KeepWhen, SettingsFile};
+use nodejoin_engine::{Caller, ExternalSettings, Settings};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::{artifacts, process};
+
+/// Scenarios that run at the same time by default.
+const JOBS: usize = 2;
+
+/// Arguments that scripts on the node accept, each with a value that they do not guess.
+pub(super) fn arguments(plan: &Plan) -> Vec<ScriptArguments> {
+    parameters::of(plan)
+}
+
+/// The settings of a run that probes machines.
+pub(super) fn settings(folder: Option<&Path>, jobs: Option<JobCount>, file: &SettingsFile) -> Settings {
+    let here = process::current_dir();
+    let folder = folder.or(file.artifacts_dir.as_deref());
+    Settings {
+        images: process::image_settings(),
+        control_plane: None,
+        require: Default::default(),
+        external: ExternalSettings::default(),
+        artifacts: folder.map_or_else(|| artifacts::default_folder(&here), |folder| here.join(folder)),
+        jobs: jobs.or(file.jobs).map_or(JOBS, |jobs| jobs.0),
+        keep: KeepWhen::Never,
+        evidence: EvidenceWhen::OnFailure,
+        caller: Caller {
+            version: env!("NODEJOIN_VERSION").to_owned(),
+            ..Caller::default()
+        },
+        hold: false,
+        bless: false,
+        fail_fast: false,
+        shard: None,
+    }
+}
+
+/// Prints what takes long, and warnings.
+pub(super) async fn tell(mut stream: UnboundedReceiver<RunEvent>) {
+    while let Some(event) = stream.recv().await {
+        match event {
+            RunEvent::ImageWaiting { image } => note!("waiting for another process that builds {image}"),
+            RunEvent::ImageStarted { image, log } => note!("building {image}; log: {log}"),
+            RunEvent::ImageReady { image, seconds } => note!("built {image} in {seconds:.0} s"),
+            RunEvent::Warning { text } => note!("warning: {text}"),
+            RunEvent::RunStarted { .. }
+            | RunEvent::ImageStep { .. }
+            | RunEvent::ImageDownload { .. }
+            | RunEvent::ImageInspected { .. }
+            | RunEvent::ControlPlaneStarting { .. }
+            | RunEvent::ControlPlaneReady { .. }
+            | RunEvent::ScenarioStarted { .. }
+            | RunEvent::PhaseReached { .. }
+            | RunEvent::Held { .. }
+            | RunEvent::ScenarioFinished { .. }
+            | RunEvent::SnapshotWritten { .. }
+            | RunEvent::Cancelling
+            | RunEvent::RunFinished(_) => {}
+        }
+    }
+}
+
+/// Writes the Markdown to the file of the command line, or adds it to that of GitHub Actions.
+pub(super) fn write_summary(file: Option<&Path>, text: &str) -> Result<(), ExitCode> {
+    use std::io::Write as _;
+    let of_github = || std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+    let (path, written) = match (file, of_github()) {
+        (Some(path), _) => (path.to_owned(), std::fs::write(path, text)),
+        (None, Some(path)) => {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
+            (
+                path.into(),
+                file.and_then(|mut file| file.write_all(text.as_bytes())),
+            )
+        }
+        (None, None) => return Ok(()),
+    };
+    written.map_err(|error| {
+        process::report_error(&format!("could not write `{}`", path.display()), &error, None);
+        ExitCode::Environment
+    })
+}

@@ -1,0 +1,16 @@
+//! Explores how user data behaves in other worlds than that of its scenario: what makes a machine suspicious, and which
+//! worlds to run.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `suspicions.rs` | values on a machine that are wrong in every world |
+//! | `covering.rs` | combinations of changes in which every pair occurs |
+//! | `report.rs` | the result of `nodejoin explore`, as data |
+
+mod covering;
+mod report;
+mod suspicions;
+
+pub use covering::covering;
+pub use report::{Exploration, ExploreFinding, ExploredWorld, FindingKind};
+pub use suspicions::{Suspicion, suspicions};

@@ -1,0 +1,90 @@
+//! The result of `nodejoin explore`, as data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::vocabulary::ids::ScenarioId;
+
+/// The result of `nodejoin explore`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Exploration {
+    /// What goes wrong, worst first.
+    pub findings: Vec<ExploreFinding>,
+    /// All worlds that ran or could not run, in order.
+    pub worlds: Vec<ExploredWorld>,
+    /// Worlds for which the time did not suffice.
+    pub left_out: usize,
+    /// Number of distinct machines.
+    pub machines: usize,
+    /// Seed of the combinations.
+    pub seed: u64,
+    /// Seconds of the whole exploration.
+    pub seconds: f64,
+}
+
+/// A world of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExploredWorld {
+    pub scenario: ScenarioId,
+    /// Names of its changes; empty for the world of the scenario itself.
+    pub changes: Vec<String>,
+    /// Why it did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
+    /// The world whose machine is equal; a join of the one stands for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_machine_as: Option<ScenarioId>,
+    /// How the join ended: `passed`, `failed`, `errored` or `skipped`. Unset for a world that did not join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join: Option<String>,
+}
+
+/// Something that goes wrong in a world and not in that of the scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExploreFinding {
+    pub kind: FindingKind,
+    /// The worlds that show it.
+    pub worlds: Vec<ScenarioId>,
+    /// The fewest changes with which it occurs; empty if it occurs in the world of the scenario.
+    pub only_with: Vec<String>,
+    /// What goes wrong, in a sentence.
+    pub what: String,
+    /// More about it: last words of user data, evidence of a join.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
+}
+
+/// What kind of thing goes wrong. The order is that of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// No kubelet starts.
+    NoKubelet,
+    /// The kubelet starts, and the node does not join.
+    NoJoin,
+    /// A value on the machine is wrong in every world.
+    SuspiciousValue,
+    /// Two boots of one world leave different machines.
+    Race,
+}
+
+impl FindingKind {
+    /// The word in reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoKubelet => "no kubelet",
+            Self::NoJoin => "no join",
+            Self::SuspiciousValue => "suspicious value",
+            Self::Race => "race",
+        }
+    }
+}
+
+impl Exploration {
+    /// Number of worlds that ran.
+    #[must_use]
+    pub fn ran(&self) -> usize {
+        self.worlds.iter().filter(|world| world.not_run.is_none()).count()
+    }
+}

@@ -1,0 +1,160 @@
+//! The report of `nodejoin explore`: text for a terminal, and Markdown for a pull request.
+
+use std::fmt::Write as _;
+
+use nodejoin_core::explore::{Exploration, ExploreFinding};
+use nodejoin_core::redact::redact_lines;
+
+use super::comparison::counted;
+
+/// Worlds of a finding that the report names; the JSON report has all of them.
+const NAMED: usize = 6;
+
+/// The report for a terminal.
+#[must_use]
+pub fn text(exploration: &Exploration) -> String {
+    let mut text = String::new();
+    for finding in &exploration.findings {
+        let _ = writeln!(text, "{}  {}", finding.kind.word(), where_(finding));
+        let _ = writeln!(text, "  {}", finding.what);
+        for detail in &finding.details {
+            let _ = writeln!(text, "  {detail}");
+        }
+        let _ = writeln!(text, "  in {}\n", worlds(finding));
+    }
+    for (scenario, why) in not_run(exploration) {
+        let _ = writeln!(text, "not run: {scenario}: {why}");
+    }
+    text.push_str(&last_line(exploration));
+    text.push('\n');
+    redact_lines(&text)
+}
+
+/// The report for a pull request.
+#[must_use]
+pub fn markdown(exploration: &Exploration) -> String {
+    let mut text = format!("### nodejoin: other worlds\n\n{}\n", last_line(exploration));
+    if !exploration.findings.is_empty() {
+        text.push_str("\n| finding | where | what | worlds |\n| --- | --- | --- | --- |\n");
+    }
+    for finding in &exploration.findings {
+        let cells = [
+            finding.kind.word().to_owned(),
+            where_(finding),
+            finding.what.clone(),
+            worlds(finding),
+        ];
+        let cells: Vec<String> = cells.iter().map(|cell| cell_text(cell)).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    redact_lines(&text)
+}
+
+fn where_(finding: &ExploreFinding) -> String {
+    match finding.only_with.is_empty() {
+        true => "in the world of the scenario".to_owned(),
+        false => format!("with {}", finding.only_with.join(" and ")),
+    }
+}
+
+fn worlds(finding: &ExploreFinding) -> String {
+    let names: Vec<&str> = finding.worlds.iter().take(NAMED).map(|id| id.as_str()).collect();
+    match finding.worlds.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{}, and {more} more", names.join(", ")),
+    }
+}
+
+fn not_run(exploration: &Exploration) -> impl Iterator<Item = (&str, &str)> {
+    let worlds = exploration.worlds.iter();
+    worlds.filter_map(|world| Some((world.scenario.as_str(), world.not_run.as_deref()?)))
+}
+
+fn last_line(exploration: &Exploration) -> String {
+    let joins = exploration
+        .worlds
+        .iter()
+        .filter(|world| world.join.is_some())
+        .count();
+    let left_out = match exploration.left_out {
+        0 => String::new(),
+        left => format!(", {left} left out for time"),
+    };
+    format!(
+        "{} in {} with {}, {}, seed {}, {:.0} s{left_out}",
+        counted(exploration.findings.len(), "finding"),
+        counted(exploration.ran(), "world"),
+        counted(exploration.machines, "distinct machine"),
+        counted(joins, "join"),
+        exploration.seed,
+        exploration.seconds
+    )
+}
+
+/// Text in a cell of a table.
+fn cell_text(text: &str) -> String {
+    let mut cell = String::new();
+    for c in text.chars() {
+        match c {
+            '|' => cell.push_str("\\|"),
+            '<' => cell.push_str("&lt;"),
+            '&' => cell.push_str("&amp;"),
+            '\n' => cell.push(' '),
+            c => cell.push(c),
+        }
+    }
+    cell
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::explore::{ExploredWorld, FindingKind};
+
+    use super::*;
+
+    fn exploration() -> Exploration {
+        let world = |id: &str, changes: &[&str], not_run: Option<&str>| ExploredWorld {
+            scenario: id.parse().unwrap(),
+            changes: changes.iter().map(|name| (*name).to_owned()).collect(),
+            not_run: not_run.map(str::to_owned),
+            same_machine_as: None,
+            join: not_run.is_none().then(|| "passed".to_owned()),
+        };
+        Exploration {
+            findings: vec![
+                ExploreFinding {
+                    kind: FindingKind::NoKubelet,
+                    worlds: (1..9).map(|n| format!("a@ipv6_{n}").parse().unwrap()).collect(),
+                    only_with: vec!["ipv6".to_owned()],
+                    what: "join.sh: <a|b>".to_owned(),
+                    details: vec!["exit code of part-001: 3".to_owned()],
+                },
+                ExploreFinding {
+                    kind: FindingKind::SuspiciousValue,
+                    worlds: vec!["a".parse().unwrap()],
+                    only_with: Vec::new(),
+                    what: "kubelet arguments: `--node-ip` has an empty value".to_owned(),
+                    details: Vec::new(),
+                },
+            ],
+            worlds: vec![
+                world("a", &[], None),
+                world("a@spot", &["spot"], Some("no image")),
+            ],
+            left_out: 3,
+            machines: 2,
+            seed: 1,
+            seconds: 12.4,
+        }
+    }
+
+    #[test]
+    fn the_text_names_the_fewest_changes_of_each_finding() {
+        insta::assert_snapshot!(text(&exploration()));
+    }
+
+    #[test]
+    fn cells_of_the_markdown_keep_bars_and_html_apart() {
+        insta::assert_snapshot!(markdown(&exploration()));
+    }
+}
