@@ -39,6 +39,9 @@ pub struct DiffArgs {
     /// OLD and NEW are node images
     #[arg(long)]
     pub images: bool,
+    /// Add the files of this overlay manifest to every node, after those of the AMI, as each version has it
+    #[arg(long, value_name = "MANIFEST")]
+    pub overlay: Vec<PathBuf>,
     /// Only scenarios that this expression selects, as in `nodejoin run`
     #[arg(long, short = 'E', value_name = "EXPRESSION")]
     pub filter: Option<ScenarioFilter>,

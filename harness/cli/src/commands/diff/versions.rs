@@ -134,7 +134,7 @@ impl ComparedVersions {
             ComparedVersion::Manifest(path) => Some(path),
             ComparedVersion::Now | ComparedVersion::Folder(_) | ComparedVersion::Image(_) => None,
         };
-        for manifest in settings.overlays.iter().chain(added) {
+        for manifest in settings.overlays.iter().chain(&args.overlay).chain(added) {
             let overlay = overlay::load(manifest, &files)?;
             for plan in &mut plans {
                 plan.image.overlay.extend_from_slice(&overlay);

@@ -39,8 +39,12 @@ fn scripts_of_workflows_exist_and_are_executable() {
 
 #[test]
 fn scripts_pass_known_flags_only() {
-    let help = said(nodejoin(Path::new("."), &["run", "--help"]).output().unwrap());
-    for script in ["ci/matrix", "ci/action/run"] {
+    for (script, command) in [
+        ("ci/matrix", "run"),
+        ("ci/action/run", "run"),
+        ("ci/action/diff", "diff"),
+    ] {
+        let help = said(nodejoin(Path::new("."), &[command, "--help"]).output().unwrap());
         let text = std::fs::read_to_string(repository().join(script)).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let words = code.flat_map(|line| line.split(|c: char| c.is_whitespace() || "\"'=()".contains(c)));

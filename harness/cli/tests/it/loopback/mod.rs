@@ -1,6 +1,7 @@
 //! Tests that need no container engine.
 
 mod action_binary;
+mod action_diff;
 mod actions;
 mod aws;
 mod aws_instances;
