@@ -79,7 +79,7 @@ async fn metadata(account: &AccountServer, turn: Duration) -> Result<(), Failed>
     println!("  fake          {fake}");
     println!("  bare hyper    {bare}");
     println!(
-        "  fake to bare hyper, requests a second: {:.2} (wanted: 0.7)",
+        "  fake to bare hyper, requests a second: {:.2} (wanted: 0.85)",
         fake.rate() / bare.rate()
     );
     Ok(())
