@@ -17,7 +17,7 @@ argument that its scripts accept, a failure of each AWS call; first one change a
 of each distinct machine joins. Findings are what goes wrong in other worlds and not in that of the scenario, and values
 that are wrong in every world.
 
-Exit codes: 0 no findings; 1 findings; others as for `nodejoin run`.";
+Exit codes: 0 no findings, or all approved; 1 findings; others as for `nodejoin run`.";
 
 /// `nodejoin explore`
 #[derive(Debug, ClapArgs)]
@@ -43,6 +43,9 @@ pub struct ExploreArgs {
     /// Whether one world of each distinct machine joins
     #[arg(long, value_enum, default_value_t = ExploreJoins::Group)]
     pub joins: ExploreJoins,
+    /// A file with the ids of findings that are known, one in each line; text after an id is a remark
+    #[arg(long, value_name = "FILE")]
+    pub approve: Option<PathBuf>,
     /// Format of standard output
     #[arg(long, value_enum, default_value_t = ExploreFormat::Text)]
     pub format: ExploreFormat,

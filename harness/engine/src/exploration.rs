@@ -89,6 +89,8 @@ pub async fn explore(
             return None;
         }
     }
+    let findings = std::mem::take(&mut exploration.findings);
+    exploration.findings = findings.into_iter().map(ExploreFinding::with_id).collect();
     exploration
         .findings
         .sort_by_key(|finding| (finding.kind, finding.only_with.len()));
@@ -220,6 +222,7 @@ impl Explorer<'_> {
         let second = second.machine_alone(&subject.plan);
         let parts = settled_differences(&first.alone, &second);
         (!parts.is_empty()).then(|| ExploreFinding {
+            id: String::new(),
             kind: FindingKind::Race,
             worlds: vec![subject.plan.id.clone()],
             only_with: Vec::new(),
@@ -440,6 +443,7 @@ impl Findings<'_> {
                 {
                     Some(known) => known.worlds.push(world.plan.id.clone()),
                     None => findings.push(ExploreFinding {
+                        id: String::new(),
                         kind,
                         worlds: vec![world.plan.id.clone()],
                         only_with: self.names(&world.changes),

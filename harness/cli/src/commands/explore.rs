@@ -27,6 +27,7 @@ pub(crate) async fn explore_worlds(command: ExploreCommand, factor: TimeFactor) 
 async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
     let args = &command.explore;
     let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
+    let approved = probing::approved(args.approve.as_deref(), "explore")?;
     let matrix = process::matrix(&command.images)?;
     let subjects = subjects(args, &file, &matrix)?;
     if subjects.is_empty() {
@@ -56,9 +57,11 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;
-    let Some(exploration) = exploration else {
+    let Some(mut exploration) = exploration else {
         return Ok(ExitCode::Cancelled);
     };
+    let ids = exploration.findings.iter().map(|finding| &finding.id);
+    exploration.approved = ids.filter(|id| approved.contains(*id)).cloned().collect();
     print(&exploration, args)?;
     Ok(exit_code(&exploration))
 }
@@ -147,9 +150,9 @@ fn print(exploration: &Exploration, args: &ExploreArgs) -> Result<(), ExitCode> 
 }
 
 fn exit_code(exploration: &Exploration) -> ExitCode {
-    match (exploration.ran(), exploration.findings.is_empty()) {
+    match (exploration.ran(), exploration.open().next()) {
         (0, _) => ExitCode::NothingRan,
-        (_, true) => ExitCode::Passed,
-        (_, false) => ExitCode::Failed,
+        (_, None) => ExitCode::Passed,
+        (_, Some(_)) => ExitCode::Failed,
     }
 }

@@ -85,10 +85,13 @@ fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDiffe
 }
 
 fn id_of(differences: &[MachineDifference]) -> String {
+    short_id(differences.iter().map(|difference| format!("{difference:?}\n")))
+}
+
+/// Ten hexadecimal digits of texts.
+pub(crate) fn short_id(texts: impl IntoIterator<Item = String>) -> String {
     let mut digest = Sha256::new();
-    for difference in differences {
-        digest.update(format!("{difference:?}\n"));
-    }
+    texts.into_iter().for_each(|text| digest.update(text));
     let hex: String = digest
         .finalize()
         .iter()

@@ -22,6 +22,7 @@ mod worlds;
 
 pub use arguments::{ScriptArguments, value_for};
 pub use difference::{ChangedLine, MachineDifference, differences, settled_differences};
+pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
 pub(crate) use lines::edits;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};

@@ -1,8 +1,11 @@
 //! The result of `nodejoin explore`, as data.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compare::short_id;
 use crate::vocabulary::ids::ScenarioId;
 
 /// The result of `nodejoin explore`.
@@ -20,6 +23,9 @@ pub struct Exploration {
     pub seed: u64,
     /// Seconds of the whole exploration.
     pub seconds: f64,
+    /// Ids of findings that `--approve` lists.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub approved: BTreeSet<String>,
 }
 
 /// A world of a scenario.
@@ -42,6 +48,8 @@ pub struct ExploredWorld {
 /// Something that goes wrong in a world and not in that of the scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExploreFinding {
+    /// Ten hexadecimal digits that depend on kind, changes and what goes wrong; `--approve` names it.
+    pub id: String,
     pub kind: FindingKind,
     /// The worlds that show it.
     pub worlds: Vec<ScenarioId>,
@@ -81,10 +89,55 @@ impl FindingKind {
     }
 }
 
+impl ExploreFinding {
+    /// The finding with the id of its content.
+    #[must_use]
+    pub fn with_id(mut self) -> Self {
+        self.id = short_id([format!("{} {:?} {}", self.kind.word(), self.only_with, self.what)]);
+        self
+    }
+}
+
 impl Exploration {
+    /// The findings that `--approve` does not list.
+    pub fn open(&self) -> impl Iterator<Item = &ExploreFinding> {
+        self.findings
+            .iter()
+            .filter(|finding| !self.approved.contains(&finding.id))
+    }
+
     /// Number of worlds that ran.
     #[must_use]
     pub fn ran(&self) -> usize {
         self.worlds.iter().filter(|world| world.not_run.is_none()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approved_findings_are_not_open_and_the_id_depends_on_what_goes_wrong() {
+        let finding = |what: &str, world: &str| {
+            let finding = ExploreFinding {
+                id: String::new(),
+                kind: FindingKind::NoJoin,
+                worlds: vec![world.parse().unwrap()],
+                only_with: vec!["ipv6".to_owned()],
+                what: what.to_owned(),
+                details: Vec::new(),
+            };
+            finding.with_id()
+        };
+        let (one, other) = (finding("a", "x"), finding("b", "x"));
+        assert_eq!(one.id, finding("a", "y").id);
+        assert_eq!(one.id.len(), 10);
+        let exploration = Exploration {
+            approved: BTreeSet::from([one.id.clone()]),
+            findings: vec![one, other.clone()],
+            ..Exploration::default()
+        };
+        assert_eq!(exploration.open().collect::<Vec<_>>(), [&other]);
     }
 }

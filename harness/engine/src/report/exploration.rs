@@ -14,8 +14,14 @@ const NAMED: usize = 6;
 #[must_use]
 pub fn text(exploration: &Exploration) -> String {
     let mut text = String::new();
-    for finding in &exploration.findings {
-        let _ = writeln!(text, "{}  {}", finding.kind.word(), where_(finding));
+    for finding in exploration.open() {
+        let _ = writeln!(
+            text,
+            "{}  {}  {}",
+            finding.id,
+            finding.kind.word(),
+            where_(finding)
+        );
         let _ = writeln!(text, "  {}", finding.what);
         for detail in &finding.details {
             let _ = writeln!(text, "  {detail}");
@@ -34,11 +40,12 @@ pub fn text(exploration: &Exploration) -> String {
 #[must_use]
 pub fn markdown(exploration: &Exploration) -> String {
     let mut text = format!("### nodejoin: other worlds\n\n{}\n", last_line(exploration));
-    if !exploration.findings.is_empty() {
-        text.push_str("\n| finding | where | what | worlds |\n| --- | --- | --- | --- |\n");
+    if exploration.open().next().is_some() {
+        text.push_str("\n| id | finding | where | what | worlds |\n| --- | --- | --- | --- | --- |\n");
     }
-    for finding in &exploration.findings {
+    for finding in exploration.open() {
         let cells = [
+            finding.id.clone(),
             finding.kind.word().to_owned(),
             where_(finding),
             finding.what.clone(),
@@ -80,9 +87,14 @@ fn last_line(exploration: &Exploration) -> String {
         0 => String::new(),
         left => format!(", {left} left out for time"),
     };
+    let open = exploration.open().count();
+    let approved = match exploration.findings.len() - open {
+        0 => String::new(),
+        approved => format!(", {approved} approved"),
+    };
     format!(
-        "{} in {} with {}, {}, seed {}, {:.0} s{left_out}",
-        counted(exploration.findings.len(), "finding"),
+        "{}{approved} in {} with {}, {}, seed {}, {:.0} s{left_out}",
+        counted(open, "finding"),
         counted(exploration.ran(), "world"),
         counted(exploration.machines, "distinct machine"),
         counted(joins, "join"),
@@ -123,6 +135,7 @@ mod tests {
         Exploration {
             findings: vec![
                 ExploreFinding {
+                    id: "0123456789".to_owned(),
                     kind: FindingKind::NoKubelet,
                     worlds: (1..9).map(|n| format!("a@ipv6_{n}").parse().unwrap()).collect(),
                     only_with: vec!["ipv6".to_owned()],
@@ -130,6 +143,7 @@ mod tests {
                     details: vec!["exit code of part-001: 3".to_owned()],
                 },
                 ExploreFinding {
+                    id: "abcdef0123".to_owned(),
                     kind: FindingKind::SuspiciousValue,
                     worlds: vec!["a".parse().unwrap()],
                     only_with: Vec::new(),
@@ -145,12 +159,24 @@ mod tests {
             machines: 2,
             seed: 1,
             seconds: 12.4,
+            approved: Default::default(),
         }
     }
 
     #[test]
     fn the_text_names_the_fewest_changes_of_each_finding() {
         insta::assert_snapshot!(text(&exploration()));
+    }
+
+    #[test]
+    fn approved_findings_are_counted_and_not_printed() {
+        let exploration = Exploration {
+            approved: ["0123456789".to_owned()].into(),
+            ..exploration()
+        };
+        let text = text(&exploration);
+        assert!(!text.contains("no kubelet"), "{text}");
+        assert!(text.contains("1 finding, 1 approved in 1 world"), "{text}");
     }
 
     #[test]

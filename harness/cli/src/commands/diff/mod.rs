@@ -2,9 +2,6 @@
 
 mod versions;
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
 use nodejoin_core::compare::Comparison;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::exit_code::ExitCode;
@@ -30,7 +27,7 @@ pub(crate) async fn diff(command: DiffCommand, factor: TimeFactor) -> ExitCode {
 async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
     let args = &command.diff;
     let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
-    let approved = approved(args.approve.as_deref())?;
+    let approved = probing::approved(args.approve.as_deref(), "diff")?;
     let matrix = process::matrix(&command.images)?;
     let settings = probing::settings(args.artifacts_dir.as_deref(), args.jobs, &file);
     artifacts::ignore(&settings.artifacts);
@@ -128,42 +125,6 @@ fn pairs(
     Ok(pairs)
 }
 
-/// The ids of a file of approved differences.
-fn approved(file: Option<&Path>) -> Result<BTreeSet<String>, ExitCode> {
-    let Some(file) = file else {
-        return Ok(BTreeSet::new());
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        let hint = "create it with the ids of intended differences, one in each line";
-        process::report_error(
-            &format!("could not read `{}`", file.display()),
-            &error,
-            Some(hint.to_owned()),
-        );
-        ExitCode::Usage
-    })?;
-    let mut ids = BTreeSet::new();
-    for (index, line) in text.lines().enumerate() {
-        let Some(id) = line
-            .split_whitespace()
-            .next()
-            .filter(|word| !word.starts_with('#'))
-        else {
-            continue;
-        };
-        if id.len() != 10 || !id.chars().all(|c| c.is_ascii_hexdigit()) {
-            note!(
-                "error: {}:{}: `{id}` is not the id of a difference: expected ten hexadecimal digits, as `nodejoin diff` prints",
-                file.display(),
-                index + 1
-            );
-            return Err(ExitCode::Usage);
-        }
-        ids.insert(id.to_owned());
-    }
-    Ok(ids)
-}
-
 fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
     match args.format {
         DiffFormat::Text => out!("{}", report::text(comparison).trim_end()),
@@ -191,23 +152,11 @@ fn exit_code(comparison: &Comparison) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use nodejoin_core::compare::{ComparedScenario, Group};
 
     use super::*;
-
-    #[test]
-    fn approved_ids_are_the_first_words_of_lines() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("approved");
-        std::fs::write(
-            &file,
-            "# remark\n0123456789  China has its own account\n\nabcdefabcd\n",
-        )
-        .unwrap();
-        let ids = approved(Some(&file)).unwrap();
-        assert_eq!(ids.into_iter().collect::<Vec<_>>(), ["0123456789", "abcdefabcd"]);
-        assert_eq!(approved(None), Ok(BTreeSet::new()));
-    }
 
     #[test]
     fn only_approved_differences_end_with_success() {

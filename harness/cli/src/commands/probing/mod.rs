@@ -2,6 +2,7 @@
 
 mod parameters;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use nodejoin_core::compare::ScriptArguments;
@@ -90,4 +91,59 @@ pub(super) fn write_summary(file: Option<&Path>, text: &str) -> Result<(), ExitC
         process::report_error(&format!("could not write `{}`", path.display()), &error, None);
         ExitCode::Environment
     })
+}
+
+/// The ids of a file of approved differences or findings, which a command printed.
+pub(super) fn approved(file: Option<&Path>, command: &str) -> Result<BTreeSet<String>, ExitCode> {
+    let Some(file) = file else {
+        return Ok(BTreeSet::new());
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let hint = "create it with the ids that are intended, one in each line";
+        process::report_error(
+            &format!("could not read `{}`", file.display()),
+            &error,
+            Some(hint.to_owned()),
+        );
+        ExitCode::Usage
+    })?;
+    let mut ids = BTreeSet::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(id) = line
+            .split_whitespace()
+            .next()
+            .filter(|word| !word.starts_with('#'))
+        else {
+            continue;
+        };
+        if id.len() != 10 || !id.chars().all(|c| c.is_ascii_hexdigit()) {
+            note!(
+                "error: {}:{}: `{id}` is not an id: expected ten hexadecimal digits, as `nodejoin {command}` prints",
+                file.display(),
+                index + 1
+            );
+            return Err(ExitCode::Usage);
+        }
+        ids.insert(id.to_owned());
+    }
+    Ok(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approved_ids_are_the_first_words_of_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("approved");
+        std::fs::write(
+            &file,
+            "# remark\n0123456789  China has its own account\n\nabcdefabcd\n",
+        )
+        .unwrap();
+        let ids = approved(Some(&file), "diff").unwrap();
+        assert_eq!(ids.into_iter().collect::<Vec<_>>(), ["0123456789", "abcdefabcd"]);
+        assert_eq!(approved(None, "diff"), Ok(BTreeSet::new()));
+    }
 }

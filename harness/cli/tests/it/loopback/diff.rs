@@ -51,11 +51,11 @@ fn each_mistake_is_named_before_anything_starts() {
         ),
         (
             &["old", "new", "--tree", "old", "--approve", "approved"],
-            &["approved:3: `not-an-id` is not the id of a difference"],
+            &["approved:3: `not-an-id` is not an id"],
         ),
         (
             &["old", "new", "--tree", "old", "--approve", "none"],
-            &["could not read `none`", "ids of intended differences"],
+            &["could not read `none`", "ids that are intended"],
         ),
         (
             &["old", "new", "--tree", "old", "-E", "id(nothing)"],
