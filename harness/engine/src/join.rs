@@ -164,7 +164,9 @@ fn translated_settings_deviation(observation: &Observation) -> Option<Deviation>
 fn low_disk_deviation(observation: &Observation) -> Option<Deviation> {
     let percent = low_disk_percent(observation)?;
     Some(Deviation {
-        details: vec![format!("{percent} % of the host's disk is free")],
+        details: vec![format!(
+            "{percent} % of the host's disk is free: the kubelet starts without thresholds for it"
+        )],
         ..Deviation::from(DeviationKind::HostDisk)
     })
 }

@@ -82,9 +82,17 @@ fn argv(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The arguments without those that the harness added behind them.
+/// Where the real kubelet lies when a program of the harness takes its place.
+const WRAPPED: &str = "/opt/nodejoin/real";
+
+/// The command as the script started it: at its own path, and without arguments that the harness added behind it.
 fn script_arguments(mut argv: Vec<String>, added: Option<Vec<String>>) -> Vec<String> {
     let added = added.unwrap_or_default();
+    if let Some(program) = argv.first_mut()
+        && let Some(path) = program.strip_prefix(WRAPPED)
+    {
+        *program = path.to_owned();
+    }
     if argv.ends_with(&added) {
         argv.truncate(argv.len() - added.len());
     }
