@@ -43,7 +43,8 @@ impl ScenarioSession<'_> {
         };
         collected.access = self.access(&plan.expect, seen).await?;
         if let Some(name) = node_name(seen) {
-            collected.configz = self.configz(&name, plan, &collected).await;
+            let configz = self.configz(&name, plan, &collected).await;
+            collected.set_configz(configz);
             collected.pod = match &plan.pod {
                 Some(pod) => Some(self.pod(&name, pod).await?),
                 None => None,

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 
 use nodejoin_core::observation::{Collected, CollectedFile};
 use nodejoin_core::vocabulary::file_type::FileType;
+use serde::Deserialize;
 
 use crate::request::CollectRequest;
 use crate::user_data::{self, Traces};
@@ -39,10 +40,15 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
     for (path, text) in contents {
         collected.files.entry(path).or_default().text = text;
     }
+    let changed = facts.get("changed-settings");
+    let changed: ChangedSettings = changed
+        .and_then(|bytes| serde_json::from_slice(bytes).ok())
+        .unwrap_or_default();
     collected.kubelet_argv = facts
         .get("argv")
-        .map(|bytes| script_arguments(argv(bytes), facts.get("added").map(|bytes| argv(bytes))))
+        .map(|bytes| script_arguments(argv(bytes), &changed.added_arguments))
         .filter(|argv| !argv.is_empty());
+    collected.chosen_configuration = changed.chosen_configuration;
     collected.units = facts.get("units").map(|bytes| units(bytes)).unwrap_or_default();
     collected.unit_properties = properties(&facts);
     collected.units_enabled = facts.get("enabled").map(|bytes| lines(bytes));
@@ -82,18 +88,26 @@ fn argv(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
+/// What the harness changed of the kubelet's settings.
+#[derive(Debug, Default, Deserialize)]
+struct ChangedSettings {
+    /// Behind those of the script.
+    added_arguments: Vec<String>,
+    /// The fields of the configuration as the script chose them.
+    chosen_configuration: BTreeMap<String, serde_json::Value>,
+}
+
 /// Where the real kubelet lies when a program of the harness takes its place.
 const WRAPPED: &str = "/opt/nodejoin/real";
 
 /// The command as the script started it: at its own path, and without arguments that the harness added behind it.
-fn script_arguments(mut argv: Vec<String>, added: Option<Vec<String>>) -> Vec<String> {
-    let added = added.unwrap_or_default();
+fn script_arguments(mut argv: Vec<String>, added: &[String]) -> Vec<String> {
     if let Some(program) = argv.first_mut()
         && let Some(path) = program.strip_prefix(WRAPPED)
     {
         *program = path.to_owned();
     }
-    if argv.ends_with(&added) {
+    if argv.ends_with(added) {
         argv.truncate(argv.len() - added.len());
     }
     argv
@@ -200,7 +214,11 @@ mod tests {
                 0o644,
                 b"/usr/bin/kubelet\0--v=2\0--node-labels=\0--added\0",
             ),
-            ("facts/added", 0o644, b"--added\0"),
+            (
+                "facts/changed-settings",
+                0o644,
+                br#"{"added_arguments": ["--added"], "chosen_configuration": {"maxPods": 4}}"#,
+            ),
             (
                 "facts/units",
                 0o644,

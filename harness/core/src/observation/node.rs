@@ -26,6 +26,9 @@ pub struct Collected {
     pub kubelet_argv: Option<Vec<String>>,
     /// `/configz` of the kubelet, through the API server.
     pub configz: Option<serde_json::Value>,
+    /// Fields of the kubelet's configuration that the harness changed, as the script chose them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub chosen_configuration: BTreeMap<String, serde_json::Value>,
     /// The files that the scenario checks, by path.
     pub files: BTreeMap<String, CollectedFile>,
     /// `ActiveState` of systemd units.
@@ -48,6 +51,17 @@ pub struct Collected {
     pub golden: Option<String>,
     /// Results of the scenario's `access` checks, in their order; `None` if the node never had an identity.
     pub access: Option<Vec<AccessResult>>,
+}
+
+impl Collected {
+    /// Stores `/configz`, with the fields that the harness changed as the script chose them.
+    pub fn set_configz(&mut self, configz: Option<serde_json::Value>) {
+        self.configz = configz;
+        let fields = self.configz.as_mut().and_then(serde_json::Value::as_object_mut);
+        if let Some(fields) = fields {
+            fields.extend(self.chosen_configuration.clone());
+        }
+    }
 }
 
 /// A path of the node.
@@ -103,4 +117,24 @@ pub struct PodResult {
     pub answered: bool,
     /// Its last phase, and the error in place of a response.
     pub detail: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_the_harness_changed_are_those_of_the_script() {
+        let mut collected = Collected {
+            chosen_configuration: [("maxPods".to_owned(), serde_json::json!(4))].into(),
+            ..Collected::default()
+        };
+        collected.set_configz(Some(serde_json::json!({ "maxPods": 100, "port": 10250 })));
+        assert_eq!(
+            collected.configz,
+            Some(serde_json::json!({ "maxPods": 4, "port": 10250 }))
+        );
+        collected.set_configz(None);
+        assert_eq!(collected.configz, None);
+    }
 }

@@ -101,6 +101,7 @@ pub(super) fn complete() -> Observation {
         node: Some(node),
         certificates: vec![certificate],
         collected: Some(Collected {
+            chosen_configuration: Default::default(),
             user_data_processes: Vec::new(),
             golden: None,
             kubelet_argv: Some(

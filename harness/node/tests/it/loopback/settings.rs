@@ -25,6 +25,11 @@ fn started_on_a_full_disk(config: &str, arguments: &[&str]) -> (String, String) 
     started_with("disk-of-host", "7\n", config, arguments)
 }
 
+/// Without the files that the program wrote.
+fn arguments_of(started: &str) -> &str {
+    started.split('{').next().unwrap()
+}
+
 fn started_with(file: &str, content: &str, config: &str, arguments: &[&str]) -> (String, String) {
     let root = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
@@ -46,12 +51,11 @@ fn started_with(file: &str, content: &str, config: &str, arguments: &[&str]) -> 
         .output()
         .unwrap();
     let root = root.path().display().to_string();
-    let written = std::fs::read_to_string(format!("{root}/run/nodejoin/kubelet-config.json"));
+    let written = ["kubelet-config.json", "changed-settings.json"]
+        .map(|name| std::fs::read_to_string(format!("{root}/run/nodejoin/{name}")).unwrap_or_default())
+        .concat();
     let arguments = String::from_utf8(output.stdout).unwrap().replace(&root, "");
-    (
-        arguments + &written.unwrap_or_default(),
-        String::from_utf8(output.stderr).unwrap(),
-    )
+    (arguments + &written, String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]
@@ -112,13 +116,17 @@ fn thresholds_for_disk_space_are_replaced_and_all_others_stay() {
         "evictionSoft": {"imagefs.available": "20%", "memory.available": "1Gi"}}"#;
     let (kubelet, journal) = started_on_a_full_disk(config, &["--v=2"]);
     assert_eq!(
-        kubelet,
+        arguments_of(&kubelet),
         "--config=/config.json\n--v=2\n\
          --eviction-hard=memory.available<100Mi,nodefs.available<0%,nodefs.inodesFree<0%,\
          imagefs.available<0%,imagefs.inodesFree<0%\n--image-gc-high-threshold=100\n\
          --eviction-soft=imagefs.available<0%,memory.available<1Gi,nodefs.available<0%,\
          nodefs.inodesFree<0%,imagefs.inodesFree<0%\n"
     );
+    let chosen = "\"chosen_configuration\": {\"evictionHard\": {\"memory.available\": \"100Mi\", \
+                  \"nodefs.available\": \"10%\"}, \"imageGCHighThresholdPercent\": 85, \"evictionSoft\": \
+                  {\"imagefs.available\": \"20%\", \"memory.available\": \"1Gi\"}}";
+    assert!(kubelet.contains(chosen), "{kubelet}");
     assert_eq!(journal, "nodejoin-settings disk 7\n");
 }
 
@@ -128,7 +136,7 @@ fn a_flag_of_the_script_wins_over_its_configuration_on_a_full_disk() {
     let flag = ["--eviction-hard", "memory.available<500Mi,nodefs.available<5%"];
     let (kubelet, _) = started_on_a_full_disk(config, &flag);
     assert_eq!(
-        kubelet,
+        arguments_of(&kubelet),
         "--config=/config.json\n--eviction-hard\nmemory.available<500Mi,nodefs.available<5%\n\
          --eviction-hard=memory.available<500Mi,nodefs.available<0%,nodefs.inodesFree<0%,\
          imagefs.available<0%,imagefs.inodesFree<0%\n--image-gc-high-threshold=100\n"
@@ -139,7 +147,7 @@ fn a_flag_of_the_script_wins_over_its_configuration_on_a_full_disk() {
 fn a_script_without_thresholds_keeps_the_kubelets_default_for_memory_on_a_full_disk() {
     let (kubelet, _) = started_on_a_full_disk("{}", &[]);
     assert_eq!(
-        kubelet,
+        arguments_of(&kubelet),
         format!(
             "--config=/config.json\n--eviction-hard=memory.available<100Mi,{NO_THRESHOLDS}\n\
              --image-gc-high-threshold=100\n"
