@@ -154,3 +154,14 @@ fn a_script_without_thresholds_keeps_the_kubelets_default_for_memory_on_a_full_d
         )
     );
 }
+
+#[test]
+fn values_that_the_kubelet_rejects_reach_it_on_a_full_disk() {
+    let config = r#"{"evictionHard": ["10%"], "imageGCHighThresholdPercent": "most"}"#;
+    let (kubelet, journal) = started_on_a_full_disk(config, &[]);
+    assert!(
+        kubelet.starts_with("--config=/config.json\n--eviction-hard="),
+        "{kubelet}"
+    );
+    assert_eq!(journal, "nodejoin-settings disk 7\n");
+}
