@@ -146,6 +146,25 @@ mod tests {
     }
 
     #[test]
+    fn pods_are_those_of_the_default_card() {
+        let table: [(&str, &[u32], u32); 5] = [
+            ("i7ie.48xlarge", &[8, 7], 394),
+            ("i7ie.metal-48xl", &[8, 7], 394),
+            ("i8ge.48xlarge", &[12, 12], 590),
+            ("i8ge.metal-48xl", &[12, 12], 590),
+            ("i7ie.24xlarge", &[15], 737),
+        ];
+        for (name, cards, pods) in table {
+            let found = ec2_type(name).unwrap();
+            assert_eq!(
+                (found.cards.as_slice(), found.max_pods()),
+                (cards, Some(pods)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
     fn every_line_of_the_data_file_is_read() {
         let lines = DATA.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!((EC2_TYPES.len(), BY_NAME.len()), (lines, lines));
