@@ -3,13 +3,15 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::support::clients::{curl, curl_host};
 use crate::support::{Fakes, in_own_process};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::error::Elapsed;
 
 const EC2: &str = "ec2.eu-west-1.amazonaws.com";
 
@@ -217,5 +219,87 @@ async fn half_closed_and_abandoned_connections_are_handled() {
     stream.read_to_string(&mut received).await.unwrap();
     assert!(received.starts_with("HTTP/1.1 405"), "{received}");
     assert_eq!(fakes.calls().len(), 1, "half a request is none");
+    fakes.end().await;
+}
+
+/// What a client sends before it falls silent.
+const BEGINNINGS: [(&str, &str); 5] = [
+    ("nothing", ""),
+    ("half a line", "GET /la"),
+    ("half of the headers", "GET / HTTP/1.1\r\nHost: x\r\nAccep"),
+    (
+        "half a body",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+    ),
+    (
+        "half a chunk",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    ),
+];
+
+/// Waits until the server closes a connection, without waiting for its timeout: with the clock paused, time moves on to
+/// the next timer as soon as nothing else can happen. Without a timer, only the timeout of the test is left.
+async fn until_closed(mut stream: impl AsyncRead + Unpin) -> Result<(), Elapsed> {
+    tokio::time::pause();
+    let mut rest = Vec::new();
+    // A close without TLS' notification and a reset are errors.
+    let closed = tokio::time::timeout(Duration::from_secs(3600), stream.read_to_end(&mut rest)).await;
+    tokio::time::resume();
+    closed.map(drop)
+}
+
+#[tokio::test]
+async fn silent_connections_are_closed() {
+    let mut fakes = Fakes::start(|_| {});
+    let mut open: Vec<(String, Box<dyn AsyncRead + Unpin>)> = Vec::new();
+    for (name, beginning) in BEGINNINGS {
+        for (port, address) in [("metadata", fakes.server.metadata), ("TLS", fakes.server.tls)] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(beginning.as_bytes()).await.unwrap();
+            open.push((format!("{name} to {port}"), Box::new(stream)));
+        }
+        let mut stream = secure(&fakes).await;
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        open.push((format!("{name} in TLS"), Box::new(stream)));
+    }
+    for (name, beginning) in [("nothing", &b""[..]), ("half a query", &[0, 30, 1])] {
+        let mut stream = TcpStream::connect(fakes.server.dns).await.unwrap();
+        stream.write_all(beginning).await.unwrap();
+        open.push((format!("{name} to DNS"), Box::new(stream)));
+    }
+    // A connection that stays open after its first request.
+    let mut served = secure(&fakes).await;
+    let request = format!("GET /?Action=First HTTP/1.1\r\nHost: {EC2}\r\n\r\n");
+    served.write_all(request.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    served.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 501");
+    open.push(("a pause between requests".to_owned(), Box::new(served)));
+    for (name, stream) in open {
+        assert!(until_closed(stream).await.is_ok(), "{name}: still open");
+    }
+    assert_eq!(fakes.calls().len(), 1, "half a request is none");
+    fakes.end().await;
+}
+
+/// Silent connections take all that the server accepts at a time.
+#[tokio::test]
+async fn a_client_is_served_once_silent_connections_are_closed() {
+    let fakes = Fakes::start(|_| {});
+    let mut silent = Vec::new();
+    for _ in 0..300 {
+        silent.push(TcpStream::connect(fakes.server.metadata).await.unwrap());
+    }
+    let mut last = TcpStream::connect(fakes.server.metadata).await.unwrap();
+    let request = "GET /latest/api/token HTTP/1.1\r\nHost: x\r\n\r\n";
+    last.write_all(request.as_bytes()).await.unwrap();
+    tokio::time::pause();
+    let mut received = String::new();
+    let answered = tokio::time::timeout(Duration::from_secs(3600), last.read_to_string(&mut received)).await;
+    tokio::time::resume();
+    assert!(answered.is_ok(), "the silent connections stay open");
+    assert!(received.starts_with("HTTP/1.1 405"), "{received}");
+    drop(silent);
     fakes.end().await;
 }
