@@ -79,14 +79,23 @@ impl Endpoint {
     }
 }
 
-/// The service of a host name such as `ssm.eu-west-1.amazonaws.com` or `iam.amazonaws.com`.
+/// The service of a host name such as `ssm.eu-west-1.amazonaws.com` or `iam.amazonaws.com`. Version 1 of the AWS CLI
+/// uses older names of three services: `eu-west-1.queue`, `eu-west-1.elasticmapreduce`, and `rds` without a region.
 fn not_emulated(host: &str) -> Option<AwsService> {
     let (labels, _, partition) = without_suffix(host)?;
     match labels.rsplit_once('.') {
         Some((name, region)) if is_region(region, partition) => {
             AwsService::of_host(name.strip_suffix("-fips").unwrap_or(name))
         }
-        _ => AwsService::of_host(labels).filter(|service| service.is_global()),
+        Some((region, "queue")) if is_region(region, partition) => AwsService::of_host("sqs"),
+        Some((region, name @ "elasticmapreduce")) if is_region(region, partition) => {
+            AwsService::of_host(name)
+        }
+        _ => match (labels, partition.name) {
+            ("queue", "aws") => AwsService::of_host("sqs"),
+            ("rds", "aws") => AwsService::of_host("rds"),
+            _ => AwsService::of_host(labels).filter(|service| service.is_global()),
+        },
     }
 }
 
@@ -188,6 +197,17 @@ mod tests {
             ("kms-fips.us-east-1.amazonaws.com", Some("kms")),
             ("api.pricing.us-east-1.amazonaws.com", Some("api.pricing")),
             ("iam.amazonaws.com", Some("iam")),
+            ("eu-west-1.queue.amazonaws.com", Some("sqs")),
+            ("cn-north-1.queue.amazonaws.com.cn", Some("sqs")),
+            ("queue.amazonaws.com", Some("sqs")),
+            (
+                "eu-west-1.elasticmapreduce.amazonaws.com",
+                Some("elasticmapreduce"),
+            ),
+            ("rds.amazonaws.com", Some("rds")),
+            ("queue.amazonaws.com.cn", None),
+            ("eu-west-9.queue.amazonaws.com", None),
+            ("eu-west-1.kms.amazonaws.com", None),
             // Names that do not resolve outside either.
             ("sqs.amazonaws.com", None),
             ("sqs.eu-west-9.amazonaws.com", None),

@@ -8,20 +8,23 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-const SCHEME: &str = "http://";
-const DEFAULT_PORT: u16 = 80;
+const HTTP: &str = "http://";
+const HTTPS: &str = "https://";
 
-/// Address of an emulator such as moto or LocalStack: `http://`, `localhost` or an IP address, and a port. A name would
-/// let requests with credentials of a scenario go wherever a resolver says.
+/// Address of an emulator such as moto or LocalStack: `http://` or `https://`, `localhost` or an IP address, and a
+/// port. A name would let requests with credentials of a scenario go wherever a resolver says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct UpstreamUrl {
     address: SocketAddr,
+    is_tls: bool,
 }
 
 /// A text that is not such a URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid upstream `{text}`: expected `http://`, an IP address or `localhost`, and a port")]
+#[error(
+    "invalid upstream `{text}`: expected `http://` or `https://`, an IP address or `localhost`, and a port"
+)]
 pub struct InvalidUpstream {
     text: String,
 }
@@ -31,31 +34,45 @@ impl UpstreamUrl {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// Whether the emulator speaks HTTPS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    fn scheme(self) -> &'static str {
+        if self.is_tls { HTTPS } else { HTTP }
+    }
 }
 
 impl FromStr for UpstreamUrl {
     type Err = InvalidUpstream;
 
     fn from_str(text: &str) -> Result<Self, InvalidUpstream> {
-        let rest = text.strip_prefix(SCHEME).unwrap_or_default();
+        let (is_tls, rest) = match (text.strip_prefix(HTTPS), text.strip_prefix(HTTP)) {
+            (Some(rest), _) => (true, rest),
+            (None, rest) => (false, rest.unwrap_or_default()),
+        };
+        let default_port = if is_tls { 443 } else { 80 };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let of_name = || {
             let port = rest.strip_prefix("localhost")?;
             let port = match port.strip_prefix(':') {
                 Some(port) => port.parse().ok()?,
-                None if port.is_empty() => DEFAULT_PORT,
+                None if port.is_empty() => default_port,
                 None => return None,
             };
             Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
         };
         let of_address = || {
             let ip: IpAddr = rest.trim_matches(['[', ']']).parse().ok()?;
-            Some(SocketAddr::new(ip, DEFAULT_PORT))
+            Some(SocketAddr::new(ip, default_port))
         };
         let address = rest.parse().ok().or_else(of_name).or_else(of_address);
         let address = address.filter(|address: &SocketAddr| address.port() != 0);
         address
-            .map(|address| Self { address })
+            .map(|address| Self { address, is_tls })
             .ok_or_else(|| InvalidUpstream {
                 text: text.to_owned(),
             })
@@ -78,7 +95,7 @@ impl From<UpstreamUrl> for String {
 
 impl fmt::Display for UpstreamUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}", self.address)
+        write!(f, "{}{}", self.scheme(), self.address)
     }
 }
 
@@ -105,7 +122,11 @@ mod tests {
             ("http://localhost", Some("http://127.0.0.1:80")),
             ("http://[::1]:4566", Some("http://[::1]:4566")),
             ("http://172.17.0.1", Some("http://172.17.0.1:80")),
-            ("https://127.0.0.1:5000", None),
+            ("https://127.0.0.1:5000", Some("https://127.0.0.1:5000")),
+            ("https://localhost/", Some("https://127.0.0.1:443")),
+            ("https://moto:5000", None),
+            ("http://https://127.0.0.1:5000", None),
+            ("ftp://127.0.0.1:5000", None),
             ("127.0.0.1:5000", None),
             ("http://moto:5000", None),
             ("http://localhost.localstack.cloud:4566", None),

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use http::request::Parts;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
@@ -30,7 +32,7 @@ use crate::upstream;
 use crate::world::AwsEventKind;
 use crate::world_registry::{SharedInstance, WorldRegistry};
 
-/// No AWS request of a node is larger.
+/// No request of a node to an emulated service is larger.
 const MAX_BODY: usize = 1024 * 1024;
 /// Timeout for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -106,7 +108,10 @@ pub(super) async fn request(
         return Ok(plain_text(StatusCode::OK, worlds.run().to_string()));
     }
     let started = Instant::now();
-    let (request, too_large) = read(incoming, worlds.time_factor.scale(BODY_TIMEOUT)).await?;
+    let (parts, body) = incoming.into_parts();
+    let head = head(parts);
+    let limit = body_limit(&connection.port, &head, &shared);
+    let (request, too_large) = read(head, body, limit, worlds.time_factor.scale(BODY_TIMEOUT)).await?;
     let shared = match &connection.port {
         Port::Services => worlds.sender(shared, &request),
         Port::Metadata | Port::MetadataOf(_) => shared,
@@ -363,17 +368,37 @@ impl PendingCall {
     }
 }
 
-/// Reads a request and its body. The flag reports a body over the limit, which is dropped.
+/// The limit of a body: uploads go to emulators only.
+fn body_limit(port: &Port, head: &Request, shared: &SharedInstance) -> usize {
+    if port.is_metadata() {
+        return MAX_BODY;
+    }
+    let world = &shared.lock().world;
+    let service = Route::of(head, world).identify(head).service;
+    match world.aws.upstream_of(service.word()) {
+        Some(_) => upstream::MAX_REQUEST_BODY,
+        None => MAX_BODY,
+    }
+}
+
+/// Reads the body of a request. The flag reports a body over the limit, which is dropped.
 async fn read(
-    incoming: HttpRequest<Incoming>,
-    body_timeout: Duration,
+    head: Request,
+    body: Incoming,
+    limit: usize,
+    timeout: Duration,
 ) -> Result<(Request, bool), ConnectionDropped> {
-    let (parts, body) = incoming.into_parts();
-    let body = tokio::time::timeout(body_timeout, read_body(body, MAX_BODY)).await;
+    let body = tokio::time::timeout(timeout, read_body(body, limit)).await;
     let body = body
         .map_err(|_| ConnectionDropped::Timeout)?
         .map_err(|error| ConnectionDropped::Unreadable(error.into()))?;
     let too_large = body.is_none();
+    let body = body.unwrap_or_default();
+    Ok((Request { body, ..head }, too_large))
+}
+
+/// A request before its body.
+fn head(parts: Parts) -> Request {
     // Through a proxy, the request's target contains the host.
     let host = parts.uri.authority().map(ToString::to_string);
     let host = host.or_else(|| {
@@ -383,15 +408,14 @@ async fn read(
             .and_then(|host| host.to_str().ok())
             .map(ToOwned::to_owned)
     });
-    let request = Request {
+    Request {
         method: parts.method,
         host: host.unwrap_or_default(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers: parts.headers,
-        body: body.unwrap_or_default(),
-    };
-    Ok((request, too_large))
+        body: Bytes::new(),
+    }
 }
 
 fn http_response(response: &Response, body: ResponseBody) -> HttpResponse<ResponseBody> {

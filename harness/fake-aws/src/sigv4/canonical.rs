@@ -13,6 +13,9 @@ use crate::http::Request;
 const S3: &str = "s3";
 /// Clients that do not hash the body send this as its hash.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
+/// Start of what clients of S3 send as the hash of a body in chunks (`Content-Encoding: aws-chunked`). The signatures
+/// of single chunks are not checked.
+const STREAMING: &str = "STREAMING-";
 
 /// Computes the signature of a request with this secret key.
 #[must_use]
@@ -35,9 +38,10 @@ pub(crate) fn signature(request: &Request, request_signature: &RequestSignature,
 
 /// Whether the body matches the hash that the request declares, if it declares one.
 #[must_use]
-pub(crate) fn body_matches(request: &Request) -> bool {
+pub(crate) fn body_matches(request: &Request, request_signature: &RequestSignature) -> bool {
     match request.header("x-amz-content-sha256") {
         None | Some(UNSIGNED_PAYLOAD) => true,
+        Some(declared) if declared.starts_with(STREAMING) => request_signature.scope.service == S3,
         Some(declared) => declared == hex::encode(Sha256::digest(&request.body)),
     }
 }

@@ -124,7 +124,9 @@ fn check_signature(
     request_signature: &RequestSignature,
     credentials: &Credentials,
 ) -> Result<(), SignatureError> {
-    if request_signature.form == SignatureLocation::Header && !canonical::body_matches(request) {
+    if request_signature.form == SignatureLocation::Header
+        && !canonical::body_matches(request, request_signature)
+    {
         return Err(SignatureError::Mismatch);
     }
     let expected = canonical::signature(request, request_signature, credentials.secret_access_key.reveal());

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::Fakes;
-use crate::support::clients::{AwsClients, error, json_of};
+use crate::support::clients::{AwsClients, error, json_of, out};
 use crate::support::venv;
 use nodejoin_fake_aws::World;
 use serde_json::Value;
@@ -23,6 +23,10 @@ struct Moto {
 
 impl Moto {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(options: &[&str]) -> Self {
         let python = venv::environment("moto", &["moto[server]==5.2.5"]);
         for _ in 0..TRIES {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -31,6 +35,7 @@ impl Moto {
             let port = address.port().to_string();
             let child = Command::new(python.parent().unwrap().join("moto_server"))
                 .args(["--host", "127.0.0.1", "--port", &port])
+                .args(options)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -62,10 +67,14 @@ impl Drop for Moto {
     }
 }
 
-fn forwarded(services: &[&str], address: SocketAddr) -> impl Fn(&mut World) {
+fn forwarded(services: &[&str], address: SocketAddr) -> impl Fn(&mut World) + use<> {
+    forwarded_to(services, &format!("http://{address}"))
+}
+
+fn forwarded_to(services: &[&str], url: &str) -> impl Fn(&mut World) + use<> {
     let upstream: Vec<(String, String)> = services
         .iter()
-        .map(|service| ((*service).to_owned(), format!("http://{address}")))
+        .map(|service| ((*service).to_owned(), url.to_owned()))
         .collect();
     move |world| {
         for (service, url) in &upstream {
@@ -169,6 +178,86 @@ async fn moto_answers_services_of_every_protocol_and_the_transcript_says_so() {
             .is_some_and(|id| id.starts_with("ASIA"))
     );
     fakes.end().await;
+}
+
+/// boto3 sends uploads in chunks, whose hash no header has. The AWS CLI sends requests for queues to the older host
+/// name of SQS. moto names its own scheme in the URL of a queue.
+const UPLOADS_AND_QUEUES: &str = r#"
+import boto3
+s3, sqs = boto3.client("s3"), boto3.client("sqs")
+s3.create_bucket(Bucket="nodes", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+s3.put_object(Bucket="nodes", Key="a b/c+d", Body=b"text", ContentType="application/json")
+print(s3.get_object(Bucket="nodes", Key="a b/c+d")["Body"].read())
+large = bytes(range(256)) * 4096 * 10
+s3.put_object(Bucket="nodes", Key="large", Body=large, ChecksumAlgorithm="SHA256")
+print(s3.get_object(Bucket="nodes", Key="large")["Body"].read() == large)
+print(s3.head_object(Bucket="nodes", Key="large")["ContentLength"] == len(large))
+print([found["Key"] for found in s3.list_objects_v2(Bucket="nodes")["Contents"]])
+url = s3.generate_presigned_url("get_object", Params={"Bucket": "nodes", "Key": "a b/c+d"})
+print(url.split("?")[0])
+queue = sqs.create_queue(QueueName="q")["QueueUrl"]
+print(queue)
+sqs.send_message(QueueUrl=queue, MessageBody="it's <http://127.0.0.1/>")
+print(sqs.receive_message(QueueUrl=queue)["Messages"][0]["Body"])
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moto_stores_uploads_and_messages_over_http_and_https() {
+    for (scheme, options) in [("http", &[][..]), ("https", &["--ssl"])] {
+        let moto = Moto::start_with(options);
+        let url = format!("{scheme}://{}", moto.address);
+        let mut fakes = Fakes::start(forwarded_to(&["s3", "sqs"], &url));
+        let aws = AwsClients::of(&fakes).await;
+        let expected = [
+            "b'text'",
+            "True",
+            "True",
+            "['a b/c+d', 'large']",
+            "https://nodes.s3.amazonaws.com/a%20b/c%2Bd",
+            "https://sqs.eu-west-1.amazonaws.com/123456789012/q",
+            "it's <http://127.0.0.1/>",
+        ];
+        let found = aws.python(UPLOADS_AND_QUEUES).await;
+        assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{scheme}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("upload");
+        std::fs::write(&file, vec![b'x'; 9 * 1024 * 1024]).unwrap();
+        let file = file.to_str().unwrap();
+        out(&aws.cli(&["s3", "cp", "--quiet", file, "s3://nodes/parts"]).await);
+        let head = json_of(
+            &aws.cli(&["s3api", "head-object", "--bucket", "nodes", "--key", "parts"])
+                .await,
+        );
+        assert_eq!(head["ContentLength"], 9 * 1024 * 1024);
+        let queue = json_of(&aws.cli(&["sqs", "get-queue-url", "--queue-name", "q"]).await);
+        let queue = queue["QueueUrl"].as_str().unwrap().to_owned();
+        let send = [
+            "sqs",
+            "send-message",
+            "--queue-url",
+            &queue,
+            "--message-body",
+            "m",
+        ];
+        assert!(json_of(&aws.cli(&send).await)["MessageId"].is_string());
+        let calls = fakes.calls();
+        let forwarded = calls
+            .iter()
+            .filter(|call| ["s3", "sqs"].contains(&call.service.word()));
+        let forwarded: Vec<_> = forwarded.collect();
+        assert!(
+            forwarded.iter().all(|call| call.upstream && call.status == 200),
+            "{forwarded:?}"
+        );
+        let hosts: Vec<&str> = forwarded.iter().map(|call| call.host.as_str()).collect();
+        for host in [
+            "nodes.s3.eu-west-1.amazonaws.com",
+            "eu-west-1.queue.amazonaws.com",
+        ] {
+            assert!(hosts.contains(&host), "{host}: {hosts:?}");
+        }
+        fakes.end().await;
+    }
 }
 
 /// No emulator is needed: a refused request never reaches it.

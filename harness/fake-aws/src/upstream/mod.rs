@@ -5,7 +5,10 @@
 //! of all services. An operation of a REST service has no name here, so that only a pattern of `iam.deny` for the whole
 //! service, such as `lambda:*`, denies it, and each pattern of `iam.allow` for the service allows it.
 //!
-//! The request goes out as it came, with its `Host`: emulators select the service by it.
+//! The request goes out as it came, with its `Host`: emulators select the service by it. An emulator behind `http://`
+//! writes URLs of that host with its own scheme; in texts they become `https://`, which is what the host accepts.
+
+mod connection;
 
 use std::time::Duration;
 
@@ -14,13 +17,14 @@ use http::{HeaderMap, HeaderName, Method, Request as HttpRequest, header};
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::not_emulated::{UPSTREAM_CODE, upstream_message};
 use nodejoin_core::vocabulary::upstream::UpstreamUrl;
 use nodejoin_net::read_body;
 use serde_json::Value;
 use time::OffsetDateTime;
-use tokio::net::TcpStream;
 
+use self::connection::UpstreamConnection;
 use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::instance::Instance;
@@ -31,6 +35,8 @@ use crate::wire::WireFormat;
 
 /// Timeout for the whole exchange.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// Limit of a request's body: two parts of an upload by the AWS CLI.
+pub(crate) const MAX_REQUEST_BODY: usize = 16 * 1024 * 1024;
 /// Limit of a response's body.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 /// Validity of a signature, as for most services.
@@ -55,6 +61,10 @@ const OF_CONNECTION: [HeaderName; 10] = [
 enum UpstreamError {
     #[error(transparent)]
     Connect(#[from] std::io::Error),
+    #[error("the TLS handshake failed: {0}")]
+    Tls(std::io::Error),
+    #[error("TLS cannot be configured: {0}")]
+    TlsConfiguration(#[from] rustls::Error),
     #[error("it does not speak HTTP: {0}")]
     Http(#[from] hyper::Error),
     #[error("the request is not valid: {0}")]
@@ -101,7 +111,7 @@ pub(crate) async fn forward(
     service: &str,
     timeout: Duration,
 ) -> Result<Response, ServiceError> {
-    let exchanged = tokio::time::timeout(timeout, exchange(url, request)).await;
+    let exchanged = tokio::time::timeout(timeout, exchange(url, request, service)).await;
     let exchanged = exchanged.unwrap_or(Err(UpstreamError::Timeout(timeout)));
     // No SDK retries status 501.
     exchanged.map_err(|error| {
@@ -110,13 +120,17 @@ pub(crate) async fn forward(
     })
 }
 
-async fn exchange(url: UpstreamUrl, request: &Request) -> Result<Response, UpstreamError> {
-    let stream = TcpStream::connect(url.address()).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+async fn exchange(url: UpstreamUrl, request: &Request, service: &str) -> Result<Response, UpstreamError> {
+    let connection = UpstreamConnection::open(url).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
     let exchange = async {
         let response = sender.send_request(outgoing(request)?).await?;
         let (parts, body) = response.into_parts();
         let body = read_body(body, MAX_BODY).await?.ok_or(UpstreamError::TooLarge)?;
+        let body = match url.is_tls() || service == Service::S3.word() || !is_text(&parts.headers) {
+            true => body,
+            false => with_https(body, &request.host),
+        };
         let mut response = incoming(parts.status.as_u16(), &parts.headers, body);
         // The length of the body that a response to HEAD leaves out.
         let length = parts.headers.get(header::CONTENT_LENGTH);
@@ -171,6 +185,24 @@ fn incoming(status: u16, headers: &HeaderMap, body: Bytes) -> Response {
         authorization: None,
         hop_limit: None,
         reason: None,
+    }
+}
+
+/// Whether a body is JSON or XML.
+fn is_text(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    content_type.contains("json") || content_type.contains("xml")
+}
+
+/// Replaces the scheme in URLs of the host of the request, such as the URL of a queue.
+fn with_https(body: Bytes, host: &str) -> Bytes {
+    let (http, https) = (format!("http://{host}/"), format!("https://{host}/"));
+    match std::str::from_utf8(&body) {
+        Ok(text) if text.contains(&http) => text.replace(&http, &https).into(),
+        Ok(_) | Err(_) => body,
     }
 }
 
@@ -257,6 +289,26 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn urls_of_the_host_have_the_scheme_of_the_host() {
+        let table = [
+            (
+                r#"{"QueueUrl": "http://sqs.x.amazonaws.com/1/q"}"#,
+                r#"{"QueueUrl": "https://sqs.x.amazonaws.com/1/q"}"#,
+            ),
+            ("http://other.example.com/1", "http://other.example.com/1"),
+            (
+                "https://sqs.x.amazonaws.com/1/q",
+                "https://sqs.x.amazonaws.com/1/q",
+            ),
+        ];
+        for (body, expected) in table {
+            assert_eq!(with_https(body.into(), "sqs.x.amazonaws.com"), expected);
+        }
+        let bytes = Bytes::from_static(b"\xffhttp://sqs.x.amazonaws.com/");
+        assert_eq!(with_https(bytes.clone(), "sqs.x.amazonaws.com"), bytes);
     }
 
     #[test]
