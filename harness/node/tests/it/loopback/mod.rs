@@ -6,3 +6,4 @@ mod fixtures;
 mod mime_parts;
 mod packages;
 mod settings;
+mod user_data;
