@@ -85,7 +85,10 @@ fn not_emulated(host: &str) -> Option<AwsService> {
     let (labels, _, partition) = without_suffix(host)?;
     match labels.rsplit_once('.') {
         Some((name, region)) if is_region(region, partition) => {
-            AwsService::of_host(name.strip_suffix("-fips").unwrap_or(name))
+            let name = name.strip_suffix("-fips").unwrap_or(name);
+            // S3 Control has the account in its host names.
+            let of_account = || name.split_once('.').filter(|(account, _)| is_account(account));
+            AwsService::of_host(name).or_else(|| AwsService::of_host(of_account()?.1))
         }
         Some((region, "queue")) if is_region(region, partition) => AwsService::of_host("sqs"),
         Some((region, name @ "elasticmapreduce")) if is_region(region, partition) => {
@@ -205,6 +208,11 @@ mod tests {
                 Some("elasticmapreduce"),
             ),
             ("rds.amazonaws.com", Some("rds")),
+            (
+                "111122223333.s3-control.eu-west-1.amazonaws.com",
+                Some("s3-control"),
+            ),
+            ("x.s3-control.eu-west-1.amazonaws.com", None),
             ("queue.amazonaws.com.cn", None),
             ("eu-west-9.queue.amazonaws.com", None),
             ("eu-west-1.kms.amazonaws.com", None),
