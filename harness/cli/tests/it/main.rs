@@ -11,6 +11,8 @@
 
 mod engine;
 mod loopback;
+#[path = "../../../fake-aws/tests/support/moto.rs"]
+mod moto;
 mod support;
 #[path = "../../../fake-aws/tests/support/venv.rs"]
 mod venv;

@@ -1,71 +1,12 @@
 //! Services that moto answers: the AWS CLI and boto3 as clients, moto from PyPI as the emulator.
 
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::support::Fakes;
 use crate::support::clients::{AwsClients, error, json_of, out};
-use crate::support::venv;
+use crate::support::moto::Moto;
 use nodejoin_fake_aws::World;
 use serde_json::Value;
-
-/// A free port is only known once nothing listens on it, so that another program may take it: then moto ends, and the
-/// next port is tried.
-const TRIES: u32 = 5;
-const START: Duration = Duration::from_secs(60);
-
-/// A moto server. Dropping it stops it.
-struct Moto {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Moto {
-    fn start() -> Self {
-        Self::start_with(&[])
-    }
-
-    fn start_with(options: &[&str]) -> Self {
-        let python = venv::environment("moto", &["moto[server]==5.2.5"]);
-        for _ in 0..TRIES {
-            let free = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = free.local_addr().unwrap();
-            drop(free);
-            let port = address.port().to_string();
-            let child = Command::new(python.parent().unwrap().join("moto_server"))
-                .args(["--host", "127.0.0.1", "--port", &port])
-                .args(options)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            let mut moto = Self { child, address };
-            if moto.is_up() {
-                return moto;
-            }
-        }
-        panic!("moto did not start");
-    }
-
-    fn is_up(&mut self) -> bool {
-        let until = Instant::now() + START;
-        while Instant::now() < until && self.child.try_wait().unwrap().is_none() {
-            if std::net::TcpStream::connect(self.address).is_ok() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        false
-    }
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn forwarded(services: &[&str], address: SocketAddr) -> impl Fn(&mut World) + use<> {
     forwarded_to(services, &format!("http://{address}"))

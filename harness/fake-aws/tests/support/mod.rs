@@ -1,6 +1,7 @@
 //! Shared by the loopback tests: fakes with a world on 127.0.0.1, their events, and clients.
 
 pub mod clients;
+pub mod moto;
 pub mod proxy;
 pub mod venv;
 

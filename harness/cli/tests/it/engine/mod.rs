@@ -11,4 +11,5 @@ mod lifecycle;
 mod own_images;
 mod reports;
 mod try_file;
+mod upstream;
 mod watch;
