@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use libfuzzer_sys::fuzz_target;
 use nodejoin_fake_aws::{World, fuzzing};
 
-const HOSTS: [&str; 8] = [
+const HOSTS: [&str; 16] = [
     "169.254.169.254",
     "eks.eu-west-1.amazonaws.com",
     "sts.eu-west-1.amazonaws.com",
@@ -22,6 +22,14 @@ const HOSTS: [&str; 8] = [
     "111122223333.dkr.ecr.eu-west-1.amazonaws.com",
     "cloudformation.eu-west-1.amazonaws.com",
     "unknown.example.com",
+    "ssm.eu-west-1.amazonaws.com",
+    "secretsmanager.eu-west-1.amazonaws.com",
+    "s3.eu-west-1.amazonaws.com",
+    "bucket.s3.amazonaws.com",
+    "autoscaling.eu-west-1.amazonaws.com",
+    "logs.eu-west-1.amazonaws.com",
+    "eks-auth.eu-west-1.amazonaws.com",
+    "eu-west-1.queue.amazonaws.com",
 ];
 
 static WORLD: LazyLock<World> = LazyLock::new(world::world);

@@ -1,8 +1,11 @@
 //! Every service responds to every request, and nothing panics: requests from arbitrary parts and from parts that look
 //! valid.
 
+use std::io::Write as _;
 use std::time::{Duration, SystemTime};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
 use time::OffsetDateTime;
@@ -24,6 +27,8 @@ const HOSTS: [&str; 8] = [
     "cloudformation.eu-west-1.amazonaws.com",
     "unknown.example.com",
 ];
+
+const CBOR_PATH: &str = "/service/GraniteServiceVersion20100801/operation/PutMetricData";
 
 /// Parts that services look for, so that a request passes their first check.
 const WORDS: [&str; 24] = [
@@ -85,6 +90,23 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(prop_oneof![word, ".{0,6}"], 0..6).prop_map(|parts| parts.concat())
 }
 
+/// Bytes that start as the body of a PutMetricData does.
+fn cbor() -> impl Strategy<Value = Vec<u8>> {
+    let start = prop::sample::select(vec![
+        &b"\xbf\x69Namespace\x61n\x6aMetricData\x9f\xa2\x6aMetricName"[..],
+        b"\xa1\x6aMetricData\x9b\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\xa1\x69Namespace\x7b\x7f\xff\xff\xff\xff\xff\xff\xff",
+        b"\xa1\x69Namespace\x7f",
+    ]);
+    (start, proptest::collection::vec(any::<u8>(), 0..60)).prop_map(|(start, rest)| [start, &rest].concat())
+}
+
+fn compressed(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -107,6 +129,32 @@ proptest! {
         };
         let status = status(&request);
         prop_assert!((200..=599).contains(&status), "{}", status);
+    }
+
+    #[test]
+    fn bodies_of_every_encoding_get_a_response(
+        protocol in 0..3_u8, is_compressed: bool, is_declared: bool,
+        body in prop_oneof![proptest::collection::vec(any::<u8>(), 0..200), cbor()],
+    ) {
+        let (host, path, name, value) = match protocol {
+            0 => ("monitoring", CBOR_PATH, "smithy-protocol", "rpc-v2-cbor"),
+            1 => ("monitoring", "/", "x-amz-target", "GraniteServiceVersion20100801.PutMetricData"),
+            _ => ("logs", "/", "x-amz-target", "Logs_20140328.PutLogEvents"),
+        };
+        let mut pairs = vec![(name, value.to_owned())];
+        if is_declared {
+            pairs.push(("content-encoding", "gzip".to_owned()));
+        }
+        let request = Request {
+            method: Method::POST,
+            host: format!("{host}.eu-west-1.amazonaws.com"),
+            path: path.to_owned(),
+            query: String::new(),
+            headers: headers(&pairs),
+            body: if is_compressed { compressed(&body) } else { body }.into(),
+        };
+        let status = status(&request);
+        prop_assert!((400..=599).contains(&status), "{}", status);
     }
 
     #[test]
