@@ -15,7 +15,7 @@ use nodejoin_core::run::time_factor::{InvalidTimeFactor, TimeFactor};
 use crate::keeper_args::KeeperArgs;
 use crate::run_args::{ImageArgs, OrderArgs, RunOptions};
 use crate::schema_args::SchemaArgs;
-use crate::{aws_args, diff_args, explore_args, hands_args};
+use crate::{aws_args, coverage_args, diff_args, explore_args, hands_args, mutate_args};
 
 /// Does a node that boots with this user data join the cluster as the right node, and if not, why not?
 #[derive(Debug, Parser)]
@@ -73,6 +73,12 @@ pub enum Command {
     /// Run user data in other worlds, with other arguments and with failures, and report what goes wrong
     #[command(after_help = explore_args::HELP)]
     Explore(Box<ExploreCommand>),
+    /// Run scenarios and report which lines and branches of their scripts ran
+    #[command(after_help = coverage_args::HELP)]
+    Coverage(Box<CoverageCommand>),
+    /// Change a script in small ways and report which changes no scenario notices
+    #[command(after_help = mutate_args::HELP)]
+    Mutate(Box<MutateCommand>),
     /// Write a first scenario, overlay, workflow and settings for a repository of bootstrap scripts
     Init(InitArgs),
     /// Print the plan of a scenario with all defaults, without starting anything
@@ -196,6 +202,24 @@ pub struct DiffCommand {
 pub struct ExploreCommand {
     #[command(flatten)]
     pub explore: explore_args::ExploreArgs,
+    #[command(flatten)]
+    pub images: ImageArgs,
+}
+
+/// `nodejoin coverage`
+#[derive(Debug, ClapArgs)]
+pub struct CoverageCommand {
+    #[command(flatten)]
+    pub coverage: coverage_args::CoverageArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// `nodejoin mutate`
+#[derive(Debug, ClapArgs)]
+pub struct MutateCommand {
+    #[command(flatten)]
+    pub mutate: mutate_args::MutateArgs,
     #[command(flatten)]
     pub images: ImageArgs,
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use nodejoin_core::run::env;
 use nodejoin_core::run::filter::ScenarioFilter;
-use nodejoin_core::run::settings::JobCount;
+
+use crate::probing_args::ProbingArgs;
 
 pub const HELP: &str = "\
 OLD and NEW are two versions of one thing:
@@ -58,15 +58,8 @@ pub struct DiffArgs {
     /// Format of standard output
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub format: DiffFormat,
-    /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
-    #[arg(long, value_name = "FILE")]
-    pub summary: Option<PathBuf>,
-    /// Number of scenarios to run at the same time [default: 2]
-    #[arg(long, short, env = env::JOBS.name)]
-    pub jobs: Option<JobCount>,
-    /// Folder for evidence [default: target/nodejoin in a cargo project, else .nodejoin]
-    #[arg(long, env = env::ARTIFACTS.name)]
-    pub artifacts_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub probing: ProbingArgs,
 }
 
 /// Which scenarios join.

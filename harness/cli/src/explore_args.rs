@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use nodejoin_core::run::env;
 use nodejoin_core::run::filter::ScenarioFilter;
-use nodejoin_core::run::settings::JobCount;
+
+use crate::probing_args::ProbingArgs;
 
 pub const HELP: &str = "\
 PATH is a scenario file, a folder with scenario files, or user data as `nodejoin try` reads it. Of a folder, the first
@@ -35,7 +35,7 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "NAME")]
     pub change: Vec<String>,
     /// Time after which no further world starts, such as `90s`, `10m` or `1h`
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = budget)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::explore_args::budget)]
     pub budget: Duration,
     /// Decides which changes are combined; equal seeds give equal worlds
     #[arg(long, default_value_t = 1)]
@@ -49,15 +49,8 @@ pub struct ExploreArgs {
     /// Format of standard output
     #[arg(long, value_enum, default_value_t = ExploreFormat::Text)]
     pub format: ExploreFormat,
-    /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
-    #[arg(long, value_name = "FILE")]
-    pub summary: Option<PathBuf>,
-    /// Number of worlds to run at the same time [default: 2]
-    #[arg(long, short, env = env::JOBS.name)]
-    pub jobs: Option<JobCount>,
-    /// Folder for evidence [default: target/nodejoin in a cargo project, else .nodejoin]
-    #[arg(long, env = env::ARTIFACTS.name)]
-    pub artifacts_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub probing: ProbingArgs,
 }
 
 /// Which worlds join.
@@ -80,7 +73,8 @@ pub enum ExploreFormat {
     Markdown,
 }
 
-fn budget(text: &str) -> Result<Duration, String> {
+/// Parses a time with a unit.
+pub(crate) fn budget(text: &str) -> Result<Duration, String> {
     let wrong =
         || format!("`{text}` is not a time: expected a number with a unit, such as `90s`, `10m` or `1h`");
     let parsed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;

@@ -7,10 +7,13 @@ mod ami_files;
 mod args;
 mod artifacts;
 mod aws_args;
+mod coverage_args;
 mod diff_args;
 mod explore_args;
 mod hands_args;
 mod keeper_args;
+mod mutate_args;
+mod probing_args;
 #[macro_use]
 mod process;
 mod commands;

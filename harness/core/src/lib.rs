@@ -22,6 +22,7 @@
 //! | `diagnosis` | why a join stopped |
 //! | `compare` | what two versions of a script leave differently on a machine |
 //! | `explore` | which other worlds to run user data in, and what is wrong on their machines |
+//! | `mutation` | which small changes of a script a suite of scenarios notices |
 //! | `judge` | whether there is more to wait for, and the verdict |
 //! | `run` | settings, shards, events and exit codes of a whole run |
 
@@ -32,6 +33,7 @@ pub mod image_archive;
 pub mod input;
 pub mod judge;
 pub mod kubernetes;
+pub mod mutation;
 pub mod observation;
 pub mod plan;
 pub mod redact;

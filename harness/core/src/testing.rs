@@ -23,6 +23,7 @@ use crate::plan::{
 pub fn plan() -> Plan {
     Plan {
         is_probe: false,
+        is_traced: false,
         id: parsed("demo"),
         is_trial: false,
         name: "demo".to_owned(),

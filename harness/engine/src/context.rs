@@ -23,6 +23,7 @@ use crate::events::Events;
 use crate::evidence::RunFolder;
 use crate::registry;
 use crate::settings::Settings;
+use crate::trace_log::TraceLog;
 
 /// An environment and how its start ended. A control plane that did not start is not started again: every scenario
 /// would wait for the same failure.
@@ -51,6 +52,8 @@ pub(crate) struct RunContext {
     environments: Mutex<BTreeMap<EnvironmentKey, Arc<EnvironmentCell>>>,
     /// Environments that a scenario may have changed in a way that no check finds, with the reason.
     spent: Mutex<BTreeMap<RunId, String>>,
+    /// What each traced scenario ran.
+    pub(crate) traces: TraceLog,
 }
 
 impl RunContext {
@@ -73,6 +76,7 @@ impl RunContext {
             source,
             environments: Mutex::default(),
             spent: Mutex::default(),
+            traces: TraceLog::default(),
         }
     }
 

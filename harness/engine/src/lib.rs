@@ -17,6 +17,8 @@
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
 //! | `probe` | one plan up to the start of the kubelet, and the state of its machine |
 //! | `comparison` | probes and joins of two versions of the same scenarios |
+//! | `trace_log` | what the scripts of traced scenarios ran |
+//! | `mutation` | the scenarios of a script with changed versions of it |
 //! | `exploration` | probes and joins of the same user data in other worlds |
 //! | `page` | the pages of the evidence |
 //! | `merge` | joins the records and reports of several runs |
@@ -39,6 +41,7 @@ mod hold;
 mod join;
 pub mod keeper;
 pub mod merge;
+mod mutation;
 mod name_locks;
 mod node_driver;
 mod observer;
@@ -55,6 +58,7 @@ mod settings;
 mod sources;
 #[cfg(test)]
 mod testing;
+mod trace_log;
 mod user_data;
 mod verdict;
 mod watch;
@@ -64,8 +68,10 @@ pub use context::run_event;
 pub use error::EngineError;
 pub use events::Events;
 pub use exploration::{ExploreSettings, ExploreStep, Subject, explore};
+pub use mutation::{BaseScenario, MutantCase, MutationSettings, ReplaceScript, base_scenarios, mutate};
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
 pub use probe::ProbeEnd;
 pub use runner::{Runner, run_all};
 pub use settings::{Caller, RerunCommand, Settings};
+pub use trace_log::TraceLog;

@@ -112,11 +112,13 @@ impl ProbedMachine<'_> {
             Some(_) => Default::default(),
             None => {
                 seen.collected = Some(driver.collect(self.plan, &seen).await?);
+                self.context.traces.note(&self.plan.id, &seen);
                 driver.node().state().await?
             }
         };
         Ok(MachineState::of_machine(parts)
             .with_observation(&seen)
-            .named(&values))
+            .named(&values)
+            .with_interface_named(&self.plan.instance))
     }
 }

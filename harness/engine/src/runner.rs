@@ -23,6 +23,7 @@ use crate::name_locks::NameLocks;
 use crate::probe::{self, ProbeEnd};
 use crate::scenario::{self, ScenarioResult};
 use crate::settings::Settings;
+use crate::trace_log::TraceLog;
 
 /// Runs scenarios that share one run on the container engine.
 pub struct Runner {
@@ -43,6 +44,13 @@ impl Runner {
             context,
             locks: NameLocks::default(),
         }
+    }
+
+    /// Notes what traced plans run in this log.
+    #[must_use]
+    pub fn with_traces(mut self, log: TraceLog) -> Self {
+        self.context.traces = log;
+        self
     }
 
     /// Runs one scenario and reports its result. A cancelled scenario returns everything that it acquired, too.

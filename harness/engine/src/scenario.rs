@@ -254,7 +254,7 @@ impl<'a> ScenarioRun<'a> {
             session: session_events,
         };
         let plan = node.plan.clone();
-        Box::pin(join(
+        let judged = Box::pin(join(
             context,
             plan,
             &mut driver,
@@ -262,7 +262,9 @@ impl<'a> ScenarioRun<'a> {
             &node.folder,
             SystemTime::now,
         ))
-        .await
+        .await?;
+        self.context.traces.note(&self.plan.id, &judged.observation);
+        Ok(judged)
     }
 
     /// Restarts the API server when enough nodes are registered, and stores their number.

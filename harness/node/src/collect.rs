@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
-use nodejoin_core::observation::{Collected, CollectedFile};
+use nodejoin_core::observation::{Collected, CollectedFile, ScriptTrace};
 use nodejoin_core::vocabulary::file_type::FileType;
 use serde::Deserialize;
 
@@ -57,6 +57,7 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
         .map(|bytes| processes(bytes))
         .unwrap_or_default();
     collected.user_data = Some(user_data::result(&traces(&facts)));
+    collected.script_trace = script_trace(&facts);
     Ok(collected)
 }
 
@@ -145,6 +146,18 @@ fn properties(facts: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
         })
     });
     properties.collect()
+}
+
+/// The counted records of bash, and for each script a file with its path and its text.
+fn script_trace(facts: &BTreeMap<String, Vec<u8>>) -> Option<ScriptTrace> {
+    let records = String::from_utf8_lossy(facts.get("trace")?).into_owned();
+    let scripts = facts.iter().filter(|(name, _)| name.starts_with("traced/"));
+    let texts = scripts.filter_map(|(_, bytes)| {
+        let file = String::from_utf8_lossy(bytes);
+        let (path, text) = file.split_once('\n')?;
+        Some((path.to_owned(), text.to_owned()))
+    });
+    Some(ScriptTrace::parse(&records, &texts.collect()))
 }
 
 fn lines(bytes: &[u8]) -> Vec<String> {

@@ -53,6 +53,8 @@ pub enum DeviationKind {
     TranslatedSettings,
     /// The kubelet starts without thresholds for disk space.
     HostDisk,
+    /// bash reports the commands of scripts.
+    TracedScripts,
     /// Package tools of Amazon Linux record what they should install.
     PackageStubs,
     /// The unit of the SSM agent does nothing.
@@ -99,6 +101,7 @@ impl DeviationKind {
         Self::BottlerocketSettings,
         Self::TranslatedSettings,
         Self::HostDisk,
+        Self::TracedScripts,
         Self::PackageStubs,
         Self::AgentStub,
         Self::CniBridge,
@@ -136,6 +139,7 @@ impl DeviationKind {
             Self::BottlerocketSettings => "bottlerocket-settings",
             Self::TranslatedSettings => "translated-settings",
             Self::HostDisk => "host-disk",
+            Self::TracedScripts => "traced-scripts",
             Self::PackageStubs => "package-stubs",
             Self::AgentStub => "agent-stub",
             Self::CniBridge => "cni-bridge",
@@ -179,6 +183,7 @@ impl DeviationKind {
                 "`newer_settings: translate`, as in `nodejoin try`, and a kubelet that is too old for a setting of the script"
             }
             Self::HostDisk => "less than 30 % of the container engine's disk is free",
+            Self::TracedScripts => "`nodejoin coverage` and `nodejoin mutate`",
             Self::PackageStubs | Self::AgentStub => {
                 "`stubs: packages`, the default, and an image without them"
             }
@@ -252,6 +257,9 @@ impl DeviationKind {
             Self::HostDisk => {
                 "the kubelet starts with `--eviction-hard` and `--image-gc-high-threshold` after all other arguments, which repeat the thresholds of the script without those for disk space"
             }
+            Self::TracedScripts => {
+                "units have the environment variable `BASH_ENV`, and each bash that they start has a DEBUG trap, `functrace` (`T` in `$-`) and the variables `NODEJOIN_LAST` and `NODEJOIN_COMMAND`"
+            }
             Self::PackageStubs => {
                 "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands and units without a function, and fail for names that Amazon Linux does not have"
             }
@@ -322,6 +330,7 @@ impl DeviationKind {
             Self::HostDisk => {
                 "a node shares the disk of its host: its kubelet would taint the Node and evict pods, whatever the script did"
             }
+            Self::TracedScripts => "bash reports each command outside the output of its script",
             Self::PackageStubs => {
                 "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network"
             }
@@ -412,6 +421,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::ClockOfAws => instance.clock_ahead_seconds != 0,
         DeviationKind::RuncClamp => host.clamps_limits,
         DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,
+        DeviationKind::TracedScripts => request.plan.is_traced,
         DeviationKind::PackageStubs | DeviationKind::AgentStub => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
         DeviationKind::HarnessTools | DeviationKind::MaskedNetworkManagers => facts.is_some(),

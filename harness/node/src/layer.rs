@@ -38,6 +38,7 @@ const RUNC: &str = include_str!("../guest/runc");
 const SETTINGS: &str = include_str!("../guest/settings");
 const PROBED_KUBELET: &str = include_str!("../guest/kubelet");
 const REFUSE: &str = include_str!("../guest/refuse");
+const TRACE: &str = include_str!("../guest/trace");
 const SHOW: &str = include_str!("../guest/show");
 const METADATA_SOCKET: &str = include_str!("../guest/metadata.socket");
 const METADATA_UNIT: &str = include_str!("../guest/metadata.service");
@@ -127,6 +128,9 @@ pub(crate) fn archive(
     if request.plan.is_probe {
         layer.file("/opt/nodejoin/kubelet", 0o755, PROBED_KUBELET.as_bytes())?;
         layer.file("/opt/nodejoin/show", 0o755, tools.file(SHOW).as_bytes())?;
+    }
+    if request.plan.is_traced {
+        layer.file("/opt/nodejoin/trace.sh", 0o644, TRACE.as_bytes())?;
     }
     if request.plan.cni == Cni::Bridge {
         layer.file(

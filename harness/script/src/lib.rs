@@ -1,128 +1,38 @@
-//! Reads shell scripts by their syntax tree: which flags a bootstrap script accepts.
+//! Reads shell scripts by their syntax tree: which flags a bootstrap script accepts, which of its statements ran,
+//! and which small changes of it a test suite should notice.
 //!
 //! A script is data here. Nothing of it runs.
 
-use tree_sitter::{Node, Parser};
+mod coverage;
+mod flags;
+mod mutants;
+mod report;
+mod statements;
 
-/// A flag that a script accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
-    /// With its dashes, such as `--dns-cluster-ip`.
-    pub name: String,
-    /// Whether the next argument is its value.
-    pub has_value: bool,
-}
+pub use coverage::{BranchCoverage, ScriptCoverage, StatementCoverage, coverage};
+pub use flags::{Flag, flags};
+pub use mutants::{Mutant, Operator, mutants};
+pub use report::{CoverageReport, CoveredScript, Share};
+pub use statements::{Branch, BranchKind, ParsedScript, Statement};
 
-/// The long flags in the `case` statements of a script, in order. A script that is not valid has those of the parts
-/// that are.
-#[must_use]
-pub fn flags(script: &str) -> Vec<Flag> {
+use tree_sitter::{Node, Parser, Tree};
+
+/// The syntax tree of a script. A script that is not valid has a tree of the parts that are.
+fn parsed(script: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     // Fails only if the versions of parser and grammar differ, which a test would see.
-    if parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
-        return Vec::new();
-    }
-    let Some(tree) = parser.parse(script, None) else {
-        return Vec::new();
-    };
-    let mut flags = Vec::new();
-    visit(tree.root_node(), &mut |node| {
-        if node.kind() == "case_item" {
-            add_flags(node, script, &mut flags);
-        }
-    });
-    flags
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser.parse(script, None)
 }
 
 fn visit<'t>(node: Node<'t>, look: &mut impl FnMut(Node<'t>)) {
     look(node);
-    let mut cursor = node.walk();
-    let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
-    for child in children {
+    for child in children(node) {
         visit(child, look);
     }
 }
 
-fn add_flags(item: Node<'_>, script: &str, flags: &mut Vec<Flag>) {
-    let mut cursor = item.walk();
-    let patterns: Vec<Node<'_>> = item.children_by_field_name("value", &mut cursor).collect();
-    let Some(last) = patterns.last() else {
-        return;
-    };
-    let body = script.get(last.end_byte()..item.end_byte()).unwrap_or_default();
-    for pattern in patterns {
-        let name = script.get(pattern.byte_range()).unwrap_or_default();
-        let name = name.trim_matches(['"', '\'']);
-        let is_flag = name.strip_prefix("--").is_some_and(|rest| {
-            rest.starts_with(|c: char| c.is_ascii_lowercase())
-                && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
-        });
-        if is_flag && !flags.iter().any(|flag| flag.name == name) {
-            flags.push(Flag {
-                name: name.to_owned(),
-                has_value: takes_value(body),
-            });
-        }
-    }
-}
-
-/// Whether the commands of a flag use the argument after it.
-fn takes_value(body: &str) -> bool {
-    ["$2", "${2", "shift 2"].iter().any(|text| body.contains(text)) || body.matches("shift").count() > 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(script: &str) -> Vec<(String, bool)> {
-        flags(script)
-            .into_iter()
-            .map(|flag| (flag.name, flag.has_value))
-            .collect()
-    }
-
-    #[test]
-    fn flags_are_those_of_case_statements_in_functions_and_loops() {
-        let script = r#"#!/bin/bash
-read_arguments() {
-  while (($#)); do
-    case "$1" in
-      -h | --help) usage; exit ;;
-      --dns-cluster-ip)
-        DNS=$2
-        shift
-        shift
-        ;;
-      --use-max-pods) USE=${2:-true}; shift 2 ;;
-      "--quoted") QUOTED=1; shift ;;
-      *) POSITIONAL+=("$1"); shift ;;
-    esac
-  done
-}
-cat <<TEXT
-  --in-a-text) is no flag ;;
-TEXT
-# case x in --in-a-comment) ;; esac
-aws eks wait --region x
-case $REGION in cn-*) suffix=.cn ;; esac
-"#;
-        let flag = |name: &str, has_value| (name.to_owned(), has_value);
-        assert_eq!(
-            found(script),
-            [
-                flag("--help", false),
-                flag("--dns-cluster-ip", true),
-                flag("--use-max-pods", true),
-                flag("--quoted", false)
-            ]
-        );
-    }
-
-    #[test]
-    fn a_script_that_is_not_valid_has_the_flags_of_its_valid_parts() {
-        let script = "case $1 in --one) shift ;; --two) X=$2 ;; esac\nif then fi ((\n";
-        assert_eq!(found(script).len(), 2);
-        assert!(found("").is_empty());
-    }
+fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
 }

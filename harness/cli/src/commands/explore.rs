@@ -34,7 +34,7 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
         note!("error: no scenario that joins was found; run `nodejoin list` to see all scenarios");
         return Err(ExitCode::Usage);
     }
-    let settings = probing::settings(args.artifacts_dir.as_deref(), args.jobs, &file);
+    let settings = probing::settings(args.probing.artifacts_dir.as_deref(), args.probing.jobs, &file);
     artifacts::ignore(&settings.artifacts);
     let how = ExploreSettings {
         jobs: settings.jobs,
@@ -146,7 +146,7 @@ fn print(exploration: &Exploration, args: &ExploreArgs) -> Result<(), ExitCode> 
             out!("{text}");
         }
     }
-    probing::write_summary(args.summary.as_deref(), &report::markdown(exploration))
+    probing::write_summary(args.probing.summary.as_deref(), &report::markdown(exploration))
 }
 
 fn exit_code(exploration: &Exploration) -> ExitCode {

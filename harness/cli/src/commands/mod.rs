@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod aws;
+mod coverage;
 mod diff;
 mod doctor;
 mod explain;
@@ -12,6 +13,7 @@ mod init;
 pub(crate) mod inspect;
 mod keeper;
 mod merge;
+mod mutate;
 mod preflight;
 mod probing;
 mod run;
@@ -34,6 +36,8 @@ pub(crate) async fn dispatch(args: Args) -> ExitCode {
         Command::Try(args) => try_file::try_file(*args, factor).await,
         Command::Diff(args) => diff::diff(*args, factor).await,
         Command::Explore(args) => explore::explore_worlds(*args, factor).await,
+        Command::Coverage(args) => coverage::coverage(*args, factor).await,
+        Command::Mutate(args) => mutate::mutate_script(*args, factor).await,
         Command::Init(args) => init::init(&args),
         Command::Plan(args) => inspect::plan(&args),
         Command::List(args) => inspect::list(&args),

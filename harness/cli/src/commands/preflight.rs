@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
 use nodejoin_core::plan::{ImagePlan, ImageSource, Plan};
@@ -18,10 +18,7 @@ use crate::run_args::RunOptions;
 /// # Errors
 /// The exit code for an invalid command line; the reason is printed.
 pub(crate) fn files(args: &RunOptions, artifacts: &Path) -> Result<(), ExitCode> {
-    let reports = [&args.junit, &args.summary, &args.outputs];
-    for file in reports.into_iter().flatten() {
-        check(file, "write", writable(file), "name a file in a writable folder")?;
-    }
+    reports([&args.junit, &args.summary, &args.outputs])?;
     let folder = writable_folder(artifacts);
     check(
         artifacts,
@@ -39,6 +36,15 @@ pub(crate) fn files(args: &RunOptions, artifacts: &Path) -> Result<(), ExitCode>
         read,
         "name the kubeconfig of a running cluster",
     )
+}
+
+/// Checks that the files of the command line can be written.
+///
+/// # Errors
+/// As of [`files`].
+pub(crate) fn reports(reports: [&Option<PathBuf>; 3]) -> Result<(), ExitCode> {
+    let mut named = reports.into_iter().flatten();
+    named.try_for_each(|file| check(file, "write", writable(file), "name a file in a writable folder"))
 }
 
 fn check(path: &Path, verb: &str, result: io::Result<()>, hint: &str) -> Result<(), ExitCode> {

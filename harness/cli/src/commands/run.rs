@@ -12,7 +12,7 @@ use nodejoin_core::run::shell;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
 use nodejoin_engine::{
-    Caller, Events, ExternalSettings, RerunCommand, Runner, Settings, new_run_id, run_all,
+    Caller, Events, ExternalSettings, RerunCommand, Runner, Settings, TraceLog, new_run_id, run_all,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,8 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) order: OrderArgs,
     /// Whether the outcomes are recorded for `--rerun-failed`.
     pub(crate) recorded: bool,
+    /// Receives what traced plans run.
+    pub(crate) traces: TraceLog,
 }
 
 /// Runs scenarios.
@@ -64,12 +66,13 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         shard: args.shard,
         order: args.order.clone(),
         recorded: true,
+        traces: TraceLog::default(),
     };
     run_plans(&request, &plans).await
 }
 
 /// Reports that the filter selects nothing, with the command that lists what there is.
-fn no_match(paths: &[PathBuf]) -> ExitCode {
+pub(crate) fn no_match(paths: &[PathBuf]) -> ExitCode {
     let words = paths
         .iter()
         .map(|path| shell::quoted(&path.display().to_string()));
@@ -129,6 +132,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
         keeper: in_keeper.then(KeeperUse::default),
         cancel: signals.clone(),
         signals,
+        traces: request.traces.clone(),
     };
     match start.run(&plans, events, follow).await {
         // Other shards have scenarios.
@@ -170,6 +174,8 @@ pub(crate) struct RunStart {
     pub(crate) cancel: CancellationToken,
     /// Fires when a signal ends the run, which the console reports.
     pub(crate) signals: CancellationToken,
+    /// Receives what traced plans run.
+    pub(crate) traces: TraceLog,
 }
 
 impl RunStart {
@@ -191,6 +197,7 @@ impl RunStart {
             Some(ended) => ended,
             None => {
                 let runner = Runner::new(engine, new_run_id(), self.settings, events.clone());
+                let runner = runner.with_traces(self.traces);
                 Ok(run_all(runner, plans, &self.cancel).await)
             }
         };
@@ -226,7 +233,7 @@ fn report_empty_run(shard: Option<Shard>, events: &Events) {
 }
 
 /// The plans that the command line selects.
-fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
+pub(crate) fn selected_plans(args: &RunArgs, file: &SettingsFile) -> Result<Vec<Plan>, ScenarioError> {
     let mut plans = inspect::load(&args.paths, file, &args.overlay)?;
     preflight::replace_image(&mut plans, args.options.image.as_deref())?;
     if let Some(filter) = &args.filter {

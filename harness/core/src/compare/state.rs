@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::observation::{AwsCall, Observation, ObservedEvent, UserDataResult};
-use crate::plan::Plan;
+use crate::plan::{InstancePlan, Plan};
 use crate::user_data::Values;
 use crate::vocabulary::service::Service;
 
@@ -87,6 +87,21 @@ impl MachineState {
         self.parts
             .values_mut()
             .for_each(|text| *text = values.named(text));
+        self
+    }
+
+    /// Replaces what identifies the network interface: worlds of one scenario have instances of their own.
+    #[must_use]
+    pub fn with_interface_named(mut self, instance: &InstancePlan) -> Self {
+        let names = [
+            (instance.mac.as_str(), "{{ mac }}"),
+            (instance.network_interface_id.as_str(), "{{ interface }}"),
+        ];
+        for text in self.parts.values_mut() {
+            for (value, name) in names.iter().filter(|(value, _)| !value.is_empty()) {
+                *text = text.replace(value, name);
+            }
+        }
         self
     }
 
@@ -288,5 +303,17 @@ mod tests {
             ["--node-ip={{ instance.private_ip }}"]
         );
         assert_eq!(state.names().collect::<Vec<_>>(), ["kubelet arguments"]);
+    }
+
+    #[test]
+    fn the_interface_of_an_instance_is_named() {
+        let instance = crate::testing::instance();
+        let text = format!("GET macs/{}/ of {}", instance.mac, instance.network_interface_id);
+        let parts = [("metadata requests".to_owned(), text)].into();
+        let state = MachineState::of_machine(parts).with_interface_named(&instance);
+        assert_eq!(
+            state.lines("metadata requests"),
+            ["GET macs/{{ mac }}/ of {{ interface }}"]
+        );
     }
 }

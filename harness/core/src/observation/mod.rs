@@ -9,6 +9,7 @@
 //! | `image.rs` | what a node image has that the harness did not build |
 //! | `phases.rs` | how far the join got |
 //! | `power.rs` | reboots, and the end of the container |
+//! | `script_trace.rs` | which commands of shell scripts ran |
 //! | `translated.rs` | what the harness changed of a kubelet's settings |
 
 mod api_server;
@@ -18,6 +19,7 @@ mod image;
 mod node;
 pub mod phases;
 mod power;
+mod script_trace;
 mod translated;
 
 use std::collections::BTreeMap;
@@ -35,6 +37,7 @@ pub use image::{ImageFacts, ImagePart};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
 pub(crate) use power::PowerAction;
 pub use power::{ContainerExit, MOST_REBOOTS};
+pub use script_trace::{ScriptTrace, TracedCommand, TracedScript};
 pub use translated::{low_disk_percent, translated_settings};
 
 /// Milliseconds after the start of the node's container.

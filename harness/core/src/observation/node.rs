@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::AccessResult;
+use super::{AccessResult, ScriptTrace};
 use crate::vocabulary::file_type::FileType;
 
 /// A line of the node's journal.
@@ -49,6 +49,9 @@ pub struct Collected {
     /// The node's snapshot, if the scenario has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden: Option<String>,
+    /// The commands of shell scripts that ran, if they are traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script_trace: Option<ScriptTrace>,
     /// Results of the scenario's `access` checks, in their order; `None` if the node never had an identity.
     pub access: Option<Vec<AccessResult>>,
 }

@@ -29,6 +29,9 @@ pub struct Plan {
     /// Whether the run ends where the machine starts its kubelet, whose place a program of the harness takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_probe: bool,
+    /// Whether bash reports each command of the scripts that run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_traced: bool,
     /// One sentence that says what the scenario shows.
     pub name: String,
     /// Path of the scenario file, as the user gave it.

@@ -65,6 +65,7 @@ pub(super) fn resolve(
     answers::resolve(&mut aws, path, files, problems);
     let mut plan = Plan {
         is_probe: false,
+        is_traced: false,
         name: scenario.name.clone(),
         file: path.display().to_string(),
         tags: scenario.tags.clone(),

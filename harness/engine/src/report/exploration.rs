@@ -104,7 +104,7 @@ fn last_line(exploration: &Exploration) -> String {
 }
 
 /// Text in a cell of a table.
-fn cell_text(text: &str) -> String {
+pub(super) fn cell_text(text: &str) -> String {
     let mut cell = String::new();
     for c in text.chars() {
         match c {

@@ -10,6 +10,7 @@
 //! | `summary.rs` | GitHub Actions: the summary page of a job, in Markdown |
 //! | `outputs.rs` | GitHub Actions: the counts, for later steps |
 //! | `comparison.rs` | a person who changed a script: what two versions do differently |
+//! | `mutation.rs` | a person who maintains scenarios: which changes of a script none of them notices |
 //! | `exploration.rs` | a person who maintains a script: what goes wrong in other worlds |
 
 mod bars;
@@ -20,6 +21,7 @@ mod failed_checks;
 pub mod github;
 pub mod history;
 pub mod junit;
+pub mod mutation;
 pub mod outputs;
 mod paint;
 mod run_progress;

@@ -29,7 +29,7 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
     let approved = probing::approved(args.approve.as_deref(), "diff")?;
     let matrix = process::matrix(&command.images)?;
-    let settings = probing::settings(args.artifacts_dir.as_deref(), args.jobs, &file);
+    let settings = probing::settings(args.probing.artifacts_dir.as_deref(), args.probing.jobs, &file);
     artifacts::ignore(&settings.artifacts);
     let scratch = settings.artifacts.join(format!("diff-{}", std::process::id()));
     let versions = ComparedVersions::read(args, scratch).map_err(|error| {
@@ -137,7 +137,7 @@ fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
             }
         },
     }
-    probing::write_summary(args.summary.as_deref(), &report::markdown(comparison))
+    probing::write_summary(args.probing.summary.as_deref(), &report::markdown(comparison))
 }
 
 fn exit_code(comparison: &Comparison) -> ExitCode {

@@ -14,6 +14,7 @@ use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_engine::TraceLog;
 
 use crate::args::TryArgs;
 use crate::commands::inspect;
@@ -67,6 +68,7 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
         shard: None,
         order: OrderArgs::default(),
         recorded: false,
+        traces: TraceLog::default(),
     };
     run_plans(&request, &plans).await
 }

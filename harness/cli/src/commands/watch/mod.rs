@@ -255,6 +255,7 @@ impl Watch {
             keeper: in_keeper.then(|| self.keeper.clone()),
             cancel: cancel.clone(),
             signals: self.signals.clone(),
+            traces: nodejoin_engine::TraceLog::default(),
         };
         async move {
             let follow = || {
@@ -277,6 +278,7 @@ impl Watch {
             shard: None,
             order: OrderArgs::default(),
             recorded: true,
+            traces: nodejoin_engine::TraceLog::default(),
         };
         nodejoin_engine::Settings {
             keep: KeepWhen::Never,

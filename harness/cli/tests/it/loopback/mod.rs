@@ -13,6 +13,7 @@ mod help;
 mod inspect;
 mod keeper;
 mod merge;
+mod mutate;
 mod on_demand;
 mod refusals;
 mod release;

@@ -104,6 +104,7 @@ pub(super) fn complete() -> Observation {
             chosen_configuration: Default::default(),
             user_data_processes: Vec::new(),
             golden: None,
+            script_trace: None,
             kubelet_argv: Some(
                 ["/usr/bin/kubelet", "--max-pods=29", "--v", "2"]
                     .map(String::from)

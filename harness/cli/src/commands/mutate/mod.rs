@@ -1,0 +1,256 @@
+//! `nodejoin mutate`: which small changes of a script no scenario notices.
+
+mod changed_lines;
+mod target;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use nodejoin_core::mutation::{MutantReport, MutantResult, MutationReport, UnusedScenario, mutant_id};
+use nodejoin_core::plan::Plan;
+use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_engine::report::mutation as report;
+use nodejoin_engine::{
+    BaseScenario, Events, MutantCase, MutationSettings, Runner, TraceLog, base_scenarios, mutate, new_run_id,
+};
+use nodejoin_script::{Mutant, ParsedScript, coverage, mutants};
+
+use crate::args::MutateCommand;
+use crate::commands::{inspect, probing, run};
+use crate::mutate_args::{MutateArgs, MutateFormat};
+use crate::{artifacts, process};
+use target::TargetScript;
+
+/// Changes a script and runs its scenarios.
+pub(crate) async fn mutate_script(command: MutateCommand, factor: TimeFactor) -> ExitCode {
+    match mutated(&command, factor).await {
+        Ok(code) | Err(code) => code,
+    }
+}
+
+async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode, ExitCode> {
+    let args = &command.mutate;
+    let started = Instant::now();
+    let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
+    let target = TargetScript::read(&args.script)?;
+    let chosen = chosen(args, &target)?;
+    if args.list {
+        list(&chosen, args)?;
+        return Ok(ExitCode::Passed);
+    }
+    let mut plans =
+        inspect::load(&args.paths, &file, &args.overlay).map_err(|error| inspect::refuse(&error))?;
+    plans.retain(|plan| args.filter.as_ref().is_none_or(|filter| filter.selects(plan)) && target.is_in(plan));
+    let plans = process::matrix(&command.images)?.spread(&plans);
+    if plans.is_empty() {
+        note!(
+            "error: no scenario has `{}` on its nodes\n  do: name a script that an overlay of the scenarios contains, or the file of their user data",
+            args.script.display()
+        );
+        return Err(ExitCode::Usage);
+    }
+    if chosen.is_empty() {
+        note!(
+            "nothing to run: no change of `{}` is selected",
+            args.script.display()
+        );
+        return Ok(ExitCode::NothingRan);
+    }
+    let settings = probing::settings(args.probing.artifacts_dir.as_deref(), args.probing.jobs, &file);
+    artifacts::ignore(&settings.artifacts);
+    let how = MutationSettings {
+        jobs: settings.jobs,
+        budget: args.budget,
+        most: args.most,
+    };
+    let engine = process::engine(factor).await?;
+    let cancel = run::signals()?;
+    let (events, stream) = Events::stream();
+    let told = tokio::spawn(probing::tell(stream));
+    let traces = TraceLog::default();
+    let runner = Runner::new(engine, new_run_id(), settings, events).with_traces(traces.clone());
+    let (base, not_run) = base_scenarios(&runner, &traces, &plans, how.jobs, &cancel).await;
+    note!(
+        "{} scenarios have the script; {} changes",
+        base.len(),
+        chosen.len()
+    );
+    let cases = cases(&chosen, &base, &target);
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let lines: BTreeMap<&str, &NamedMutant> = chosen.iter().map(|one| (one.id.as_str(), one)).collect();
+    let tell = |case: &MutantCase, result: &MutantResult| {
+        let done = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let line = lines.get(case.id.as_str()).map_or(0, |one| one.mutant.line);
+        note!(
+            "{done}/{}  {}  line {line}: {}",
+            chosen.len(),
+            case.id,
+            told_result(result)
+        );
+    };
+    let replace = |plan: &Plan, text: &str| target.replaced(plan, text);
+    let results = mutate(&runner, &base, &cases, &replace, &how, &tell, &cancel).await;
+    for left in runner.tear_down().await.left {
+        note!("left behind: {left}; `nodejoin sweep` removes it");
+    }
+    let _ = told.await;
+    if cancel.is_cancelled() {
+        return Ok(ExitCode::Cancelled);
+    }
+    let report = MutationReport {
+        script: args.script.display().to_string(),
+        mutants: reports(&chosen, results),
+        scenarios: base.iter().map(|one| one.plan.id.clone()).collect(),
+        not_used: not_run
+            .into_iter()
+            .map(|(scenario, why)| UnusedScenario { scenario, why })
+            .collect(),
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    print(&report, args)?;
+    Ok(exit_code(&report, args))
+}
+
+fn told_result(result: &MutantResult) -> String {
+    match result {
+        MutantResult::Killed { scenario, how } => format!("killed by {scenario}: {how}"),
+        MutantResult::NotRun { why } => format!("not run: {why}"),
+        other => other.word().to_owned(),
+    }
+}
+
+/// A change with its id.
+struct NamedMutant {
+    id: String,
+    mutant: Mutant,
+}
+
+/// The changes that the command line selects.
+fn chosen(args: &MutateArgs, target: &TargetScript) -> Result<Vec<NamedMutant>, ExitCode> {
+    let lines = match &args.in_diff {
+        Some(revision) => Some(changed_lines::since(revision, &args.script)?),
+        None => None,
+    };
+    let mut earlier: BTreeMap<String, usize> = BTreeMap::new();
+    let named = mutants(&target.text).into_iter().map(|mutant| {
+        let line = target.line(mutant.line);
+        let key = format!(
+            "{}\n{}\n{}\n{line}",
+            mutant.operator.name(),
+            mutant.before,
+            mutant.after
+        );
+        let count = earlier.entry(key).or_default();
+        let id = mutant_id(
+            mutant.operator.name(),
+            &mutant.before,
+            &mutant.after,
+            line,
+            *count,
+        );
+        *count += 1;
+        NamedMutant { id, mutant }
+    });
+    let is_chosen = |one: &NamedMutant| {
+        let operator = args.operator.is_empty() || args.operator.contains(&one.mutant.operator);
+        let named = args.mutant.is_empty() || args.mutant.contains(&one.id);
+        let shard = args.shard.is_none_or(|shard| shard.holds(&one.id));
+        let changed = lines
+            .as_ref()
+            .is_none_or(|lines| lines.contains(&one.mutant.line));
+        operator && named && shard && changed
+    };
+    Ok(named.filter(is_chosen).collect())
+}
+
+/// The changes with the scenarios that run their statements.
+fn cases(chosen: &[NamedMutant], base: &[BaseScenario], target: &TargetScript) -> Vec<MutantCase> {
+    let script = ParsedScript::of(&target.text);
+    let counts: Vec<Vec<u64>> = base
+        .iter()
+        .map(|one| statement_counts(&script, one, target))
+        .collect();
+    let case = |one: &NamedMutant| {
+        let runs = |counts: &Vec<u64>| match one.mutant.statement {
+            Some(index) => counts.get(index).is_some_and(|count| *count > 0),
+            None => counts.iter().any(|count| *count > 0),
+        };
+        let reached = counts.iter().enumerate().filter(|(_, counts)| runs(counts));
+        MutantCase {
+            id: one.id.clone(),
+            text: one.mutant.text.clone(),
+            reached_by: reached.map(|(index, _)| index).collect(),
+        }
+    };
+    chosen.iter().map(case).collect()
+}
+
+/// How often each statement ran in a scenario.
+fn statement_counts(script: &ParsedScript, base: &BaseScenario, target: &TargetScript) -> Vec<u64> {
+    let mut counts = vec![0; script.statements.len()];
+    for traced in base.trace.0.iter().filter(|traced| target.is_text(&traced.text)) {
+        let commands = traced.commands.iter();
+        let commands = commands.map(|command| (command.line, command.start.as_str(), command.count));
+        for (count, statement) in counts.iter_mut().zip(coverage(script, commands).statements) {
+            *count += statement.count;
+        }
+    }
+    counts
+}
+
+fn reports(chosen: &[NamedMutant], results: Vec<MutantResult>) -> Vec<MutantReport> {
+    let report = |(one, result): (&NamedMutant, MutantResult)| MutantReport {
+        id: one.id.clone(),
+        operator: one.mutant.operator.name().to_owned(),
+        line: one.mutant.line,
+        before: one.mutant.before.clone(),
+        after: one.mutant.after.clone(),
+        result,
+    };
+    chosen.iter().zip(results).map(report).collect()
+}
+
+fn list(chosen: &[NamedMutant], args: &MutateArgs) -> Result<(), ExitCode> {
+    let report = MutationReport {
+        script: args.script.display().to_string(),
+        mutants: reports(chosen, vec![MutantResult::LeftOut; chosen.len()]),
+        ..MutationReport::default()
+    };
+    if args.format == MutateFormat::Json {
+        return print(&report, args);
+    }
+    for mutant in &report.mutants {
+        out!("{}", report::listed(mutant));
+    }
+    Ok(())
+}
+
+fn print(report: &MutationReport, args: &MutateArgs) -> Result<(), ExitCode> {
+    match args.format {
+        MutateFormat::Text => out!("{}", report::text(report).trim_end()),
+        MutateFormat::Markdown => out!("{}", report::markdown(report).trim_end()),
+        MutateFormat::Json => {
+            let text = serde_json::to_string_pretty(report).map_err(|error| {
+                process::report_error("could not print JSON", &error, None);
+                ExitCode::Environment
+            })?;
+            out!("{text}");
+        }
+    }
+    probing::write_summary(args.probing.summary.as_deref(), &report::markdown(report))
+}
+
+fn exit_code(report: &MutationReport, args: &MutateArgs) -> ExitCode {
+    let ran = report.mutants.len() - report.count("left out") - report.count("not run");
+    let is_enough = match (args.min_score, report.score()) {
+        (Some(least), Some(score)) => score >= f64::from(least),
+        (Some(_), None) => true,
+        (None, _) => report.count("survived") + report.count("uncovered") == 0,
+    };
+    match (ran, is_enough) {
+        (0, _) => ExitCode::NothingRan,
+        (_, true) => ExitCode::Passed,
+        (_, false) => ExitCode::Failed,
+    }
+}

@@ -1,0 +1,149 @@
+//! `nodejoin coverage` and `nodejoin mutate` on a script with functions, subshells and a sourced file.
+
+use nodejoin_core::mutation::{MutantResult, MutationReport};
+use tempfile::TempDir;
+
+use crate::support::{both, nodejoin};
+
+const SCRIPT: &str = r#"#!/bin/bash
+set -o errexit
+. /usr/local/lib/pool.sh
+labels=$(
+  pool_label "$2"
+)
+set +x
+install -d -m 0755 /etc/pool
+if [[ $labels == pool=red ]]; then
+  echo "never"
+fi
+(cat <<TEXT
+here $labels
+TEXT
+) > /etc/pool/labels
+date > /etc/pool/date || true
+/etc/eks/bootstrap.sh "$1" --container-runtime containerd \
+  --kubelet-extra-args "--node-labels=$labels"
+"#;
+const SOURCED: &str = "pool_label() {\n  echo \"pool=${1:-blue}\"\n}\nunused() {\n  echo unused\n}\n";
+const SCENARIO: &str = r#"name: a node joins with the label of its pool
+overlay: ../overlay.yaml
+user_data: |
+  #!/bin/bash
+  set -x
+  last=one && echo "two" && [[ $_ == two ]]
+  /usr/local/bin/pool {{ cluster.name }}
+expect: { node: { labels: { pool: blue } } }
+"#;
+const OVERLAY: &str = "files:
+  - { from: pool.sh, to: /usr/local/bin/pool, mode: \"0755\" }
+  - { from: lib.sh, to: /usr/local/lib/pool.sh }
+";
+
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("scenarios")).unwrap();
+    write("overlay.yaml", OVERLAY);
+    write("pool.sh", SCRIPT);
+    write("lib.sh", SOURCED);
+    write("scenarios/a.yaml", SCENARIO);
+    folder
+}
+
+#[test]
+fn coverage_counts_lines_of_each_script_without_changing_its_run() {
+    let folder = folder();
+    let arguments = [
+        "coverage",
+        "--lcov",
+        "out.lcov",
+        "--html",
+        "out.html",
+        "--cobertura",
+        "out.xml",
+    ];
+    let output = nodejoin(folder.path(), &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let text = both(&output);
+    assert!(text.contains("not reached: 10"), "{text}");
+    let lcov = std::fs::read_to_string(folder.path().join("out.lcov")).unwrap();
+    let lines = |name: &str| -> Vec<&str> {
+        let of_file = lcov
+            .split("end_of_record")
+            .find(|record| record.contains(&format!("SF:{name}\n")));
+        let record = of_file.unwrap_or_else(|| panic!("{name}: {lcov}"));
+        record
+            .lines()
+            .filter_map(|line| line.strip_prefix("DA:"))
+            .collect()
+    };
+    assert_eq!(
+        lines("pool.sh"),
+        [
+            "2,1", "3,1", "4,1", "5,1", "7,1", "8,1", "9,1", "10,0", "12,1", "16,1", "17,1"
+        ]
+    );
+    assert_eq!(lines("lib.sh"), ["2,1", "5,0"]);
+    assert_eq!(lines("scenarios/a.yaml"), ["5,1", "6,1", "7,1"]);
+    for file in ["out.html", "out.xml"] {
+        let written = std::fs::read_to_string(folder.path().join(file)).unwrap();
+        assert!(written.contains("pool.sh"), "{file}");
+    }
+}
+
+#[test]
+fn mutants_are_killed_survive_or_change_nothing() {
+    let folder = folder();
+    let listed = nodejoin(folder.path(), &["mutate", "pool.sh", "--list"])
+        .output()
+        .unwrap();
+    assert_eq!(listed.status.code(), Some(0), "{}", both(&listed));
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let id = |line: &str, change: &str| -> String {
+        let found = listed
+            .lines()
+            .find(|one| one.contains(line) && one.contains(change));
+        let found = found.unwrap_or_else(|| panic!("{line} {change}: {listed}"));
+        found.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    let killed = id("line 18", "drop-argument  without `--kubelet-extra-args");
+    let without_kubelet = id("line 8", "drop-statement");
+    let survived = id("line 16", "redirection  without `> /etc/pool/date");
+    let equivalent = id("line 16", "drop-alternative");
+    let uncovered = id("line 10", "drop-statement");
+    let ids = [&killed, &without_kubelet, &survived, &equivalent, &uncovered];
+    let chosen = ids.iter().flat_map(|id| ["--mutant", id.as_str()]);
+    let arguments: Vec<&str> = ["mutate", "pool.sh", "--format", "json"]
+        .into_iter()
+        .chain(chosen)
+        .collect();
+    let output = nodejoin(folder.path(), &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let report: MutationReport = serde_json::from_slice(&output.stdout).unwrap();
+    let result = |id: &str| {
+        let found = report.mutants.iter().find(|mutant| mutant.id == id);
+        found.map(|mutant| mutant.result.clone())
+    };
+    let wrong = || panic!("{report:#?}");
+    match result(&killed) {
+        Some(MutantResult::Killed { scenario, how }) => {
+            assert_eq!(scenario.as_str(), "a");
+            assert!(how.contains("pool"), "{how}");
+        }
+        _ => wrong(),
+    }
+    match result(&without_kubelet) {
+        // The file cannot be written without its folder, and `errexit` ends the script.
+        Some(MutantResult::Killed { how, .. }) => assert_eq!(how, "no kubelet starts"),
+        _ => wrong(),
+    }
+    assert!(
+        matches!(result(&survived), Some(MutantResult::Survived { .. })),
+        "{report:#?}"
+    );
+    assert!(
+        matches!(result(&equivalent), Some(MutantResult::Equivalent { .. })),
+        "{report:#?}"
+    );
+    assert_eq!(result(&uncovered), Some(MutantResult::Uncovered));
+}

@@ -1,0 +1,209 @@
+//! Which statements and branches of a script ran, from the commands that bash reported.
+
+use crate::statements::{Branch, ParsedScript, Statement, first_word, letters};
+
+/// A script with how often its parts ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScriptCoverage {
+    pub statements: Vec<StatementCoverage>,
+    pub branches: Vec<BranchCoverage>,
+}
+
+impl ScriptCoverage {
+    /// Adds the counts of another run of the same script.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.statements.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        for (own, other) in self.statements.iter_mut().zip(&other.statements) {
+            own.count += other.count;
+        }
+        for (own, other) in self.branches.iter_mut().zip(&other.branches) {
+            own.taken += other.taken;
+            own.not_taken += other.not_taken;
+        }
+    }
+}
+
+/// A statement with how often it ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementCoverage {
+    pub line: u64,
+    pub last_line: u64,
+    pub count: u64,
+}
+
+/// A branch with how often it was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchCoverage {
+    pub branch: Branch,
+    pub taken: u64,
+    /// How often the script decided otherwise.
+    pub not_taken: u64,
+}
+
+/// Assigns commands to the statements of a script. A command is the line that bash reports, its first characters, and
+/// how often it ran. Commands without a statement, such as those of `eval`, are left out.
+pub fn coverage<'c>(
+    script: &ParsedScript,
+    commands: impl IntoIterator<Item = (u64, &'c str, u64)>,
+) -> ScriptCoverage {
+    let mut counts = vec![0_u64; script.statements.len()];
+    for (line, start, count) in commands {
+        if let Some(index) = statement_of(script, line, start) {
+            counts[index] += count;
+        }
+    }
+    let with_count = |(statement, count): (&Statement, &u64)| StatementCoverage {
+        line: statement.line,
+        last_line: statement.last_line,
+        count: *count,
+    };
+    let branches = script.branches.iter().map(|branch| {
+        let taken = counts[branch.inside];
+        BranchCoverage {
+            branch: branch.clone(),
+            taken,
+            not_taken: counts[branch.before].saturating_sub(taken),
+        }
+    });
+    ScriptCoverage {
+        branches: branches.collect(),
+        statements: script.statements.iter().zip(&counts).map(with_count).collect(),
+    }
+}
+
+/// The statement that begins like the command. Of several, the one with more letters in common, then the nearest one.
+fn statement_of(script: &ParsedScript, line: u64, start: &str) -> Option<usize> {
+    let (word, start) = (first_word(start), letters(start));
+    let on_line = |statement: &Statement| (statement.line..=statement.last_line).contains(&line);
+    let same_word = |statement: &Statement| statement.first_word == word;
+    if script.functions.contains(&line) && !script.statements.iter().any(|one| on_line(one) && same_word(one))
+    {
+        return None;
+    }
+    let candidates = script
+        .statements
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| same_word(one));
+    let rank = |statement: &Statement| {
+        let common = statement
+            .letters
+            .chars()
+            .zip(start.chars())
+            .take_while(|(a, b)| a == b)
+            .count();
+        let distance = match on_line(statement) {
+            true => 0,
+            false => statement
+                .line
+                .abs_diff(line)
+                .min(statement.last_line.abs_diff(line)),
+        };
+        (common, std::cmp::Reverse(distance))
+    };
+    // The first of equal ones.
+    let best = candidates.rev().max_by_key(|(_, statement)| rank(statement));
+    best.map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT: &str = "#!/bin/bash
+f() {
+  echo in f
+}
+f x
+x=$(
+  echo one
+  f y
+)
+if [[ -n $x ]]; then
+  echo \"two\" >/dev/null 2>&1
+fi
+false && echo never
+for i in 1 2; do
+  case $i in
+    1) echo a ;;
+    2) echo b ;;
+    3) echo c ;;
+  esac
+done
+";
+
+    fn counts(commands: &[(u64, &str, u64)]) -> ScriptCoverage {
+        coverage(&ParsedScript::of(SCRIPT), commands.iter().copied())
+    }
+
+    #[test]
+    fn commands_as_bash_5_2_reports_them_belong_to_their_statements() {
+        let covered = counts(&[
+            (5, "f x", 1),
+            (2, "f x", 1),
+            (3, "echo in f", 2),
+            (9, "x=$(echo one", 1),
+            (9, "echo one", 1),
+            (10, "f y", 1),
+            (2, "f y", 1),
+            (10, "[[ -n $x ]]", 1),
+            (11, "echo \"two\" > /dev/null 2>&1", 1),
+            (13, "false", 1),
+            (14, "for i in 1 2", 2),
+            (15, "case $i in ", 2),
+            (16, "echo a", 1),
+            (17, "echo b", 1),
+            (18, "in_eval", 1),
+        ]);
+        let found: Vec<_> = covered
+            .statements
+            .iter()
+            .map(|one| (one.line, one.count))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (3, 2),
+                (5, 1),
+                (6, 1),
+                (7, 1),
+                (8, 1),
+                (10, 1),
+                (11, 1),
+                (13, 1),
+                (13, 0),
+                (14, 2),
+                (15, 2),
+                (16, 1),
+                (17, 1),
+                (18, 0)
+            ]
+        );
+        let branches: Vec<_> = covered
+            .branches
+            .iter()
+            .map(|one| (one.branch.line, one.taken, one.not_taken))
+            .collect();
+        assert_eq!(
+            branches,
+            [
+                (10, 1, 0),
+                (13, 0, 1),
+                (14, 2, 0),
+                (16, 1, 1),
+                (17, 1, 1),
+                (18, 0, 2)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_script_that_did_not_run_has_no_counts() {
+        let covered = counts(&[]);
+        assert!(covered.statements.iter().all(|one| one.count == 0));
+        assert!(covered.branches.iter().all(|one| one.taken + one.not_taken == 0));
+    }
+}

@@ -1,0 +1,279 @@
+//! Small changes of a script, each a mistake that someone could make. A test suite that passes with one of them does
+//! not test that line.
+
+mod operators;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::parsed;
+use crate::statements::ParsedScript;
+
+/// A kind of mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operator {
+    /// A condition decides the other way round.
+    Negate,
+    /// A statement is missing.
+    DropStatement,
+    /// What follows `||` or `&&` is missing.
+    DropAlternative,
+    /// `&&` in place of `||`, or the reverse.
+    SwapLogic,
+    /// A loop ends after its first round.
+    DropRetry,
+    /// Another comparison, such as `-n` in place of `-z`.
+    SwapComparison,
+    /// Another number or an empty text.
+    ChangeConstant,
+    /// An argument of a command is missing, such as `--region`.
+    DropArgument,
+    /// A variable is not quoted.
+    DropQuotes,
+    /// A redirection is missing, or overwrites in place of appending.
+    Redirection,
+    /// Other permissions.
+    Permission,
+    /// Two statements run in the reverse order.
+    SwapStatements,
+}
+
+impl Operator {
+    /// All operators.
+    pub const ALL: [Self; 12] = [
+        Self::Negate,
+        Self::DropStatement,
+        Self::DropAlternative,
+        Self::SwapLogic,
+        Self::DropRetry,
+        Self::SwapComparison,
+        Self::ChangeConstant,
+        Self::DropArgument,
+        Self::DropQuotes,
+        Self::Redirection,
+        Self::Permission,
+        Self::SwapStatements,
+    ];
+
+    /// The name in reports and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Negate => "negate",
+            Self::DropStatement => "drop-statement",
+            Self::DropAlternative => "drop-alternative",
+            Self::SwapLogic => "swap-logic",
+            Self::DropRetry => "drop-retry",
+            Self::SwapComparison => "swap-comparison",
+            Self::ChangeConstant => "change-constant",
+            Self::DropArgument => "drop-argument",
+            Self::DropQuotes => "drop-quotes",
+            Self::Redirection => "redirection",
+            Self::Permission => "permission",
+            Self::SwapStatements => "swap-statements",
+        }
+    }
+}
+
+/// A changed script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    pub operator: Operator,
+    /// Line of the change, from 1.
+    pub line: u64,
+    /// The changed text before and after.
+    pub before: String,
+    pub after: String,
+    /// The whole script.
+    pub text: String,
+    /// Index of the statement of the original script that the change is in; `None` if bash runs nothing there.
+    pub statement: Option<usize>,
+}
+
+/// One replaced part of a script.
+pub(crate) struct Edit {
+    pub(crate) operator: Operator,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) after: String,
+}
+
+/// All mutants of a script, in the order of its lines. Those that are not valid, or equal another one, are left out.
+#[must_use]
+pub fn mutants(text: &str) -> Vec<Mutant> {
+    let Some(tree) = parsed(text) else {
+        return Vec::new();
+    };
+    let had_error = tree.root_node().has_error();
+    let script = ParsedScript::of(text);
+    let mut edits = operators::edits(tree.root_node(), text);
+    edits.sort_by_key(|edit| (edit.bytes.start, edit.bytes.end, edit.operator));
+    let mut seen = BTreeSet::from([text.to_owned()]);
+    let mut mutants = Vec::new();
+    for edit in edits {
+        let (Some(before), Some(start), Some(end)) = (
+            text.get(edit.bytes.clone()),
+            text.get(..edit.bytes.start),
+            text.get(edit.bytes.end..),
+        ) else {
+            continue;
+        };
+        let changed = format!("{start}{}{end}", edit.after);
+        let is_valid = had_error || parsed(&changed).is_some_and(|tree| !tree.root_node().has_error());
+        if !is_valid || !seen.insert(changed.clone()) {
+            continue;
+        }
+        mutants.push(Mutant {
+            operator: edit.operator,
+            line: start.matches('\n').count() as u64 + 1,
+            before: before.to_owned(),
+            after: edit.after,
+            text: changed,
+            statement: statement_at(&script, &edit.bytes),
+        });
+    }
+    mutants
+}
+
+/// The innermost statement around a change, or the first one within it.
+fn statement_at(script: &ParsedScript, bytes: &Range<usize>) -> Option<usize> {
+    let statements = script.statements.iter().enumerate();
+    let around = statements
+        .clone()
+        .filter(|(_, one)| one.bytes.start <= bytes.start && bytes.end <= one.bytes.end)
+        .min_by_key(|(_, one)| one.bytes.len());
+    let mut within =
+        statements.filter(|(_, one)| bytes.start <= one.bytes.start && one.bytes.end <= bytes.end);
+    around.or_else(|| within.next()).map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, operator: Operator) -> Vec<(u64, String, String)> {
+        let of_operator = mutants(text)
+            .into_iter()
+            .filter(|mutant| mutant.operator == operator);
+        of_operator
+            .map(|mutant| (mutant.line, mutant.before, mutant.after))
+            .collect()
+    }
+
+    fn changes(text: &str, operator: Operator) -> Vec<String> {
+        let lines = |(line, before, after): (u64, String, String)| format!("{line}: {before} -> {after}");
+        found(text, operator).into_iter().map(lines).collect()
+    }
+
+    #[test]
+    fn each_operator_makes_its_mistake() {
+        let cases = [
+            (
+                Operator::Negate,
+                "if [[ -n $A ]]; then\n  a\nfi\n",
+                vec!["1: [[ -n $A ]] -> ! [[ -n $A ]]"],
+            ),
+            (
+                Operator::Negate,
+                "while ! a; do\n  b\ndone\n",
+                vec!["1: ! a -> a"],
+            ),
+            (
+                Operator::DropStatement,
+                "A=1\nf() {\n  chown root a\n}\n",
+                vec!["1: A=1 -> :", "3: chown root a -> :"],
+            ),
+            (
+                Operator::DropAlternative,
+                "a || true\n",
+                vec!["1: a || true -> a"],
+            ),
+            (Operator::SwapLogic, "a && b\n", vec!["1: && -> ||"]),
+            (
+                Operator::DropRetry,
+                "for i in 1 2; do\n  a && break\ndone\n",
+                vec!["3: done -> break; done"],
+            ),
+            (
+                Operator::SwapComparison,
+                "if [ -z \"$A\" ]; then a; fi\n[[ $A == b ]]\n((A < 3))\n",
+                vec!["1: -z -> -n", "2: == -> !=", "3: < -> >="],
+            ),
+            (
+                Operator::ChangeConstant,
+                "A=10\nB=text\nC=${D:-x}\n",
+                vec!["1: 10 -> 11", "2: text -> \"\"", "3: x -> "],
+            ),
+            (
+                Operator::DropArgument,
+                "aws eks wait --region \"$R\" --name=x\n",
+                vec!["1:  --region \"$R\" -> ", "1:  --name=x -> "],
+            ),
+            (Operator::DropQuotes, "a \"$B\"\n", vec!["1: \"$B\" -> $B"]),
+            (
+                Operator::Redirection,
+                "a > b 2> /dev/null\nc >> d\n",
+                vec![
+                    "1:  > b -> ",
+                    "1:  2> /dev/null -> ",
+                    "2:  >> d -> ",
+                    "2: >> -> >",
+                ],
+            ),
+            (
+                Operator::Permission,
+                "chmod 0644 a\ninstall -m 755 b c\n",
+                vec!["1: 0644 -> 0666", "2: 755 -> 644"],
+            ),
+            (
+                Operator::SwapStatements,
+                "a 1\nb 2\n",
+                vec!["1: a 1\nb 2 -> b 2\na 1"],
+            ),
+        ];
+        for (operator, text, expected) in cases {
+            assert_eq!(changes(text, operator), expected, "{operator:?} of {text}");
+        }
+        let tested: BTreeSet<Operator> = [
+            Operator::Negate,
+            Operator::DropStatement,
+            Operator::DropAlternative,
+            Operator::SwapLogic,
+            Operator::DropRetry,
+            Operator::SwapComparison,
+            Operator::ChangeConstant,
+            Operator::DropArgument,
+            Operator::DropQuotes,
+            Operator::Redirection,
+            Operator::Permission,
+            Operator::SwapStatements,
+        ]
+        .into();
+        assert_eq!(tested, Operator::ALL.into());
+    }
+
+    #[test]
+    fn a_mutant_names_the_statement_that_must_run() {
+        let text = "#!/bin/bash\nif a; then\n  b 1\nfi\n";
+        let script = ParsedScript::of(text);
+        for mutant in mutants(text) {
+            let statement = &script.statements[mutant.statement.unwrap()];
+            assert!(statement.line <= mutant.line, "{mutant:?}");
+            assert_ne!(mutant.text, text);
+        }
+    }
+
+    #[test]
+    fn mutants_are_valid_and_distinct() {
+        let text = "set -e\ncase $1 in\n  --a) A=$2; shift 2 ;;\n  *) exit 1 ;;\nesac\ncat <<TEXT > file\n$A\nTEXT\n";
+        let all = mutants(text);
+        let texts: BTreeSet<&str> = all.iter().map(|mutant| mutant.text.as_str()).collect();
+        assert_eq!(texts.len(), all.len());
+        for mutant in &all {
+            assert!(
+                !parsed(&mutant.text).unwrap().root_node().has_error(),
+                "{mutant:?}"
+            );
+        }
+        assert!(mutants("").is_empty());
+    }
+}
