@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn pods_are_those_of_the_default_card() {
         let table: [(&str, &[u32], u32); 5] = [
-            ("i7ie.48xlarge", &[8, 7], 394),
-            ("i7ie.metal-48xl", &[8, 7], 394),
-            ("i8ge.48xlarge", &[12, 12], 590),
-            ("i8ge.metal-48xl", &[12, 12], 590),
+            ("i7ie.48xlarge", &[15], 737),
+            ("i7ie.metal-48xl", &[15], 737),
+            ("i8ge.48xlarge", &[24], 1178),
+            ("i8ge.metal-48xl", &[24], 1178),
             ("i7ie.24xlarge", &[15], 737),
         ];
         for (name, cards, pods) in table {
