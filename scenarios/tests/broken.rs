@@ -1,6 +1,6 @@
 //! Scripts that are broken on purpose, with a model of what must be said of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nodejoin_core::compare::MachineDifference;
 use nodejoin_core::diagnosis::Cause;
@@ -28,6 +28,9 @@ struct Row {
     name: String,
     /// The scenario that runs on it.
     scenario: String,
+    /// An overlay below the script, sound or broken: a folder below `fixtures/overlays`.
+    #[serde(default)]
+    under: Option<String>,
     /// What must be said.
     caught_by: CaughtBy,
 }
@@ -65,11 +68,14 @@ fn of(row: Row, folder: &Path, plans: &[Plan], disk: &impl Files) -> Result<Brok
     let mut plan = plan
         .ok_or_else(|| format!("no scenario `{}` for `{}`", row.scenario, row.name))?
         .clone();
+    let load = |folder: PathBuf| {
+        overlay::load(&folder.join("overlay.yaml"), disk).map_err(|error| error.with_hints())
+    };
+    if let Some(under) = &row.under {
+        plan.add_overlay(&load(folder.with_file_name(under))?);
+    }
     let sound = plan.clone();
-    let manifest = folder.join(&row.name).join("overlay.yaml");
-    plan.image
-        .overlay
-        .extend(overlay::load(&manifest, disk).map_err(|error| error.with_hints())?);
+    plan.add_overlay(&load(folder.join(&row.name))?);
     Ok(Broken {
         name: row.name,
         plan,

@@ -211,7 +211,7 @@ impl SharedRun {
                     .block_on(async { Ok(self.runner().await?.probe(plan, &self.cancel).await) })
             })?;
             match probe {
-                ProbeEnd::State(state) => states.push(state),
+                ProbeEnd::Machine(probed) => states.push(probed.state),
                 ProbeEnd::NotRun(reason) => return skipped(&broken.plan, reason),
                 ProbeEnd::Cancelled => return Err("the run was ended".into()),
             }
@@ -327,6 +327,7 @@ fn settings() -> Settings {
         evidence: Default::default(),
         caller: Default::default(),
         hold: false,
+        boot_ahead: false,
         bless: false,
         fail_fast: false,
         shard: None,

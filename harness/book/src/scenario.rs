@@ -11,6 +11,9 @@ const ELSEWHERE: &[(&str, &str)] = &[("Phase", "phases.md"), ("Cause", "diagnose
 /// Keys that stand below another one with all of their own: described once, then linked.
 const ONCE: &[&str] = &["Expect"];
 
+/// The list whose items have the keys of a scenario: only the one that a scenario does not have is described there.
+const VARIANTS: &str = "with";
+
 /// A nesting deeper than this has no place in a table.
 const DEEPEST: usize = 8;
 
@@ -28,6 +31,9 @@ pub(crate) fn page() -> String {
         let walk = Walk { schema: &schema };
         walk.key(&mut rows, key, value, required.contains(&key.as_str()), 0);
         let [_, kind, meaning] = rows.remove(0);
+        if key == VARIANTS {
+            rows.retain(|[key, ..]| *key == code("[].id"));
+        }
         text.push_str(&format!(
             "\n## {key}\n\n{}\n\nType: {kind}\n",
             outside_code(&meaning)
@@ -69,7 +75,8 @@ impl Walk<'_> {
         for sentence in self.values(value) {
             meaning.push_str(&format!(" {sentence}"));
         }
-        let is_linked = depth > 0 && name(value).is_some_and(|name| ONCE.contains(&name));
+        let is_once = |value: &Value| name(value).is_some_and(|name| ONCE.contains(&name));
+        let is_linked = depth > 0 && (is_once(value) || value.get("items").is_some_and(is_once));
         let kind = match depth {
             0 => self.kind(self.resolved(value)),
             _ => self.kind(value),

@@ -42,7 +42,8 @@ pub(crate) fn deviations() -> String {
          its [evidence](../guide/evidence.md) repeats this table for it.\n\n\
          The node image itself differs too, and reports do not list it: `al2` is Debian bookworm, not Amazon Linux; its\n\
          `bootstrap.sh` is nodejoin's own script with the flags and files of the EKS AMI of August 2022; and its\n\
-         `aws-iam-authenticator` is a stand-in unless the build could download the released one. To test your files, overlay\n\
+         `aws-iam-authenticator` is a stand-in unless the build could download the released one. `al2023` is the same Debian\n\
+         with a stand-in of nodeadm ([Node images](../guide/images.md#the-built-in-images)). To test your files, overlay\n\
          them ([Your own script](../guide/your-script.md)).\n\n{rows}"
     )
 }

@@ -106,7 +106,6 @@ mod tests {
         for ami in [
             AmiFiles::Al2Of2026,
             AmiFiles::OldKubelet,
-            AmiFiles::Nodeadm,
             AmiFiles::Ubuntu,
             AmiFiles::Kubeadm,
             AmiFiles::CfnSignal,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use nodejoin_core::plan::ProviderName;
 use nodejoin_core::plan::ids::RunId;
+use nodejoin_core::plan::{ImagePlan, ProviderName};
 use nodejoin_core::run::env;
 use nodejoin_core::run::filter::ScenarioFilter;
 use nodejoin_core::run::shard::Shard;
@@ -312,11 +312,14 @@ pub struct ImagesArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ImagesCommand {
-    /// Build all missing images: those of the nodes, and that of one control plane
+    /// Build all missing images: those of the nodes and of one control plane
     Build {
         /// Control plane: local, k3s, kind, or external (no image) [default: that of nodejoin.yaml, otherwise local]
         #[arg(long, value_name = "PROVIDER", env = env::CONTROL_PLANE.name)]
         control_plane: Option<ProviderName>,
+        /// Built-in node images, comma-separated: al2, al2023
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = ImagePlan::DEFAULT)]
+        nodes: Vec<String>,
         #[command(flatten)]
         images: ImageArgs,
     },

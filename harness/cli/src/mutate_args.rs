@@ -12,16 +12,17 @@ use crate::explore_args::budget;
 use crate::probing_args::ProbingArgs;
 
 pub const HELP: &str = "\
-SCRIPT is a bash script that overlays of the scenarios put on their nodes, or the whole user data of scenarios. Each
-change is a mistake that someone could make: a condition the other way round, a missing statement, retry or argument.
+SCRIPT is a bash script that overlays of the scenarios put on their nodes, their user data or a script that it contains
+or writes, or a script of their image, as nodes run it. Each change is a mistake that someone could make: a condition the other way round, a missing statement, retry or argument.
 
 Each scenario boots once with the script as it is, which shows the lines that it runs. A change runs only scenarios that
 run its line, up to the start of the kubelet; where the machine differs, the scenario runs to its verdict. A change is
   killed      a scenario does not pass with it
+  timed out   a scenario takes longer than --timeout, and no cause is found
   survived    the machine differs, and all scenarios pass
   equivalent  the machine is the same in all scenarios that ran it
   uncovered   no scenario runs its line
-The score is the percentage of killed ones among the killed, survived and uncovered ones.
+The score is the percentage of killed and timed out ones among these and the survived and uncovered ones.
 
 Exit codes: 0 no change survived or is uncovered, or the score is at least that of --min-score; 1 otherwise; others as
 for `nodejoin run`.";
@@ -55,12 +56,20 @@ pub struct MutateArgs {
     /// Time after which no further change runs, such as `90s`, `10m` or `1h` [default: all run]
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub budget: Option<Duration>,
+    /// Longest time of a scenario with a change, such as `90s` [default: twice as long as with the script as it is, and
+    /// 15 s more; never more than `limits.join_seconds` of the scenario]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub timeout: Option<Duration>,
     /// Number of scenarios that a change runs at most
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub most: usize,
     /// Lowest score in percent that is a success
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub min_score: Option<u8>,
+    /// Write a scenario to this folder for each change that survives, as far as an expectation can notice it: it passes
+    /// without the change and fails with it
+    #[arg(long, value_name = "FOLDER")]
+    pub write: Option<PathBuf>,
     /// Print the changes and run nothing
     #[arg(long)]
     pub list: bool,

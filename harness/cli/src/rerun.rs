@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::run::last_run::without_run;
 use nodejoin_core::run::shell;
+use nodejoin_core::scenario;
 use nodejoin_engine::RerunCommand;
 
 use crate::args::RunArgs;
@@ -18,6 +19,11 @@ pub(crate) fn of_run(args: &RunArgs) -> RerunCommand {
     );
     Arc::new(move |id, file| {
         let mut words = vec!["nodejoin".to_owned(), "run".to_owned(), file.to_owned()];
+        let scenario = without_run(id);
+        let scenario = scenario.split_once('@').map_or(scenario, |(id, _)| id);
+        if scenario::variant_of(scenario, file).is_some() {
+            words.extend(["--filter".to_owned(), format!("id({scenario})")]);
+        }
         let version = version(id).unwrap_or(&kubernetes);
         for (flag, value) in [("--kubernetes", version), ("--kubelet", &kubelet)] {
             if !value.is_empty() {
@@ -84,6 +90,10 @@ mod tests {
         assert_eq!(
             command(&["scenarios"], "al2/x", "scenarios/al2/x.yaml"),
             "nodejoin run scenarios/al2/x.yaml"
+        );
+        assert_eq!(
+            command(&["scenarios"], "al2/x.arm@1.36", "scenarios/al2/x.yaml"),
+            "nodejoin run scenarios/al2/x.yaml --filter 'id(al2/x.arm)' --kubernetes 1.36"
         );
         assert_eq!(
             command(

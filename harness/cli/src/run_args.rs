@@ -26,6 +26,9 @@ pub struct RunOptions {
     /// Stop at the first failure, or at the end, with node, AWS and API server alive until Ctrl-C
     #[arg(long)]
     pub hold: bool,
+    /// Boot nodes up to their user data before their scenarios start, the first one while its control plane starts
+    #[arg(long, conflicts_with = "hold")]
+    pub boot_ahead: bool,
     /// Node image instead of each scenario's: a built-in name, an image of the engine as `name:tag`, a root file system
     #[arg(long, value_name = "NAME|FILE")]
     pub image: Option<PathBuf>,

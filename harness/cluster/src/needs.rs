@@ -3,6 +3,7 @@
 use std::fmt;
 
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::expect::Expect;
 
 /// A capability that a user's cluster may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,28 +68,31 @@ pub fn lacking(plan: &Plan, lacks: &[Lack]) -> Option<String> {
     ))
 }
 
+/// Whether a check reads the audit log.
+fn is_in_the_audit_log(expect: &Expect) -> bool {
+    let node = expect.node.as_ref();
+    let certificates = expect.certificates.iter().flatten();
+    expect.diagnosis.is_some()
+        || expect.authentication.is_some()
+        || node.is_some_and(|node| !node.labels_at_creation.is_empty() || !node.taints_at_creation.is_empty())
+        || certificates
+            .into_iter()
+            .any(|certificate| certificate.decided_by.is_some())
+}
+
+/// Whether a check reads something from a kubelet through the API server.
+fn calls_kubelets(expect: &Expect) -> bool {
+    let kubelet = expect.kubelet.as_ref();
+    expect.pod.is_some() || kubelet.is_some_and(|kubelet| !kubelet.config.is_empty())
+}
+
 /// What a scenario needs. Every node presents a token, and diagnosing a failed join needs the rejections in the audit
 /// log.
 #[must_use]
 pub fn needs(plan: &Plan) -> Vec<Need> {
-    let expect = &plan.expect;
-    let logged = expect.diagnosis.is_some()
-        || expect.authentication.is_some()
-        || expect
-            .node
-            .as_ref()
-            .is_some_and(|node| !node.labels_at_creation.is_empty() || !node.taints_at_creation.is_empty())
-        || expect
-            .certificates
-            .iter()
-            .flatten()
-            .any(|certificate| certificate.decided_by.is_some());
-    let calls_kubelet = plan.pod.is_some()
-        || expect.pod.is_some()
-        || expect
-            .kubelet
-            .as_ref()
-            .is_some_and(|kubelet| !kubelet.config.is_empty());
+    let any = |is_so: fn(&Expect) -> bool| plan.expect.with_alternatives().any(is_so);
+    let logged = any(is_in_the_audit_log);
+    let calls_kubelet = plan.pod.is_some() || any(calls_kubelets);
     let by_certificate = !plan.cluster.bootstrap_tokens.is_empty() || plan.cluster.eks.outpost.is_some();
     [
         (true, Need::Tokens),

@@ -24,6 +24,7 @@ pub fn plan() -> Plan {
     Plan {
         is_probe: false,
         is_traced: false,
+        same_as: None,
         id: parsed("demo"),
         is_trial: false,
         name: "demo".to_owned(),
@@ -35,6 +36,7 @@ pub fn plan() -> Plan {
         unset: Vec::new(),
         requested: RequestedVersions::default(),
         network: Network::Isolated,
+        outside: BTreeMap::new(),
         image: ImagePlan::named("al2"),
         account: parsed("111122223333"),
         region: parsed("eu-west-1"),

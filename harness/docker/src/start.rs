@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use testcontainers::core::client::docker_client_instance;
 use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerRequest, GenericImage, ImageExt as _};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -253,6 +254,10 @@ fn label_volumes(host: &mut HostConfig, labels: &std::collections::HashMap<Strin
 /// runs after testcontainers has created the client and before its first request, in a callback that cannot await:
 /// hence the thread. A client with the right version is not used here, because its connections are driven by the thread
 /// that waits for this function; a client with another version has sent no request yet and has no connection.
+///
+/// The lock around that client can be promised to another start that is next on this very worker: the other tasks of
+/// the worker move to another thread meanwhile. A runtime with one thread has no other: there the wait ends by its
+/// timeout.
 fn pin_api_version(version: (usize, usize), limit: Duration) {
     let negotiate = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -260,7 +265,7 @@ fn pin_api_version(version: (usize, usize), limit: Duration) {
             .build()
             .ok()?;
         runtime.block_on(async {
-            let docker = docker_client_instance().await.ok()?;
+            let docker = timeout(limit, docker_client_instance()).await.ok()?.ok()?;
             let speaks = docker.client_version();
             match (speaks.major_version, speaks.minor_version) <= version {
                 true => Some(docker),
@@ -268,10 +273,19 @@ fn pin_api_version(version: (usize, usize), limit: Duration) {
             }
         })
     };
-    if std::thread::spawn(negotiate).join().ok().flatten().is_none() {
+    let pinned = beside_this_worker(move || std::thread::spawn(negotiate).join());
+    if pinned.ok().flatten().is_none() {
         tracing::debug!(
             "could not negotiate the API version of the engine; the start reports the consequence"
         );
+    }
+}
+
+/// Runs blocking work. Other tasks of this thread run elsewhere meanwhile, if the runtime has several threads.
+fn beside_this_worker<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
@@ -280,6 +294,24 @@ mod tests {
     use super::*;
     use bollard::models::Mount;
     use std::collections::HashMap;
+
+    /// A task that is woken by the blocked one is next on the same worker, from which no other worker takes it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn blocking_work_does_not_hold_the_task_that_is_next() {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let next = tokio::spawn(async move {
+            receiver.await.unwrap();
+            done.send(()).unwrap();
+        });
+        let blocking = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            sender.send(()).unwrap();
+            beside_this_worker(move || is_done.recv_timeout(Duration::from_secs(10)))
+        });
+        assert_eq!(blocking.await.unwrap(), Ok(()));
+        next.await.unwrap();
+    }
 
     #[test]
     fn only_anonymous_volumes_get_labels() {

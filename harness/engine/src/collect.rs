@@ -1,5 +1,6 @@
 //! Reads facts that no event reports, from the node and from the control plane, once its join or a step has settled.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -31,7 +32,7 @@ impl ScenarioSession<'_> {
     ) -> Result<Collected, EngineError> {
         let request = CollectRequest {
             files: files_of(plan),
-            units: plan.expect.units.keys().cloned().collect(),
+            units: units_of(plan),
             cluster_ca_pem: self.environment.control_plane.ca_pem.clone(),
             private_ip: self.plan.instance.private_ip,
         };
@@ -56,8 +57,11 @@ impl ScenarioSession<'_> {
     /// The kubelet's configuration. A join that ends early can end before the kubelet serves: if a check needs the
     /// configuration, it is awaited. An unreachable kubelet is a fact, not an error.
     async fn configz(&self, name: &str, plan: &Plan, collected: &Collected) -> Option<serde_json::Value> {
-        let kubelet = plan.expect.kubelet.as_ref();
-        let is_checked = kubelet.is_some_and(|kubelet| !kubelet.config.is_empty());
+        let mut kubelets = plan
+            .expect
+            .with_alternatives()
+            .filter_map(|expect| expect.kubelet.as_ref());
+        let is_checked = kubelets.any(|kubelet| !kubelet.config.is_empty());
         let timeout = match is_checked && collected.kubelet_argv.is_some() {
             true => self.time_factor.scale(CONFIGZ_TIMEOUT),
             false => Duration::ZERO,
@@ -139,10 +143,25 @@ fn issued_for_serving(seen: &Observation) -> Vec<&String> {
 /// Paths that checks or the snapshot read, each once.
 fn files_of(plan: &Plan) -> Vec<String> {
     let golden = plan.golden.iter().flat_map(|golden| &golden.files);
-    let mut files: Vec<String> = plan.expect.files.keys().chain(golden).cloned().collect();
-    files.sort();
-    files.dedup();
-    files
+    let checked = plan
+        .expect
+        .with_alternatives()
+        .flat_map(|expect| expect.files.keys());
+    once(checked.chain(golden))
+}
+
+/// Units that checks read, each once.
+fn units_of(plan: &Plan) -> Vec<String> {
+    once(
+        plan.expect
+            .with_alternatives()
+            .flat_map(|expect| expect.units.keys()),
+    )
+}
+
+fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let names: BTreeSet<&String> = names.collect();
+    names.into_iter().cloned().collect()
 }
 
 /// User name and groups of the last accepted token.

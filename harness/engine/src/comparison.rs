@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineState, ScenarioTraits,
+    ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests, ScenarioTraits,
     ScriptArguments, Shown, SideOutcome, differences, group, worlds,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
@@ -144,7 +144,7 @@ fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     let mut taken = BTreeSet::new();
     for (pair, result) in compared {
-        let Compared::States { old: before, .. } = result else {
+        let Compared::States { requests, .. } = result else {
             continue;
         };
         let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
@@ -155,8 +155,8 @@ fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
         if !joins || !folders.insert(folder.to_owned()) {
             continue;
         }
-        let of_new: BTreeMap<String, Plan> = worlds(new, Some(before), &pair.arguments).into_iter().collect();
-        for (world, mut old) in worlds(old, Some(before), &pair.arguments) {
+        let of_new: BTreeMap<String, Plan> = worlds(new, requests, &pair.arguments).into_iter().collect();
+        for (world, mut old) in worlds(old, requests, &pair.arguments) {
             let Some(mut new) = of_new.get(&world).cloned() else {
                 continue;
             };
@@ -189,7 +189,8 @@ enum Compared {
     SameFiles,
     /// What differs; nothing if both machines are equal.
     States {
-        old: Box<MachineState>,
+        /// What the old version requests.
+        requests: MachineRequests,
         has_kubelet: bool,
         differences: Vec<MachineDifference>,
     },
@@ -267,22 +268,22 @@ async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) 
     if has_same_files(&old, &new) {
         return Compared::SameFiles;
     }
-    let state = async |plan: &Plan, version: &str| match runner.probe(plan, cancel).await {
-        ProbeEnd::State(state) => Ok(state),
+    let probed = async |plan: &Plan, version: &str| match runner.probe(plan, cancel).await {
+        ProbeEnd::Machine(probed) => Ok(probed),
         ProbeEnd::NotRun(why) => Err(Compared::Not(format!("with the {version} version: {why}"))),
         ProbeEnd::Cancelled => Err(Compared::Not("cancelled".to_owned())),
     };
     let states = async {
-        let (old_state, new_state) = (state(&old, "old").await?, state(&new, "new").await?);
-        let mut found = differences(&old_state, &new_state, None);
+        let (before, after) = (probed(&old, "old").await?, probed(&new, "new").await?);
+        let mut found = differences(&before.state, &after.state, None);
         if !found.is_empty() {
             // Only what differs now can be noise.
-            let again = state(&old, "old").await?;
-            found = differences(&old_state, &new_state, Some(&again));
+            let again = probed(&old, "old").await?;
+            found = differences(&before.state, &after.state, Some(&again.state));
         }
         Ok(Compared::States {
-            has_kubelet: old_state.has_kubelet() || new_state.has_kubelet(),
-            old: old_state,
+            has_kubelet: before.state.has_kubelet() || after.state.has_kubelet(),
+            requests: before.requests.clone(),
             differences: found,
         })
     };

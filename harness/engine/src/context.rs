@@ -11,16 +11,18 @@ use nodejoin_core::kubernetes::VersionRequest;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
+use nodejoin_core::run::matrix::not_for_request;
 use nodejoin_docker::{Engine, ImageEvent, ImageRef, Images, Run, TearDown};
 use nodejoin_node::Node;
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
-use crate::environment::{Environment, EnvironmentKey};
+use crate::environment::{Environment, EnvironmentKey, Ground};
 use crate::environment_pool::{self, EnvironmentPool, EnvironmentStart};
 use crate::error::EngineError;
 use crate::events::Events;
 use crate::evidence::RunFolder;
+use crate::nodes_ahead::{AheadStart, NodesAhead};
 use crate::registry;
 use crate::settings::Settings;
 use crate::trace_log::TraceLog;
@@ -28,6 +30,13 @@ use crate::trace_log::TraceLog;
 /// An environment and how its start ended. A control plane that did not start is not started again: every scenario
 /// would wait for the same failure.
 type EnvironmentCell = OnceCell<Result<Arc<Environment>, Arc<EngineError>>>;
+
+/// An environment, and what nodes need to start in it, which is known earlier.
+#[derive(Default)]
+struct EnvironmentSlot {
+    cell: EnvironmentCell,
+    ground: watch::Sender<Option<Arc<Ground>>>,
+}
 
 /// Where environments come from and go to.
 #[derive(Clone)]
@@ -49,11 +58,13 @@ pub(crate) struct RunContext {
     /// Scenarios of the run that have not finished.
     pub(crate) unfinished: AtomicUsize,
     source: EnvironmentSource,
-    environments: Mutex<BTreeMap<EnvironmentKey, Arc<EnvironmentCell>>>,
+    environments: Mutex<BTreeMap<EnvironmentKey, Arc<EnvironmentSlot>>>,
     /// Environments that a scenario may have changed in a way that no check finds, with the reason.
     spent: Mutex<BTreeMap<RunId, String>>,
     /// What each traced scenario ran.
     pub(crate) traces: TraceLog,
+    /// Nodes that boot before their scenarios start.
+    pub(crate) ahead: NodesAhead,
 }
 
 impl RunContext {
@@ -66,6 +77,7 @@ impl RunContext {
         source: EnvironmentSource,
     ) -> Self {
         let progress = image_progress(events.clone());
+        let ahead = NodesAhead::new(settings.boot_ahead);
         Self {
             images: Images::new(engine.clone(), settings.images.clone(), progress),
             folder: RunFolder::new(&settings.artifacts, &id, &settings.caller.version),
@@ -77,17 +89,19 @@ impl RunContext {
             environments: Mutex::default(),
             spent: Mutex::default(),
             traces: TraceLog::default(),
+            ahead,
         }
     }
 
     /// Shuts down this process' tasks, then removes everything that the run created, newest first. Environments of a
     /// keeper return to it, once the containers of their nodes are gone.
     pub(crate) async fn tear_down(self) -> TearDown {
+        self.ahead.close().await;
         let mut left = Vec::new();
         let mut kept = Vec::new();
-        for cell in self.environments.into_inner().into_values() {
-            let environment = cell.get().and_then(|started| started.as_ref().ok()).cloned();
-            drop(cell);
+        for slot in self.environments.into_inner().into_values() {
+            let environment = slot.cell.get().and_then(|started| started.as_ref().ok()).cloned();
+            drop(slot);
             match (environment.and_then(Arc::into_inner), &self.source) {
                 (Some(environment), EnvironmentSource::Pool(pool)) => kept.push((pool, environment)),
                 (Some(environment), EnvironmentSource::OwnRun) => left.extend(environment.shut_down().await),
@@ -121,16 +135,45 @@ impl RunContext {
         plan: &Plan,
         provider: ProviderName,
     ) -> Result<Arc<Environment>, Arc<EngineError>> {
-        let key = EnvironmentKey {
-            provider,
-            network: plan.network,
-            kubernetes: plan.requested.kubernetes.as_ref().map(ToString::to_string),
-            endpoint: plan.cluster.endpoint.clone(),
-        };
-        let cell = Arc::clone(self.environments.lock().entry(key.clone()).or_default());
-        let started =
-            cell.get_or_init(|| async { self.start_environment(plan, &key).await.map_err(Arc::new) });
+        let key = environment_key(plan, provider);
+        let slot = self.slot(&key);
+        let started = slot.cell.get_or_init(|| async {
+            let started = self.start_environment(plan, &key, &slot.ground).await;
+            let environment = started.map_err(Arc::new)?;
+            slot.ground.send_replace(Some(Arc::new(environment.ground())));
+            Ok(environment)
+        });
         started.await.clone()
+    }
+
+    fn slot(&self, key: &EnvironmentKey) -> Arc<EnvironmentSlot> {
+        Arc::clone(self.environments.lock().entry(key.clone()).or_default())
+    }
+
+    /// Boots the node of a plan up to its gate while its environment starts. With an environment that has started, the
+    /// scenario boots its node itself.
+    pub(crate) fn boot_beside_start(&self, plan: &Plan, provider: ProviderName) {
+        let slot = self.slot(&environment_key(plan, provider));
+        if slot.cell.get().is_none() {
+            self.ahead.boot(plan, self.ahead_start(plan, &slot));
+        }
+    }
+
+    /// Boots the nodes of the next plans up to their gates. Call it when a node has booted.
+    pub(crate) fn boot_next(&self) {
+        self.ahead.fill(|plan| {
+            let provider = ProviderName::choose(self.settings.control_plane, &plan.control_plane).ok()?;
+            let runs = not_for_request(plan).is_none();
+            runs.then(|| self.ahead_start(plan, &self.slot(&environment_key(plan, provider))))
+        });
+    }
+
+    fn ahead_start(&self, plan: &Plan, slot: &EnvironmentSlot) -> AheadStart {
+        AheadStart {
+            run: self.run.clone(),
+            images: self.images_of(plan.requested.of_kubelet()),
+            ground: slot.ground.subscribe(),
+        }
     }
 
     /// Keeps a node and its control plane after the run. Returns the commands that lead into them.
@@ -173,6 +216,7 @@ impl RunContext {
         &self,
         plan: &Plan,
         key: &EnvironmentKey,
+        ground: &watch::Sender<Option<Arc<Ground>>>,
     ) -> Result<Arc<Environment>, EngineError> {
         let node = self
             .images_of(plan.requested.of_kubelet())
@@ -183,7 +227,8 @@ impl RunContext {
         let registry = registry::images(&self.run, &node, &self.settings.images.cache).await?;
         let environment = match &self.source {
             EnvironmentSource::OwnRun => {
-                Environment::start(&self.run, key, &*provider, registry, &self.events).await?
+                let publish = |known| drop(ground.send_replace(Some(Arc::new(known))));
+                Environment::start(&self.run, key, &*provider, registry, &self.events, publish).await?
             }
             EnvironmentSource::Pool(pool) => {
                 let engine = self.run.engine().clone();
@@ -223,6 +268,16 @@ impl RunContext {
             ClusterError::Image(error) => EngineError::Docker(error),
             other => EngineError::Cluster(other),
         })
+    }
+}
+
+/// The environment in which a plan runs.
+fn environment_key(plan: &Plan, provider: ProviderName) -> EnvironmentKey {
+    EnvironmentKey {
+        provider,
+        network: plan.network,
+        kubernetes: plan.requested.kubernetes.as_ref().map(ToString::to_string),
+        endpoint: plan.cluster.endpoint.clone(),
     }
 }
 

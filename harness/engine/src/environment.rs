@@ -1,14 +1,16 @@
 //! A network with everything that a node needs on it: the fake AWS at its gateway address, and a control plane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use nodejoin_cluster::{Baseline, ControlPlane, Provider, ProviderKind};
 use nodejoin_core::plan::ids::RunId;
-use nodejoin_core::plan::{EndpointUrl, Network, ProviderName};
+use nodejoin_core::plan::{EndpointUrl, Network, Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
-use nodejoin_docker::{Run, RunNetwork};
+use nodejoin_docker::{ImageRef, Run, RunNetwork};
 use nodejoin_fake_aws::{FakeAws, FakeAwsServer, RegistryImage};
+use nodejoin_node::{DirectUserData, NodeRequest};
 
 use crate::error::EngineError;
 use crate::events::Events;
@@ -38,6 +40,60 @@ pub(crate) struct Environment {
     pub(crate) pooled: Option<Pooled>,
 }
 
+/// What nodes need to start in an environment.
+#[derive(Debug, Clone)]
+pub(crate) struct Ground {
+    id: RunId,
+    network: RunNetwork,
+    metadata: SocketAddr,
+    tls: SocketAddr,
+    dns: SocketAddr,
+    aws_ca_pem: String,
+    /// `None` while the control plane starts.
+    api_server: Option<SocketAddr>,
+    /// Labels of nodes by which the provider recognizes them.
+    node_labels: HashMap<String, String>,
+}
+
+impl Ground {
+    fn new(id: &RunId, network: &RunNetwork, fakes: &FakeAwsServer) -> Self {
+        Self {
+            id: id.clone(),
+            network: network.clone(),
+            metadata: fakes.metadata,
+            tls: fakes.tls,
+            dns: fakes.dns,
+            aws_ca_pem: fakes.ca_pem.clone(),
+            api_server: None,
+            node_labels: HashMap::new(),
+        }
+    }
+
+    /// The request for a node. One that boots ahead waits until its address is registered.
+    pub(crate) fn node_request<'a>(
+        &self,
+        image: &ImageRef,
+        plan: &'a Plan,
+        direct: Option<DirectUserData>,
+        is_ahead: bool,
+    ) -> NodeRequest<'a> {
+        NodeRequest {
+            image: image.clone(),
+            plan,
+            network: self.network.clone(),
+            metadata: self.metadata,
+            metadata_id: self.id.clone(),
+            tls: self.tls,
+            dns: self.dns,
+            api_server: self.api_server,
+            labels: self.node_labels.clone(),
+            aws_ca_pem: self.aws_ca_pem.clone(),
+            direct,
+            is_ahead,
+        }
+    }
+}
+
 /// What a keeper needs to use an environment again.
 pub(crate) struct Pooled {
     pub(crate) key: PoolKey,
@@ -57,20 +113,22 @@ pub(crate) struct PoolKey {
 }
 
 impl Environment {
-    /// Creates the network, then starts the fakes and the control plane.
+    /// Creates the network, then starts the fakes and the control plane. Calls `on_ground` between the two if nodes can
+    /// start before the control plane has.
     pub(crate) async fn start(
         run: &Run,
         key: &EnvironmentKey,
         provider: &dyn Provider,
         images: Vec<RegistryImage>,
         events: &Events,
+        on_ground: impl FnOnce(Ground),
     ) -> Result<Self, EngineError> {
         let name = provider.title();
         events.send(RunEvent::ControlPlaneStarting {
             provider: name.clone(),
         });
-        let internal =
-            key.network == Network::Isolated && ProviderKind::of(key.provider).capabilities.internal_network;
+        let capabilities = ProviderKind::of(key.provider).capabilities;
+        let internal = key.network == Network::Isolated && capabilities.internal_network;
         let network = run.network(role(key.network), internal).await?;
         let fakes = FakeAws::bind(run.id(), network.gateway)
             .and_then(|bound| bound.with_time_factor(run.engine().time_factor()).listen())
@@ -78,6 +136,9 @@ impl Environment {
         // Every cloud-init requests signatures of the identity document. Their keys take a moment to generate, once per
         // process.
         std::thread::spawn(nodejoin_fake_aws::identity::make_keys);
+        if capabilities.nodes_start_before {
+            on_ground(Ground::new(run.id(), &network, &fakes));
+        }
         let host = key.endpoint.as_ref().map(EndpointUrl::host);
         let control_plane =
             ControlPlane::start(provider, run, &network, host, FakeSecurityTokens(fakes.sts())).await?;
@@ -95,6 +156,15 @@ impl Environment {
             images,
             pooled: None,
         })
+    }
+
+    /// What nodes need to start in it.
+    pub(crate) fn ground(&self) -> Ground {
+        Ground {
+            api_server: Some(self.control_plane.endpoint.into()),
+            node_labels: self.control_plane.node_labels.clone(),
+            ..Ground::new(&self.id, &self.network, &self.fakes)
+        }
     }
 
     /// Shuts down the tasks of this process; the run removes containers and networks.

@@ -152,7 +152,8 @@ impl EnvironmentPool {
         let run = Run::begin(start.engine, new_run_id());
         self.state.lock().runs.push(run.clone());
         let key = &start.key.environment;
-        let started = Environment::start(&run, key, &*start.provider, start.images, &start.events).await;
+        let started =
+            Environment::start(&run, key, &*start.provider, start.images, &start.events, |_| {}).await;
         let mut environment = match started {
             Ok(environment) => environment,
             Err(error) => {

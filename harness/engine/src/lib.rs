@@ -15,6 +15,7 @@
 //! | `complete`, `evidence` | what a finished scenario leaves for a reader |
 //! | `session`, `collect`, `sources` | one instance in its environment: admission, facts, events |
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
+//! | `nodes_ahead` | nodes that boot before their scenarios start |
 //! | `probe` | one plan up to the start of the kubelet, and the state of its machine |
 //! | `comparison` | probes and joins of two versions of the same scenarios |
 //! | `trace_log` | what the scripts of traced scenarios ran |
@@ -38,19 +39,23 @@ mod events;
 mod evidence;
 mod exploration;
 mod hold;
+mod image_user_data;
 mod join;
 pub mod keeper;
 pub mod merge;
 mod mutation;
 mod name_locks;
 mod node_driver;
+mod nodes_ahead;
 mod observer;
 mod page;
+mod preparation;
 mod probe;
 mod reboots;
 mod registry;
 pub mod report;
 mod runner;
+mod same_machine;
 mod scenario;
 mod security_tokens;
 mod session;
@@ -68,10 +73,13 @@ pub use context::run_event;
 pub use error::EngineError;
 pub use events::Events;
 pub use exploration::{ExploreSettings, ExploreStep, Subject, explore};
-pub use mutation::{BaseScenario, MutantCase, MutationSettings, ReplaceScript, base_scenarios, mutate};
+pub use mutation::{
+    BaseScenario, KillingExpectation, MutantCase, MutantOutcome, MutationSettings, ReplaceScript,
+    base_scenarios, mutate,
+};
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
-pub use probe::ProbeEnd;
+pub use probe::{ProbeEnd, Probed};
 pub use runner::{Runner, run_all};
 pub use settings::{Caller, RerunCommand, Settings};
 pub use trace_log::TraceLog;

@@ -92,8 +92,10 @@ impl Drop for NameLock {
 /// Everything that must be unique on a control plane: instances, addresses, Node names, and every role of aws-auth or
 /// the profile. Nothing joins in a probe, so probes share their roles.
 fn names(plan: &Plan) -> BTreeSet<String> {
+    let compared = plan.same_as.iter().flat_map(|other| other.instances());
     let mut names: BTreeSet<String> = plan
         .instances()
+        .chain(compared)
         .flat_map(|instance| {
             [
                 format!("instance {}", instance.id),

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::collect::node_name;
 use crate::error::EngineError;
+use crate::nodes_ahead::NodeAhead;
 use crate::observer::Incoming;
 use crate::session::ScenarioSession;
 use crate::sources;
@@ -82,14 +83,22 @@ pub(crate) struct ContainerNode<'a, 's> {
 }
 
 impl<'a, 's> ContainerNode<'a, 's> {
-    /// Boots the node of a session.
+    /// Boots the node of a session, or starts the join of one that booted ahead.
     pub(crate) async fn boot(
         run: &'a Run,
         image: &'a ImageRef,
         session: &'a mut ScenarioSession<'s>,
         current: CurrentNode,
+        ahead: Option<NodeAhead>,
     ) -> Result<Self, EngineError> {
-        let node = session.boot(run, image).await?;
+        let waiting = match ahead {
+            Some(ahead) => ahead.node().await,
+            None => None,
+        };
+        let node = match waiting {
+            Some(waiting) => session.open_gate(waiting).await?,
+            None => session.boot(run, image).await?,
+        };
         *current.lock() = Some(node.clone());
         Ok(Self {
             run,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use nodejoin_core::compare::MachineState;
+use nodejoin_core::compare::{MachineRequests, MachineState};
+use nodejoin_core::diagnosis::{Cause, Diagnosis, diagnose};
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::Plan;
 use nodejoin_docker::ImageRef;
@@ -13,21 +14,50 @@ use tokio_util::sync::CancellationToken;
 use crate::context::RunContext;
 use crate::environment::Environment;
 use crate::error::EngineError;
+use crate::image_user_data::without_cloud_init;
 use crate::node_driver::{ContainerNode, CurrentNode, NodeDriver as _, NodeEvents};
 use crate::observer::Observer;
+use crate::preparation::{Preparation, prepare};
 use crate::reboots::watch_boots;
 use crate::registry;
-use crate::scenario::{Preparation, prepare, without_cloud_init};
 use crate::session::ScenarioSession;
 
 /// The result of a probe.
 #[derive(Debug)]
 pub enum ProbeEnd {
-    /// What user data left on the machine.
-    State(Box<MachineState>),
-    /// Why there is no state.
+    Machine(Box<Probed>),
+    /// Why there is no machine.
     NotRun(String),
     Cancelled,
+}
+
+/// A machine on which user data ran.
+#[derive(Debug)]
+pub struct Probed {
+    /// What user data left on it.
+    pub state: MachineState,
+    /// What the user data requested.
+    pub requests: MachineRequests,
+    /// Why it has no kubelet.
+    pub diagnosis: Option<Diagnosis>,
+}
+
+impl Probed {
+    /// What nodejoin or its host lacks, if the machine has no kubelet for that reason: it says nothing about the user
+    /// data.
+    #[must_use]
+    pub fn limit(&self) -> Option<String> {
+        let found = self.diagnosis.as_ref()?;
+        matches!(found.cause, Cause::HarnessLimit | Cause::HostLimit)
+            .then(|| format!("{}: {}", found.cause.word(), found.because))
+    }
+
+    /// Whether the user data was still running when the time was over.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        let found = self.diagnosis.as_ref();
+        found.is_some_and(|found| found.cause == Cause::UserDataNotDone)
+    }
 }
 
 /// Runs a plan of [`Plan::probe`]. Returns everything that it acquired, also if it is cancelled.
@@ -52,14 +82,14 @@ pub(crate) async fn probe(context: &RunContext, plan: &Plan, cancel: &Cancellati
         let (mut session, events) =
             ScenarioSession::begin(&environment, plan, &images, &account, factor).await?;
         let current = CurrentNode::default();
-        let machine = ProbedMachine {
+        let probing = Probing {
             context,
             environment: &environment,
             image: &image,
             plan,
         };
-        let state = tokio::select! {
-            state = machine.state(&mut session, events, Arc::clone(&current)) => state.map(Some),
+        let probed = tokio::select! {
+            probed = probing.run(&mut session, events, Arc::clone(&current)) => probed.map(Some),
             () = cancel.cancelled() => Ok(None),
         };
         // The end of the run removes a node that stays.
@@ -70,28 +100,32 @@ pub(crate) async fn probe(context: &RunContext, plan: &Plan, cancel: &Cancellati
         };
         session.end(false).await?;
         removed?;
-        Ok::<_, EngineError>(state?.map_or(ProbeEnd::Cancelled, |state| ProbeEnd::State(Box::new(state))))
+        Ok::<_, EngineError>(
+            probed?.map_or(ProbeEnd::Cancelled, |probed| ProbeEnd::Machine(Box::new(probed))),
+        )
     };
     run.await
         .unwrap_or_else(|error| ProbeEnd::NotRun(error.with_hint()))
 }
 
-struct ProbedMachine<'a> {
+struct Probing<'a> {
     context: &'a RunContext,
     environment: &'a Environment,
     image: &'a ImageRef,
     plan: &'a Plan,
 }
 
-impl ProbedMachine<'_> {
-    async fn state(
+impl Probing<'_> {
+    async fn run(
         &self,
         session: &mut ScenarioSession<'_>,
         session_events: futures::stream::BoxStream<'static, crate::observer::Incoming>,
         current: CurrentNode,
-    ) -> Result<MachineState, EngineError> {
+    ) -> Result<Probed, EngineError> {
         let values = session.values();
-        let driver = ContainerNode::boot(&self.context.run, self.image, session, current).await?;
+        let ahead = self.context.ahead.take(self.plan);
+        let driver = ContainerNode::boot(&self.context.run, self.image, session, current, ahead).await?;
+        self.context.boot_next();
         let mut events = NodeEvents {
             node: driver.node_events(),
             session: session_events,
@@ -116,9 +150,18 @@ impl ProbedMachine<'_> {
                 driver.node().state().await?
             }
         };
-        Ok(MachineState::of_machine(parts)
+        let state = MachineState::of_machine(parts)
             .with_observation(&seen)
             .named(&values)
-            .with_interface_named(&self.plan.instance))
+            .with_interface_named(&self.plan.instance);
+        let diagnosis = match state.has_kubelet() {
+            true => None,
+            false => diagnose(self.plan, &seen),
+        };
+        Ok(Probed {
+            state,
+            requests: MachineRequests::of(&seen),
+            diagnosis,
+        })
     }
 }

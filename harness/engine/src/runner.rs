@@ -63,9 +63,11 @@ impl Runner {
         };
         let started = Instant::now();
         let plan = &self.context.run.engine().time_factor().plan(plan);
+        self.context.ahead.started(plan);
         let result = scenario::run(&self.context, plan, cancel)
             .await
             .unwrap_or_else(|error| scenario::errored_before_start(&self.context, plan, started, &error));
+        self.context.ahead.discard(plan);
         self.finish(plan, result, started)
     }
 
@@ -76,8 +78,25 @@ impl Runner {
             () = cancel.cancelled() => return ProbeEnd::Cancelled,
         };
         let plan = &self.context.run.engine().time_factor().plan(plan);
+        self.context.ahead.started(plan);
         // Boxed, as a scenario.
-        Box::pin(probe::probe(&self.context, plan, cancel)).await
+        let end = Box::pin(probe::probe(&self.context, plan, cancel)).await;
+        self.context.ahead.discard(plan);
+        end
+    }
+
+    /// Announces the plans that will run, in their order, `jobs` at a time: the nodes of the next ones boot ahead while
+    /// the host has inotify instances for them.
+    pub async fn announce<'a>(&self, plans: impl IntoIterator<Item = &'a Plan>, jobs: usize) {
+        let factor = self.context.run.engine().time_factor();
+        let plans: Vec<Plan> = plans.into_iter().map(|plan| factor.plan(plan)).collect();
+        let instances = inotify_instances(self.context.run.engine(), &self.context.images).await;
+        let allowed = instances.map_or(0, concurrency::nodes_allowed);
+        let running = concurrency::max_concurrent_nodes(&plans, jobs);
+        let spare = usize::try_from(allowed)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(running);
+        self.context.ahead.announce(plans, jobs.min(spare));
     }
 
     /// The folder for the evidence of a plan that does not pass.
@@ -137,6 +156,9 @@ pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken)
     };
     if let Some(text) = too_many_nodes(context, plans, jobs).await {
         events.send(RunEvent::Warning { text });
+    }
+    if !context.settings.hold {
+        runner.announce(plans, jobs).await;
     }
     let failed = AtomicBool::new(false);
     let run = async |plan| {

@@ -1,20 +1,15 @@
 //! Runs one plan: admits its nodes, lets them join, judges them, and returns everything that it acquired.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
-use nodejoin_cluster::ProviderKind;
 use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
 use nodejoin_core::judge::{self, Joined};
-use nodejoin_core::kubernetes::{Minor, check_skew};
-use nodejoin_core::observation::ImagePart;
-use nodejoin_core::plan::{Plan, ProviderName, UserDataEngine};
+use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::RunEvent;
-use nodejoin_core::run::matrix::{not_for, not_for_request};
 use nodejoin_docker::ImageRef;
 use nodejoin_fake_aws::RegistryImage;
 use nodejoin_fake_aws::SharedAccount;
@@ -27,10 +22,13 @@ use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::evidence::{self, EvidenceFolder};
 use crate::hold::hold;
+use crate::image_user_data::without_cloud_init;
 use crate::join::{JoinContext, JudgedJoin, join};
 use crate::node_driver::{ContainerNode, CurrentNode, NodeEvents};
 use crate::observer::Incoming;
+use crate::preparation::{Preparation, prepare};
 use crate::registry;
+use crate::same_machine;
 use crate::session::ScenarioSession;
 use crate::verdict::verdict_without_observation;
 use crate::watch::PhaseProgress;
@@ -89,12 +87,18 @@ pub(crate) async fn run(
         scenario: plan.id.clone(),
         name: plan.name.clone(),
     });
+    // Before the join: the machines of both scenarios have the names of its node.
+    let compared = match Box::pin(same_machine::compared(context, plan, cancel)).await {
+        Ok(check) => check,
+        Err(outcome) => return Ok(ScenarioResult::without_observation(outcome)),
+    };
     let scenario = ScenarioRun {
         context,
         environment: &environment,
         image: &image,
         images,
         plan,
+        compared,
         folder: EvidenceFolder::create(&context.folder.path, plan)?,
     };
     let started = Instant::now();
@@ -122,19 +126,6 @@ pub(crate) fn errored_before_start(
     result
 }
 
-/// The plan with user data that the harness runs, for an image without cloud-init.
-pub(crate) fn without_cloud_init<'a>(plan: &'a Plan, image: &ImageRef) -> Cow<'a, Plan> {
-    let lacks = image
-        .facts
-        .as_ref()
-        .is_some_and(|facts| facts.lacks(ImagePart::CloudInit));
-    let mut plan = Cow::Borrowed(plan);
-    if lacks && let Some(user_data) = &mut plan.to_mut().user_data {
-        user_data.engine = UserDataEngine::Direct;
-    }
-    plan
-}
-
 /// A plan in its environment.
 struct ScenarioRun<'a> {
     context: &'a RunContext,
@@ -143,6 +134,8 @@ struct ScenarioRun<'a> {
     /// Images of the scenario's own registry.
     images: Vec<RegistryImage>,
     plan: &'a Plan,
+    /// The check of `expect.same_as`.
+    compared: Option<Check>,
     folder: EvidenceFolder,
 }
 
@@ -238,6 +231,9 @@ impl<'a> ScenarioRun<'a> {
         };
         let mut verdict = aggregate(&judged);
         self.judge_restart(restarted.get().copied(), &mut verdict);
+        if let Some(check) = self.compared.clone() {
+            judge::add_check(&mut verdict, check);
+        }
         Ok((verdict, judged))
     }
 
@@ -248,7 +244,9 @@ impl<'a> ScenarioRun<'a> {
     ) -> Result<JudgedJoin, EngineError> {
         let session_events = node.events.take().unwrap_or_else(|| stream::empty().boxed());
         let (run, current) = (&self.context.run, Arc::clone(&node.current));
-        let mut driver = ContainerNode::boot(run, self.image, &mut node.session, current).await?;
+        let ahead = self.context.ahead.take(&node.plan);
+        let mut driver = ContainerNode::boot(run, self.image, &mut node.session, current, ahead).await?;
+        self.context.boot_next();
         let events = NodeEvents {
             node: driver.node_events(),
             session: session_events,
@@ -401,15 +399,13 @@ fn judge_restart(after: u32, restarted: Option<usize>, verdict: &mut Verdict) {
     let seen = restarted.map_or("never restarted".to_owned(), |count| {
         format!("restarted once {count} nodes were registered")
     });
-    verdict.checks.push(Check {
+    let check = Check {
         key: "cluster.restart_api_server_after".to_owned(),
         held: restarted.is_some(),
         expected: format!("restarted once {after} nodes were registered"),
         seen,
-    });
-    if restarted.is_none() && verdict.outcome == Outcome::Passed {
-        verdict.outcome = Outcome::Failed;
-    }
+    };
+    judge::add_check(verdict, check);
 }
 
 fn aggregate(judged: &[JudgedJoin]) -> Verdict {
@@ -424,99 +420,10 @@ fn aggregate(judged: &[JudgedJoin]) -> Verdict {
     judge::of_nodes(&joined)
 }
 
-pub(crate) enum Preparation {
-    Ready(Arc<Environment>, Box<ImageRef>),
-    /// The plan does not run here: it is skipped, or errored when its control plane is required.
-    Ended(Outcome),
-}
-
-impl Preparation {
-    fn skipped(reason: String) -> Self {
-        Self::Ended(Outcome::Skipped(reason))
-    }
-}
-
-/// Starts the environment and builds the image of the node, unless the plan does not run on them.
-pub(crate) async fn prepare(context: &RunContext, plan: &Plan) -> Result<Preparation, EngineError> {
-    let provider = match ProviderName::choose(context.settings.control_plane, &plan.control_plane) {
-        Ok(provider) => provider,
-        Err(reason) => return Ok(Preparation::skipped(reason)),
-    };
-    if let Some(reason) = not_for_request(plan).or_else(|| not_restartable(plan, provider)) {
-        return Ok(Preparation::skipped(reason));
-    }
-    let images = context.images_of(plan.requested.of_kubelet());
-    let image = images.of_plan(&plan.image).await?;
-    if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
-        return Ok(Preparation::skipped(reason));
-    }
-    let environment = match context.environment(plan, provider).await {
-        Ok(environment) => environment,
-        Err(error) if matches!(*error, EngineError::Unavailable { .. }) => {
-            let outcome = context.settings.require.outcome(provider, &error.with_hint());
-            return Ok(Preparation::Ended(outcome));
-        }
-        Err(error) => return Err(EngineError::Shared(error)),
-    };
-    let version = &environment.control_plane.version;
-    if let Some(reason) = not_for("Kubernetes", plan.kubernetes.as_ref(), version) {
-        return Ok(Preparation::skipped(reason));
-    }
-    check_skew(Minor::of(version), Minor::of(&image.kubernetes))?;
-    Ok(Preparation::Ready(environment, Box::new(image)))
-}
-
-/// Why a plan that restarts the API server does not run on a control plane.
-fn not_restartable(plan: &Plan, provider: ProviderName) -> Option<String> {
-    plan.cluster.restart_api_server_after?;
-    let can_restart = ProviderKind::of(provider).capabilities.restarts_api_server;
-    (!can_restart).then(|| {
-        format!(
-            "the control plane `{}` cannot restart its API server",
-            provider.as_str()
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::observation::ImageFacts;
-
     use super::*;
     use crate::testing::plan;
-
-    #[test]
-    fn the_harness_runs_the_user_data_of_an_image_without_cloud_init() {
-        let plan = plan("name: x\nuser_data: '#!/bin/sh'\n");
-        let engine = |cloud_init: Option<&str>| {
-            let facts = ImageFacts {
-                cloud_init: cloud_init.map(str::to_owned),
-                ..ImageFacts::default()
-            };
-            let image = ImageRef {
-                facts: Some(facts),
-                ..ImageRef::own("x", "v1.20.2")
-            };
-            let plan = without_cloud_init(&plan, &image).into_owned();
-            plan.user_data.map(|user_data| user_data.engine)
-        };
-        assert_eq!(engine(None), Some(UserDataEngine::Direct));
-        assert_eq!(engine(Some("22.4.2")), Some(UserDataEngine::CloudInit));
-        let own = ImageRef::own("nodejoin/al2:1", "v1.20.2");
-        assert!(matches!(without_cloud_init(&plan, &own), Cow::Borrowed(_)));
-    }
-
-    #[test]
-    fn only_the_local_control_plane_restarts_its_api_server() {
-        let mut plan = plan("name: x\n");
-        assert_eq!(not_restartable(&plan, ProviderName::Kind), None);
-        plan.cluster.restart_api_server_after = Some(2);
-        assert_eq!(not_restartable(&plan, ProviderName::Local), None);
-        assert_eq!(
-            not_restartable(&plan, ProviderName::Kind).as_deref(),
-            Some("the control plane `kind` cannot restart its API server")
-        );
-    }
 
     #[test]
     fn a_restart_that_did_not_happen_fails_a_passed_scenario() {

@@ -14,7 +14,7 @@ use nodejoin_core::user_data::Values;
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::SharedAccount;
 use nodejoin_fake_aws::{Refusals, RegistryImage, World};
-use nodejoin_node::{DirectUserData, Node, NodeRequest};
+use nodejoin_node::{DirectUserData, Node};
 use tokio::sync::mpsc;
 
 use crate::environment::Environment;
@@ -104,21 +104,16 @@ impl<'a> ScenarioSession<'a> {
 
     /// Starts the node and registers its address.
     pub(crate) async fn boot(&self, run: &Run, image: &ImageRef) -> Result<Node, EngineError> {
-        let fakes = &self.environment.fakes;
-        let request = NodeRequest {
-            image: image.clone(),
-            plan: &self.plan,
-            network: self.environment.network.clone(),
-            metadata: fakes.metadata,
-            metadata_id: self.environment.id.clone(),
-            tls: fakes.tls,
-            dns: fakes.dns,
-            api_server: self.environment.control_plane.endpoint.into(),
-            labels: self.environment.control_plane.node_labels.clone(),
-            aws_ca_pem: fakes.ca_pem.clone(),
-            direct: self.direct(),
-        };
+        let ground = self.environment.ground();
+        let request = ground.node_request(image, &self.plan, self.direct(), false);
         let node = nodejoin_node::boot(run, &request).await?;
+        self.register_address(&node).await?;
+        Ok(node)
+    }
+
+    /// Opens the gate of a node that booted ahead: its join starts now.
+    pub(crate) async fn open_gate(&self, mut node: Node) -> Result<Node, EngineError> {
+        node.started = SystemTime::now();
         self.register_address(&node).await?;
         Ok(node)
     }

@@ -36,6 +36,8 @@ pub struct Settings {
     pub keep: KeepWhen,
     /// Whether the run stops at the first scenario that does not pass, or at the last one, with everything alive.
     pub hold: bool,
+    /// Whether nodes boot before their scenarios start, up to a gate before user data.
+    pub boot_ahead: bool,
     /// Whether to rewrite the snapshots (`golden`) of nodes that pass otherwise.
     pub bless: bool,
     /// Whether no scenario starts after one failed or errored.

@@ -137,6 +137,14 @@ pub(crate) fn parse_basic(text: &str) -> Option<OffsetDateTime> {
         .map(time::PrimitiveDateTime::assume_utc)
 }
 
+/// Parses a time in an HTTP header.
+#[must_use]
+pub(crate) fn parse_http(text: &str) -> Option<OffsetDateTime> {
+    time::PrimitiveDateTime::parse(text, HTTP)
+        .ok()
+        .map(time::PrimitiveDateTime::assume_utc)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +158,6 @@ mod tests {
         assert_eq!(http(time), "Thu, 07 May 2026 09:14:03 GMT");
         assert_eq!(parse_basic("20260507T091403Z"), Some(time));
         assert_eq!(parse_basic("yesterday"), None);
+        assert_eq!(parse_http("Thu, 07 May 2026 09:14:03 GMT"), Some(time));
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! | name | record | response |
 //! | --- | --- | --- |
-//! | a host name of [a service](crate::endpoint::HostName), emulated or not | A | [`SERVICES`] |
+//! | a host name of [a service or a resource](crate::endpoint::HostName), emulated or not | A | [`SERVICES`] |
 //! | a host name of a service to which a fault refuses connections | A | an address of its own |
-//! | a host in the scenario's answers | A | [`SERVICES`] |
+//! | a host in the scenario's answers or in `outside` | A | [`OUTSIDE`] |
 //! | the cluster's endpoint, and its name in kubeadm's ConfigMaps | A | the control plane's address |
 //! | the instance's private DNS name, its host name | A | its private address |
 //! | the private address, reversed | PTR | the private DNS name |
 //! | one of these, other record types | - | no records |
-//! | any other | - | NXDOMAIN, and an event |
+//! | any other that can be a host of the Internet | A | [`OUTSIDE`], and an event as of a name that does not exist |
+//! | the rest | - | NXDOMAIN, and an event |
 //! | any other, in an open network | - | REFUSED, which sends the node to its next resolver, and an event |
 
 use std::net::Ipv4Addr;
@@ -19,6 +20,7 @@ use hickory_proto::rr::rdata::{A, PTR};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use nodejoin_core::observation::DnsQuery;
 use nodejoin_core::plan::Network;
+use nodejoin_core::vocabulary::outside_name;
 
 use crate::endpoint::HostName;
 use crate::world::World;
@@ -26,6 +28,10 @@ use crate::world::World;
 /// The address of AWS host names in a node, unless a fault refuses connections to their service. Its port 443 leads to
 /// the fakes.
 pub(crate) const SERVICES: Ipv4Addr = nodejoin_core::plan::link_local::AWS_SERVICES;
+
+/// The address of names outside in a node. Its ports 80 and 443 lead to the fakes, which refuse the requests that the
+/// scenario does not answer: only a request has a URL.
+pub(crate) const OUTSIDE: Ipv4Addr = nodejoin_core::plan::link_local::OUTSIDE;
 
 const TTL: u32 = 60;
 const UDP_PAYLOAD: u16 = 1232;
@@ -37,6 +43,10 @@ pub(crate) enum Resolution {
     Pointer(String),
     /// The name exists and has no record of this type.
     Empty,
+    /// The name belongs to a host outside, which the fakes stand for.
+    Outside,
+    /// The same for a record type other than A.
+    OutsideEmpty,
     /// The name does not exist.
     Missing,
 }
@@ -59,15 +69,27 @@ pub(crate) fn resolve(world: &World, name: &str, record: RecordType) -> Resoluti
             Resolution::Empty
         };
     }
-    Resolution::Missing
+    match (leads_outside(world, name), record) {
+        (true, RecordType::A) => Resolution::Outside,
+        (true, _) => Resolution::OutsideEmpty,
+        (false, _) => Resolution::Missing,
+    }
+}
+
+/// Whether only the fakes can refuse a request to this name. In an open network, another resolver knows it.
+fn leads_outside(world: &World, name: &str) -> bool {
+    match world.network {
+        Network::Isolated => outside_name::is_outside(name) && !is_search(world, name),
+        Network::Open => false,
+    }
 }
 
 fn address(world: &World, name: &str) -> Option<Ipv4Addr> {
     let instance = &world.instance;
     match HostName::parse(name) {
         Some(HostName::Emulated(endpoint)) => return Some(world.address_of(endpoint.service)),
-        Some(HostName::NotEmulated(_)) => return Some(SERVICES),
-        None if world.answers_host(name) => return Some(SERVICES),
+        Some(HostName::NotEmulated(_) | HostName::Resource(_)) => return Some(SERVICES),
+        None if world.answers_host(name) => return Some(OUTSIDE),
         None => {}
     }
     let is_endpoint = name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase();
@@ -102,7 +124,10 @@ pub(crate) fn respond(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<Dn
     let name = text(question);
     let resolution = resolve(world, &name, question.query_type());
     fill(&mut response, question, &resolution, world.network);
-    let answered = resolution != Resolution::Missing;
+    let answered = match resolution {
+        Resolution::Address(_) | Resolution::Pointer(_) | Resolution::Empty => true,
+        Resolution::Outside | Resolution::OutsideEmpty | Resolution::Missing => false,
+    };
     let query_event = DnsQuery {
         record: question.query_type().to_string(),
         answered,
@@ -145,7 +170,8 @@ fn fill(response: &mut Message, question: &Query, resolution: &Resolution, netwo
         Resolution::Pointer(name) => Name::from_ascii(format!("{name}."))
             .ok()
             .map(|name| RData::PTR(PTR(name))),
-        Resolution::Empty => None,
+        Resolution::Outside => Some(RData::A(A(OUTSIDE))),
+        Resolution::Empty | Resolution::OutsideEmpty => None,
         Resolution::Missing => {
             // NXDOMAIN is final; after REFUSED, the node tries its next resolver.
             response.metadata.response_code = match network {
@@ -225,7 +251,8 @@ mod tests {
             ("16.40.168.192.in-addr.arpa.", RecordType::PTR, Some(own)),
             (own, RecordType::AAAA, Some("")),
             (endpoint, RecordType::AAAA, Some("")),
-            ("registry.k8s.io.", RecordType::A, None),
+            ("db.corp.internal.", RecordType::A, None),
+            ("eks.eu-wset-1.amazonaws.com.", RecordType::A, None),
             (
                 "ip-192-168-40-17.eu-west-1.compute.internal.",
                 RecordType::A,
@@ -275,6 +302,48 @@ mod tests {
         ];
         for (name, expected) in table {
             assert_eq!(address(name), Resolution::Address(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_outside_lead_to_the_fakes_and_stay_unknown() {
+        let table = [
+            (
+                Network::Isolated,
+                "registry.k8s.io.",
+                RecordType::A,
+                "169.254.171.2",
+                false,
+            ),
+            (Network::Isolated, "registry.k8s.io.", RecordType::AAAA, "", false),
+            (
+                Network::Isolated,
+                "a.example.com.",
+                RecordType::A,
+                "169.254.171.2",
+                true,
+            ),
+            (
+                Network::Open,
+                "a.example.com.",
+                RecordType::A,
+                "169.254.171.2",
+                true,
+            ),
+        ];
+        for (network, name, record, address, answered) in table {
+            let mut query = Message::query();
+            query.add_query(Query::query(Name::from_ascii(name).unwrap(), record));
+            let mut world = World { network, ..world().0 };
+            world
+                .outside
+                .insert("http://a.example.com/x".to_owned(), "x".to_owned());
+            let (bytes, event) = respond(&world, &query.to_vec().unwrap()).unwrap();
+            let response = Message::from_vec(&bytes).unwrap();
+            let found = response.answers.first().map(|record| record.data.to_string());
+            assert_eq!(response.metadata.response_code, ResponseCode::NoError, "{name}");
+            assert_eq!(found.unwrap_or_default(), address, "{name}");
+            assert_eq!(event.unwrap().answered, answered, "{name}");
         }
     }
 

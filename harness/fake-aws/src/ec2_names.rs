@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use nodejoin_core::plan::InstancePlan;
 use nodejoin_core::plan::aws::{InterfacePlan, NetworkPlan};
+pub(crate) use nodejoin_core::plan::ids::derived_id;
 use nodejoin_core::plan::region::Region;
-use sha2::{Digest, Sha256};
 
 /// Name of the instance's security group.
 pub(crate) const SECURITY_GROUP: &str = "default";
@@ -16,16 +16,10 @@ pub(crate) fn reservation_id(instance: &InstancePlan) -> String {
     derived_id("r", instance.id.as_str())
 }
 
-/// An id with this prefix, derived from a text.
-#[must_use]
-pub(crate) fn derived_id(prefix: &str, text: &str) -> String {
-    format!("{prefix}-0{}", &hex::encode(Sha256::digest(text))[..16])
-}
-
 /// The root volume of an instance.
 #[must_use]
 pub(crate) fn root_volume_id(instance: &InstancePlan) -> String {
-    derived_id("vol", instance.id.as_str())
+    instance.root_volume_id()
 }
 
 /// The snapshot of an instance's image.

@@ -174,18 +174,18 @@ fn denied(
         Service::Sts if denial == PolicyDenial::Implicit => {
             ServiceError::new(403, "AccessDenied", on_resource)
         }
-        Service::Sts | Service::Cloudformation | Service::S3 => {
+        Service::Sts | Service::Cloudformation => {
             ServiceError::new(403, "AccessDenied", on_resource + &reason)
         }
         Service::Ec2 => {
             let message = format!("You are not authorized to perform this operation. {sentence}{reason}");
             ServiceError::new(403, "UnauthorizedOperation", message)
         }
-        // Both leave out a resource that is every resource.
-        Service::Autoscaling | Service::Monitoring if resource == "*" => {
+        // They leave out a resource that is every resource.
+        Service::Autoscaling | Service::Monitoring | Service::S3 if resource == "*" => {
             ServiceError::new(403, "AccessDenied", sentence + &reason)
         }
-        Service::Autoscaling | Service::Monitoring => {
+        Service::Autoscaling | Service::Monitoring | Service::S3 => {
             ServiceError::new(403, "AccessDenied", on_resource + &reason)
         }
         Service::Ecr

@@ -22,7 +22,8 @@
 //! | `faults.rs`, `effects.rs` | when a fault fires, and what it changes |
 //! | `refusals.rs` | connections that a fault refused in the node |
 //! | `answers.rs` | the scenario's own answers |
-//! | `sigv4/`, `iam.rs` | signatures and policies, from the server's side |
+//! | `outside.rs` | requests to hosts outside |
+//! | `sigv4/`, `sigv2.rs`, `iam.rs` | signatures and policies, from the server's side |
 //! | `wire/` | responses and errors in each protocol's format |
 //! | `identity/` | signatures of the instance identity document |
 //! | `changes.rs` | changes of an account while it is served |
@@ -57,6 +58,7 @@ mod log_store;
 mod metadata;
 mod not_emulated;
 mod operation;
+mod outside;
 mod peer;
 #[cfg(test)]
 mod property_tests;
@@ -65,6 +67,7 @@ mod router;
 mod server;
 mod services;
 mod shared_account;
+mod sigv2;
 mod sigv4;
 #[cfg(test)]
 mod snapshots;

@@ -3,7 +3,7 @@
 
 use nodejoin_core::observation::CalledService;
 pub(crate) use nodejoin_core::vocabulary::not_emulated::CODE;
-use nodejoin_core::vocabulary::not_emulated::{operation_message, parameter_message};
+use nodejoin_core::vocabulary::not_emulated::{operation_message, parameter_message, resource_message};
 use serde_json::Value;
 
 use crate::http::{QueryParameters, Request, ServiceError};
@@ -46,6 +46,8 @@ pub(crate) fn wire_format(service: &str, request: &Request) -> WireFormat {
             true => WireFormat::Json10,
             false => WireFormat::Json11,
         }
+    } else if ["s3-accesspoint", "s3-object-lambda"].contains(&service) {
+        WireFormat::S3
     } else if ["cloudfront", "route53", "s3-control"].contains(&service) || !request.action().is_empty() {
         WireFormat::Query(FAULTS)
     } else {
@@ -100,6 +102,11 @@ pub(crate) fn other_instance(id: &str) -> ServiceError {
     let message =
         format!("nodejoin cannot change the instance '{id}': only the instance that sends the request");
     ServiceError::new(501, CODE, message)
+}
+
+/// The error for a request to a customer's resource.
+pub(crate) fn resource(host: &str, service: &str, operation: &str) -> ServiceError {
+    ServiceError::new(501, CODE, resource_message(host, service, operation))
 }
 
 /// The error. No SDK retries status 501.

@@ -2,7 +2,9 @@
 
 use nodejoin_core::observation::CalledService;
 use nodejoin_core::plan::fault::Service;
+use nodejoin_core::plan::outside::{Scheme, is_host_of};
 use nodejoin_core::vocabulary::aws_service::AwsService;
+use nodejoin_core::vocabulary::outside_name;
 
 use crate::clock::RequestTime;
 use crate::endpoint::{Endpoint, HostName};
@@ -10,6 +12,7 @@ use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
+use crate::outside;
 use crate::services::{
     ServiceRequest, autoscaling, cloudformation, ec2, ecr, eks, eks_auth, imds, logs, monitoring, registry,
     s3, secretsmanager, ssm, sts,
@@ -25,6 +28,10 @@ pub(crate) enum Route {
     Service(Endpoint),
     /// A service of AWS that the fake does not emulate.
     NotEmulated(AwsService),
+    /// A customer's resource in a service.
+    Resource(AwsService),
+    /// A node's request to a host outside.
+    Outside(Scheme),
     /// The host name belongs to no service. The resolver has no address for it, so that only a client with an address
     /// of its own sends such a request.
     Unknown,
@@ -36,6 +43,7 @@ impl Route {
         match HostName::parse(&request.host_name()) {
             Some(HostName::Emulated(endpoint)) => Self::Service(endpoint),
             Some(HostName::NotEmulated(service)) => Self::NotEmulated(service),
+            Some(HostName::Resource(service)) => Self::Resource(service),
             None => Self::Unknown,
         }
     }
@@ -49,7 +57,24 @@ impl Route {
                 region: world.region.to_string(),
                 account: Some(world.account.to_string()),
                 bucket: None,
+                is_global: false,
             }),
+            route => route,
+        }
+    }
+
+    /// Routes a request of an account's client, which reaches the hosts of recorded URLs through `CONNECT`.
+    pub(crate) fn of_client(request: &Request, world: &World) -> Self {
+        match Self::of(request, world) {
+            Self::Unknown if is_host_of(&world.outside, &request.host_name()) => Self::Outside(Scheme::Https),
+            route => route,
+        }
+    }
+
+    /// Routes a request of a node: every name outside leads to the TLS port, too. Addresses do not.
+    pub(crate) fn of_node(request: &Request, world: &World, scheme: Scheme) -> Self {
+        match Self::of(request, world) {
+            Self::Unknown if outside_name::is_host(&request.host_name()) => Self::Outside(scheme),
             route => route,
         }
     }
@@ -58,13 +83,17 @@ impl Route {
         match self {
             Self::Metadata => Service::Imds.into(),
             Self::Service(endpoint) => endpoint.service.into(),
-            Self::NotEmulated(service) => CalledService::NotEmulated(*service),
+            Self::NotEmulated(service) | Self::Resource(service) => CalledService::NotEmulated(*service),
+            Self::Outside(_) => CalledService::Outside,
             Self::Unknown => CalledService::Unknown,
         }
     }
 
     /// Reads the operation from a request without answering it.
     pub(crate) fn identify(&self, request: &Request) -> RequestTarget {
+        if let Self::Outside(scheme) = self {
+            return outside::identify(*scheme, request);
+        }
         match self.called_service() {
             CalledService::Known(Service::Imds) => imds::identify(request),
             CalledService::Known(Service::Eks) => eks::identify(request),
@@ -81,9 +110,9 @@ impl Route {
             CalledService::Known(Service::Monitoring) => monitoring::identify(request),
             CalledService::Known(Service::EksAuth) => eks_auth::identify(request),
             service @ CalledService::NotEmulated(_) => not_emulated::identify(service, request),
-            CalledService::Unknown => {
+            CalledService::Outside | CalledService::Unknown => {
                 let operation = format!("{} {}", request.method, request.path);
-                RequestTarget::unknown(CalledService::Unknown, operation)
+                RequestTarget::unknown(self.called_service(), operation)
             }
         }
     }
@@ -103,7 +132,12 @@ impl Route {
                 service.word(),
                 &self.identify(request).operation,
             )),
-            Self::Unknown => Err(ServiceError::new(
+            Self::Resource(service) => Err(not_emulated::resource(
+                &request.host_name(),
+                service.word(),
+                &self.identify(request).operation,
+            )),
+            Self::Outside(_) | Self::Unknown => Err(ServiceError::new(
                 404,
                 "UnknownHost",
                 format!("{} is not the host name of an AWS service", request.host_name()),
@@ -119,9 +153,11 @@ impl Route {
         let mut response = errors::response(self.wire_format(request), error, wire::accepts_json(request));
         response.authorization = match self {
             Self::Metadata => Some(imds::authorization(request).to_owned()),
-            Self::Service(_) | Self::NotEmulated(_) | Self::Unknown => {
-                request_signature::claimed_access_key_id(request)
-            }
+            Self::Service(_)
+            | Self::NotEmulated(_)
+            | Self::Resource(_)
+            | Self::Outside(_)
+            | Self::Unknown => request_signature::claimed_access_key_id(request),
         };
         response
     }
@@ -131,7 +167,7 @@ impl Route {
             CalledService::Known(Service::Monitoring) => monitoring::wire_format(request),
             CalledService::Known(service) => wire_format(service),
             CalledService::NotEmulated(service) => not_emulated::wire_format(service.word(), request),
-            CalledService::Unknown => WireFormat::Ec2,
+            CalledService::Outside | CalledService::Unknown => WireFormat::Ec2,
         }
     }
 }

@@ -132,6 +132,9 @@ fn refused_signatures() {
         [
             SignatureError::Missing,
             SignatureError::Incomplete("INCOMPLETE".into()),
+            SignatureError::IncompleteQuery("INCOMPLETE QUERY".into()),
+            SignatureError::Denied("DENIED".into()),
+            SignatureError::Version,
             SignatureError::UnknownKey,
             SignatureError::WrongToken,
             SignatureError::Scope("SCOPE".into()),

@@ -15,6 +15,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         account: "111122223333".parse().unwrap(),
         region: "eu-west-1".parse().unwrap(),
         network: Network::Isolated,
+        outside: Default::default(),
         instance: instance(),
         role: Some(role()),
         cluster: ClusterPlan {

@@ -8,6 +8,7 @@ use nodejoin_core::plan::aws::{AwsPlan, OtherRole};
 use nodejoin_core::plan::fault::{Fault, Service};
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::link_local;
+use nodejoin_core::plan::outside::{OutsideFiles, is_host_of};
 use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
@@ -25,6 +26,8 @@ pub struct World {
     pub region: Region,
     /// In an open network, another resolver answers the names that are not in this world.
     pub network: Network,
+    /// Recorded answers of hosts outside: files by URL.
+    pub outside: OutsideFiles,
     pub instance: InstancePlan,
     /// The role of the instance profile; `None` for an instance without a profile.
     pub role: Option<RolePlan>,
@@ -74,6 +77,7 @@ impl World {
             account: plan.account.clone(),
             region: plan.region.clone(),
             network: plan.network,
+            outside: plan.outside.clone(),
             instance: plan.instance.clone(),
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),
@@ -92,7 +96,7 @@ impl World {
 
     /// Whether the scenario answers requests to this host, in lower case.
     pub(crate) fn answers_host(&self, host: &str) -> bool {
-        self.aws.answers.iter().any(|answer| answer.is_of_host(host))
+        self.aws.answers.iter().any(|answer| answer.is_of_host(host)) || is_host_of(&self.outside, host)
     }
 
     /// Address of a service in the node.

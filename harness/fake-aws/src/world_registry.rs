@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use nodejoin_core::plan::ids::{InstanceId, RunId};
 use nodejoin_core::run::time_factor::TimeFactor;
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use tokio::sync::Notify;
 
 use crate::account_state::AccountState;
 use crate::clock::Clock;
@@ -26,6 +27,8 @@ pub(crate) struct WorldRegistry {
     /// Scales the timeouts for slow clients.
     pub(crate) time_factor: TimeFactor,
     index: RwLock<WorldIndex>,
+    /// Wakes those who wait for an address to be attached.
+    attached: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +89,7 @@ impl WorldRegistry {
             clock,
             time_factor: TimeFactor::ONE,
             index: RwLock::default(),
+            attached: Notify::new(),
         }
     }
 
@@ -113,6 +117,27 @@ impl WorldRegistry {
         if let Some(instance) = index.instances.get(id) {
             // A reboot does not start the instance again.
             instance.lock().started.get_or_insert(now);
+        }
+        drop(index);
+        self.attached.notify_waiters();
+    }
+
+    /// Waits until this address belongs to this instance. Another instance can have had the address before.
+    pub(crate) async fn attached(&self, source: IpAddr, id: &InstanceId) -> SharedInstance {
+        loop {
+            let changed = self.attached.notified();
+            tokio::pin!(changed);
+            // Registered before the look, so that an attachment between the two is not missed.
+            changed.as_mut().enable();
+            let found = {
+                let index = self.index.read();
+                let is_attached = index.sources.get(&source) == Some(id);
+                is_attached.then(|| index.instances.get(id).cloned()).flatten()
+            };
+            if let Some(shared) = found {
+                return shared;
+            }
+            changed.await;
         }
     }
 

@@ -44,8 +44,14 @@ fn of_bytes(input: &Import<'_>) -> Result<Imported, ImportError> {
 fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportError> {
     let mut bytes = bytes.to_vec();
     let mut notes = Vec::new();
+    let mut is_decoded = false;
     for _ in 0..LAYERS {
         if let Some(decoded) = text::decoded(&bytes).filter(|decoded| is_known(decoded)) {
+            // nodeadm decodes base64 itself.
+            if is_decoded && !String::from_utf8_lossy(&decoded).contains("node.eks.aws/") {
+                return Err(encoded_twice());
+            }
+            is_decoded = true;
             notes.push(
                 "the file is base64: launch templates take user data so, but instances receive it decoded"
                     .to_owned(),
@@ -63,6 +69,17 @@ fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportError> {
         }
     }
     Ok((bytes, notes))
+}
+
+fn encoded_twice() -> ImportError {
+    ImportError::Invalid {
+        line: None,
+        column: None,
+        problem: "the user data is encoded twice in base64: an instance receives it decoded once, and cloud-init runs nothing of \
+                  what remains"
+            .to_owned(),
+        hint: "encode it once: some tools, such as Terraform's `user_data` of an instance, encode it themselves".to_owned(),
+    }
 }
 
 /// Whether decoded base64 is something that this module reads: words of a text are base64 by chance.

@@ -15,6 +15,7 @@ use testcontainers::bollard::query_parameters::{
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::container::ContainerLimits;
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
 use crate::journal::LineBuffer;
@@ -84,9 +85,14 @@ pub async fn boot(run: &Run, request: &NodeRequest<'_>) -> Result<Node, NodeErro
         .privileges(&image.name, &tools.cat())
         .await
         .map_err(failed("look up the privileges of"))?;
-    let host = HostWorkarounds::of(run.engine().facts().cgroup_version, &privileges, image);
+    let machine = request.plan.instance.machine();
+    let facts = run.engine().facts();
+    let host = HostWorkarounds::of(facts.cgroup_version, &privileges, image).for_machine(facts, machine);
     let archive = layer::archive(request, host, run.engine().time_factor())?;
-    let container = container::request(run, image, &privileges, archive).with_labels(request.labels.clone());
+    let limits = ContainerLimits::of(machine, request.plan.limits.processes, facts);
+    let has_store = layer::has_disk_tools(request.plan);
+    let container = container::request(run, image, &privileges, limits, has_store, archive)
+        .with_labels(request.labels.clone());
     let requested = SystemTime::now();
     let started = run
         .start(ROLE, &instance, &request.network, container)

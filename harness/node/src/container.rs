@@ -2,33 +2,66 @@
 
 use std::collections::HashMap;
 
-use nodejoin_docker::{ImageRef, Privileges, Run};
+use nodejoin_core::plan::machine::MachineSize;
+use nodejoin_docker::{EngineFacts, ImageRef, Privileges, Run};
 use testcontainers::bollard::models::{
     DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
 };
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
 
+use crate::confinement::{DEVICE_RULES, KERNEL_LOG, security_options};
 use crate::layer;
 use crate::tools::Tools;
 
 /// Folders that need volumes: containerd's and docker's layers are overlays, which cannot lie on the container's own
 /// overlay, and the kubelet needs the block device below its folder.
 const VOLUMES: [&str; 3] = ["/var/lib/containerd", "/var/lib/docker", "/var/lib/kubelet"];
+/// The data of the instance store, whose disks are mounted in place of these folders.
+const STORE: &str = "/opt/nodejoin/store";
 
-/// A node can create any device, and open the character devices. It cannot open a block device: with CAP_MKNOD it could
-/// otherwise format the disks of the host.
-const DEVICE_RULES: [&str; 2] = ["c *:* rwm", "b *:* m"];
+/// What a node can use of its host, so that a script that goes wrong harms its own node only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ContainerLimits {
+    /// Bytes; `None` if the host has no more than the instance type.
+    memory: Option<i64>,
+    /// Processes and threads.
+    processes: u32,
+}
+
+impl ContainerLimits {
+    /// The limits for the machine of an instance type.
+    pub(crate) fn of(machine: Option<MachineSize>, processes: u32, host: &EngineFacts) -> Self {
+        let memory = machine.map(|size| size.memory_kib * 1024);
+        let limited = memory.filter(|memory| *memory < host.memory);
+        Self {
+            memory: limited.and_then(|memory| i64::try_from(memory).ok()),
+            processes,
+        }
+    }
+
+    fn apply(self, host: &mut HostConfig) {
+        host.memory = self.memory;
+        // The same as the memory: an instance has no swap.
+        host.memory_swap = self.memory;
+        host.pids_limit = Some(self.processes.into());
+    }
+}
 
 /// The container that runs a node.
 pub(crate) fn request(
     run: &Run,
     image: &ImageRef,
     privileges: &Privileges,
+    limits: ContainerLimits,
+    has_store: bool,
     archive: Vec<u8>,
 ) -> ContainerRequest<GenericImage> {
     let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
-    let mounts: Vec<_> = VOLUMES.iter().map(|target| run.volume_mount(target)).collect();
+    let store = has_store.then_some(STORE);
+    let volumes = VOLUMES.into_iter().chain(store);
+    let mounts: Vec<_> = volumes.map(|target| run.volume_mount(target)).collect();
     let privileges = privileges.clone();
+    let engine = run.engine().facts().clone();
     let tools = Tools::of(image);
     GenericImage::new(name, tag)
         .with_entrypoint(tools.shell())
@@ -38,7 +71,8 @@ pub(crate) fn request(
         .with_host_config_modifier(move |host| {
             host.mounts = Some(mounts.clone());
             machine(host);
-            allow(host, &privileges);
+            limits.apply(host);
+            allow(host, &privileges, &engine);
         })
 }
 
@@ -59,23 +93,22 @@ fn machine(host: &mut HostConfig) {
     });
 }
 
-/// Grants every capability that does not reach beyond the container, and removes confinement.
+/// Grants every capability that does not reach beyond the container, and removes the engine's confinement.
 ///
 /// Never `--privileged`, even when the engine allows it: it exposes all devices of the host, and user data that formats
 /// an instance store would format the host's second disk.
-fn allow(host: &mut HostConfig, privileges: &Privileges) {
-    let unconfined = ["seccomp=unconfined", "apparmor=unconfined"];
+fn allow(host: &mut HostConfig, privileges: &Privileges, engine: &EngineFacts) {
     host.privileged = Some(false);
     host.cap_add = Some(vec!["ALL".to_owned()]);
     host.cap_drop = Some(privileges.capabilities_to_drop());
-    host.security_opt = Some(unconfined.map(str::to_owned).to_vec());
+    host.security_opt = Some(security_options(engine));
     // The same as `--security-opt systempaths=unconfined` of the docker command.
     host.masked_paths = Some(Vec::new());
     host.readonly_paths = Some(Vec::new());
     host.device_cgroup_rules = Some(DEVICE_RULES.map(str::to_owned).to_vec());
     host.devices = Some(vec![DeviceMapping {
-        path_on_host: Some("/dev/kmsg".to_owned()),
-        path_in_container: Some("/dev/kmsg".to_owned()),
+        path_on_host: Some(KERNEL_LOG.0.to_owned()),
+        path_in_container: Some(KERNEL_LOG.1.to_owned()),
         cgroup_permissions: Some("rwm".to_owned()),
     }]);
 }
@@ -92,7 +125,7 @@ mod tests {
             lacking: vec!["SYS_RESOURCE".to_owned()],
             dropped: vec!["SYS_RESOURCE".to_owned()],
         };
-        allow(&mut host, &privileges);
+        allow(&mut host, &privileges, &EngineFacts::default());
         assert_eq!(host.cap_drop.unwrap(), ["SYS_RESOURCE", "SYS_MODULE", "SYS_TIME"]);
         assert_eq!(host.privileged, Some(false));
     }
@@ -106,7 +139,7 @@ mod tests {
             lacking: ["SYS_RESOURCE", "SYS_TIME"].map(str::to_owned).to_vec(),
             dropped: Vec::new(),
         };
-        allow(&mut host, &privileges);
+        allow(&mut host, &privileges, &EngineFacts::default());
         assert_eq!(host.cap_drop.unwrap(), ["SYS_MODULE"]);
     }
 
@@ -118,7 +151,7 @@ mod tests {
             lacking: Vec::new(),
             dropped: Vec::new(),
         };
-        allow(&mut host, &privileges);
+        allow(&mut host, &privileges, &EngineFacts::default());
         assert_eq!(host.privileged, Some(false));
         assert_eq!(host.cap_add.unwrap(), ["ALL"]);
         assert_eq!(host.cap_drop.unwrap(), ["SYS_MODULE", "SYS_TIME"]);
@@ -128,21 +161,28 @@ mod tests {
             .into_iter()
             .filter_map(|device| device.path_on_host)
             .collect();
-        assert_eq!(devices, ["/dev/kmsg"]);
+        assert_eq!(devices, ["/dev/null"]);
     }
 
     #[test]
-    fn no_node_can_open_a_block_device() {
-        let mut host = HostConfig::default();
-        let privileges = Privileges {
-            privileged: true,
-            lacking: Vec::new(),
-            dropped: Vec::new(),
+    fn memory_is_limited_where_the_host_has_more() {
+        let limit = |gib: u64| {
+            let machine = MachineSize {
+                vcpus: 2,
+                threads_per_core: 2,
+                memory_kib: 8 << 20,
+            };
+            let facts = EngineFacts {
+                memory: gib << 30,
+                ..EngineFacts::default()
+            };
+            let mut host = HostConfig::default();
+            ContainerLimits::of(Some(machine), 4096, &facts).apply(&mut host);
+            assert_eq!(host.pids_limit, Some(4096));
+            (host.memory, host.memory_swap)
         };
-        allow(&mut host, &privileges);
-        let rules = host.device_cgroup_rules.unwrap();
-        let of_blocks: Vec<_> = rules.iter().filter(|rule| !rule.starts_with("c ")).collect();
-        assert_eq!(of_blocks, ["b *:* m"]);
+        assert_eq!(limit(16), (Some(8 << 30), Some(8 << 30)));
+        assert_eq!(limit(4), (None, None));
     }
 
     #[test]

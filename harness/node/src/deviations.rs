@@ -6,6 +6,7 @@ use nodejoin_core::user_data::{ReplacedValue, replaced_values};
 use strum::EnumCount;
 
 use crate::host_workarounds::HostWorkarounds;
+use crate::layer::has_disk_tools;
 use crate::request::NodeRequest;
 
 /// A difference from the AMI, as [`Deviation`] describes it to a reader.
@@ -17,6 +18,14 @@ pub enum DeviationKind {
     TrustedAuthority,
     /// Kernel settings are copies.
     PrivateKernelSettings,
+    /// Processors and memory are static views of those of the instance type.
+    MachineViews,
+    /// The host has fewer processors or less memory than the instance type.
+    SmallerHost,
+    /// The disks of the instance are views.
+    DiskViews,
+    /// Programs of the harness stand in for those that format and mount disks.
+    DiskTools,
     /// The journal is streamed to the harness.
     JournalStream,
     /// cloud-init uses a data source of the harness.
@@ -59,6 +68,12 @@ pub enum DeviationKind {
     PackageStubs,
     /// The unit of the SSM agent does nothing.
     AgentStub,
+    /// `update-ca-trust` writes the trust store of the node image.
+    TrustStoreTool,
+    /// `ec2-metadata` is a program of the harness.
+    MetadataTool,
+    /// `modprobe` records the modules of Amazon Linux.
+    ModuleTool,
     /// Pods use a bridge of the node.
     CniBridge,
     /// The control plane assigns a pod CIDR.
@@ -83,6 +98,10 @@ impl DeviationKind {
         Self::RedirectedAddresses,
         Self::TrustedAuthority,
         Self::PrivateKernelSettings,
+        Self::MachineViews,
+        Self::SmallerHost,
+        Self::DiskViews,
+        Self::DiskTools,
         Self::JournalStream,
         Self::CloudInitDataSource,
         Self::DirectUserData,
@@ -104,6 +123,9 @@ impl DeviationKind {
         Self::TracedScripts,
         Self::PackageStubs,
         Self::AgentStub,
+        Self::TrustStoreTool,
+        Self::MetadataTool,
+        Self::ModuleTool,
         Self::CniBridge,
         Self::PodCidr,
         Self::NoWindowsKubelet,
@@ -121,6 +143,10 @@ impl DeviationKind {
             Self::RedirectedAddresses => "redirected-addresses",
             Self::TrustedAuthority => "trusted-authority",
             Self::PrivateKernelSettings => "private-kernel-settings",
+            Self::MachineViews => "machine-views",
+            Self::SmallerHost => "smaller-host",
+            Self::DiskViews => "disk-views",
+            Self::DiskTools => "disk-tools",
             Self::JournalStream => "journal-stream",
             Self::CloudInitDataSource => "cloud-init-data-source",
             Self::DirectUserData => "direct-user-data",
@@ -142,6 +168,9 @@ impl DeviationKind {
             Self::TracedScripts => "traced-scripts",
             Self::PackageStubs => "package-stubs",
             Self::AgentStub => "agent-stub",
+            Self::TrustStoreTool => "update-ca-trust-stub",
+            Self::MetadataTool => "ec2-metadata-stub",
+            Self::ModuleTool => "modprobe-stub",
             Self::CniBridge => "cni-bridge",
             Self::PodCidr => "pod-cidr",
             Self::NoWindowsKubelet => "no-windows-kubelet",
@@ -160,7 +189,11 @@ impl DeviationKind {
             Self::RedirectedAddresses
             | Self::TrustedAuthority
             | Self::PrivateKernelSettings
+            | Self::MachineViews
+            | Self::DiskViews
             | Self::JournalStream => "always",
+            Self::DiskTools => "an instance type with an instance store, and `stubs: packages`",
+            Self::SmallerHost => "a host with fewer processors or less memory than the instance type",
             Self::CloudInitDataSource => "`user_data.engine: cloud-init`, the default",
             Self::DirectUserData => "`user_data.engine: direct`",
             Self::ReplacedAuthority => {
@@ -184,9 +217,10 @@ impl DeviationKind {
             }
             Self::HostDisk => "less than 30 % of the container engine's disk is free",
             Self::TracedScripts => "`nodejoin coverage` and `nodejoin mutate`",
-            Self::PackageStubs | Self::AgentStub => {
+            Self::PackageStubs | Self::AgentStub | Self::TrustStoreTool | Self::MetadataTool => {
                 "`stubs: packages`, the default, and an image without them"
             }
+            Self::ModuleTool => "`stubs: packages`, the default",
             Self::CniBridge => "`cni: bridge`, the default",
             Self::PodCidr => "`cni: bridge` and a kubelet before 1.22",
             Self::NoWindowsKubelet => "a mapped role with the groups of Windows nodes",
@@ -209,7 +243,19 @@ impl DeviationKind {
                 "the system's certificate bundle contains one more certificate authority, and `/etc/resolv.conf` names the resolver of the harness"
             }
             Self::PrivateKernelSettings => {
-                "/proc/sys/{kernel,vm,fs} are copies with the kernel settings of EKS, each boot has its own boot id, /sys is read-only with an empty PCI bus (except for a GPU of the instance type) and without disks, block devices cannot be opened, and the clock and kernel modules cannot be changed"
+                "/proc/sys/{kernel,vm,fs} and the settings of transparent huge pages are copies with the kernel settings of EKS, each boot has its own boot id, /sys is read-only with an empty PCI bus (except for a GPU of the instance type), /dev/kmsg is empty, so that `dmesg` prints nothing, devices of the host cannot be opened, and clock, kernel modules and swap cannot be changed"
+            }
+            Self::MachineViews => {
+                "/proc/{cpuinfo,meminfo,stat} and /sys/devices/system/{cpu,node} are static: processors and memory of the instance type in one NUMA node, processor features and caches of the host, counters of the boot; pods see those of the host. The node runs on as many processors of the host, and its memory is limited"
+            }
+            Self::SmallerHost => {
+                "the node runs on the host's processors and memory, and a program in place of `nproc` reports the processors of the type; other programs that count the processors that they may use, as Go programs do, get those of the host"
+            }
+            Self::DiskViews => {
+                "/sys/block, /proc/partitions, /proc/diskstats and /dev have the root volume, with a size of `limits.disk`, and the disks of the instance store, none of which can be opened; what the node writes is measured, and its programs end when it is more than the root volume holds"
+            }
+            Self::DiskTools => {
+                "`mkfs`, `mdadm`, `blkid`, `wipefs` and `mount` of a disk of the instance store record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself"
             }
             Self::JournalStream => {
                 "a unit copies the journal to the container's output, and the journal omits kernel messages"
@@ -261,9 +307,18 @@ impl DeviationKind {
                 "units have the environment variable `BASH_ENV`, and each bash that they start has a DEBUG trap, `functrace` (`T` in `$-`) and the variables `NODEJOIN_LAST` and `NODEJOIN_COMMAND`"
             }
             Self::PackageStubs => {
-                "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands and units without a function, and fail for names that Amazon Linux does not have"
+                "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration) and units without a function, and fail for names that Amazon Linux does not have"
             }
             Self::AgentStub => "the unit `amazon-ssm-agent` runs a program that does nothing",
+            Self::TrustStoreTool => {
+                "`update-ca-trust` is a script that writes the certificates in the folders of anchors behind those of the system into the one bundle of the image"
+            }
+            Self::MetadataTool => {
+                "`ec2-metadata` is a script with the options and the format of that of ec2-utils, which reads the metadata service"
+            }
+            Self::ModuleTool => {
+                "/usr/local/sbin/modprobe records modules that Amazon Linux has and loads nothing: their functions are those of the host's kernel. Other modules fail"
+            }
             Self::CniBridge => {
                 "/etc/cni/net.d contains a CNI configuration whose pod addresses belong to this node alone"
             }
@@ -279,7 +334,7 @@ impl DeviationKind {
                 "network interfaces after the first have their MAC and private addresses, but are not connected"
             }
             Self::IsolatedNetwork => {
-                "the default route points to an address without a host, and rules in the table `mangle` let the node reach only the fakes on this host"
+                "the default route points to an address without a host; rules refuse connections to public addresses at once, let names outside lead to the fakes, which answer only the URLs of `outside`, and let the node reach nothing else of this host"
             }
             Self::OpenNetwork => {
                 "the node reaches what the container engine's networks reach, and the engine's resolver answers names that are not faked"
@@ -296,6 +351,14 @@ impl DeviationKind {
             }
             Self::TrustedAuthority => "the fake AWS serves TLS under AWS host names",
             Self::PrivateKernelSettings => "these settings belong to the host, and a kubelet overwrites them",
+            Self::MachineViews => {
+                "scripts and kubelets reserve resources by them, and a container has those of its host"
+            }
+            Self::SmallerHost => "this host has fewer processors or less memory than the instance type",
+            Self::DiskViews => "the disks of the host must not be touched, whatever user data does",
+            Self::DiskTools => {
+                "user data formats and mounts the instance store before it calls the bootstrap script"
+            }
             Self::JournalStream => {
                 "the harness reads every line from the first on, keeps all lines after the node is gone, and kernel messages belong to the host"
             }
@@ -335,6 +398,13 @@ impl DeviationKind {
                 "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network"
             }
             Self::AgentStub => "the AMI contains the agent, and user data restarts it",
+            Self::TrustStoreTool => {
+                "user data adds the authority of a proxy or registry with it, and Debian's program has another name and other folders"
+            }
+            Self::MetadataTool => {
+                "user data reads the instance's id and zone with it, and Debian does not have it"
+            }
+            Self::ModuleTool => "the kernel and its modules belong to the host",
             Self::CniBridge => "on EKS the VPC CNI writes it, and needs the real EC2",
             Self::PodCidr => {
                 "a kubelet before 1.22 reports readiness only at its next status update, up to 10 s later"
@@ -411,7 +481,11 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::RedirectedAddresses
         | DeviationKind::TrustedAuthority
         | DeviationKind::PrivateKernelSettings
+        | DeviationKind::DiskViews
         | DeviationKind::JournalStream => true,
+        DeviationKind::MachineViews => instance.machine().is_some(),
+        DeviationKind::DiskTools => has_disk_tools(request.plan),
+        DeviationKind::SmallerHost => host.is_smaller,
         DeviationKind::CloudInitDataSource => engine == UserDataEngine::CloudInit,
         DeviationKind::DirectUserData => engine == UserDataEngine::Direct && !lacks(ImagePart::CloudInit),
         DeviationKind::ReplacedAuthority => replaced.contains(&ReplacedValue::CertificateAuthority),
@@ -422,7 +496,11 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::RuncClamp => host.clamps_limits,
         DeviationKind::CgroupV1Allowed => host.permits_cgroup_v1,
         DeviationKind::TracedScripts => request.plan.is_traced,
-        DeviationKind::PackageStubs | DeviationKind::AgentStub => request.plan.stubs == Stubs::Packages,
+        DeviationKind::PackageStubs
+        | DeviationKind::AgentStub
+        | DeviationKind::TrustStoreTool
+        | DeviationKind::MetadataTool
+        | DeviationKind::ModuleTool => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
         DeviationKind::HarnessTools | DeviationKind::MaskedNetworkManagers => facts.is_some(),
         DeviationKind::MissingCloudInit => lacks(ImagePart::CloudInit),

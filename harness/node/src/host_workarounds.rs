@@ -2,7 +2,8 @@
 
 use nodejoin_core::kubernetes::{Minor, refuses_cgroup_v1};
 use nodejoin_core::observation::ImageFacts;
-use nodejoin_docker::{ImageRef, Privileges};
+use nodejoin_core::plan::machine::MachineSize;
+use nodejoin_docker::{EngineFacts, ImageRef, Privileges};
 
 /// The workarounds for a node on its host. The report names each one as a deviation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(crate) struct HostWorkarounds {
     pub(crate) permits_cgroup_v1: bool,
     /// Starts systemd with an argument that permits control groups of version 1.
     pub(crate) forces_cgroup_v1: bool,
+    /// The host has fewer processors or less memory than the instance type.
+    pub(crate) is_smaller: bool,
 }
 
 /// The first systemd that refuses control groups of version 1.
@@ -28,6 +31,17 @@ impl HostWorkarounds {
             clamps_limits: lacks_resource,
             permits_cgroup_v1: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(&image.kubernetes)),
             forces_cgroup_v1: cgroup_version == 1 && systemd.is_some_and(|major| major >= REFUSES_CGROUP_V1),
+            is_smaller: false,
+        }
+    }
+
+    /// Adds what the host lacks of the machine of an instance type.
+    pub(crate) fn for_machine(self, facts: &EngineFacts, machine: Option<MachineSize>) -> Self {
+        let lacks =
+            |size: MachineSize| u64::from(size.vcpus) > facts.cpus || size.memory_kib > facts.memory / 1024;
+        Self {
+            is_smaller: machine.is_some_and(lacks),
+            ..self
         }
     }
 }
@@ -73,6 +87,26 @@ mod tests {
         };
         assert!(forces(1, "256.1") && forces(1, "257"));
         assert!(!forces(1, "252") && !forces(2, "257"));
+    }
+
+    #[test]
+    fn a_host_is_smaller_by_its_processors_or_its_memory() {
+        let facts = EngineFacts {
+            cpus: 2,
+            memory: 8 << 30,
+            ..EngineFacts::default()
+        };
+        let is_smaller = |vcpus, memory_gib: u64| {
+            let machine = MachineSize {
+                vcpus,
+                threads_per_core: 1,
+                memory_kib: memory_gib << 20,
+            };
+            let host = HostWorkarounds::default().for_machine(&facts, Some(machine));
+            host.is_smaller
+        };
+        assert!(!is_smaller(2, 8));
+        assert!(is_smaller(4, 8) && is_smaller(2, 16));
     }
 
     #[test]

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use nodejoin_core::kubernetes::{DifferenceKind, Minor, newer_than};
 use nodejoin_core::plan::aws::InterfacePlan;
+use nodejoin_core::plan::disks::{DiskKind, InstanceDisk};
 use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::link_local;
-use nodejoin_core::plan::{Cni, InstancePlan, Network, NewerSettings, Stubs, UserDataEngine};
+use nodejoin_core::plan::{Cni, InstancePlan, Network, NewerSettings, Plan, Stubs, UserDataEngine};
 use nodejoin_core::run::shell::quoted;
 use nodejoin_core::run::time_factor::TimeFactor;
 
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
+use crate::outside;
 use crate::pods;
 use crate::refusals;
 use crate::request::{DirectUserData, LaidFile, NodeRequest};
@@ -29,14 +31,22 @@ const COMMAND: &str = "if [ -e /opt/nodejoin.tar ]; then \
 
 const ENTER: &str = include_str!("../guest/enter");
 const JOURNAL_UNIT: &str = include_str!("../guest/journal.service");
+const GATE: &str = include_str!("../guest/gate");
+const GATE_UNIT: &str = include_str!("../guest/gate.service");
 const JOURNALD: &str = include_str!("../guest/journald.conf");
 const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
+const INSTANCE_TOOLS: &str = include_str!("../guest/instance-tools");
 const PACKAGES: &str = include_str!("../guest/packages");
 const RUNC: &str = include_str!("../guest/runc");
 const SETTINGS: &str = include_str!("../guest/settings");
 const PROBED_KUBELET: &str = include_str!("../guest/kubelet");
+const DISK_VIEWS: &str = include_str!("../guest/disk-views");
+const STORAGE: &str = include_str!("../guest/storage");
+const LIMITS: &str = include_str!("../guest/limits");
+const MACHINE: &str = include_str!("../guest/machine");
+const NPROC: &str = include_str!("../guest/nproc");
 const REFUSE: &str = include_str!("../guest/refuse");
 const TRACE: &str = include_str!("../guest/trace");
 const SHOW: &str = include_str!("../guest/show");
@@ -115,12 +125,34 @@ pub(crate) fn archive(
             layer.link("/usr/local/sbin/runc", "/opt/nodejoin/runc")?;
         }
     }
+    if request.is_ahead {
+        layer.file("/opt/nodejoin/gate", 0o755, tools.file(GATE).as_bytes())?;
+        layer.file("/opt/nodejoin/waits", 0o644, b"")?;
+        layer.unit("nodejoin-gate.service", "sysinit.target", GATE_UNIT)?;
+    }
+    layer.file(
+        "/opt/nodejoin/machine-views",
+        0o755,
+        tools.file(MACHINE).as_bytes(),
+    )?;
+    layer.file(
+        "/opt/nodejoin/disk-views",
+        0o755,
+        tools.file(DISK_VIEWS).as_bytes(),
+    )?;
+    if has_disk_tools(request.plan) {
+        layer.file("/opt/nodejoin/storage", 0o755, tools.file(STORAGE).as_bytes())?;
+    }
+    layer.file("/opt/nodejoin/limits", 0o755, tools.file(LIMITS).as_bytes())?;
+    layer.file("/opt/nodejoin/nproc", 0o644, NPROC.as_bytes())?;
     layer.file("/opt/nodejoin/settings", 0o755, SETTINGS.as_bytes())?;
     if request.plan.newer_settings == NewerSettings::Translate {
         layer.newer_settings(Minor::of(&request.image.kubernetes))?;
     }
     if request.plan.stubs == Stubs::Packages {
         layer.file("/opt/nodejoin/packages", 0o755, tools.file(PACKAGES).as_bytes())?;
+        let instance_tools = tools.file(INSTANCE_TOOLS);
+        layer.file("/opt/nodejoin/instance-tools", 0o755, instance_tools.as_bytes())?;
     }
     if refusals::are_in(&request.plan.faults) {
         layer.file("/opt/nodejoin/refuse", 0o755, tools.file(REFUSE).as_bytes())?;
@@ -174,12 +206,14 @@ fn removal(request: &NodeRequest<'_>) -> String {
 /// Values for `enter`, as shell assignments.
 fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) -> String {
     let instance = &request.plan.instance;
+    let machine = instance.machine();
     let network = match request.plan.network {
         Network::Isolated => "isolated",
         Network::Open => "open",
     };
     [
         ("RUN_ID", request.metadata_id.to_string()),
+        ("INSTANCE_ID", instance.id.to_string()),
         ("NETWORK", network.to_owned()),
         (
             "CGROUP_V1",
@@ -192,6 +226,29 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
         ),
         ("DISK_SHARE", LOW_DISK_PERCENT.to_string()),
         ("PROBE", if request.plan.is_probe { "yes" } else { "" }.to_owned()),
+        (
+            "VCPUS",
+            machine.map_or_else(String::new, |size| size.vcpus.to_string()),
+        ),
+        (
+            "THREADS",
+            machine.map_or_else(String::new, |size| size.threads_per_core.to_string()),
+        ),
+        (
+            "MEMORY_KIB",
+            machine.map_or_else(String::new, |size| size.memory_kib.to_string()),
+        ),
+        (
+            "DISK_KIB",
+            request
+                .plan
+                .limits
+                .disk_kib()
+                .unwrap_or(u64::MAX >> 16)
+                .to_string(),
+        ),
+        ("DISKS", disks(request.plan)),
+        ("PROCESSES", request.plan.limits.processes.to_string()),
         ("INIT", init(request)),
         (
             "INIT_ARGUMENTS",
@@ -213,6 +270,15 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
         ("METADATA_IP", link_local::METADATA.to_string()),
         ("DNS_IP", link_local::RESOLVER.to_string()),
         ("TLS_IPS", refusals::tls_addresses(&request.plan.faults)),
+        ("OUTSIDE_IP", link_local::OUTSIDE.to_string()),
+        (
+            "INSIDE",
+            outside::inside(
+                request.plan,
+                &request.network.subnet,
+                request.api_server.map(|address| address.ip()),
+            ),
+        ),
         ("REFUSED", refusals::lines(&request.plan.faults)),
         ("NOWHERE_IP", link_local::UNREACHABLE.to_owned()),
         ("METADATA_TRIES", factor.tries(METADATA_TRIES).to_string()),
@@ -223,11 +289,42 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
         ("METADATA_AT", request.metadata.to_string()),
         ("DNS_AT", request.dns.to_string()),
         ("TLS_AT", request.tls.to_string()),
-        ("API_SERVER_AT", request.api_server.to_string()),
+        (
+            "API_SERVER_AT",
+            request
+                .api_server
+                .map_or_else(String::new, |address| address.to_string()),
+        ),
     ]
     .iter()
     .map(|(name, value)| format!("{name}={}\n", quoted(value)))
     .collect()
+}
+
+/// Size of a root volume whose limit is not a quantity, which no valid plan has.
+const NO_LIMIT_KIB: u64 = u64::MAX >> 16;
+
+fn disk_kib(plan: &Plan) -> u64 {
+    plan.limits.disk_kib().unwrap_or(NO_LIMIT_KIB)
+}
+
+/// A line for each disk: name, size in KiB, serial number, kind.
+fn disks(plan: &Plan) -> String {
+    let disks = plan.instance.disks(disk_kib(plan)).into_iter();
+    let line = |disk: InstanceDisk| {
+        let kind = match disk.kind {
+            DiskKind::Root => "root",
+            DiskKind::Store => "store",
+        };
+        format!("{} {} {} {kind}", disk.name, disk.kib, disk.serial)
+    };
+    disks.map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether programs of the harness stand in for `mkfs` and the like.
+pub(crate) fn has_disk_tools(plan: &Plan) -> bool {
+    let mut disks = plan.instance.disks(0).into_iter();
+    plan.stubs == Stubs::Packages && disks.any(|disk| disk.kind == DiskKind::Store)
 }
 
 /// The first process of the image.
@@ -457,10 +554,11 @@ mod tests {
             metadata_id: "abcdefghij".parse().unwrap(),
             tls: address,
             dns: address,
-            api_server: address,
+            api_server: Some(address),
             labels: Default::default(),
             aws_ca_pem: String::new(),
             direct: None,
+            is_ahead: false,
         };
         for (factor, lines) in [
             ("1", ["METADATA_TRIES=400", "METADATA_TIMEOUT=2"]),

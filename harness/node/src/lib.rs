@@ -12,6 +12,7 @@
 //! | [`request`] | parameters of a node, and of collecting its facts |
 //! | `layer` | the files that are added to the image before its start, as one archive |
 //! | `container` | the container: privileges, mounts, volumes |
+//! | `confinement` | devices and system calls that the kernel refuses to a node |
 //! | `tools` | the programs with which scripts of the harness run in an image |
 //! | `deviations` | every difference from the AMI that the harness causes |
 //! | `host_workarounds` | help for nodes on hosts that lack a privilege or a control group version |
@@ -19,6 +20,7 @@
 //! | `restart` | reboots a node, runs its user data again, restarts its kubelet |
 //! | `output`, `journal` | the output of the container: the node's journal, line by line, and refused connections |
 //! | `refusals` | connections that rules in the node refuse |
+//! | `outside` | addresses to which rules in the node refuse connections |
 //! | `collect`, `user_data`, `serving_certificate` | facts that only the node has, read at the end of a join |
 //! | `state` | what changed on the machine of a probe |
 //! | `evidence` | files for a person who reads about a failed join |
@@ -27,6 +29,7 @@
 
 pub mod boot;
 mod collect;
+mod confinement;
 mod container;
 mod deviations;
 mod error;
@@ -35,6 +38,7 @@ mod host_workarounds;
 mod journal;
 mod layer;
 mod output;
+mod outside;
 pub mod pods;
 mod refusals;
 pub mod request;

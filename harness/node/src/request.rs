@@ -23,14 +23,17 @@ pub struct NodeRequest<'a> {
     pub tls: SocketAddr,
     /// Address of the resolver.
     pub dns: SocketAddr,
-    /// Address of the API server. The node connects to port 443 of this IP address.
-    pub api_server: SocketAddr,
+    /// Address of the API server. The node connects to port 443 of this IP address. `None` for a node that starts
+    /// before an API server that serves port 443 of a container on the network, which the node reaches as it is.
+    pub api_server: Option<SocketAddr>,
     /// Labels of the container in addition to the run's; the control plane's provider recognizes its nodes by them.
     pub labels: HashMap<String, String>,
     /// The certificate authority of the fake AWS APIs, in PEM.
     pub aws_ca_pem: String,
     /// Parsed user data for the engine `direct`. cloud-init reads user data from the metadata service instead.
     pub direct: Option<DirectUserData>,
+    /// Whether the node boots ahead of its scenario, and waits before user data until its address is registered.
+    pub is_ahead: bool,
 }
 
 /// User data, split into files and scripts.

@@ -15,6 +15,7 @@ const BROKEN: &[(&str, &str)] = &[
         "checks-without-validation",
         "    node_config.read(words.config_source)",
     ),
+    ("configures-one-version-of-providers", "    api = \"v1\""),
     (
         "drops-serving-bootstrap",
         "    del(.serverTLSBootstrap, .featureGates) | .clusterDNS = [$dns]",
@@ -25,6 +26,10 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     ("gives-up-on-an-error-of-ec2", "        if asked.returncode != 0:"),
     ("ignores-kubelet-config", "        kubelet = merge(kubelet, {})"),
+    (
+        "keeps-a-removed-flag",
+        "  if kubelet_is 1.72; then drop_flag --container-runtime; fi",
+    ),
     (
         "keeps-authority-encoded",
         r#"  cat <<<"$B64_CLUSTER_CA" >"$CA_FILE""#,
@@ -38,6 +43,10 @@ const BROKEN: &[(&str, &str)] = &[
         "names-the-old-authenticator",
         "      command: heptio-authenticator-aws",
     ),
+    (
+        "names-the-pause-image-without-tag",
+        "  PAUSE_IMAGE=$(registry)/eks/pause",
+    ),
     ("never-starts-kubelet", "  systemctl is-enabled --quiet kubelet"),
     (
         "reads-metadata-without-token",
@@ -48,6 +57,10 @@ const BROKEN: &[(&str, &str)] = &[
         r#"      args: [token, -i, "CLUSTER_NAME"]"#,
     ),
     (
+        "sorts-user-configuration-first",
+        r#"        write(KUBELET + "config.json.d/00-nodeadm.conf", json.dumps({**KIND, **user}, indent=4))"#,
+    ),
+    (
         "starts-a-running-daemon",
         r#"    subprocess.run(["systemctl", "start", "--no-block", unit], check=True)"#,
     ),
@@ -55,6 +68,10 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "taint-without-effect",
         "Environment='KUBELET_EXTRA_ARGS=${KUBELET_EXTRA_ARGS//:No/=No}'",
+    ),
+    (
+        "uses-the-name-of-the-system",
+        r#"    flags.update({"node-ip": address(status, cidr), "cloud-provider": "external"})"#,
     ),
     (
         "waits-not-for-the-iptables-lock",

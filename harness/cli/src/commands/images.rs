@@ -43,9 +43,11 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
     let images = Images::new(engine, process::image_settings(), shown_on(&console));
     let ticks = tokio::spawn(tick(console.clone()));
     let done = match args.command {
-        ImagesCommand::Build { control_plane, .. } => {
+        ImagesCommand::Build {
+            control_plane, nodes, ..
+        } => {
             let provider = control_plane.or(file.control_plane).unwrap_or_default();
-            build(&images, &matrix, provider).await
+            build(&images, &matrix, provider, &nodes).await
         }
         ImagesCommand::Import { file } => import(&images, &file).await,
         ImagesCommand::List => list(&images).await,
@@ -65,15 +67,20 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
     }
 }
 
-async fn build(images: &Images, matrix: &Matrix, provider: ProviderName) -> Result<(), DockerError> {
+async fn build(
+    images: &Images,
+    matrix: &Matrix,
+    provider: ProviderName,
+    nodes: &[String],
+) -> Result<(), DockerError> {
     for versions in matrix.each() {
         let of = |version: Option<&VersionRequest>| {
             version.map_or_else(|| images.clone(), |version| images.with_kubernetes(Some(version)))
         };
         let of_nodes = of(versions.of_kubelet());
         let mut kubelet = String::new();
-        for name in Images::node_names() {
-            let node = of_nodes.node(&name).await?;
+        for name in nodes {
+            let node = of_nodes.node(name).await?;
             print(&node);
             kubelet = node.kubernetes;
         }

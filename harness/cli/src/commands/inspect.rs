@@ -140,7 +140,7 @@ pub(crate) fn load(
     for manifest in settings.overlays.iter().chain(manifests) {
         let files = overlay::load(manifest, &disk)?;
         for plan in &mut plans {
-            plan.image.overlay.extend_from_slice(&files);
+            plan.add_overlay(&files);
         }
     }
     preflight::images(&plans)?;

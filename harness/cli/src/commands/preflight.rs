@@ -1,14 +1,19 @@
-//! What a run checks before anything starts: files that it will write, the kubeconfig, the names of images.
+//! What a run checks before anything starts: files that it will write, the kubeconfig, images and versions.
 
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
+use nodejoin_core::kubernetes::VersionRequest;
+use nodejoin_core::plan::provider::ProviderName;
 use nodejoin_core::plan::{ImagePlan, ImageSource, Plan};
 use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::user_data::OtherFamily;
 use nodejoin_core::vocabulary::nearest::nearest;
-use nodejoin_docker::Images;
+use nodejoin_docker::{DockerError, Engine, Images};
+use nodejoin_engine::Settings;
 
 use crate::process;
 use crate::run_args::RunOptions;
@@ -74,6 +79,57 @@ fn writable_folder(folder: &Path) -> io::Result<()> {
     writable(&folder.join(format!(".writable-{}", std::process::id())))
 }
 
+/// Checks what plans request from elsewhere: that some source has each version of Kubernetes, and the container engine
+/// an image of at least one plan.
+///
+/// # Errors
+/// The exit code of an invalid command line, or of a host whose engine refuses requests; the reason is printed.
+pub(crate) async fn sources(engine: &Engine, settings: &Settings, plans: &[Plan]) -> Result<(), ExitCode> {
+    let images = Images::new(engine.clone(), settings.images.clone(), Arc::new(|_| ()));
+    for version in versions(settings.control_plane.unwrap_or_default(), plans) {
+        let checked = images.check_version(version).await;
+        checked.map_err(|error| unavailable("cannot run the scenarios", &error))?;
+    }
+    let mut missing = None;
+    for plan in plans {
+        let ImageSource::Engine(name) = plan.image.source() else {
+            return Ok(());
+        };
+        match images.check_engine_image(name).await {
+            Ok(()) => return Ok(()),
+            Err(error) => missing = Some(error),
+        }
+    }
+    // One scenario of several with a missing image is an error of that scenario.
+    missing.map_or(Ok(()), |error| Err(unavailable("no scenario can run", &error)))
+}
+
+/// The versions that a run of plans provides itself, each once.
+fn versions(control_plane: ProviderName, plans: &[Plan]) -> Vec<&VersionRequest> {
+    let is_own = matches!(control_plane, ProviderName::Local | ProviderName::Kind);
+    let mut versions = Vec::new();
+    for plan in plans {
+        let of_control_plane = plan.requested.kubernetes.as_ref().filter(|_| is_own);
+        // Another image may have a kubelet of its own.
+        let is_built_in = matches!(plan.image.source(), ImageSource::BuiltIn(_));
+        let of_node = plan.requested.of_kubelet().filter(|_| is_built_in);
+        for version in of_control_plane.into_iter().chain(of_node) {
+            if !versions.contains(&version) {
+                versions.push(version);
+            }
+        }
+    }
+    versions
+}
+
+fn unavailable(what: &str, error: &DockerError) -> ExitCode {
+    process::report_error(what, error, error.hint());
+    match error {
+        DockerError::NoKubernetes { .. } | DockerError::NodeImage { .. } => ExitCode::Usage,
+        _ => ExitCode::Host,
+    }
+}
+
 /// Sets the image of the command line for all plans, which keep their overlays.
 pub(crate) fn replace_image(plans: &mut [Plan], image: Option<&Path>) -> Result<(), ScenarioError> {
     let Some(image) = image else {
@@ -81,11 +137,13 @@ pub(crate) fn replace_image(plans: &mut [Plan], image: Option<&Path>) -> Result<
     };
     let given = image_plan(image);
     for plan in &mut *plans {
-        let overlay = std::mem::take(&mut plan.image.overlay);
-        plan.image = ImagePlan {
-            overlay,
-            ..given.clone()
-        };
+        plan.change_image(&|image| {
+            let overlay = std::mem::take(&mut image.overlay);
+            *image = ImagePlan {
+                overlay,
+                ..given.clone()
+            };
+        });
     }
     images(plans)
 }
@@ -115,6 +173,13 @@ pub(crate) fn images(plans: &[Plan]) -> Result<(), ScenarioError> {
         return Ok(());
     }
     Err(ScenarioError { problems })
+}
+
+/// Warns of user data for another AMI family than that of the image, unless the scenario expects that diagnosis.
+pub(crate) fn warn_of_other_families(plans: &[Plan]) {
+    for warning in plans.iter().filter_map(OtherFamily::warning) {
+        note!("{warning}");
+    }
 }
 
 fn unknown_image(plan: &Plan, known: &[String]) -> Problem {

@@ -108,6 +108,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
     if let Err(code) = preflight::files(request.options, &settings.artifacts) {
         return code;
     }
+    preflight::warn_of_other_families(&plans);
     artifacts::ignore(&settings.artifacts);
     let last_run = request
         .recorded
@@ -187,6 +188,7 @@ impl RunStart {
         follow: impl FnOnce() -> JoinHandle<Result<(), ExitCode>>,
     ) -> Result<ExitCode, ExitCode> {
         let engine = process::engine(self.factor).await?;
+        preflight::sources(&engine, &self.settings, plans).await?;
         let reports = follow();
         let notice = announce_cancellation(&self.signals, &events);
         let leased = match &self.keeper {
@@ -273,6 +275,7 @@ pub(crate) fn settings(request: &RunRequest<'_>) -> Settings {
             rerun: (request.rerun)(),
         },
         hold: args.hold,
+        boot_ahead: args.boot_ahead,
         bless: request.bless,
         fail_fast: request.order.fail_fast,
         shard: request.shard,

@@ -114,6 +114,7 @@ impl NodejoinBuilder {
             },
             keep: KeepWhen::Never,
             hold: false,
+            boot_ahead: false,
             bless: false,
             fail_fast: false,
             shard: None,

@@ -25,6 +25,9 @@ pub struct Capabilities {
     pub internal_network: bool,
     /// Restarts its API server on request.
     pub restarts_api_server: bool,
+    /// Its API server serves port 443 of a container on the network, and nodes need no labels of it: they can start
+    /// before it.
+    pub nodes_start_before: bool,
     /// Supports nodes with client certificates: bootstrap tokens and Outposts.
     pub client_certificates: bool,
 }

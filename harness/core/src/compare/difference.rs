@@ -59,7 +59,7 @@ pub fn settled_differences(first: &MachineState, second: &MachineState) -> Vec<S
     let parts: BTreeSet<&str> = first.names().chain(second.names()).filter(is_settled).collect();
     let differs = |part: &&str| {
         let (one, other) = (first.lines(part), second.lines(part));
-        matches!(Noise::of(&one, &other), Noise::Lines(_))
+        matches!(Noise::of(&one, &other), Noise::Lines { .. })
     };
     parts.into_iter().filter(differs).map(str::to_owned).collect()
 }
@@ -79,7 +79,11 @@ enum Noise<'t> {
     /// Words with digits: times, ids, counts.
     Words,
     /// Whole lines, or their order.
-    Lines(BTreeSet<&'t str>),
+    Lines {
+        noisy: BTreeSet<&'t str>,
+        /// Positions of lines that are new at each run, such as generated keys, if the number of lines stays.
+        random: BTreeSet<usize>,
+    },
 }
 
 impl<'t> Noise<'t> {
@@ -92,14 +96,25 @@ impl<'t> Noise<'t> {
             return Self::Words;
         }
         let edits = edits(first, second);
-        Self::Lines(
-            edits
-                .into_iter()
-                .filter(|(mark, _)| *mark != ' ')
-                .map(|(_, line)| line)
-                .collect(),
-        )
+        let noisy = edits.into_iter().filter(|(mark, _)| *mark != ' ');
+        Self::Lines {
+            noisy: noisy.map(|(_, line)| line).collect(),
+            random: random_positions(&masked(first), &masked(second)),
+        }
     }
+}
+
+/// Positions at which each of two runs has a line that the other one has nowhere. Lines that only move are not random.
+fn random_positions(first: &[String], second: &[String]) -> BTreeSet<usize> {
+    if first.len() != second.len() {
+        return BTreeSet::new();
+    }
+    let is_random = |(one, other): (&String, &String)| !second.contains(one) && !first.contains(other);
+    let pairs = first.iter().zip(second).enumerate();
+    pairs
+        .filter(|(_, pair)| is_random(*pair))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 fn changed(before: &[&str], after: &[&str], noise: &Noise<'_>) -> Vec<ChangedLine> {
@@ -112,14 +127,21 @@ fn changed(before: &[&str], after: &[&str], noise: &Noise<'_>) -> Vec<ChangedLin
                 .collect()
         }
         Noise::Words => by_masked_lines(before, after),
-        Noise::Lines(noisy) => {
+        Noise::Lines { noisy, random } => {
             let noisy: BTreeSet<String> = noisy.iter().map(|line| masked(line)).collect();
             let steady =
                 |lines: &[&str]| -> BTreeSet<String> { lines.iter().map(|line| masked(line)).collect() };
             let (had, has) = (steady(before), steady(after));
-            let gone = before.iter().filter(|line| !has.contains(&masked(line)));
-            let new = after.iter().filter(|line| !had.contains(&masked(line)));
-            let marked = gone.map(|line| ('-', *line)).chain(new.map(|line| ('+', *line)));
+            let is_random = |index: &usize| before.len() == after.len() && random.contains(index);
+            let settled = |lines: &[&'_ str], others: &BTreeSet<String>| -> Vec<String> {
+                let lines = lines.iter().enumerate();
+                let lines =
+                    lines.filter(|(index, line)| !is_random(index) && !others.contains(&masked(line)));
+                lines.map(|(_, line)| (*line).to_owned()).collect()
+            };
+            let (gone, new) = (settled(before, &has), settled(after, &had));
+            let (gone, new) = (gone.iter(), new.iter());
+            let marked = gone.map(|line| ('-', line)).chain(new.map(|line| ('+', line)));
             marked
                 .filter(|(_, line)| !noisy.contains(&masked(line)))
                 .filter_map(|(mark, line)| changed_line(mark, line))
@@ -281,6 +303,20 @@ mod tests {
             lines(old, "call a\nretry\ncall c\n", Some(again)),
             ["- call b", "+ call c"]
         );
+    }
+
+    #[test]
+    fn a_line_that_is_new_at_each_boot_is_noise_at_its_position() {
+        let key = |key: &str| format!("mode\n{{\"d\":\"{key}\"}}\nend\n");
+        let (old, again, new) = (key("aB-c_d"), key("Qr-sT_u"), key("vW-xY_z"));
+        assert!(lines(&old, &new, Some(&again)).is_empty());
+        // The other lines count, and so does a line that was added.
+        let changed = new.replace("end", "other");
+        assert_eq!(lines(&old, &changed, Some(&again)), ["- end", "+ other"]);
+        let longer = format!("{new}more\n");
+        assert!(lines(&old, &longer, Some(&again)).contains(&"+ more".to_owned()));
+        // A line that moves is not random.
+        assert_eq!(lines("a\nb\n", "c\nb\n", Some("b\na\n")), ["+ c"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | `lines.rs` | the differing lines of two texts |
 //! | `traits.rs` | the properties of a scenario that can explain why it shows a difference |
 //! | `worlds.rs` | other worlds for the user data of a scenario |
+//! | `requests.rs` | the requests of a machine, and how they fail in other worlds |
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
 //! | `group.rs` | one entry for each difference, with all scenarios that show it |
 //! | `report.rs` | the result of `nodejoin diff`, as data |
@@ -16,6 +17,7 @@ mod difference;
 mod group;
 mod lines;
 mod report;
+mod requests;
 mod state;
 mod traits;
 mod worlds;
@@ -26,6 +28,8 @@ pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
 pub(crate) use lines::edits;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
+pub use requests::MachineRequests;
+pub(crate) use state::CALLS_OF;
 pub use state::MachineState;
 pub use traits::ScenarioTraits;
 pub use worlds::{Dimension, WorldChange, world_changes, worlds};

@@ -12,7 +12,7 @@ use crate::vocabulary::service::Service;
 /// Lines of the output of user data that failed.
 const LAST_WORDS: usize = 10;
 /// Begins the name of the part with the calls of a service, in their order.
-pub(super) const CALLS_OF: &str = "calls of ";
+pub(crate) const CALLS_OF: &str = "calls of ";
 
 /// The other parts with requests.
 const REQUESTS: [&str; 3] = ["metadata requests", "requests to the registry", "DNS queries"];

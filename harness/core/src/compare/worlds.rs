@@ -1,9 +1,8 @@
 //! Other worlds for the user data of a scenario: each changes one property of the instance, the cluster or the account.
 
 use super::arguments::ScriptArguments;
-use super::state::{CALLS_OF, MachineState};
+use super::requests::{MachineRequests, failures};
 use crate::plan::aws::{InterfacePlan, IpFamily};
-use crate::plan::fault::{Effect, Fault, Service};
 use crate::plan::{LifeCycle, Plan, Tokens};
 use crate::vocabulary::region::Region;
 
@@ -37,6 +36,9 @@ pub struct WorldChange {
     pub dimension: Dimension,
     /// The name in the id of a world.
     pub name: String,
+    /// Whether a node should join with it nevertheless. It need not join if a request never succeeds; it should not
+    /// start with wrong values then.
+    pub is_survivable: bool,
     apply: Box<dyn Fn(&mut Plan) + Send + Sync>,
 }
 
@@ -68,16 +70,13 @@ impl std::fmt::Debug for WorldChange {
     }
 }
 
-/// The worlds of a plan, each with its name. `before` is the machine that the plan leaves itself: every AWS request of
-/// it fails once in a world of its own. So does each of `arguments` that the user data does not pass yet.
+/// The worlds of a plan in which a node should join, each with its name. `requests` are those of the plan itself: they
+/// fail once. Each of `arguments` that the user data does not pass yet has a world of its own, too.
 #[must_use]
-pub fn worlds(
-    plan: &Plan,
-    before: Option<&MachineState>,
-    arguments: &[ScriptArguments],
-) -> Vec<(String, Plan)> {
-    let changes = world_changes(plan, before, arguments).into_iter();
+pub fn worlds(plan: &Plan, requests: &MachineRequests, arguments: &[ScriptArguments]) -> Vec<(String, Plan)> {
+    let changes = world_changes(plan, requests, arguments).into_iter();
     changes
+        .filter(|change| change.is_survivable)
         .map(|change| {
             let mut changed = plan.clone();
             change.apply(&mut changed);
@@ -86,11 +85,12 @@ pub fn worlds(
         .collect()
 }
 
-/// Every property that can differ from the world of a plan.
+/// Every property that can differ from the world of a plan, and every failure of its requests. Failures that no node
+/// survives come last.
 #[must_use]
 pub fn world_changes(
     plan: &Plan,
-    before: Option<&MachineState>,
+    requests: &MachineRequests,
     arguments: &[ScriptArguments],
 ) -> Vec<WorldChange> {
     let mut changes = machine_changes();
@@ -106,7 +106,12 @@ pub fn world_changes(
             },
         )
     }));
-    changes.extend(fault_changes(before));
+    changes.extend(failures(requests).into_iter().map(|failure| WorldChange {
+        is_survivable: failure.is_survivable,
+        ..change(Dimension::Fault, &failure.name, move |plan| {
+            plan.faults.extend(failure.faults.iter().cloned());
+        })
+    }));
     changes.retain(|change| {
         let mut changed = plan.clone();
         change.apply(&mut changed);
@@ -123,6 +128,7 @@ fn change(
     WorldChange {
         dimension,
         name: name.to_owned(),
+        is_survivable: true,
         apply: Box::new(apply),
     }
 }
@@ -202,64 +208,11 @@ fn network_changes() -> Vec<WorldChange> {
         .collect()
 }
 
-/// Each AWS call of the machine fails once, in different ways.
-fn fault_changes(before: Option<&MachineState>) -> Vec<WorldChange> {
-    let mut changes = Vec::new();
-    for (service, operation) in before.map(calls).unwrap_or_default() {
-        for (name, effect) in [("throttled", Effect::Throttle), ("unavailable", unavailable())] {
-            let world = format!("{name}-{}-{}", service.word(), slug(&operation));
-            let operation = operation.clone();
-            changes.push(change(Dimension::Fault, &world, move |plan| {
-                plan.faults.push(once(service, &operation, &effect));
-            }));
-        }
-    }
-    changes
-}
-
 fn named_by_dhcp(plan: &mut Plan) {
     let name = plan.instance.private_dns_name.split('.').next();
     let name = name.unwrap_or_default().to_owned();
     plan.instance.host_name = format!("{name}.corp.example.com");
     plan.instance.network.dhcp_domains = vec!["corp.example.com".to_owned()];
-}
-
-fn unavailable() -> Effect {
-    Effect::Error {
-        status: 503,
-        code: None,
-        message: None,
-    }
-}
-
-fn once(service: Service, operation: &str, effect: &Effect) -> Fault {
-    Fault {
-        service,
-        operation: Some(operation.to_owned()),
-        path: None,
-        after: 0,
-        times: Some(1),
-        from_seconds: None,
-        until_seconds: None,
-        above_per_second: None,
-        effect: effect.clone(),
-        may_fire: true,
-    }
-}
-
-/// The distinct operations of the AWS calls of a machine that succeeded.
-fn calls(state: &MachineState) -> Vec<(Service, String)> {
-    let mut calls = Vec::new();
-    for service in Service::ALL {
-        for line in state.lines(&format!("{CALLS_OF}{}", service.word())) {
-            let operation = line.split(' ').next().unwrap_or_default();
-            let call = (service, operation.to_owned());
-            if line.ends_with(" 200") && !calls.contains(&call) {
-                calls.push(call);
-            }
-        }
-    }
-    calls
 }
 
 /// Moves everything that the region determines.
@@ -332,7 +285,7 @@ fn without_values(arguments: &str) -> String {
 }
 
 /// A name for an id: lower-case letters, digits, `.` and `-`.
-fn slug(text: &str) -> String {
+pub(super) fn slug(text: &str) -> String {
     let letter = |c: char| match c {
         'a'..='z' | '0'..='9' | '.' => c,
         'A'..='Z' => c.to_ascii_lowercase(),
@@ -343,8 +296,6 @@ fn slug(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::testing::plan;
     use crate::vocabulary::ec2_type::ec2_type;
@@ -366,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_world_changes_what_follows_from_its_property() {
-        let worlds = worlds(&plan(), None, &[]);
+        let worlds = worlds(&plan(), &MachineRequests::default(), &[]);
         let moved = world(&worlds, "us-east-1");
         assert!(moved.instance.private_dns_name.ends_with(".ec2.internal"));
         assert_eq!(moved.instance.availability_zone, "us-east-1a");
@@ -389,36 +340,11 @@ mod tests {
     fn a_world_that_the_plan_has_already_is_none() {
         let mut plan = plan();
         plan.instance.life_cycle = LifeCycle::Spot;
-        let names: Vec<String> = worlds(&plan, None, &[])
+        let names: Vec<String> = worlds(&plan, &MachineRequests::default(), &[])
             .into_iter()
             .map(|(name, _)| name)
             .collect();
         assert!(!names.contains(&"spot".to_owned()), "{names:?}");
         assert!(names.contains(&"ipv6".to_owned()), "{names:?}");
-    }
-
-    #[test]
-    fn each_call_of_the_machine_fails_once_in_worlds_of_its_own() {
-        let parts = [
-            (
-                "calls of eks",
-                "DescribeCluster at eks.x demo 200\nDescribeCluster at eks.x demo 200\n",
-            ),
-            ("calls of ec2", "DescribeTags at ec2.x 403 Denied\n"),
-            ("requests to the registry", "manifest at r 200\n"),
-        ];
-        let parts = parts.map(|(part, lines)| (part.to_owned(), lines.to_owned()));
-        let state = MachineState::of_machine(BTreeMap::from(parts));
-        let worlds = worlds(&plan(), Some(&state), &[]);
-        let faults: Vec<&str> = worlds
-            .iter()
-            .filter(|(_, plan)| !plan.faults.is_empty())
-            .map(|(name, _)| name.as_str())
-            .collect();
-        assert_eq!(
-            faults,
-            ["throttled-eks-describecluster", "unavailable-eks-describecluster"]
-        );
-        assert_eq!(world(&worlds, faults[0]).faults[0].times, Some(1));
     }
 }

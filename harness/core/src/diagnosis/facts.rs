@@ -9,7 +9,7 @@ use super::script_output::{is_by_cloud_init, is_trace};
 use super::types::Diagnosis;
 use super::types::Finding;
 use crate::observation::phases::{is_by_kubelet, is_of_kubelet, phases, reached, user_data_done};
-use crate::observation::{AwsCall, JournalLine, Millis, Observation, ObservedEvent};
+use crate::observation::{AwsCall, CalledService, JournalLine, Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -62,15 +62,13 @@ impl Evidence {
             .filter(|message| !message.is_empty())
             .map(|message| format!(": {message}"))
             .unwrap_or_default();
-        let line = format!(
-            "{} {}: {response}{message}",
-            call.method,
-            if call.path.is_empty() {
-                &call.operation
-            } else {
-                &call.path
-            }
-        );
+        let line = if call.service == CalledService::Outside {
+            format!("{}: {response}", call.operation)
+        } else if call.path.is_empty() {
+            format!("{} {}: {response}{message}", call.method, call.operation)
+        } else {
+            format!("{} {}: {response}{message}", call.method, call.path)
+        };
         Self::new(call.service.word(), at, line)
     }
 

@@ -6,6 +6,7 @@ use super::cut_value;
 use super::facts::{Evidence, Facts, between, names, seconds, sentence};
 use super::labels::{self, InvalidLabel};
 use super::other_cluster;
+use super::outside;
 use super::types::Finding;
 use super::versions;
 use crate::observation::phases::is_start_of_kubelet;
@@ -92,7 +93,7 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
     let is_distrust = |line: &JournalLine| line.message.contains(DISTRUST);
     let (at, line) = facts
         .kubelet()
-        .find(|(_, line)| is_distrust(line) && is_about_api(line))?;
+        .find(|(_, line)| is_distrust(line) && is_about_api(line) && !is_to_outside(facts, line))?;
     let because = format!(
         "the kubelet does not trust the API server at {host}: the kubelet's CA did not sign its certificate"
     );
@@ -120,6 +121,12 @@ pub(super) fn wrong_certificate_authority(facts: &Facts<'_>) -> Option<Finding> 
         &Evidence::journal(at, line),
         remedy,
     )
+}
+
+/// Whether a line is about an endpoint at a name outside, where the fakes are in place of an API server.
+fn is_to_outside(facts: &Facts<'_>, line: &JournalLine) -> bool {
+    let host = between(&line.message, "https://", &['/', '"', ' ', ':', '\\']);
+    host.is_some_and(|host| outside::is_unknown_name(facts, host))
 }
 
 /// A kubelet that the user data started again does not trust the API server that the kubelet before it trusted.
@@ -213,14 +220,13 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
             .iter()
             .any(|word| line.message.contains(word))
     };
-    let (at, line) = facts
-        .kubelet()
-        .find(|(_, line)| is_about_api(line) && WORDS.iter().any(|word| line.message.contains(word)))?;
-    let word = WORDS
-        .iter()
-        .find(|word| line.message.contains(**word))
-        .copied()
-        .unwrap_or_default();
+    let word_of = |line: &JournalLine| {
+        let mut words = WORDS.iter().copied();
+        let word = words.find(|word| line.message.contains(word));
+        word.or_else(|| is_to_outside(facts, line).then_some("no cluster of this run has this name"))
+    };
+    let mut lines = facts.kubelet().filter(|(_, line)| is_about_api(line));
+    let (at, line, word) = lines.find_map(|(at, line)| Some((at, line, word_of(line)?)))?;
     let endpoint = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
     let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
     let because = format!("the kubelet cannot connect to {endpoint}: {word}");

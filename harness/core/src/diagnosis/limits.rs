@@ -1,20 +1,24 @@
 //! What the harness does not have: AWS services, names outside, commands of an AMI, a kernel of its own.
 
+use std::collections::BTreeSet;
+
 use super::facts::{Evidence, Facts, between};
 use super::other_cluster;
+use super::outside;
 use super::paths::is_misspelt;
 use super::script_output::{is_failure, lines_before_the_end};
 use super::types::Finding;
-use crate::observation::{AwsCall, JournalLine, Millis, ObservedEvent};
+use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
 use crate::plan::Network;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::not_emulated;
+use crate::vocabulary::outside_name::{is_of_aws, is_private};
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::region::Region;
 use crate::vocabulary::service::Service;
 
 /// Requests for the same name, or calls of the same operation, that count as waiting for it.
-const WAITING: usize = 5;
+pub(super) const WAITING: usize = 5;
 
 /// Commands that AMIs have and the node image lacks.
 const COMMANDS: [&str; 24] = [
@@ -220,6 +224,7 @@ fn last_unanswered<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a AwsCall)> {
     let is_unanswered = |call: &AwsCall| {
         !call.known
             && call.service != Service::Imds
+            && call.service != CalledService::Outside
             && !facts.plan.aws.allows(call.service.word(), &call.operation)
     };
     facts.calls().filter(|(_, call)| is_unanswered(call)).last()
@@ -234,15 +239,20 @@ fn unanswered_call(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Find
     if call.error.as_deref() == Some(not_emulated::UPSTREAM_CODE) {
         return silent_upstream(facts, at, call);
     }
-    let parameter = call.message.as_deref().and_then(not_emulated::parameter);
-    let what = match parameter {
+    let message = call.message.as_deref().unwrap_or_default();
+    let is_of_resource = not_emulated::is_of_resource(message);
+    let what = match not_emulated::parameter(message) {
+        None if is_of_resource => format!("calls {operation} of {}, which", call.host),
         Some(parameter) => format!("calls {operation} of {service} with {parameter}, a parameter that"),
         None => format!("calls {operation} of {service}, which"),
     };
     let because =
         format!("a limit of nodejoin, not an error of the script: it {what} nodejoin does not emulate");
-    let answer =
-        format!("aws: {{ answers: [{{ service: {service}, operation: {operation}, json: {{}} }}] }}");
+    let request = match is_of_resource {
+        true => format!("host: {}, path: {}", call.host, call.path),
+        false => format!("service: {service}, operation: {operation}"),
+    };
+    let answer = format!("aws: {{ answers: [{{ {request}, json: {{}} }}] }}");
     let remedy = format!("to add the answer, {}", facts.plan.key_hint(&answer));
     // The same error since the first of these calls: a script that polls does not start anew.
     let first = facts.calls().find(|(_, other)| is_like(other, call));
@@ -271,11 +281,18 @@ fn silent_upstream(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Find
     })
 }
 
-/// Queries without an address, except reverse look-ups.
+/// Queries without an address, except reverse look-ups and names whose requests are known.
 fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + use<'a> {
+    let requested: BTreeSet<&str> = outside::refused(facts)
+        .map(|(_, call)| call.host.as_str())
+        .collect();
     let timeline = facts.observation.timeline.iter();
-    timeline.filter_map(|seen| match &seen.what {
-        ObservedEvent::Dns(query) if !query.answered && !query.name.ends_with(".arpa") => {
+    timeline.filter_map(move |seen| match &seen.what {
+        ObservedEvent::Dns(query)
+            if !query.answered
+                && !query.name.ends_with(".arpa")
+                && !requested.contains(query.name.as_str()) =>
+        {
             Some((seen.at, query.name.as_str()))
         }
         _ => None,
@@ -283,25 +300,11 @@ fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + us
 }
 
 /// Whether a message names a host, as a whole word.
-fn is_about(message: &str, name: &str) -> bool {
+pub(super) fn is_about(message: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     message
         .split(|c: char| !is_part(c) && c != '.')
         .any(|word| word.trim_matches('.') == name)
-}
-
-/// Whether a name would not resolve outside the harness either.
-fn is_private(name: &str) -> bool {
-    let suffixes = [
-        ".internal",
-        ".local",
-        ".lan",
-        ".corp",
-        ".eks.amazonaws.com",
-        ".invalid",
-        ".example",
-    ];
-    !name.contains('.') || suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// The part of a host name that begins with the name of a region and is longer, and that region.
@@ -310,12 +313,6 @@ fn zone_in(name: &str) -> Option<(&str, &'static str)> {
         let region = Region::all().find(|region| part.starts_with(region.as_str()))?;
         (part != region.as_str()).then_some((part, region.as_str()))
     })
-}
-
-fn is_of_aws(name: &str) -> bool {
-    [".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".on.aws"]
-        .iter()
-        .any(|suffix| name.ends_with(suffix))
 }
 
 /// The script calls a command, or reads a file, that an AMI has and the node image lacks.
@@ -458,12 +455,12 @@ pub(super) fn no_route(facts: &Facts<'_>) -> Option<Finding> {
         Cause::HarnessLimit,
         because,
         &Evidence::journal(at, line),
-        outside(facts),
+        overlay_or_open(facts),
     )
 }
 
 /// What to do about something outside of the run's network.
-fn outside(facts: &Facts<'_>) -> String {
+fn overlay_or_open(facts: &Facts<'_>) -> String {
     let open = facts.plan.key_hint("network: open");
     format!("put the file into the node with an overlay (`--overlay MANIFEST`), or {open}")
 }

@@ -5,12 +5,16 @@
 //! | --- | --- |
 //! | `rules.rs` | all rules in their order, from the table of causes (`vocabulary/cause_table.rs`) |
 //! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
+//! | `ami_family.rs` | user data for another AMI family than that of the node image |
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `limits.rs` | what the harness does not have |
+//! | `outside.rs` | requests to hosts outside |
 //! | `stored_values.rs` | parameters, secrets and objects that an account does not have |
 //! | `metadata_path.rs` | requests for a metadata path that the instance does not have |
 //! | `power.rs` | user data that reboots the instance or shuts it down |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |
+//! | `container_runtime.rs` | a container runtime that does not start |
+//! | `sandbox_image.rs` | the image of the pause container |
 //! | `paths.rs` | paths of an AMI that the user data misspells |
 //! | `kubelet.rs` | what the kubelet refuses, and why it exits |
 //! | `kubeadm.rs` | arguments of `kubeadm join` |
@@ -27,10 +31,13 @@
 //! `unit_lines.rs` the lines of units that systemd ignored.
 
 mod access;
+mod ami_family;
 mod certificates;
 mod clock;
 mod cluster;
+mod container_runtime;
 mod cut_value;
+mod exhausted;
 mod facts;
 mod identity;
 mod instance;
@@ -42,9 +49,11 @@ mod lost;
 mod metadata_path;
 mod nodeadm;
 mod other_cluster;
+mod outside;
 mod paths;
 mod power;
 mod rules;
+mod sandbox_image;
 mod script;
 mod script_location;
 mod script_output;

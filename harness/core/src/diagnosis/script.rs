@@ -188,6 +188,13 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
 /// What to do if the AMI has a file or a command that the node image lacks.
 fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
     let what = missing_path(message).or_else(|| missing_command(message))?;
+    if what.starts_with("--") {
+        let end = format!(
+            "if `{what}` is the end of a MIME message, write it alone on its line: what follows it there makes it a line \
+             of the script"
+        );
+        return Some(end);
+    }
     if is_removed(&facts.user_data_text().unwrap_or_default(), what) {
         return None;
     }
@@ -314,7 +321,7 @@ fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
         "end the here-document by a line with its word alone, without blanks around it: everything after it is text and \
          does not run"
     } else if text.contains("kind: NodeConfig") {
-        "use an image with nodeadm (AL2023; here the overlay of nodeadm): nothing in this image reads a NodeConfig"
+        "use an image with nodeadm (AL2023; here `image: al2023`): nothing in this image reads a NodeConfig"
     } else if text.contains("bootstrap.sh") {
         "read the output of the script (user-data output in the evidence folder): it succeeded without starting the kubelet"
     } else {

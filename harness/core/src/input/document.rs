@@ -42,6 +42,17 @@ pub(crate) fn read_by<T: DeserializeOwned>(
     schema: &Value,
     files: &dyn Files,
 ) -> Result<Document<T>, ScenarioError> {
+    let read = parsed(path, kind, schema, files)?;
+    with_value(read, kind, schema)
+}
+
+/// Reads the tree of a file that matches the given schema.
+pub(crate) fn parsed(
+    path: &Path,
+    kind: &'static str,
+    schema: &Value,
+    files: &dyn Files,
+) -> Result<Document<YamlTree>, ScenarioError> {
     let name = path.display().to_string();
     let problem = |position, what: &str, why: String| problem_of_file(&name, kind, position, what, why);
     let bytes = files
@@ -49,7 +60,7 @@ pub(crate) fn read_by<T: DeserializeOwned>(
         .map_err(|error| problem(Position::default(), "cannot read", error.to_string()))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| problem(Position::default(), "invalid UTF-8 in", error.to_string()))?;
-    of_text(name, text, kind, schema)
+    tree_of_text(name, text, kind, schema)
 }
 
 /// Parses a text that matches the given schema.
@@ -62,19 +73,53 @@ pub(crate) fn of_text<T: DeserializeOwned>(
     kind: &'static str,
     schema: &Value,
 ) -> Result<Document<T>, ScenarioError> {
-    let problem = |position, what: &str, why: String| problem_of_file(&name, kind, position, what, why);
-    let mut tree =
-        yaml::parse(&text).map_err(|error| problem(error.position, "invalid YAML in", error.message))?;
+    with_value(tree_of_text(name, text, kind, schema)?, kind, schema)
+}
+
+/// Reads a tree that matches the given schema into a type.
+pub(crate) fn value_of<T: DeserializeOwned>(
+    name: &str,
+    kind: &'static str,
+    schema: &Value,
+    tree: &YamlTree,
+) -> Result<T, ScenarioError> {
+    let problems = yaml::check(name, schema, tree);
+    if !problems.is_empty() {
+        return Err(ScenarioError { problems });
+    }
+    serde_json::from_value(tree.to_json())
+        .map_err(|error| problem_of_file(name, kind, tree.position, "invalid", error.to_string()))
+}
+
+fn with_value<T: DeserializeOwned>(
+    read: Document<YamlTree>,
+    kind: &'static str,
+    schema: &Value,
+) -> Result<Document<T>, ScenarioError> {
+    Ok(Document {
+        value: value_of(&read.name, kind, schema, &read.value)?,
+        name: read.name,
+        tree: read.value,
+        text: read.text,
+    })
+}
+
+fn tree_of_text(
+    name: String,
+    text: String,
+    kind: &'static str,
+    schema: &Value,
+) -> Result<Document<YamlTree>, ScenarioError> {
+    let mut tree = yaml::parse(&text)
+        .map_err(|error| problem_of_file(&name, kind, error.position, "invalid YAML in", error.message))?;
     tree.retain(|key| !is_skipped(schema, key));
     let problems = yaml::check(&name, schema, &tree);
     if !problems.is_empty() {
         return Err(ScenarioError { problems });
     }
-    let value = serde_json::from_value(tree.to_json())
-        .map_err(|error| problem(tree.position, "invalid", error.to_string()))?;
     Ok(Document {
+        value: tree.clone(),
         name,
-        value,
         tree,
         text,
     })

@@ -11,6 +11,8 @@ pub(crate) struct Problems<'a> {
     base: Vec<PathStep<'static>>,
     /// Index in `instances` of the instance that the key `instance` stands for.
     instance: Option<usize>,
+    /// Index in `expect.one_of` of the alternative that the key `expect` stands for.
+    alternative: Option<usize>,
     problems: Vec<Problem>,
 }
 
@@ -21,6 +23,7 @@ impl<'a> Problems<'a> {
             tree,
             base: Vec::new(),
             instance: None,
+            alternative: None,
             problems: Vec::new(),
         }
     }
@@ -38,6 +41,13 @@ impl<'a> Problems<'a> {
         self.instance = Some(index);
         check(self);
         self.instance = None;
+    }
+
+    /// Collects problems while the key `expect` stands for an item of `expect.one_of`.
+    pub(crate) fn with_alternative_at(&mut self, index: usize, check: impl FnOnce(&mut Self)) {
+        self.alternative = Some(index);
+        check(self);
+        self.alternative = None;
     }
 
     /// Adds a problem of a key path such as `instance.id` or `faults[0].effect`.
@@ -59,9 +69,17 @@ impl<'a> Problems<'a> {
         why: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        let path = match (self.instance, path) {
-            (Some(index), [PathStep::Key("instance"), rest @ ..]) => {
+        let path = match (self.instance, self.alternative, path) {
+            (Some(index), _, [PathStep::Key("instance"), rest @ ..]) => {
                 let item = [PathStep::Key("instances"), PathStep::Index(index)];
+                [&self.base, &item[..], rest].concat()
+            }
+            (_, Some(index), [PathStep::Key("expect"), rest @ ..]) => {
+                let item = [
+                    PathStep::Key("expect"),
+                    PathStep::Key("one_of"),
+                    PathStep::Index(index),
+                ];
                 [&self.base, &item[..], rest].concat()
             }
             _ => [&self.base, path].concat(),

@@ -2,6 +2,7 @@
 
 use strum::EnumCount;
 
+use super::alternatives::one_of;
 use super::certificates::{JoinState, certificates};
 use super::{join, node, node_state, notes, ownership};
 use crate::diagnosis::Diagnosis;
@@ -36,6 +37,7 @@ enum CheckKind {
     AwsAuth,
     AwsCalls,
     NodeState,
+    OneOf,
     Golden,
     Clean,
     Implicit,
@@ -64,6 +66,7 @@ impl CheckKind {
         Self::AwsAuth,
         Self::AwsCalls,
         Self::NodeState,
+        Self::OneOf,
         Self::Golden,
         Self::Clean,
         Self::Implicit,
@@ -74,6 +77,9 @@ impl CheckKind {
             Self::Certificates => Self::certificates(join, JoinState::Running),
             Self::Node => Self::node(join),
             Self::Authentication | Self::Audit | Self::AwsAuth | Self::AwsCalls => self.of_events(join),
+            Self::OneOf => one_of(join.plan, |plan| live_checks(Join { plan, ..join }))
+                .into_iter()
+                .collect(),
             // The wait compares the phase itself; the rest is collected or complete only at the end.
             Self::Outcome
             | Self::Ownership
@@ -98,6 +104,14 @@ impl CheckKind {
                     .collect()
             }
             Self::NodeState => node_state::node_state(&plan.expect, observation),
+            Self::OneOf => one_of(plan, |plan| {
+                let kinds = Self::ALL.into_iter().filter(|kind| kind.is_of_machine());
+                kinds
+                    .flat_map(|kind| kind.at_the_end(Join { plan, ..join }, end))
+                    .collect()
+            })
+            .into_iter()
+            .collect(),
             Self::Golden => node_state::golden(plan, observation).into_iter().collect(),
             Self::Clean => notes::checks(&plan.expect, end.notes),
             Self::Implicit => join::implicit_checks(plan, observation),
@@ -122,9 +136,25 @@ impl CheckKind {
             | Self::Node
             | Self::Ownership
             | Self::NodeState
+            | Self::OneOf
             | Self::Golden
             | Self::Clean
             | Self::Implicit => Vec::new(),
+        }
+    }
+
+    /// Whether an alternative of `one_of` can have its keys.
+    fn is_of_machine(self) -> bool {
+        match self {
+            Self::Authentication
+            | Self::Certificates
+            | Self::Node
+            | Self::Ownership
+            | Self::Audit
+            | Self::AwsAuth
+            | Self::AwsCalls
+            | Self::NodeState => true,
+            Self::Outcome | Self::OneOf | Self::Golden | Self::Clean | Self::Implicit => false,
         }
     }
 
@@ -170,8 +200,11 @@ mod tests {
                     "pod",
                     "access",
                 ],
+                Self::OneOf => &["one_of"],
                 Self::Clean => &["clean", "notes"],
-                Self::Golden | Self::Implicit => &[],
+                // Compares two machines of their own, which do not belong to the join.
+                Self::Implicit => &["same_as"],
+                Self::Golden => &[],
             }
         }
     }

@@ -370,11 +370,12 @@ fn mapping_text(write: &MappingWrite) -> String {
 }
 
 /// Checks of every scenario: the fake AWS implements all calls, and every fault fired. A scenario that expects a limit
-/// of nodejoin, or allows a call, expects that call without an answer.
+/// of nodejoin, or allows a call, expects that call without an answer. A refused request to the outside says nothing
+/// about AWS.
 pub(super) fn implicit_checks(plan: &Plan, observation: &Observation) -> Vec<Check> {
     let is_limit_expected = plan.expect.diagnosis == Some(Cause::HarnessLimit);
     let unknown = calls(observation)
-        .filter(|call| !call.known && !is_limit_expected)
+        .filter(|call| !call.known && !is_limit_expected && !call.is_refused_outside())
         .filter(|call| !plan.aws.allows(call.service.word(), &call.operation))
         .map(|call| format!("{} {}", name_of(call), call.path));
     let mut unknown: Vec<String> = unknown.collect();

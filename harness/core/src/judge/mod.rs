@@ -7,6 +7,8 @@
 //! | `lost.rs` | expectations that no later event can meet |
 //! | `decide.rs` | the verdict at the end of a join |
 //! | `checks.rs` | the list of checks for both |
+//! | `alternatives.rs` | the check of `one_of` |
+//! | `same_machine.rs` | the check of `same_as` |
 //! | `join.rs` | checks of phase, cause, authentication, AWS calls, faults |
 //! | `certificates.rs` | checks of certificate signing requests and port 10250 |
 //! | `node.rs` | checks of the Node object |
@@ -21,6 +23,7 @@
 //! | `aggregate.rs` | one verdict for all nodes of a scenario, and for a join with its steps |
 
 mod aggregate;
+mod alternatives;
 pub mod blame;
 mod certificates;
 mod checks;
@@ -35,6 +38,7 @@ mod notes;
 mod ownership;
 mod probe;
 mod progress;
+mod same_machine;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -43,6 +47,7 @@ pub mod verdict;
 pub use aggregate::{Joined, of_nodes, of_steps};
 pub use decide::{judge, judge_step};
 pub use progress::{Progress, progress};
+pub use same_machine::{add_check, same_machine};
 
 use crate::judge::verdict::Check;
 

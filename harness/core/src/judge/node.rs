@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{check, list, same};
 use crate::judge::verdict::Check;
+use crate::kubernetes::quantity::amount;
 use crate::observation::Observation;
 use crate::plan::expect::{NodeExpect, Quantity};
 
@@ -408,27 +409,6 @@ fn canonical(taint: &str) -> String {
 /// Whether two quantities are equal, such as `1Gi` and `1024Mi`.
 fn is_same_quantity(left: &str, right: &str) -> bool {
     left == right || matches!((amount(left), amount(right)), (Some(left), Some(right)) if left == right)
-}
-
-fn amount(text: &str) -> Option<f64> {
-    const SUFFIXES: [(&str, f64); 12] = [
-        ("Ki", 1024.0),
-        ("Mi", 1_048_576.0),
-        ("Gi", 1_073_741_824.0),
-        ("Ti", 1_099_511_627_776.0),
-        ("Pi", 1_125_899_906_842_624.0),
-        ("m", 1e-3),
-        ("k", 1e3),
-        ("M", 1e6),
-        ("G", 1e9),
-        ("T", 1e12),
-        ("P", 1e15),
-        ("", 1.0),
-    ];
-    let (digits, factor) = SUFFIXES
-        .iter()
-        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
-    Some(digits.parse::<f64>().ok()? * factor)
 }
 
 #[cfg(test)]

@@ -125,7 +125,8 @@ impl<'a> RunningJoin<'a> {
 
     /// Whether the scenario checks the result of user data that is still running.
     fn wants_end_of_user_data(&self) -> bool {
-        self.plan.expect.user_data.is_some() && self.is_user_data_running()
+        let mut all = self.plan.expect.with_alternatives();
+        all.any(|expect| expect.user_data.is_some()) && self.is_user_data_running()
     }
 
     fn is_user_data_running(&self) -> bool {
@@ -213,7 +214,10 @@ impl<'a> RunningJoin<'a> {
     /// lasted so long that the join will not recover.
     fn is_hopeless(&self) -> bool {
         let Some(done) = self.user_data_done else {
-            return false;
+            // User data that waits for a container runtime does not end by itself.
+            return self.finding.as_ref().is_some_and(|found| {
+                found.diagnosis.cause == Cause::ContainerRuntimeFails && self.has_settled(found.at)
+            });
         };
         let expect = &self.plan.expect;
         let has_expected_phase = expect.diagnosis.is_none()

@@ -8,12 +8,14 @@
 //! | `version` | parsing and comparing versions |
 //! | `differences` | first and last version of flags, API versions, behaviours |
 //! | `kubelet_flags` | flags of the kubelet, for suggestions |
+//! | `quantity` | numbers of quantities such as `20Gi` |
 //! | `skew` | which kubelets an API server supports |
 //! | `requested` | the versions that a run requests |
 //! | `resources` | resources, verbs and label domains |
 
 mod differences;
 mod kubelet_flags;
+pub(crate) mod quantity;
 mod requested;
 pub mod resources;
 mod skew;

@@ -1,10 +1,14 @@
 //! Which small changes of a script a suite of scenarios notices, as data.
 
+mod noticed;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::short_id;
 use crate::vocabulary::ids::ScenarioId;
+
+pub use noticed::{Noticed, noticed, together};
 
 /// The result of `nodejoin mutate`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +46,9 @@ pub struct MutantReport {
     pub before: String,
     pub after: String,
     pub result: MutantResult,
+    /// The scenario that was written because it passes without the change and fails with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
 }
 
 /// What became of a changed script.
@@ -50,6 +57,8 @@ pub struct MutantReport {
 pub enum MutantResult {
     /// A scenario does not pass with it.
     Killed { scenario: ScenarioId, how: String },
+    /// A scenario took much longer than with the script as it is.
+    TimedOut { scenario: ScenarioId },
     /// All scenarios that ran it pass, although it leaves another machine.
     Survived {
         scenarios: Vec<ScenarioId>,
@@ -72,6 +81,7 @@ impl MutantResult {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Killed { .. } => "killed",
+            Self::TimedOut { .. } => "timed out",
             Self::Survived { .. } => "survived",
             Self::Equivalent { .. } => "equivalent",
             Self::Uncovered => "uncovered",
@@ -91,13 +101,13 @@ impl MutationReport {
             .count()
     }
 
-    /// Percentage of killed mutants among those that a scenario could kill: killed, survived and uncovered ones. `None`
-    /// if there are none.
+    /// Percentage of mutants that a scenario notices, killed and timed out, among these and the survived and uncovered
+    /// ones. `None` if there are none.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
-        let killed = self.count("killed");
-        let all = killed + self.count("survived") + self.count("uncovered");
-        (all > 0).then(|| killed as f64 * 100.0 / all as f64)
+        let noticed = self.count("killed") + self.count("timed out");
+        let all = noticed + self.count("survived") + self.count("uncovered");
+        (all > 0).then(|| noticed as f64 * 100.0 / all as f64)
     }
 }
 
@@ -119,6 +129,7 @@ mod tests {
             before: String::new(),
             after: String::new(),
             result,
+            written: None,
         }
     }
 
@@ -135,9 +146,12 @@ mod tests {
         let equivalent = MutantResult::Equivalent {
             scenarios: Vec::new(),
         };
+        let timed_out = MutantResult::TimedOut {
+            scenario: "a".parse().unwrap(),
+        };
         let results = [
             killed(),
-            killed(),
+            timed_out,
             survived,
             equivalent,
             MutantResult::Uncovered,

@@ -11,6 +11,8 @@ use crate::vocabulary::service::Service;
 pub enum CalledService {
     /// The host name belongs to no service of AWS.
     Unknown,
+    /// A node's request to a host outside. Its operation is the method and the whole URL.
+    Outside,
     #[serde(untagged)]
     Known(Service),
     /// A service of AWS that the fake does not emulate.
@@ -26,6 +28,7 @@ impl CalledService {
             Self::Known(service) => service.word(),
             Self::NotEmulated(service) => service.word(),
             Self::Unknown => "unknown",
+            Self::Outside => "outside",
         }
     }
 }
@@ -47,7 +50,7 @@ impl PartialEq<Service> for CalledService {
 pub struct AwsCall {
     pub service: CalledService,
     /// AWS' name of the operation; for `imds` the metadata path without its version; for `registry` the kind of
-    /// request.
+    /// request; for `outside` method and URL.
     pub operation: String,
     pub method: String,
     /// The requested host name.
@@ -104,6 +107,12 @@ impl AwsCall {
         }
     }
 
+    /// Whether the request went to a host outside, which did not answer it.
+    #[must_use]
+    pub fn is_refused_outside(&self) -> bool {
+        self.service == CalledService::Outside && self.status == 0
+    }
+
     #[must_use]
     pub fn is_refused_connection(&self) -> bool {
         self.status == 0 && self.operation == CONNECT
@@ -117,6 +126,7 @@ pub struct DnsQuery {
     pub name: String,
     /// Record type, such as `A`.
     pub record: String,
-    /// Whether the resolver knows the name.
+    /// Whether the resolver knows the name. It does not know names outside, though their address leads to the fakes,
+    /// which refuse the requests.
     pub answered: bool,
 }

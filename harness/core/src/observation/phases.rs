@@ -188,9 +188,15 @@ fn is_end_of_nodeadm(line: &JournalLine) -> bool {
         && WORDS.iter().any(|word| line.message.starts_with(word))
 }
 
-fn is_end_of_user_data(line: &JournalLine) -> bool {
+/// Whether the line belongs to the unit that runs user data.
+#[must_use]
+pub fn is_of_user_data(line: &JournalLine) -> bool {
     let unit = line.unit.as_deref().unwrap_or_default();
-    if !unit.starts_with("cloud-final") && !unit.contains("user-data") {
+    unit.starts_with("cloud-final") || unit.contains("user-data")
+}
+
+fn is_end_of_user_data(line: &JournalLine) -> bool {
+    if !is_of_user_data(line) {
         return false;
     }
     let message = &line.message;

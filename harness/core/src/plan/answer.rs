@@ -15,7 +15,7 @@ use crate::vocabulary::wildcard;
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// Host name of the requests, which may contain `*`. It need not belong to AWS: the node resolves it, and reaches
-    /// it on port 443 with a certificate of the fake AWS.
+    /// it on port 443 with a certificate of the fake AWS, and on port 80. For a file of a host outside, use `outside`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// AWS service of the requests: the start of its host names, or its name in the AWS CLI, such as `ssm` or `elbv2`.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::file_type::FileType;
+use crate::vocabulary::ids::ScenarioTag;
 use crate::vocabulary::phase::Phase;
 
 /// The expected outcome. Missing keys are not checked.
@@ -58,6 +59,65 @@ pub struct Expect {
     pub notes: Option<Vec<String>>,
     /// Permissions of the node in the API server, by a SubjectAccessReview for the user name and groups of its token.
     pub access: Vec<AccessExpect>,
+    /// Alternatives, such as for scripts of several eras. At least one must hold completely. An alternative has the
+    /// keys of `expect` that describe a machine and its Node: not `phase`, `diagnosis`, `diagnosis_contains`, `clean`,
+    /// `notes`, `pod`, `access`, `one_of` and `same_as`.
+    pub one_of: Vec<Self>,
+    /// Another scenario that leaves the same machine when its kubelet starts. AWS calls and requests are not part of
+    /// the machine, and values of the instance, the cluster, region and zone count as equal. Both scenarios boot once
+    /// more for it.
+    pub same_as: Option<SameAsExpect>,
+}
+
+/// Another scenario that leaves the same machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SameAsExpect {
+    /// The file of the other scenario, relative to this file.
+    pub scenario: String,
+    /// The `id` in the list `with` of that file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<ScenarioTag>,
+    /// Parts of the machine that may differ, as `nodejoin diff` names them, such as `file /etc/eks/*`.
+    #[serde(default)]
+    pub except: Vec<String>,
+}
+
+impl SameAsExpect {
+    /// The file, and the scenario in it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.variant {
+            None => self.scenario.clone(),
+            Some(variant) => format!("{} ({variant})", self.scenario),
+        }
+    }
+}
+
+impl Expect {
+    /// The expectation and its alternatives: everything that a check may need.
+    pub fn with_alternatives(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.one_of)
+    }
+
+    /// The first key that an alternative must not have: those that decide how a join ends, and those that the
+    /// harness must know before it starts.
+    #[must_use]
+    pub fn key_of_no_alternative(&self) -> Option<&'static str> {
+        let keys = [
+            ("phase", self.phase.is_some()),
+            ("diagnosis", self.diagnosis.is_some()),
+            ("diagnosis_contains", !self.diagnosis_contains.is_empty()),
+            ("clean", self.clean.is_some()),
+            ("notes", self.notes.is_some()),
+            ("pod", self.pod.is_some()),
+            ("access", !self.access.is_empty()),
+            ("one_of", !self.one_of.is_empty()),
+            ("same_as", self.same_as.is_some()),
+        ];
+        keys.into_iter()
+            .find_map(|(key, is_given)| is_given.then_some(key))
+    }
 }
 
 /// A permission that a node has or lacks.

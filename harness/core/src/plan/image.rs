@@ -33,6 +33,9 @@ pub enum ImageSource<'a> {
 }
 
 impl ImagePlan {
+    /// The built-in image of scenarios without `image`.
+    pub const DEFAULT: &'static str = "al2";
+
     /// An image without overlay files.
     #[must_use]
     pub fn named(name: &str) -> Self {

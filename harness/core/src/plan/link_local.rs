@@ -16,6 +16,9 @@ pub const RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 253);
 /// The address of every AWS host name in a node: the harness redirects it to the fake services.
 pub const AWS_SERVICES: Ipv4Addr = Ipv4Addr::new(169, 254, 171, 1);
 
+/// The address of every host outside in a node: the harness redirects its ports of HTTP and HTTPS to the fake services.
+pub const OUTSIDE: Ipv4Addr = Ipv4Addr::new(169, 254, 171, 2);
+
 /// The last part of the first address that [`of_refused`] returns.
 const FIRST_REFUSED: u8 = 16;
 

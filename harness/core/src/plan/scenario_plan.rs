@@ -9,8 +9,9 @@ use crate::plan::cluster::ClusterPlan;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenPlan;
-use crate::plan::image::ImagePlan;
+use crate::plan::image::{ImagePlan, OverlayFile};
 use crate::plan::instance::{InstancePlan, RolePlan};
+use crate::plan::outside::OutsideFiles;
 use crate::plan::provider::ProviderName;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
@@ -55,6 +56,9 @@ pub struct Plan {
     pub requested: RequestedVersions,
     /// Networks that the node reaches.
     pub network: Network,
+    /// Recorded answers to requests outside: paths of files by URL.
+    #[serde(default, skip_serializing_if = "OutsideFiles::is_empty")]
+    pub outside: OutsideFiles,
     /// The node image and its overlay files.
     pub image: ImagePlan,
     pub account: AccountId,
@@ -85,13 +89,16 @@ pub struct Plan {
     pub pod: Option<PodPlan>,
     /// The expected outcome of the join.
     pub expect: Expect,
+    /// The scenario of `expect.same_as`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<Box<Self>>,
     /// A snapshot to compare the node with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden: Option<GoldenPlan>,
     /// Steps after the join, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<StepPlan>,
-    /// Timeouts of the join and of each step.
+    /// Timeouts of the join and of each step, and what a node can use of its host.
     pub limits: Timeouts,
     /// Positions in the user's files.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
@@ -99,6 +106,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Changes the node image, also that of the scenario to compare with.
+    pub fn change_image(&mut self, change: &dyn Fn(&mut ImagePlan)) {
+        change(&mut self.image);
+        if let Some(other) = &mut self.same_as {
+            other.change_image(change);
+        }
+    }
+
+    /// Adds files to the node.
+    pub fn add_overlay(&mut self, files: &[OverlayFile]) {
+        self.change_image(&|image| image.overlay.extend_from_slice(files));
+    }
+
     /// The command that runs the plan and stops at its verdict with everything alive.
     #[must_use]
     pub fn hold_command(&self) -> String {
@@ -166,6 +186,7 @@ impl Plan {
             is_probe: true,
             others: Vec::new(),
             expect: Expect::default(),
+            same_as: None,
             golden: None,
             pod: None,
             then: Vec::new(),
@@ -185,6 +206,7 @@ impl Plan {
             instance: step.instance.clone(),
             expect: step.expect.clone(),
             user_data: user_data.filter(|_| step.action.minds_user_data()),
+            same_as: None,
             // Faults apply to the first join only.
             faults: Vec::new(),
             pod: None,

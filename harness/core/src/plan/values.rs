@@ -3,16 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kubernetes::quantity::amount;
+
 /// Networks that a node reaches in addition to the control plane and the harness.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// No other network.
+    /// No other network. Names outside lead to the fakes, which answer the URLs of `outside` and refuse all other
+    /// requests; connections to addresses outside are refused, too.
     #[default]
     Isolated,
-    /// All networks that the container engine reaches.
+    /// All networks that the container engine reaches. Only the hosts of `outside` lead to the fakes.
     Open,
 }
 
@@ -70,7 +73,9 @@ pub enum Cni {
 #[serde(rename_all = "lowercase")]
 pub enum Stubs {
     /// `yum`, `dnf`, `rpm` and `amazon-linux-extras` record the packages and install nothing, and the unit
-    /// `amazon-ssm-agent` does nothing. What the image has stays.
+    /// `amazon-ssm-agent` does nothing. `update-ca-trust` and `ec2-metadata` are programs of the harness. `modprobe`
+    /// records modules of Amazon Linux and loads none. What the image has stays. On an instance with an instance store,
+    /// `mkfs`, `mdadm`, `blkid`, `wipefs` and `mount` use a folder in place of each of its disks.
     #[default]
     Packages,
     /// None: a script that calls them fails.
@@ -107,7 +112,7 @@ pub struct PodPlan {
     pub image: String,
 }
 
-/// Timeouts in seconds.
+/// Timeouts in seconds, and what a node can use of its host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
@@ -115,6 +120,26 @@ pub struct Timeouts {
     pub join_seconds: f64,
     /// Seconds that an expected failure must persist before the verdict passes (default: 3).
     pub settle_seconds: f64,
+    /// Disk space that a node can use, as a Kubernetes quantity (default: `20Gi`). What its programs have written since
+    /// its start counts. One that uses more loses its programs, and the join stops with `disk-full`.
+    pub disk: String,
+    /// Processes and threads that a node can have (default: 4096). One that has more loses its programs, and the join
+    /// stops with `too-many-processes`.
+    pub processes: u32,
+}
+
+impl Timeouts {
+    /// Disk space of a node in KiB; `None` if it is not a quantity.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a size of a disk has no sign, and its fraction of a KiB means nothing"
+    )]
+    pub fn disk_kib(&self) -> Option<u64> {
+        let bytes = amount(&self.disk).filter(|bytes| bytes.is_finite() && *bytes >= 0.0)?;
+        Some((bytes / 1024.0) as u64)
+    }
 }
 
 impl Default for Timeouts {
@@ -122,6 +147,8 @@ impl Default for Timeouts {
         Self {
             join_seconds: 90.0,
             settle_seconds: 3.0,
+            disk: "20Gi".to_owned(),
+            processes: 4096,
         }
     }
 }

@@ -52,7 +52,11 @@ const FACETS: &[Facet] = &[
 
 /// Whether the expectation of the join or of a step has a property.
 fn any(plan: &Plan, is_so: fn(&Expect) -> bool) -> bool {
-    is_so(&plan.expect) || plan.then.iter().any(|step| is_so(&step.expect))
+    let steps = plan.then.iter().map(|step| &step.expect);
+    let mut all = std::iter::once(&plan.expect)
+        .chain(steps)
+        .flat_map(Expect::with_alternatives);
+    all.any(is_so)
 }
 
 fn checks_labels(node: &NodeExpect) -> bool {

@@ -52,10 +52,14 @@ impl TimeFactor {
         let Timeouts {
             join_seconds,
             settle_seconds,
+            disk,
+            processes,
         } = limits;
         Timeouts {
             join_seconds: join_seconds * self.0,
             settle_seconds: settle_seconds * self.0,
+            disk: disk.clone(),
+            processes: *processes,
         }
     }
 }

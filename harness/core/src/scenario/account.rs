@@ -1,5 +1,6 @@
 //! Account files: the AWS account of a scenario without a node, for users who need only the fake AWS.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -184,6 +185,7 @@ fn scenario(file: AccountFile) -> Scenario {
         kubelet: None,
         control_plane: None,
         network: Network::default(),
+        outside: BTreeMap::new(),
         image: None,
         overlay: None,
         account: file.account,

@@ -16,6 +16,7 @@ use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
 use crate::plan::instance_type::TypeData;
+use crate::plan::outside::OutsideFiles;
 use crate::plan::step::Action;
 use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts};
 use crate::vocabulary::cidr::Cidr;
@@ -54,6 +55,11 @@ pub struct Scenario {
     /// Networks that the node reaches in addition to the control plane and the harness.
     #[serde(default)]
     pub network: Network,
+    /// Recorded answers of hosts outside of AWS: files, relative to this file, by URL. A URL has `https://` or
+    /// `http://`, a host, a path and optionally a query; a path that ends with `*` is a prefix. `GET` and `HEAD`
+    /// receive the file. Every other request to the outside is refused at once, unless the network is open.
+    #[serde(default)]
+    pub outside: OutsideFiles,
     /// The node image: a built-in name, the name of an image of the container engine as `name:tag`, or a root file
     /// system as `rootfs: FILE` (default: `al2`).
     #[serde(default)]
@@ -113,7 +119,7 @@ pub struct Scenario {
     /// Steps after the join, in order, each with its own expected outcome.
     #[serde(default)]
     pub then: Vec<StepFile>,
-    /// Timeouts of the join and of each step of `then`.
+    /// Timeouts of the join and of each step of `then`, and what a node can use of its host.
     #[serde(default)]
     pub limits: Timeouts,
 }

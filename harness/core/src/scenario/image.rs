@@ -10,7 +10,6 @@ use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::plan::ImagePlan;
 
-const DEFAULT: &str = "al2";
 /// The key in messages.
 const KEY: &str = "image.rootfs";
 
@@ -41,7 +40,7 @@ pub(super) fn resolve(
     problems: &mut Problems<'_>,
 ) -> ImagePlan {
     let given = match given {
-        None => return ImagePlan::named(DEFAULT),
+        None => return ImagePlan::named(ImagePlan::DEFAULT),
         Some(ImageFile::Name(name)) => return ImagePlan::named(name),
         Some(ImageFile::RootFs(file)) => &file.rootfs,
     };
@@ -49,7 +48,7 @@ pub(super) fn resolve(
         Ok(path) => scenario.parent().unwrap_or(Path::new("")).join(path),
         Err(unset) => {
             problems.add(KEY, unset.what(), unset.why(), unset.hint());
-            return ImagePlan::named(DEFAULT);
+            return ImagePlan::named(ImagePlan::DEFAULT);
         }
     };
     if !files.is_folder(&path)

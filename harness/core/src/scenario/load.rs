@@ -6,7 +6,8 @@ use std::path::Path;
 use super::discover::ScenarioPath;
 use super::file::Scenario;
 use super::resolve::resolve;
-use super::{other_files, rules, sources};
+use super::variants::Variant;
+use super::{other_files, rules, same_as, sources, variants};
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::problem::{Position, Problem, ScenarioError};
@@ -15,25 +16,106 @@ use crate::plan::Plan;
 use crate::scenario::scenario_schema;
 use crate::vocabulary::ids::ScenarioId;
 
-/// Reads one scenario. Its id is its path below `root`.
+/// Reads the only scenario of a file. Its id is its path below `root`.
 ///
 /// # Errors
-/// All problems of the file.
+/// All problems of the file; a file with a list `with`.
 pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, ScenarioError> {
+    let mut plans = load_below(path, root, files)?;
+    match (plans.pop(), plans.is_empty()) {
+        (Some(plan), true) => Ok(plan),
+        (_, is_empty) => Err(ScenarioError {
+            problems: vec![Problem {
+                file: path.display().to_string(),
+                position: Position::default(),
+                key: variants::KEY.to_owned(),
+                what: "expected one scenario".to_owned(),
+                why: format!("the file has {}", if is_empty { "none" } else { "several" }),
+                hint: None,
+            }],
+        }),
+    }
+}
+
+/// Reads the scenarios of a file: one, or those of its list `with`.
+fn load_below(path: &Path, root: &Path, files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
+    scenarios_of(path, id_of(path, root, files), files, true)
+}
+
+/// Reads the scenarios of a file with the given id. `compares`: whether to read those of `expect.same_as`, too.
+pub(super) fn scenarios_of(
+    path: &Path,
+    id: ScenarioId,
+    files: &dyn Files,
+    compares: bool,
+) -> Result<Vec<Plan>, ScenarioError> {
     other_files::refuse_user_data(path, files)?;
-    let read = document::read_by::<Scenario>(path, "a scenario", &scenario_schema(), files)?;
-    let (scenario, tree) = (read.value, read.tree);
-    let mut problems = Problems::of(&read.name, &tree);
-    let id = id_of(path, root, files);
-    let mut plan = resolve(&scenario, id, path, &read.text, files, &mut problems);
+    let schema = scenario_schema();
+    let read = document::parsed(path, "a scenario", &schema, files)?;
+    let mut plans = Vec::new();
+    let mut problems: Vec<Problem> = Vec::new();
+    for variant in variants::variants(&read.name, read.value)? {
+        let file = ScenarioText {
+            name: &read.name,
+            path,
+            text: &read.text,
+            compares,
+        };
+        match plan_of(&file, variant, id.clone(), &schema, files) {
+            Ok(plan) => plans.push(plan),
+            // Scenarios of one file share the problems of the keys that they share.
+            Err(error) => {
+                let new = error.problems.into_iter();
+                let new = new
+                    .filter(|problem| !problems.contains(problem))
+                    .collect::<Vec<_>>();
+                problems.extend(new);
+            }
+        }
+    }
+    problems.sort_by_key(|problem| problem.position);
+    match problems.is_empty() {
+        true => Ok(plans),
+        false => Err(ScenarioError { problems }),
+    }
+}
+
+/// A scenario file.
+struct ScenarioText<'a> {
+    name: &'a str,
+    path: &'a Path,
+    text: &'a str,
+    compares: bool,
+}
+
+fn plan_of(
+    file: &ScenarioText<'_>,
+    variant: Variant,
+    id: ScenarioId,
+    schema: &serde_json::Value,
+    files: &dyn Files,
+) -> Result<Plan, ScenarioError> {
+    let tree = variant.tree;
+    let mut scenario: Scenario = document::value_of(file.name, "a scenario", schema, &tree)?;
+    if let (Some(variant), Some(golden)) = (&variant.id, &mut scenario.golden) {
+        let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();
+        golden
+            .snapshot
+            .get_or_insert_with(|| format!("{stem}.{variant}.snapshot"));
+    }
+    let mut problems = Problems::of(file.name, &tree);
+    let id = variants::id_of(id, variant.id.as_ref());
+    let mut plan = resolve(&scenario, id, file.path, file.text, files, &mut problems);
     plan.sources.expect = sources::expectations(&tree);
+    if let Some(required) = scenario.expect.same_as.as_ref().filter(|_| file.compares) {
+        plan.same_as = same_as::other(required, &plan, file.path, files, &mut problems);
+    }
     rules::check(&scenario, &plan, &mut problems);
     let mut problems = problems.into_problems();
     problems.sort_by_key(|problem| problem.position);
-    if problems.is_empty() {
-        Ok(plan)
-    } else {
-        Err(ScenarioError { problems })
+    match problems.is_empty() {
+        true => Ok(plan),
+        false => Err(ScenarioError { problems }),
     }
 }
 
@@ -46,8 +128,8 @@ pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, 
     let mut plans = Vec::new();
     let mut problems = Vec::new();
     for path in found {
-        match load_one(path, files) {
-            Ok(plan) => plans.push(plan),
+        match load_file(path, files) {
+            Ok(found) => plans.extend(found),
             Err(error) => problems.extend(error.problems),
         }
     }
@@ -59,12 +141,12 @@ pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, 
     }
 }
 
-/// Reads one of several scenarios, whose ids [`duplicates`] compares.
+/// Reads the scenarios of one of several files, whose ids [`duplicates`] compares.
 ///
 /// # Errors
 /// All problems of the file.
-pub fn load_one(found: &ScenarioPath, files: &dyn Files) -> Result<Plan, ScenarioError> {
-    load(&found.path, &found.root, files)
+pub fn load_file(found: &ScenarioPath, files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
+    load_below(&found.path, &found.root, files)
 }
 
 pub(super) fn id_of(path: &Path, root: &Path, files: &dyn Files) -> ScenarioId {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::cluster_file::{AwsAuthFile, BootstrapTokenFile, ClusterFile, RoleMappingFile, StatusFile};
 use super::derived_defaults::DerivedDefaults;
 use super::file::{ProvidersFile, Scenario};
-use super::{answers, image, instance, replicas, repositories, user_data};
+use super::{answers, image, instance, outside, replicas, repositories, user_data};
 use crate::input::files::Files;
 use crate::input::problems::Problems;
 use crate::kubernetes::RequestedVersions;
@@ -66,6 +66,7 @@ pub(super) fn resolve(
     let mut plan = Plan {
         is_probe: false,
         is_traced: false,
+        same_as: None,
         name: scenario.name.clone(),
         file: path.display().to_string(),
         tags: scenario.tags.clone(),
@@ -75,6 +76,7 @@ pub(super) fn resolve(
         unset,
         requested: RequestedVersions::default(),
         network: scenario.network,
+        outside: outside::resolve(&scenario.outside, path, files, problems),
         image,
         account,
         region,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::file::Scenario;
+use super::variants;
 use crate::input::schema::schema_of;
 
 /// The JSON schema of a scenario file.
@@ -11,6 +12,10 @@ pub fn scenario_schema() -> Value {
     let mut schema = schema_of::<Scenario>();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".to_owned(), "nodejoin scenario".into());
+        if let Some(Value::Object(properties)) = object.get_mut("properties") {
+            let list = variants::schema_of(properties);
+            properties.insert(variants::KEY.to_owned(), list);
+        }
         // Values for YAML anchors, which the loader skips.
         object.insert("patternProperties".to_owned(), serde_json::json!({ "^x-": true }));
     }

@@ -10,8 +10,10 @@
 //! | `replace.rs` | replaces the values of another cluster |
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
 //! | `mime.rs` | MIME messages |
+//! | `ami_family.rs` | user data for another AMI family than that of the node image |
 //! | `cloud_config.rs` | the files and commands of `#cloud-config` |
 
+mod ami_family;
 mod ca_cert_hash;
 mod cloud_config;
 mod compose;
@@ -22,6 +24,7 @@ mod parse;
 mod placeholder_typo;
 mod replace;
 
+pub use ami_family::OtherFamily;
 pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use fill::{UnknownTemplate, Values, fill};

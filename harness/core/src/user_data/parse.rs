@@ -196,7 +196,7 @@ impl Parsed {
     }
 }
 
-const SHELL: &str = "text/x-shellscript";
+pub(super) const SHELL: &str = "text/x-shellscript";
 const CLOUD_CONFIG: &str = "text/cloud-config";
 /// nodeadm reads it.
 const NODE_CONFIG: &str = "application/node.eks.aws";
@@ -274,7 +274,7 @@ fn unix(content: &[u8]) -> Vec<u8> {
 }
 
 /// Whether the content is a configuration of nodeadm.
-fn is_node_config(content: &[u8]) -> bool {
+pub(super) fn is_node_config(content: &[u8]) -> bool {
     let text = String::from_utf8_lossy(content);
     text.lines()
         .any(|line| line.contains("apiVersion") && line.contains(NODE_CONFIG_GROUP))

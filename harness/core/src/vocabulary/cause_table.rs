@@ -92,17 +92,18 @@ macro_rules! cause_table {
         remedy: "Correct the name, or let the script continue without it.",
         proof: Scenario("mistakes/waits-for-a-name"),
     }
-    /// The script needs something that nodejoin does not have, such as an AWS service, a name outside or a command. The
+    /// The script needs something that nodejoin does not have, such as an AWS service, a host outside or a command. The
     /// result says nothing about the script.
     HarnessLimit = "harness-limit" {
         rules: Stopped {
-            229: nodeadm::unsupported, 318: limits::missing_unit, 319: limits::reported_call,
-            321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
-            324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::missing_in_a_trial
+            229: nodeadm::unsupported, 317: outside::reported_request, 318: limits::missing_unit,
+            319: limits::reported_call, 321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
+            324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::missing_in_a_trial,
+            329: outside::unreported_request
         },
         phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
-        evidence: "queries to the resolver, the output of the user data",
-        remedy: "Set `network: open`, add what is missing with an overlay, or replace the command by a stub.",
+        evidence: "requests to hosts outside, queries to the resolver, the output of the user data",
+        remedy: "Answer the request by `outside`, set `network: open`, add what is missing with an overlay, or replace the command by a stub.",
         proof: Scenario("limits/command"),
     }
     /// The instance's role may not call an AWS operation that the script or the kubelet needs.
@@ -120,6 +121,15 @@ macro_rules! cause_table {
         evidence: "responses of EKS",
         remedy: "Pass the right cluster name, wait until the cluster is active, and retry throttled requests.",
         proof: Scenario("minimal/never-active"),
+    }
+    /// The user data is for another AMI family than the node image: a NodeConfig on `al2`, or a call of
+    /// /etc/eks/bootstrap.sh on `al2023`.
+    WrongAmiFamily = "wrong-ami-family" {
+        rules: Stopped { 228: ami_family::other },
+        phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
+        evidence: "the user data, nodeadm's log",
+        remedy: "Set `image: al2023` for a NodeConfig and `image: al2` for a call of bootstrap.sh, or add the program with an overlay.",
+        proof: Scenario("al2023/bootstrap-script"),
     }
     /// nodeadm cannot use the NodeConfig in the user data.
     NodeConfigInvalid = "node-config-invalid" {
@@ -168,6 +178,22 @@ macro_rules! cause_table {
         evidence: "the output of the user data, nodeadm's log",
         remedy: "Run the failed line in the node; `nodejoin run --hold` holds it.",
         proof: Scenario("mistakes/output-through-logger"),
+    }
+    /// The container runtime does not start, such as because of its configuration, and the kubelet needs it.
+    ContainerRuntimeFails = "container-runtime-fails" {
+        rules: Stopped { 314: container_runtime::fails },
+        phases: Booted..=Configured, permanence: Lasts, blames: NoLine,
+        evidence: "the journal of the runtime's unit",
+        remedy: "Correct the configuration of the runtime that the user data writes.",
+        proof: Scenario("nodeadm/containerd-configuration-invalid"),
+    }
+    /// The image of the pause container could not be pulled, and the kubelet's unit requires it.
+    SandboxImageNotPulled = "sandbox-image-not-pulled" {
+        rules: Stopped { 315: sandbox_image::not_pulled },
+        phases: Booted..=Configured, permanence: Lasts, blames: NoLine,
+        evidence: "the journal of sandbox-image.service",
+        remedy: "Name an image with its tag, in a registry of the node's region that the node's role can read.",
+        proof: Scenario("mistakes/pause-image-without-tag"),
     }
     /// The user data was still running at the timeout.
     UserDataNotDone = "user-data-not-done" {
@@ -347,6 +373,24 @@ macro_rules! cause_table {
         evidence: "the node's journal",
         remedy: "Run fewer nodes at once, or raise the limit of the host; `nodejoin doctor` lists what is missing.",
         proof: UnitTest("a limit of the host cannot be set for one scenario"),
+    }
+    /// The node has as many processes and threads as it can have, such as by a script that starts itself. The harness
+    /// ends the programs of the node, so that its host remains usable.
+    TooManyProcesses = "too-many-processes" {
+        rules: Stopped { 8: exhausted::processes },
+        phases: Booted..=Certified, permanence: Lasts, blames: LastOfScript,
+        evidence: "the control groups of the node",
+        remedy: "Let the script start each process once, or raise `limits.processes`.",
+        proof: Scenario("mistakes/forks-without-end"),
+    }
+    /// The node has written more than its disk holds. The harness ends the programs of the node, so that its host
+    /// remains usable.
+    DiskFull = "disk-full" {
+        rules: Stopped { 9: exhausted::disk },
+        phases: Booted..=Certified, permanence: Lasts, blames: LastOfScript,
+        evidence: "the files of the node that are newer than its start",
+        remedy: "Write less to the disk, or raise `limits.disk`.",
+        proof: Scenario("mistakes/fills-the-disk"),
     }
     /// None of the other causes was found.
     Unknown = "unknown" {

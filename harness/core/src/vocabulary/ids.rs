@@ -1,5 +1,6 @@
 //! Names and identifiers that validate themselves.
 
+use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -157,6 +158,12 @@ impl TokenText {
     pub fn secret(&self) -> &str {
         &self.0[7..]
     }
+}
+
+/// An id of EC2 with this prefix, derived from a text.
+#[must_use]
+pub fn derived_id(prefix: &str, text: &str) -> String {
+    format!("{prefix}-0{}", &hex::encode(Sha256::digest(text))[..16])
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | `service.rs`, `operation.rs` | the services of the fake AWS and their operations |
 //! | `aws_service.rs` | the services of AWS that the fake does not emulate |
 //! | `not_emulated.rs` | the messages for calls that the fake AWS does not emulate |
+//! | `instance_store.rs` | the disks of EC2 instance types |
 //! | `metadata_path.rs` | the paths of the metadata service |
 //! | `ec2_type.rs` | the EC2 instance types |
 //! | `region.rs` | the AWS regions with EKS |
@@ -31,10 +32,12 @@ pub mod endpoint;
 pub mod file_type;
 pub mod ids;
 pub mod inotify;
+pub mod instance_store;
 pub mod metadata_path;
 pub mod nearest;
 pub mod not_emulated;
 pub mod operation;
+pub mod outside_name;
 pub mod phase;
 pub mod region;
 pub mod service;

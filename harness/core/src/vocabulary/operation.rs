@@ -59,6 +59,7 @@ operations! {
         DescribeCluster = "DescribeCluster", Some("eks:DescribeCluster");
         DescribeNodegroup = "DescribeNodegroup", Some("eks:DescribeNodegroup");
         ListAccessEntries = "ListAccessEntries", Some("eks:ListAccessEntries");
+        ListAddons = "ListAddons", Some("eks:ListAddons");
         ListClusters = "ListClusters", Some("eks:ListClusters");
         ListNodegroups = "ListNodegroups", Some("eks:ListNodegroups");
     }
@@ -81,6 +82,7 @@ operations! {
         DeleteTags = "DeleteTags", Some("ec2:DeleteTags");
         DescribeAddresses = "DescribeAddresses", Some("ec2:DescribeAddresses");
         DescribeAvailabilityZones = "DescribeAvailabilityZones", Some("ec2:DescribeAvailabilityZones");
+        DescribeInstanceStatus = "DescribeInstanceStatus", Some("ec2:DescribeInstanceStatus");
         DescribeInstanceTopology = "DescribeInstanceTopology", Some("ec2:DescribeInstanceTopology");
         DescribeInstanceTypes = "DescribeInstanceTypes", Some("ec2:DescribeInstanceTypes");
         DescribeInstances = "DescribeInstances", Some("ec2:DescribeInstances");
@@ -133,9 +135,12 @@ operations! {
 
     /// Operations of S3.
     enum S3Operation {
+        GetBucketLocation = "GetBucketLocation", Some("s3:GetBucketLocation");
         GetObject = "GetObject", Some("s3:GetObject");
         HeadBucket = "HeadBucket", Some("s3:ListBucket");
         HeadObject = "HeadObject", Some("s3:GetObject");
+        ListBuckets = "ListBuckets", Some("s3:ListAllMyBuckets");
+        ListObjects = "ListObjects", Some("s3:ListBucket");
         ListObjectsV2 = "ListObjectsV2", Some("s3:ListBucket");
     }
 
@@ -180,6 +185,7 @@ impl EksOperation {
             Self::DescribeCluster => "clusters/{}",
             Self::DescribeNodegroup => "clusters/{}/node-groups/{}",
             Self::ListAccessEntries => "clusters/{}/access-entries",
+            Self::ListAddons => "clusters/{}/addons",
             Self::ListClusters => "clusters",
             Self::ListNodegroups => "clusters/{}/node-groups",
         }

@@ -59,12 +59,37 @@ impl Builder {
             );
             return self.source_image().await;
         }
+        Err(self.without_source(requested, &url, &reason).await)
+    }
+
+    /// Checks that a source provides the requested version, and builds nothing.
+    pub(crate) async fn check_version(&self, requested: &VersionRequest) -> Result<(), DockerError> {
+        let offline = self.offline_versions().await?;
+        if offline.iter().any(|version| requested.admits(version)) {
+            return Ok(());
+        }
+        let published = match requested {
+            VersionRequest::Exact(version) => {
+                let release = self.release(&version.to_string())?;
+                release.published_checksum("kubelet").await.map(drop)
+            }
+            VersionRequest::Minor(minor) => self.release(SOURCE_VERSION)?.stable(*minor).await.map(drop),
+        };
+        match published {
+            Err(DockerError::Download { url, reason }) => {
+                Err(self.without_source(requested, &url, &reason).await)
+            }
+            other => other,
+        }
+    }
+
+    async fn without_source(&self, requested: &VersionRequest, url: &str, reason: &str) -> DockerError {
         let mut tried = self.rejected_sources(requested).await;
         tried.push(format!("`{url}`: {reason}"));
-        Err(DockerError::NoKubernetes {
+        DockerError::NoKubernetes {
             requested: requested.clone(),
             tried,
-        })
+        }
     }
 
     async fn assets_image(&self, assets: &Assets, target: &BuildTarget) -> Result<ImageRef, DockerError> {

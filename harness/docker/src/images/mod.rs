@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use nodejoin_core::kubernetes::{Version, VersionRequest};
 use nodejoin_core::observation::ImageFacts;
+use nodejoin_core::plan::ImagePlan;
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -190,6 +191,7 @@ impl Images {
         for folder in dangling::folders().iter().filter(|folder| {
             ![programs::FOLDER, external::TOOLBOX].contains(&folder.as_str())
                 && !control_plane::is_on_demand(folder)
+                && !is_on_demand_node(folder)
         }) {
             if self.builder.current_image(folder).await?.is_none() {
                 missing.push(folder.clone());
@@ -205,6 +207,14 @@ impl Images {
     /// When the engine refuses a request, or a folder of programs is incomplete.
     pub async fn offline_versions(&self) -> Result<Vec<Version>, DockerError> {
         self.builder.offline_versions().await
+    }
+
+    /// Checks that a source provides the requested version of Kubernetes, and builds nothing.
+    ///
+    /// # Errors
+    /// [`DockerError::NoKubernetes`] with why each source does not provide it, or a refusal of the engine.
+    pub async fn check_version(&self, requested: &VersionRequest) -> Result<(), DockerError> {
+        self.builder.check_version(requested).await
     }
 
     /// An existing image with a shell, for probes.
@@ -259,8 +269,8 @@ impl Builder {
         }
         let recipe = Recipe::load(folder)?;
         let (base, kubernetes) = (self.base().await?, self.kubernetes().await?);
-        if recipe.parents()?.contains(&ParentImage::ControlPlane) {
-            Box::pin(self.derived(LOCAL, LOCAL)).await?;
+        for (folder, role) in recipe.parents()?.into_iter().filter_map(ParentImage::derived) {
+            Box::pin(self.derived(folder, role)).await?;
         }
         let target = derived_target(&recipe, role, &base, &kubernetes)?;
         if let Some(mut session) = self.begin(&target).await? {
@@ -304,6 +314,13 @@ impl Builder {
     }
 }
 
+/// Whether a recipe folder is that of a node image that only scenarios which name it need.
+fn is_on_demand_node(folder: &str) -> bool {
+    folder
+        .strip_prefix("nodes/")
+        .is_some_and(|name| name != ImagePlan::DEFAULT)
+}
+
 /// The build target of a recipe with these parents.
 fn derived_target(
     recipe: &Recipe,
@@ -326,12 +343,11 @@ fn parents(
     base: &str,
     kubernetes: &ImageRef,
 ) -> Result<Vec<(ParentImage, String)>, DockerError> {
-    let image = |parent| match parent {
-        ParentImage::Base => Ok(base.to_owned()),
-        ParentImage::Kubernetes => Ok(kubernetes.name.clone()),
-        ParentImage::ControlPlane => {
-            let recipe = Recipe::load(LOCAL)?;
-            Ok(derived_target(&recipe, "", base, kubernetes)?.image())
+    let image = |parent: ParentImage| match (parent, parent.derived()) {
+        (_, Some((folder, _))) => Ok(derived_target(&Recipe::load(folder)?, "", base, kubernetes)?.image()),
+        (ParentImage::Base, None) => Ok(base.to_owned()),
+        (ParentImage::Kubernetes | ParentImage::ControlPlane | ParentImage::Al2, None) => {
+            Ok(kubernetes.name.clone())
         }
     };
     let parents = recipe.parents()?.into_iter();

@@ -4,11 +4,14 @@ use nodejoin_fixtures::{Dir, DirEntry, IMAGES};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::DockerError;
+use crate::images::control_plane;
 use crate::labels;
 
 /// Part of every hash; changed when the same recipe yields another image.
 const GENERATION: &str = "1";
 const DOCKERFILE: &str = "Dockerfile";
+/// Recipe folder of the node image from which others start.
+const AL2: &str = "nodes/al2";
 
 /// A file of a build context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(crate) enum ParentImage {
     Base,
     Kubernetes,
     ControlPlane,
+    /// The node image `al2`, from which those of other systems differ in few files.
+    Al2,
 }
 
 impl ParentImage {
@@ -40,6 +45,16 @@ impl ParentImage {
             Self::Base => "BASE",
             Self::Kubernetes => "KUBERNETES",
             Self::ControlPlane => "CONTROL_PLANE",
+            Self::Al2 => "AL2",
+        }
+    }
+
+    /// The recipe folder and the role of a parent that is built from a recipe with parents of its own.
+    pub(crate) fn derived(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Base | Self::Kubernetes => None,
+            Self::ControlPlane => Some((control_plane::LOCAL, control_plane::LOCAL)),
+            Self::Al2 => Some((AL2, "node")),
         }
     }
 }
@@ -92,13 +107,14 @@ impl Recipe {
             ParentImage::Base,
             ParentImage::Kubernetes,
             ParentImage::ControlPlane,
+            ParentImage::Al2,
         ];
         let mut parents: Vec<ParentImage> = arguments
             .map(|argument| {
                 let parent = known.into_iter().find(|parent| parent.argument() == argument.trim());
                 parent.ok_or_else(|| DockerError::Recipe {
                     recipe: self.folder.clone(),
-                    problem: format!("unknown argument `{argument}` in its Dockerfile: expected BASE, KUBERNETES or CONTROL_PLANE"),
+                    problem: format!("unknown argument `{argument}` in its Dockerfile: expected BASE, KUBERNETES, CONTROL_PLANE or AL2"),
                 })
             })
             .collect::<Result<_, _>>()?;
@@ -212,7 +228,11 @@ mod tests {
 
     #[test]
     fn the_embedded_recipes_are_valid() {
-        assert!(Recipe::nodes().contains(&"al2".to_owned()));
+        assert_eq!(Recipe::nodes(), ["al2", "al2023"]);
+        assert_eq!(
+            Recipe::load("nodes/al2023").unwrap().parents().unwrap(),
+            [ParentImage::Al2]
+        );
         let kubernetes = Recipe::load("kubernetes").unwrap();
         assert_eq!(kubernetes.parents().unwrap(), [ParentImage::Base]);
         let build = kubernetes.files.iter().find(|file| file.path == "build").unwrap();

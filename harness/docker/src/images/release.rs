@@ -133,7 +133,7 @@ impl KubernetesRelease {
     }
 
     /// The checksum in the file beside a program.
-    async fn published_checksum(&self, program: &str) -> Result<String, DockerError> {
+    pub(crate) async fn published_checksum(&self, program: &str) -> Result<String, DockerError> {
         let url = format!("{}.sha256", self.url(program));
         let text = self.downloader.text(&url).await?;
         // Some releases publish the checksum alone, others append the file name.

@@ -76,6 +76,8 @@ impl LeaseSettings {
             bless,
             fail_fast,
             shard,
+            // Environments of a keeper are ready before their nodes.
+            boot_ahead: _,
         } = settings.clone();
         if keep != KeepWhen::Never {
             return Err("kept nodes need the fakes of their run");
@@ -120,6 +122,7 @@ impl LeaseSettings {
             jobs: self.jobs,
             keep: KeepWhen::Never,
             hold: false,
+            boot_ahead: false,
             bless: self.bless,
             fail_fast: self.fail_fast,
             shard: self.shard,
@@ -194,6 +197,7 @@ mod tests {
             jobs: 3,
             keep: KeepWhen::Never,
             hold: false,
+            boot_ahead: false,
             bless: true,
             fail_fast: true,
             shard: Some("1/4".parse().unwrap()),
@@ -231,6 +235,7 @@ mod tests {
         assert!(LeaseSettings::of(&kept, &plans).is_err());
         let held = Settings {
             hold: true,
+            boot_ahead: false,
             ..settings()
         };
         assert!(LeaseSettings::of(&held, &plans).is_err());

@@ -112,7 +112,7 @@ fn shown(entry: &TimelineEntry) -> ShownEvent {
     let (l, s, m, e) = match &entry.what {
         ObservedEvent::Aws(call) => (1, call.service.word(), aws(call), call.status >= 400),
         ObservedEvent::Dns(query) => {
-            let answer = if query.answered { "" } else { ": no such name" };
+            let answer = if query.answered { "" } else { ": unknown name" };
             (
                 1,
                 "dns",

@@ -97,7 +97,7 @@ fn the_data_of_the_time_axis_survives_escaping_and_is_in_order() {
     let series: serde_json::Value = serde_json::from_str(data).unwrap();
     let events = series[0]["events"].as_array().unwrap();
     assert_eq!(events.len(), 2, "half a line of a killed run is left out");
-    assert_eq!(events[0]["m"], "A sts.amazonaws.com: no such name");
+    assert_eq!(events[0]["m"], "A sts.amazonaws.com: unknown name");
     assert_eq!((&events[0]["l"], &events[0]["e"]), (&1.into(), &true.into()));
     assert_eq!(events[1]["m"], HOSTILE);
     assert_eq!(events[1]["l"], 4, "a line of the user data");

@@ -30,6 +30,9 @@ pub fn text(report: &MutationReport) -> String {
         if let Some(why) = reason(&mutant.result) {
             let _ = writeln!(text, "  {why}");
         }
+        if let Some(path) = &mutant.written {
+            let _ = writeln!(text, "  would be killed by {path}");
+        }
         text.push('\n');
     }
     for unused in &report.not_used {
@@ -81,7 +84,10 @@ fn open(report: &MutationReport) -> impl Iterator<Item = &MutantReport> {
     let is_open = |mutant: &&MutantReport| {
         !matches!(
             mutant.result,
-            MutantResult::Killed { .. } | MutantResult::Equivalent { .. } | MutantResult::LeftOut
+            MutantResult::Killed { .. }
+                | MutantResult::TimedOut { .. }
+                | MutantResult::Equivalent { .. }
+                | MutantResult::LeftOut
         )
     };
     report.mutants.iter().filter(is_open)
@@ -117,13 +123,17 @@ fn reason(result: &MutantResult) -> Option<String> {
         }
         MutantResult::Uncovered => Some("no scenario runs this line".to_owned()),
         MutantResult::NotRun { why } => Some(why.clone()),
-        MutantResult::Killed { .. } | MutantResult::Equivalent { .. } | MutantResult::LeftOut => None,
+        MutantResult::Killed { .. }
+        | MutantResult::TimedOut { .. }
+        | MutantResult::Equivalent { .. }
+        | MutantResult::LeftOut => None,
     }
 }
 
 fn last_line(report: &MutationReport) -> String {
     let words = [
         "killed",
+        "timed out",
         "survived",
         "uncovered",
         "equivalent",
@@ -158,6 +168,7 @@ mod tests {
             before: before.to_owned(),
             after: after.to_owned(),
             result,
+            written: None,
         }
     }
 
@@ -202,7 +213,7 @@ mod tests {
   `c` becomes `:`
   no scenario runs this line
 
-score 33 %: 3 mutants, 1 killed, 1 survived, 1 uncovered, 0 equivalent, 0 not run, 0 left out in 2 scenarios, 61 s
+score 33 %: 3 mutants, 1 killed, 0 timed out, 1 survived, 1 uncovered, 0 equivalent, 0 not run, 0 left out in 2 scenarios, 61 s
 ";
         assert_eq!(text(&report()), expected);
     }

@@ -9,6 +9,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::plan::outside::Scheme;
 use nodejoin_net::serve_connections;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,9 +30,9 @@ pub(super) enum Protocol {
     Metadata,
     /// HTTP: the metadata service of one instance.
     MetadataOf(InstanceId),
-    /// HTTPS: every other service, by host name.
-    Tls(TlsAcceptor),
-    /// HTTPS, optionally after `CONNECT`.
+    /// HTTPS, and HTTP to hosts outside: every other service, by host name, for nodes.
+    TlsOrHttp(TlsAcceptor),
+    /// HTTPS, optionally after `CONNECT`: every other service, for the clients of an account.
     TlsOrConnect(TlsAcceptor),
     Dns,
 }
@@ -61,7 +62,7 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
             http(socket.clone(), socket, source, port, worlds).await;
         }
         Protocol::Dns => resolver::serve_tcp(SharedSocket::new(stream), source, worlds).await,
-        Protocol::Tls(acceptor) => tls(SharedSocket::new(stream), acceptor, source, worlds).await,
+        Protocol::TlsOrHttp(acceptor) => tls_or_http(stream, acceptor, source, worlds).await,
         Protocol::TlsOrConnect(acceptor) => {
             let timeout = worlds.time_factor.scale(START_TIMEOUT);
             let is_answered = |host: &str| {
@@ -69,7 +70,7 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
                 shared.is_some_and(|shared| shared.lock().world.answers_host(host))
             };
             match tokio::time::timeout(timeout, connect_proxy::accept_tunnel(stream, is_answered)).await {
-                Ok(Ok(Some(socket))) => tls(socket, acceptor, source, worlds).await,
+                Ok(Ok(Some(socket))) => tls(socket, acceptor, source, serve::Port::Services, worlds).await,
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
                 Err(_) => tracing::debug!("timeout while waiting for a TLS handshake or CONNECT"),
@@ -78,10 +79,36 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
     }
 }
 
-async fn tls(socket: SharedSocket, acceptor: TlsAcceptor, source: IpAddr, worlds: Arc<WorldRegistry>) {
+/// Serves a node, whose rules lead ports 80 and 443 here.
+async fn tls_or_http(stream: TcpStream, acceptor: TlsAcceptor, source: IpAddr, worlds: Arc<WorldRegistry>) {
+    let timeout = worlds.time_factor.scale(START_TIMEOUT);
+    let mut first = [0];
+    match tokio::time::timeout(timeout, stream.peek(&mut first)).await {
+        Ok(Ok(0)) => {}
+        Ok(Ok(_)) if first == [connect_proxy::HANDSHAKE] => {
+            let port = serve::Port::Node(Scheme::Https);
+            tls(SharedSocket::new(stream), acceptor, source, port, worlds).await;
+        }
+        Ok(Ok(_)) => {
+            let socket = SharedSocket::new(stream);
+            let port = serve::Port::Node(Scheme::Http);
+            http(socket.clone(), socket, source, port, worlds).await;
+        }
+        Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
+        Err(_) => tracing::debug!("timeout while waiting for the first byte of a connection"),
+    }
+}
+
+async fn tls(
+    socket: SharedSocket,
+    acceptor: TlsAcceptor,
+    source: IpAddr,
+    port: serve::Port,
+    worlds: Arc<WorldRegistry>,
+) {
     let timeout = worlds.time_factor.scale(START_TIMEOUT);
     match tokio::time::timeout(timeout, acceptor.accept(socket.clone())).await {
-        Ok(Ok(stream)) => http(stream, socket, source, serve::Port::Services, worlds).await,
+        Ok(Ok(stream)) => http(stream, socket, source, port, worlds).await,
         Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
         Err(_) => tracing::debug!("timeout of a TLS handshake"),
     }

@@ -9,7 +9,7 @@ use super::shared_socket::SharedSocket;
 use crate::endpoint::HostName;
 
 /// The first byte of a TLS handshake.
-const HANDSHAKE: u8 = 0x16;
+pub(super) const HANDSHAKE: u8 = 0x16;
 /// Limit of a request's head.
 const MAX_HEAD: usize = 8 * 1024;
 /// Limit of a request's headers: curl and the SDKs send fewer than ten.

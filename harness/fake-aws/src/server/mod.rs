@@ -114,7 +114,7 @@ pub struct BoundFakeAws {
     pub metadata: SocketAddr,
     /// Destination for `[fd00:ec2::254]:80`, if bound.
     pub metadata_ipv6: Option<SocketAddr>,
-    /// Destination for port 443 of every AWS host name.
+    /// Destination for port 443 of every AWS host name, and for ports 80 and 443 of names outside.
     pub tls: SocketAddr,
     /// Destination for 169.254.169.253:53, UDP and TCP.
     pub dns: SocketAddr,
@@ -184,7 +184,7 @@ impl BoundFakeAws {
             ));
         }
         let tls = tls_socket.listen(BACKLOG).map_err(failed("tls", self.tls))?;
-        let protocol = Protocol::Tls(self.authority.server_config()?.into());
+        let protocol = Protocol::TlsOrHttp(self.authority.server_config()?.into());
         tasks.spawn(accept::run(tls, protocol, Arc::clone(&worlds), stop.clone()));
         let dns = dns_tcp.listen(BACKLOG).map_err(failed("dns", self.dns))?;
         tasks.spawn(accept::run(dns, Protocol::Dns, Arc::clone(&worlds), stop.clone()));
@@ -210,7 +210,7 @@ pub struct FakeAwsServer {
     pub metadata: SocketAddr,
     /// Destination for `[fd00:ec2::254]:80`, if bound.
     pub metadata_ipv6: Option<SocketAddr>,
-    /// Destination for port 443 of every AWS host name.
+    /// Destination for port 443 of every AWS host name, and for ports 80 and 443 of names outside.
     pub tls: SocketAddr,
     /// Destination for 169.254.169.253:53, UDP and TCP.
     pub dns: SocketAddr,

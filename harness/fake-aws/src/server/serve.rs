@@ -12,6 +12,7 @@ use hyper::ext::ReasonPhrase;
 use nodejoin_core::observation::{AwsCall, CalledService};
 use nodejoin_core::plan::answer::AnswerableRequest;
 use nodejoin_core::plan::ids::InstanceId;
+use nodejoin_core::plan::outside::Scheme;
 use nodejoin_core::vocabulary::not_emulated::UPSTREAM_CODE;
 use nodejoin_core::vocabulary::upstream::UpstreamUrl;
 use nodejoin_net::read_body;
@@ -26,6 +27,7 @@ use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
+use crate::outside;
 use crate::router::Route;
 use crate::sigv4::request_signature;
 use crate::upstream;
@@ -42,6 +44,12 @@ const LONGEST_HANG: Duration = Duration::from_secs(600);
 const UNANSWERED: [&str; 2] = [not_emulated::CODE, UPSTREAM_CODE];
 /// Path at which a node reads the run's id before its systemd starts.
 const RUN_PATH: &str = "/nodejoin/run";
+/// Path at which a node that boots ahead of its scenario reads the run's id. Its address belongs to no instance yet.
+const AHEAD_PATH: &str = "/nodejoin/ahead";
+/// Folder of the paths at which such a node waits for its scenario, one for each instance.
+const GATE_FOLDER: &str = "/nodejoin/gate/";
+/// A request waits this long at most; the node repeats it.
+const GATE_WAIT: Duration = Duration::from_secs(20);
 
 /// The port that received a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,14 +58,17 @@ pub(super) enum Port {
     Metadata,
     /// The metadata service of one instance.
     MetadataOf(InstanceId),
+    /// All other services, for the clients of an account.
     Services,
+    /// All other services and hosts outside, for a node.
+    Node(Scheme),
 }
 
 impl Port {
     fn is_metadata(&self) -> bool {
         match self {
             Self::Metadata | Self::MetadataOf(_) => true,
-            Self::Services => false,
+            Self::Services | Self::Node(_) => false,
         }
     }
 }
@@ -77,6 +88,10 @@ pub(super) struct RequestConnection {
 pub(super) enum ConnectionDropped {
     #[error("a fault of the scenario ends the connection without a response")]
     Fault,
+    #[error("the scenario does not answer this request to the outside")]
+    Outside,
+    #[error("services of AWS serve HTTPS only")]
+    PlainHttp,
     #[error("the instance's metadata options disable the IPv6 endpoint")]
     NoIpv6,
     #[error("cannot read the request")]
@@ -92,9 +107,14 @@ pub(super) async fn request(
     incoming: HttpRequest<Incoming>,
 ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
     let source = connection.source;
+    if connection.port.is_metadata()
+        && let Some(response) = ahead(&worlds, source, incoming.uri().path()).await
+    {
+        return Ok(response);
+    }
     let attached = match &connection.port {
         Port::MetadataOf(instance) => worlds.instance(instance),
-        Port::Metadata | Port::Services => worlds.at(source),
+        Port::Metadata | Port::Services | Port::Node(_) => worlds.at(source),
     };
     let Some(shared) = attached else {
         return Ok(unattached());
@@ -111,10 +131,18 @@ pub(super) async fn request(
     let (parts, body) = incoming.into_parts();
     let head = head(parts);
     let limit = body_limit(&connection.port, &head, &shared);
-    let (request, too_large) = read(head, body, limit, worlds.time_factor.scale(BODY_TIMEOUT)).await?;
+    let is_outside = matches!(route(&connection.port, &head, &shared), Route::Outside(_));
+    if connection.port == Port::Node(Scheme::Http) && !is_outside {
+        return Err(ConnectionDropped::PlainHttp);
+    }
+    // No answer of a host outside depends on the body, and a refusal comes at once.
+    let (request, too_large) = match is_outside {
+        true => (head, false),
+        false => read(head, body, limit, worlds.time_factor.scale(BODY_TIMEOUT)).await?,
+    };
     let shared = match &connection.port {
         Port::Services => worlds.sender(shared, &request),
-        Port::Metadata | Port::MetadataOf(_) => shared,
+        Port::Metadata | Port::MetadataOf(_) | Port::Node(_) => shared,
     };
     let call = PendingCall {
         shared,
@@ -126,12 +154,29 @@ pub(super) async fn request(
     call.run(too_large, &worlds).await
 }
 
+/// The response to a node that boots ahead of its scenario; `None` for other requests.
+async fn ahead(worlds: &WorldRegistry, source: IpAddr, path: &str) -> Option<HttpResponse<ResponseBody>> {
+    let run = || plain_text(StatusCode::OK, worlds.run().to_string());
+    if path == AHEAD_PATH {
+        return Some(run());
+    }
+    let instance = path.strip_prefix(GATE_FOLDER)?.parse().ok()?;
+    let attached = worlds.attached(source, &instance);
+    let Ok(shared) = tokio::time::timeout(GATE_WAIT, attached).await else {
+        return Some(unattached());
+    };
+    shared.lock().record(worlds.now(), AwsEventKind::Isolated);
+    Some(run())
+}
+
 /// The entries of the plan that shaped a response.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Reason {
     fault: Option<usize>,
     answer: Option<usize>,
     is_upstream: bool,
+    /// Whether it is a file of `outside`.
+    is_recorded: bool,
 }
 
 /// A request and the context of its event.
@@ -149,10 +194,7 @@ impl PendingCall {
         too_large: bool,
         worlds: &WorldRegistry,
     ) -> Result<HttpResponse<ResponseBody>, ConnectionDropped> {
-        let route = match self.connection.port {
-            Port::Metadata | Port::MetadataOf(_) => Route::Metadata,
-            Port::Services => Route::of(&self.request, &self.shared.lock().world),
-        };
+        let route = route(&self.connection.port, &self.request, &self.shared);
         let target = route.identify(&self.request);
         let (index, fault) = self.fire(&target);
         if let Some(disconnect) = fault.disconnect {
@@ -161,8 +203,7 @@ impl PendingCall {
                 &target,
                 Reason {
                     fault: index,
-                    answer: None,
-                    is_upstream: false,
+                    ..Reason::default()
                 },
                 None,
             );
@@ -176,10 +217,17 @@ impl PendingCall {
             None => self.answer(&target),
         };
         let mut is_upstream = false;
-        let response = match (&fault.error, &found) {
-            (Some(error), _) => route.error(&self.request, error.clone()),
-            (None, Some(found)) => self.answered(found, &route, &fault, worlds),
-            (None, None) => match self.upstream(&route, &target) {
+        let recorded = self.recorded(&route);
+        if recorded.is_none() && found.is_none() && matches!(route, Route::Outside(_)) {
+            self.record(&route, &target, Reason::default(), None);
+            return Err(ConnectionDropped::Outside);
+        }
+        let is_recorded = recorded.is_some();
+        let response = match (&fault.error, &found, recorded) {
+            (Some(error), _, _) => route.error(&self.request, error.clone()),
+            (None, Some(found), _) => self.answered(found, &route, &fault, worlds),
+            (None, None, Some(recorded)) => recorded,
+            (None, None, None) => match self.upstream(&route, &target) {
                 Some(url) if !too_large => {
                     let forwarded = self.forwarded(url, &route, &target, worlds).await;
                     is_upstream = forwarded.is_ok();
@@ -193,6 +241,7 @@ impl PendingCall {
             fault: index,
             answer: found.map(|found| found.index),
             is_upstream,
+            is_recorded,
         };
         self.record(&route, &target, reason, Some(&response));
         self.set_hop_limit(&response);
@@ -259,14 +308,26 @@ impl PendingCall {
         })
     }
 
+    /// The recorded answer of a host outside.
+    fn recorded(&self, route: &Route) -> Option<Response> {
+        match route {
+            Route::Outside(scheme) => outside::respond(&self.shared.lock().world, *scheme, &self.request),
+            Route::Metadata
+            | Route::Service(_)
+            | Route::NotEmulated(_)
+            | Route::Resource(_)
+            | Route::Unknown => None,
+        }
+    }
+
     /// The emulator that answers the service of this request.
     fn upstream(&self, route: &Route, target: &RequestTarget) -> Option<UpstreamUrl> {
         match route {
-            Route::Service(_) | Route::NotEmulated(_) => {
+            Route::Service(_) | Route::NotEmulated(_) | Route::Resource(_) => {
                 let instance = self.shared.lock();
                 instance.world.aws.upstream_of(target.service.word())
             }
-            Route::Metadata | Route::Unknown => None,
+            Route::Metadata | Route::Outside(_) | Route::Unknown => None,
         }
     }
 
@@ -324,9 +385,11 @@ impl PendingCall {
         };
         match route {
             Route::Metadata => respond(&mut self.shared.lock()),
-            Route::Service(_) | Route::NotEmulated(_) | Route::Unknown => {
-                self.shared.in_account(now, respond)
-            }
+            Route::Service(_)
+            | Route::NotEmulated(_)
+            | Route::Resource(_)
+            | Route::Outside(_)
+            | Route::Unknown => self.shared.in_account(now, respond),
         }
     }
 
@@ -351,7 +414,10 @@ impl PendingCall {
             error: error.map(|error| error.code.clone()),
             message: error.map(|error| error.message.clone()),
             subject: target.subject.clone(),
-            known: reason.answer.is_some() || reason.is_upstream || target.known && !is_not_emulated,
+            known: reason.answer.is_some()
+                || reason.is_upstream
+                || reason.is_recorded
+                || target.known && !is_not_emulated,
             fault: reason.fault,
             answer: reason.answer,
             upstream: reason.is_upstream,
@@ -365,6 +431,14 @@ impl PendingCall {
             "responded"
         );
         self.shared.lock().record(self.at, AwsEventKind::Aws(call));
+    }
+}
+
+fn route(port: &Port, request: &Request, shared: &SharedInstance) -> Route {
+    match port {
+        Port::Metadata | Port::MetadataOf(_) => Route::Metadata,
+        Port::Services => Route::of_client(request, &shared.lock().world),
+        Port::Node(scheme) => Route::of_node(request, &shared.lock().world, *scheme),
     }
 }
 

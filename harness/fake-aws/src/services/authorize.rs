@@ -9,7 +9,9 @@ use crate::credentials::Principal;
 use crate::http::ServiceError;
 use crate::iam::Signer;
 use crate::instance::Instance;
+use crate::sigv2;
 use crate::sigv4::error::SignatureError;
+use crate::sigv4::request_signature::RequestSignature;
 use crate::sigv4::{self, SignaturePolicy};
 use crate::wire::WireFormat;
 
@@ -42,11 +44,24 @@ fn principal<'a>(instance: &'a Instance, call: ServiceRequest<'_>) -> Result<&'a
     }
     let policy = SignaturePolicy {
         service: scope(endpoint.service),
-        region: &endpoint.region,
+        region: region(instance, call),
         window: window(endpoint.service),
     };
-    let credentials = sigv4::verify(request, &instance.issued, policy, time.now)?;
+    let credentials = match endpoint.service == Service::S3 && sigv2::is_signed(request) {
+        true => sigv2::verify(request, &instance.issued, time.now)?,
+        false => sigv4::verify(request, &instance.issued, policy, time.now)?,
+    };
     Ok(&credentials.principal)
+}
+
+/// The region in the credential scope. A host of S3 without a region accepts that of the bucket, too.
+fn region<'a>(instance: &'a Instance, call: ServiceRequest<'a>) -> &'a str {
+    let own = instance.world.region.as_str();
+    let signature = RequestSignature::parse(call.request);
+    match call.endpoint.is_global && signature.is_ok_and(|signature| signature.scope.region == own) {
+        true => own,
+        false => &call.endpoint.region,
+    }
 }
 
 /// The service's name in the credential scope.

@@ -23,6 +23,9 @@ use crate::operation::RequestTarget;
 use crate::wire::{self, WireFormat};
 use crate::world::World;
 
+/// The staging label of the one version of each secret.
+const STAGE: &str = "AWSCURRENT";
+
 pub(crate) fn identify(request: &Request) -> RequestTarget {
     RequestTarget::of_target(Service::Secretsmanager, request, |_: Operation| {
         request.json()["SecretId"].as_str().map(str::to_owned)
@@ -40,6 +43,8 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
     let signer = authorize::signature(instance, call, WireFormat::Json11)?;
     let (world, region) = (&instance.world, call.endpoint.region.as_str());
     let body = call.request.json();
+    let word = Service::Secretsmanager.word();
+    not_emulated::check_members(word, operation.name(), &body, accepted(operation))?;
     let requested = body["SecretId"].as_str().unwrap_or_default();
     let name = name_of(world, region, requested);
     if let Some(action) = operation.action() {
@@ -57,9 +62,10 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
     match operation {
         Operation::GetSecretValue => {
             let secret = world.aws.secrets.get(&name).ok_or_else(missing)?;
+            check_version(&body, &name)?;
             written["CreatedDate"] = json!(created);
             written["VersionId"] = json!(arn::derived_uuid(&name));
-            written["VersionStages"] = json!(["AWSCURRENT"]);
+            written["VersionStages"] = json!([STAGE]);
             let (key, value) = value(secret);
             written[key] = value;
         }
@@ -69,6 +75,27 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
         }
     }
     Ok(wire::json11(&written))
+}
+
+/// The members of a request that an operation reads. A secret is gone at once, whatever its recovery window is.
+const fn accepted(operation: Operation) -> &'static [&'static str] {
+    match operation {
+        Operation::DeleteSecret => &["ForceDeleteWithoutRecovery", "RecoveryWindowInDays", "SecretId"],
+        Operation::GetSecretValue => &["SecretId", "VersionId", "VersionStage"],
+    }
+}
+
+/// Checks that a request is for the one version of the secret.
+fn check_version(body: &Value, name: &str) -> Result<(), ServiceError> {
+    let id = arn::derived_uuid(name);
+    let other = |member: &str, own: &str| body[member].as_str().filter(|requested| *requested != own);
+    let what = match (other("VersionId", &id), other("VersionStage", STAGE)) {
+        (Some(id), _) => format!("VersionId: {id}"),
+        (None, Some(stage)) => format!("staging label: {stage}"),
+        (None, None) => return Ok(()),
+    };
+    let message = format!("Secrets Manager can't find the specified secret value for {what}");
+    Err(ServiceError::new(400, "ResourceNotFoundException", message))
 }
 
 fn value(secret: &SecretPlan) -> (&'static str, Value) {

@@ -26,6 +26,8 @@ use crate::wire::{self, WireFormat};
 
 /// Limit of the parameters in a response, and of the names in a request.
 const MAX_PARAMETERS: usize = 10;
+/// The version of each parameter.
+const VERSION: u32 = 1;
 
 pub(crate) fn identify(request: &Request) -> RequestTarget {
     RequestTarget::of_target(Service::Ssm, request, |operation: Operation| {
@@ -43,6 +45,15 @@ fn names(body: &Value) -> Vec<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
+/// The members of a request that an operation reads.
+const fn accepted(operation: Operation) -> &'static [&'static str] {
+    match operation {
+        Operation::GetParameter => &["Name", "WithDecryption"],
+        Operation::GetParameters => &["Names", "WithDecryption"],
+        Operation::GetParametersByPath => &["MaxResults", "NextToken", "Path", "Recursive", "WithDecryption"],
+    }
+}
+
 /// Responds to a request.
 ///
 /// # Errors
@@ -52,6 +63,7 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
     let operation = Operation::named(name).ok_or_else(|| not_emulated::error(Service::Ssm.word(), name))?;
     let signer = authorize::signature(instance, call, WireFormat::Json11)?;
     let body = call.request.json();
+    not_emulated::check_members(Service::Ssm.word(), operation.name(), &body, accepted(operation))?;
     let parameters = Parameters {
         instance,
         region: &call.endpoint.region,
@@ -83,9 +95,19 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
 /// The name in an ARN or in a name with a version.
 fn plain(name: &str) -> &str {
     match name.split_once(":parameter") {
-        Some((_, name)) => name,
-        None => name.split(':').next().unwrap_or(name),
+        Some((_, name)) => without_selector(name),
+        None => without_selector(name),
     }
+}
+
+fn without_selector(name: &str) -> &str {
+    name.split(':').next().unwrap_or(name)
+}
+
+/// The version or the label after the name, which may be in an ARN.
+fn selector(name: &str) -> Option<&str> {
+    let name = name.split_once(":parameter").map_or(name, |(_, name)| name);
+    name.split_once(':').map(|(_, selector)| selector)
 }
 
 /// The parameters of the account, as one request sees them.
@@ -130,13 +152,21 @@ impl Parameters<'_> {
             "Name": name,
             "Type": plan.kind().word(),
             "Value": value,
-            "Version": 1,
+            "Version": VERSION,
         })
     }
 
     fn one(&self, name: &str) -> Result<Value, ServiceError> {
         let found = self.find(name);
         let found = found.ok_or_else(|| ServiceError::new(400, "ParameterNotFound", ""))?;
+        if selector(name).is_some_and(|selector| selector != VERSION.to_string()) {
+            let message = format!(
+                "Systems Manager could not find version {} of {}. Verify the version and try again.",
+                selector(name).unwrap_or_default(),
+                plain(name)
+            );
+            return Err(ServiceError::new(400, "ParameterVersionNotFound", message));
+        }
         Ok(json!({ "Parameter": found }))
     }
 
@@ -149,8 +179,17 @@ impl Parameters<'_> {
             );
             return Err(ServiceError::new(400, "ValidationException", message));
         }
-        let found: Vec<Value> = names.iter().filter_map(|name| self.find(name)).collect();
-        let missing = names.iter().filter(|name| self.find(name).is_none());
+        if names
+            .iter()
+            .enumerate()
+            .any(|(index, name)| names[..index].contains(name))
+        {
+            let message = "Parameter names should not contain duplicates.";
+            return Err(ServiceError::new(400, "ValidationException", message));
+        }
+        let find = |name: &str| self.one(name).ok().map(|mut one| one["Parameter"].take());
+        let found: Vec<Value> = names.iter().filter_map(|name| find(name)).collect();
+        let missing = names.iter().filter(|name| find(name).is_none());
         let missing: Vec<&&str> = missing.collect();
         Ok(json!({ "InvalidParameters": missing, "Parameters": found }))
     }
@@ -169,14 +208,21 @@ impl Parameters<'_> {
             let rest = name.strip_prefix(folder.as_str());
             rest.is_some_and(|rest| is_recursive || !rest.contains('/'))
         };
-        let limit = body["MaxResults"]
-            .as_u64()
-            .and_then(|limit| usize::try_from(limit).ok());
-        let limit = limit.unwrap_or(MAX_PARAMETERS).clamp(1, MAX_PARAMETERS);
-        let start = body["NextToken"]
-            .as_str()
-            .and_then(|token| token.parse::<usize>().ok());
-        let start = start.unwrap_or(0);
+        let limit = match body["MaxResults"].as_u64() {
+            None => MAX_PARAMETERS,
+            Some(limit) => usize::try_from(limit)
+                .ok()
+                .filter(|limit| (1..=MAX_PARAMETERS).contains(limit))
+                .ok_or_else(|| invalid_limit(limit))?,
+        };
+        let start: usize = match body["NextToken"].as_str().map(str::parse) {
+            None => 0,
+            Some(Ok(start)) => start,
+            Some(Err(_)) => {
+                let message = "The specified token is not valid.";
+                return Err(ServiceError::new(400, "InvalidNextToken", message));
+            }
+        };
         let all = &self.instance.world.aws.parameters;
         let mut found = all.iter().filter(|(name, _)| is_below(name)).skip(start);
         let page: Vec<Value> = found
@@ -190,6 +236,18 @@ impl Parameters<'_> {
             None => json!({ "Parameters": page }),
         })
     }
+}
+
+fn invalid_limit(limit: u64) -> ServiceError {
+    let bound = match limit {
+        0 => "greater than or equal to 1".to_owned(),
+        _ => format!("less than or equal to {MAX_PARAMETERS}"),
+    };
+    let message = format!(
+        "1 validation error detected: Value '{limit}' at 'maxResults' failed to satisfy constraint: Member must have \
+         value {bound}"
+    );
+    ServiceError::new(400, "ValidationException", message)
 }
 
 /// A stand-in for the ciphertext, which a script cannot read either.

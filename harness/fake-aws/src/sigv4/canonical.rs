@@ -10,7 +10,7 @@ use super::request_signature::{ALGORITHM, RequestSignature, SignatureLocation};
 use crate::http::Request;
 
 /// Its paths are signed as they are, and the bodies of its presigned requests are not.
-const S3: &str = "s3";
+pub(super) const S3: &str = "s3";
 /// Clients that do not hash the body send this as its hash.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 /// Start of what clients of S3 send as the hash of a body in chunks (`Content-Encoding: aws-chunked`). The signatures

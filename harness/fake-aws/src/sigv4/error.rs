@@ -8,6 +8,12 @@ use crate::wire::WireFormat;
 pub(crate) enum SignatureError {
     Missing,
     Incomplete(String),
+    /// Of a presigned URL: a parameter is missing or invalid.
+    IncompleteQuery(String),
+    /// S3's own reason to reject a presigned URL.
+    Denied(String),
+    /// S3 in this region does not accept signatures of version 2.
+    Version,
     /// No credentials have this access key.
     UnknownKey,
     /// The session token is missing, or belongs to other credentials.
@@ -31,7 +37,25 @@ const S3_MISMATCH: &str = "The request signature we calculated does not match th
 signing method.";
 const EC2_INVALID: &str = "AWS was not able to validate the provided access credentials";
 
+const S3_VERSION: &str =
+    "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.";
+
 impl SignatureError {
+    /// A presigned URL of S3 after its time.
+    #[must_use]
+    pub(crate) fn expired() -> Self {
+        Self::Denied("Request has expired".to_owned())
+    }
+
+    /// The error of a signature in the query.
+    #[must_use]
+    pub(crate) fn of_query(self) -> Self {
+        match self {
+            Self::Incomplete(message) => Self::IncompleteQuery(message),
+            other => other,
+        }
+    }
+
     /// The error in a service's wire format.
     #[must_use]
     pub(crate) fn service_error(self, wire_format: WireFormat) -> ServiceError {
@@ -54,11 +78,15 @@ impl SignatureError {
                 "MissingAuthenticationTokenException",
                 "Missing Authentication Token".to_owned(),
             ),
-            Self::Incomplete(message) => ("IncompleteSignatureException", message),
+            Self::Incomplete(message) | Self::IncompleteQuery(message) => {
+                ("IncompleteSignatureException", message)
+            }
             Self::UnknownKey | Self::WrongToken => ("UnrecognizedClientException", INVALID_TOKEN.to_owned()),
-            Self::Scope(message) | Self::Late(message) => ("InvalidSignatureException", message),
+            Self::Scope(message) | Self::Late(message) | Self::Denied(message) => {
+                ("InvalidSignatureException", message)
+            }
             Self::ExpiredCredentials => ("ExpiredTokenException", EXPIRED_TOKEN.to_owned()),
-            Self::Mismatch => ("InvalidSignatureException", WRONG_SIGNATURE.to_owned()),
+            Self::Mismatch | Self::Version => ("InvalidSignatureException", WRONG_SIGNATURE.to_owned()),
         };
         ServiceError::new(status, code, message)
     }
@@ -70,11 +98,15 @@ impl SignatureError {
                 "MissingAuthenticationToken",
                 "Request is missing Authentication Token".to_owned(),
             ),
-            Self::Incomplete(message) => (400, "IncompleteSignature", message),
+            Self::Incomplete(message) | Self::IncompleteQuery(message) => {
+                (400, "IncompleteSignature", message)
+            }
             Self::UnknownKey | Self::WrongToken => (403, "InvalidClientTokenId", INVALID_TOKEN.to_owned()),
-            Self::Scope(message) | Self::Late(message) => (403, "SignatureDoesNotMatch", message),
+            Self::Scope(message) | Self::Late(message) | Self::Denied(message) => {
+                (403, "SignatureDoesNotMatch", message)
+            }
             Self::ExpiredCredentials => (403, "ExpiredToken", EXPIRED_TOKEN.to_owned()),
-            Self::Mismatch => (403, "SignatureDoesNotMatch", WRONG_SIGNATURE.to_owned()),
+            Self::Mismatch | Self::Version => (403, "SignatureDoesNotMatch", WRONG_SIGNATURE.to_owned()),
         };
         ServiceError::new(status, code, message)
     }
@@ -86,6 +118,9 @@ impl SignatureError {
             Self::Incomplete(message) | Self::Scope(message) => {
                 (400, "AuthorizationHeaderMalformed", message)
             }
+            Self::IncompleteQuery(message) => (400, "AuthorizationQueryParametersError", message),
+            Self::Denied(message) => (403, "AccessDenied", message),
+            Self::Version => (400, "InvalidRequest", S3_VERSION.to_owned()),
             Self::UnknownKey => (403, "InvalidAccessKeyId", S3_UNKNOWN_KEY.to_owned()),
             Self::WrongToken => (
                 400,
@@ -106,10 +141,13 @@ impl SignatureError {
                 "MissingParameter",
                 "The request must contain the parameter AWSAccessKeyId".to_owned(),
             ),
-            Self::Incomplete(message) => (400, "IncompleteSignature", message),
-            Self::Late(_) => (400, "RequestExpired", "Request has expired.".to_owned()),
-            Self::ExpiredCredentials => (400, "RequestExpired", "Request has expired.".to_owned()),
-            Self::UnknownKey | Self::WrongToken | Self::Scope(_) | Self::Mismatch => {
+            Self::Incomplete(message) | Self::IncompleteQuery(message) => {
+                (400, "IncompleteSignature", message)
+            }
+            Self::Late(_) | Self::Denied(_) | Self::ExpiredCredentials => {
+                (400, "RequestExpired", "Request has expired.".to_owned())
+            }
+            Self::UnknownKey | Self::WrongToken | Self::Scope(_) | Self::Mismatch | Self::Version => {
                 (401, "AuthFailure", EC2_INVALID.to_owned())
             }
         };

@@ -12,6 +12,7 @@ pub(crate) mod canonical;
 pub(crate) mod error;
 pub(crate) mod request_signature;
 
+use nodejoin_core::run::secret::Secret;
 use time::{Duration, OffsetDateTime};
 
 use crate::clock;
@@ -19,6 +20,13 @@ use crate::credentials::{CredentialStore, Credentials};
 use crate::http::Request;
 use error::SignatureError;
 use request_signature::{RequestSignature, SignatureLocation};
+
+/// The longest validity of a presigned URL of S3, in seconds.
+const MAX_LIFETIME: i64 = 604_800;
+const LONG_LIFETIME: &str = "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must \
+be less than 604800 seconds";
+const NO_LIFETIME: &str = "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
+X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.";
 
 /// A service's requirements for a signature.
 #[derive(Debug, Clone, Copy)]
@@ -45,20 +53,21 @@ pub(crate) fn verify<'a>(
     let credentials = issued
         .find(&request_signature.access_key_id)
         .ok_or(SignatureError::UnknownKey)?;
-    check_token(&request_signature, credentials)?;
+    let token = request_signature.token.as_ref().map(Secret::reveal);
+    check_token(token, credentials)?;
     check_scope(&request_signature, demand)?;
-    check_time(&request_signature, demand, now)?;
+    match request_signature.form == SignatureLocation::Query && demand.service == canonical::S3 {
+        true => check_lifetime(&request_signature, demand, now)?,
+        false => check_time(&request_signature, demand, now)?,
+    }
     check_expiry(credentials, now)?;
     check_signature(request, &request_signature, credentials)?;
     Ok(credentials)
 }
 
-fn check_token(
-    request_signature: &RequestSignature,
-    credentials: &Credentials,
-) -> Result<(), SignatureError> {
-    match &request_signature.token {
-        Some(token) if token == &credentials.token => Ok(()),
+pub(crate) fn check_token(token: Option<&str>, credentials: &Credentials) -> Result<(), SignatureError> {
+    match token {
+        Some(token) if token == credentials.token.reveal() => Ok(()),
         _ => Err(SignatureError::WrongToken),
     }
 }
@@ -111,7 +120,29 @@ fn check_time(
     Ok(())
 }
 
-fn check_expiry(credentials: &Credentials, now: OffsetDateTime) -> Result<(), SignatureError> {
+/// Checks the time of a presigned URL of S3, which alone is valid for the time that it declares.
+fn check_lifetime(
+    request_signature: &RequestSignature,
+    demand: SignaturePolicy<'_>,
+    now: OffsetDateTime,
+) -> Result<(), SignatureError> {
+    let problem = match request_signature.lifetime.as_deref().map(str::parse::<i64>) {
+        None => NO_LIFETIME,
+        Some(Err(_)) => "X-Amz-Expires should be a number",
+        Some(Ok(..0)) => "X-Amz-Expires must be non-negative",
+        Some(Ok(seconds)) if seconds > MAX_LIFETIME => LONG_LIFETIME,
+        Some(Ok(_)) if request_signature.time > now + demand.window => {
+            return Err(SignatureError::Denied("Request is not valid yet".to_owned()));
+        }
+        Some(Ok(seconds)) if now > request_signature.time + Duration::seconds(seconds) => {
+            return Err(SignatureError::expired());
+        }
+        Some(Ok(_)) => return Ok(()),
+    };
+    Err(SignatureError::IncompleteQuery(problem.to_owned()))
+}
+
+pub(crate) fn check_expiry(credentials: &Credentials, now: OffsetDateTime) -> Result<(), SignatureError> {
     if now >= credentials.expires {
         Err(SignatureError::ExpiredCredentials)
     } else {

@@ -9,6 +9,8 @@ use nodejoin_core::run::secret::Secret;
 
 /// The one supported algorithm.
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+/// The parameter with the access key id of a request with a signature of version 2.
+pub(crate) const ACCESS_KEY_ID: &str = "AWSAccessKeyId";
 
 /// A signature and its parameters.
 #[derive(Debug, Clone)]
@@ -25,6 +27,8 @@ pub(crate) struct RequestSignature {
     /// Time of the signature.
     pub time: OffsetDateTime,
     pub token: Option<Secret>,
+    /// `X-Amz-Expires` of a presigned URL, unparsed.
+    pub lifetime: Option<String>,
 }
 
 /// The location of a signature.
@@ -60,10 +64,9 @@ impl CredentialScope {
 /// The access key id of a request, with or without a valid signature, for the transcript.
 #[must_use]
 pub(crate) fn claimed_access_key_id(request: &Request) -> Option<String> {
-    let from_query = request
-        .query_parameters()
-        .get("X-Amz-Credential")
-        .map(ToOwned::to_owned);
+    let query = request.query_parameters();
+    let from_query = query.get("X-Amz-Credential").or(query.get(ACCESS_KEY_ID));
+    let from_query = from_query.map(ToOwned::to_owned);
     let credential = match from_query {
         Some(credential) => credential,
         None => member(
@@ -86,7 +89,7 @@ impl RequestSignature {
     /// The request has no signature, or a part of it is missing.
     pub(crate) fn parse(request: &Request) -> Result<Self, SignatureError> {
         if request.query_parameters().get("X-Amz-Signature").is_some() {
-            return Self::from_query(request);
+            return Self::from_query(request).map_err(SignatureError::of_query);
         }
         match request.header("authorization") {
             Some(authorization) => Self::from_header(request, authorization),
@@ -139,14 +142,19 @@ impl RequestSignature {
         }
         let token = parameters.get("X-Amz-Security-Token").map(ToOwned::to_owned);
         let (credential, headers) = (part("X-Amz-Credential")?, part("X-Amz-SignedHeaders")?);
-        Self::assemble(
+        let signature = Self::assemble(
             SignatureLocation::Query,
             credential,
             headers,
             part("X-Amz-Signature")?,
             part("X-Amz-Date")?,
             token,
-        )
+        )?;
+        let lifetime = parameters.get("X-Amz-Expires").map(ToOwned::to_owned);
+        Ok(Self {
+            lifetime,
+            ..signature
+        })
     }
 
     fn assemble(
@@ -179,6 +187,7 @@ impl RequestSignature {
             date,
             time,
             token,
+            lifetime: None,
         })
     }
 }

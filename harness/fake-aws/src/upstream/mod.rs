@@ -29,6 +29,7 @@ use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::instance::Instance;
 use crate::operation::RequestTarget;
+use crate::sigv2;
 use crate::sigv4::request_signature::RequestSignature;
 use crate::sigv4::{self, SignaturePolicy, error::SignatureError};
 use crate::wire::WireFormat;
@@ -87,6 +88,10 @@ pub(crate) fn authorize(
     now: OffsetDateTime,
 ) -> Result<(), ServiceError> {
     let principal = || {
+        if target.service == Service::S3 && sigv2::is_signed(request) {
+            let credentials = sigv2::verify(request, &instance.issued, now)?;
+            return Ok((&credentials.principal, Service::S3.word().to_owned()));
+        }
         let signature = RequestSignature::parse(request)?;
         let policy = SignaturePolicy {
             service: &signature.scope.service,

@@ -42,7 +42,7 @@ pub(crate) fn user_data(bytes: &Bytes, range: Option<&str>, modified: &str) -> R
 
 /// A part of a body, by the first and the last of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ByteRange {
+pub(crate) enum ByteRange {
     Part { first: usize, last: usize },
     Unsatisfiable,
 }
@@ -50,7 +50,7 @@ enum ByteRange {
 impl ByteRange {
     /// Reads a `Range` header for a body of this length. `None` for a header that a server ignores: another unit,
     /// several ranges, or one that is invalid.
-    fn read(header: &str, length: usize) -> Option<Self> {
+    pub(crate) fn read(header: &str, length: usize) -> Option<Self> {
         let (first, last) = header.trim().strip_prefix("bytes=")?.split_once('-')?;
         let (first, last) = match (first.trim(), last.trim()) {
             ("", suffix) => match suffix.parse::<usize>().ok()? {

@@ -193,14 +193,15 @@ print(json.dumps({
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addons_are_described() {
+async fn addons_are_listed_and_described() {
     let fakes = Fakes::start(|world| {
-        world.cluster.eks.addons = vec![AddonPlan {
-            name: "vpc-cni".into(),
+        let addon = |name: &str| AddonPlan {
+            name: name.into(),
             version: "v1.18.3-eksbuild.1".into(),
             status: "DEGRADED".into(),
             configuration: Some("{}".into()),
-        }];
+        };
+        world.cluster.eks.addons = vec![addon("vpc-cni"), addon("coredns")];
     });
     let program = r#"
 eks = boto3.client("eks")
@@ -208,14 +209,18 @@ a = eks.describe_addon(clusterName="demo", addonName="vpc-cni")["addon"]
 print(json.dumps({
   "addon": [a["addonName"], a["clusterName"], a["addonVersion"], a["status"], a["configurationValues"], a["health"]],
   "arn": a["addonArn"].rsplit("/", 1)[0],
-  "missing": [output(eks.describe_addon, clusterName="demo", addonName="x"), output(eks.describe_addon, clusterName="x", addonName="x")],
+  "list": [p["addons"] for p in eks.get_paginator("list_addons").paginate(clusterName="demo", PaginationConfig={"PageSize": 1})],
+  "missing": [output(eks.describe_addon, clusterName="demo", addonName="x"), output(eks.describe_addon, clusterName="x", addonName="x"),
+              output(eks.list_addons, clusterName="x")],
 }))
 "#;
     let not_found = "404 ResourceNotFoundException";
     let expected = json!({
         "addon": ["vpc-cni", "demo", "v1.18.3-eksbuild.1", "DEGRADED", "{}", { "issues": [] }],
         "arn": "arn:aws:eks:eu-west-1:111122223333:addon/demo/vpc-cni",
-        "missing": [format!("{not_found}: No addon: x found in cluster: demo"), format!("{not_found}: No cluster found for name: x.")],
+        "list": [["vpc-cni"], ["coredns"]],
+        "missing": [format!("{not_found}: No addon: x found in cluster: demo"), format!("{not_found}: No cluster found for name: x."),
+                    format!("{not_found}: No cluster found for name: x.")],
     });
     assert_eq!(output(&fakes, program).await, expected);
     fakes.end().await;

@@ -259,3 +259,59 @@ async fn instance_types_are_filtered() {
     assert_eq!(json_of(&aws.cli(&types).await), json!(["m6g.large"]));
     fakes.end().await;
 }
+
+/// `aws ec2 wait instance-status-ok` of a script that waits for its own instance.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_checks_of_running_instances_have_passed() {
+    let fakes = Fakes::start(|world| {
+        let other = |id: &str, last, state| OtherInstance {
+            id: id.into(),
+            private_ip: [192, 168, 40, last].into(),
+            state,
+            region: None,
+            tags: [].into(),
+        };
+        world.aws.instances = vec![
+            other("i-00000000000000008", 28, InstanceState::Stopped),
+            other("i-00000000000000009", 29, InstanceState::Pending),
+        ];
+    });
+    let aws = AwsClients::of(&fakes).await;
+    out(&aws
+        .cli(&["ec2", "wait", "instance-status-ok", "--instance-ids", OWN])
+        .await);
+    let program = r#"
+import boto3, json
+ec2 = boto3.client("ec2")
+def states(**arguments):
+    found = ec2.describe_instance_status(**arguments)["InstanceStatuses"]
+    return [[s["InstanceId"][-1], s["InstanceState"]["Name"], s["InstanceStatus"]["Status"], s["SystemStatus"]["Status"],
+             s["AvailabilityZone"], s["AvailabilityZoneId"]] for s in found]
+print(json.dumps([
+    states(), states(IncludeAllInstances=True),
+    states(Filters=[{"Name": "instance-status.reachability", "Values": ["initializing"]}], IncludeAllInstances=True),
+    states(Filters=[{"Name": "event.code", "Values": ["*"]}]),
+]))
+"#;
+    let found: Value = serde_json::from_str(&aws.python(program).await).unwrap();
+    let (zone, zone_id) = ("eu-west-1a", "euw1-az1");
+    let own = json!(["1", "running", "ok", "ok", zone, zone_id]);
+    let stopped = json!(["8", "stopped", "not-applicable", "not-applicable", zone, zone_id]);
+    let pending = json!(["9", "pending", "initializing", "initializing", zone, zone_id]);
+    assert_eq!(found, json!([[own], [own, stopped, pending], [pending], []]));
+    let wrong = [
+        "ec2",
+        "describe-instance-status",
+        "--filters",
+        "Name=nonsense,Values=x",
+    ];
+    assert!(error(&aws.cli(&wrong).await).contains("The filter 'nonsense' is invalid"));
+    let missing = [
+        "ec2",
+        "describe-instance-status",
+        "--instance-ids",
+        "i-0123456789abcdef0",
+    ];
+    assert!(error(&aws.cli(&missing).await).contains("(InvalidInstanceID.NotFound)"));
+    fakes.end().await;
+}

@@ -59,6 +59,35 @@ async fn an_attached_node_reads_the_id_of_the_run() {
     server.shut_down().await;
 }
 
+/// A node that boots ahead of its scenario passes its gate when its own instance has its address, not before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_boots_ahead_waits_for_its_own_instance() {
+    let (before, _events_before) = world();
+    let (mut world, mut events) = world();
+    world.instance.id = "i-0aaaaaaaaaaaaaaa1".parse().unwrap();
+    let (id, id_before) = (world.instance.id.clone(), before.instance.id.clone());
+    let server = FakeAws::bind(&"testrun01".parse().unwrap(), HERE)
+        .unwrap()
+        .listen()
+        .unwrap();
+    let ahead = curl(&[&format!("http://{}/nodejoin/ahead", server.metadata)]).await;
+    assert_eq!((ahead.status, ahead.text().as_str()), (200, "testrun01"));
+    let url = format!("http://{}/nodejoin/gate/{id}", server.metadata);
+    let waiting = tokio::spawn(async move { curl(&[&url]).await });
+    server.admit(before);
+    server.admit(world);
+    // The instance that had the address before.
+    server.attach(HERE, &id_before);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(!waiting.is_finished());
+    assert!(events.try_recv().is_err());
+    server.attach(HERE, &id);
+    let response = waiting.await.unwrap();
+    assert_eq!((response.status, response.text().as_str()), (200, "testrun01"));
+    assert_eq!(events.try_recv().unwrap().what, AwsEventKind::Isolated);
+    server.shut_down().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_concurrent_token_requests_succeed() {
     let mut fakes = Fakes::start(|_| {});
@@ -171,20 +200,6 @@ async fn a_body_of_ten_mebibytes_is_rejected() {
     )
     .await;
     assert!(malformed.text().contains("<Code>MissingAction</Code>"));
-    fakes.end().await;
-}
-
-/// The resolver does not know the host, but a client may have its own address for it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_request_to_an_unknown_host_is_recorded_as_unknown() {
-    let mut fakes = Fakes::start(|_| {});
-    let response = curl_host(&fakes, &["https://www.example.com/bucket"]).await;
-    assert_eq!(response.status, 404);
-    let calls = fakes.calls();
-    assert_eq!(
-        (calls[0].known, calls[0].host.as_str()),
-        (false, "www.example.com")
-    );
     fakes.end().await;
 }
 

@@ -35,11 +35,15 @@ async fn the_cli_reports_each_call_at_once_and_the_transcript_has_it() {
         ),
         (&["efs", "describe-file-systems"], "DescribeFileSystems", ""),
         (&["route53", "list-hosted-zones"], "ListHostedZones", ""),
-        (&["s3api", "list-buckets"], "ListBuckets", "s3.GET /"),
         (
-            &["eks", "list-addons", "--cluster-name", "demo"],
-            "ListAddons",
-            "eks.GET /clusters/demo/addons",
+            &["s3api", "get-bucket-acl", "--bucket", "logs"],
+            "GetBucketAcl",
+            "s3.GET /",
+        ),
+        (
+            &["eks", "list-fargate-profiles", "--cluster-name", "demo"],
+            "ListFargateProfiles",
+            "eks.GET /clusters/demo/fargate-profiles",
         ),
     ];
     for (requested, operation, name) in table {
@@ -83,6 +87,88 @@ for mode in "legacy", "standard", "adaptive":
     let output = aws.python(program).await;
     assert_eq!(output.lines().collect::<Vec<_>>(), ["NotEmulated 501 0"; 9]);
     assert_eq!(unknown(&mut fakes).len(), 9);
+    fakes.end().await;
+}
+
+/// Functions, APIs and brokers of an account have their id in the host name.
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_of_the_account_are_reported_by_their_host() {
+    let mut fakes = Fakes::start(|world| {
+        let answers = serde_json::json!([
+            { "host": "known.execute-api.*", "path": "/prod/register", "json": { "id": 7 } },
+        ]);
+        world.aws.answers = serde_json::from_value(answers).unwrap();
+    });
+    let table = [
+        (
+            "https://a1b2c3.execute-api.eu-west-1.amazonaws.com/prod/register?x=1",
+            "execute-api.GET /prod/register",
+        ),
+        ("https://a1b2c3.lambda-url.eu-west-1.on.aws/", "lambda.GET /"),
+        (
+            "https://a1b2c3.appsync-api.eu-west-1.amazonaws.com/graphql",
+            "appsync.GET /graphql",
+        ),
+        (
+            "https://demo-111122223333.d.codeartifact.eu-west-1.amazonaws.com/pypi/own/simple/",
+            "codeartifact.GET /pypi/own/simple/",
+        ),
+    ];
+    for (url, name) in table {
+        let host = url.split('/').nth(2).unwrap();
+        let curled = curl_host(&fakes, &[url]).await;
+        let expected = format!("nodejoin does not know the responses of {host}, a resource in ");
+        let text = curled.text();
+        assert_eq!(curled.status, 501, "{url}: {text}");
+        assert!(
+            text.contains(&expected) && text.contains("with `host` to `aws.answers`"),
+            "{text}"
+        );
+        let calls = unknown(&mut fakes);
+        let names: Vec<String> = calls
+            .iter()
+            .map(|call| format!("{}.{}", call.service.word(), call.operation))
+            .collect();
+        assert_eq!((names, calls[0].host.as_str()), (vec![name.to_owned()], host));
+    }
+    let url = "https://known.execute-api.eu-west-1.amazonaws.com/prod/register";
+    assert_eq!(curl_host(&fakes, &[url]).await.text(), r#"{"id":7}"#);
+    let aws = AwsClients::of(&fakes).await;
+    let program = r#"
+import boto3, botocore.exceptions
+for service, host, call in (
+    ("iot-data", "a1-ats.iot", lambda client: client.publish(topic="t", payload=b"x")),
+    ("apigatewaymanagementapi", "a1b2c3.execute-api", lambda client: client.get_connection(ConnectionId="c")),
+    ("dynamodb", "111122223333.ddb", lambda client: client.list_tables()),
+):
+    client = boto3.client(service, endpoint_url=f"https://{host}.eu-west-1.amazonaws.com")
+    try:
+        call(client)
+    except botocore.exceptions.ClientError as error:
+        print(error.response["Error"]["Code"], error.response["ResponseMetadata"]["RetryAttempts"])
+"#;
+    let printed = aws.python(program).await;
+    assert_eq!(printed.lines().collect::<Vec<_>>(), ["NotEmulated 0"; 3]);
+    fakes.end().await;
+}
+
+/// The names of interface endpoints, which clients use with `--endpoint-url`.
+#[tokio::test(flavor = "multi_thread")]
+async fn interface_endpoints_are_those_of_their_service() {
+    let fakes = Fakes::start(|world| {
+        let buckets = serde_json::json!({ "logs": { "objects": { "a": "x" } } });
+        world.aws.buckets = serde_json::from_value(buckets).unwrap();
+    });
+    let aws = AwsClients::of(&fakes).await;
+    let program = r#"
+import boto3
+def client(service, start):
+    return boto3.client(service, endpoint_url=f"https://{start}.eu-west-1.vpce.amazonaws.com")
+print(client("sts", "vpce-0a1b-c2d3.sts").get_caller_identity()["Account"])
+print(client("eks", "vpce-0a1b-c2d3-eu-west-1a.eks").list_clusters()["clusters"])
+print(client("s3", "bucket.vpce-0a1b-c2d3.s3").get_object(Bucket="logs", Key="a")["Body"].read())
+"#;
+    assert_eq!(aws.python(program).await, "111122223333\n['demo']\nb'x'\n");
     fakes.end().await;
 }
 

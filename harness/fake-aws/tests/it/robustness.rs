@@ -229,11 +229,11 @@ const BEGINNINGS: [(&str, &str); 5] = [
     ("half of the headers", "GET / HTTP/1.1\r\nHost: x\r\nAccep"),
     (
         "half a body",
-        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+        "POST / HTTP/1.1\r\nHost: ec2.eu-west-1.amazonaws.com\r\nContent-Length: 10\r\n\r\nabc",
     ),
     (
         "half a chunk",
-        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        "POST / HTTP/1.1\r\nHost: ec2.eu-west-1.amazonaws.com\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
     ),
 ];
 

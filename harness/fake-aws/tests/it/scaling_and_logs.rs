@@ -186,6 +186,11 @@ logs.create_log_group(logGroupName="/boot", tags={"a": "b"})
 first.append(refused(logs.put_log_events, logEvents=[event(now, "x")], **of))
 logs.create_log_stream(**of)
 logs.put_retention_policy(logGroupName="/boot", retentionInDays=7)
+try:
+    logs.put_retention_policy(logGroupName="/boot", retentionInDays=8)
+    raise SystemExit("a retention of 8 days exists")
+except logs.exceptions.InvalidParameterException:
+    pass
 put = logs.put_log_events(logEvents=[event(now - 15 * day, "old"), event(now - 2, "a"), event(now - 1, "b"), event(now + day, "new")], **of)
 logs.put_log_events(logEvents=[event(now, "c")], sequenceToken=put["nextSequenceToken"], **of)
 stream, = logs.describe_log_streams(logGroupName="/boot", orderBy="LastEventTime", descending=True)["logStreams"]

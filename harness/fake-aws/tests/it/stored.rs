@@ -6,7 +6,7 @@ use nodejoin_core::plan::aws::AwsPlan;
 use nodejoin_fake_aws::World;
 use serde_json::json;
 
-fn with(world: &mut World, resources: serde_json::Value) {
+pub(crate) fn with(world: &mut World, resources: serde_json::Value) {
     world.aws = serde_json::from_value::<AwsPlan>(resources).unwrap();
 }
 
@@ -116,7 +116,72 @@ async fn the_cli_reads_and_deletes_secrets() {
     fakes.end().await;
 }
 
-fn bucket(world: &mut World, folder: &std::path::Path) {
+/// A value of another version, or with a condition that is not read, is an error and not another value.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_versions_and_filters_are_refused() {
+    let mut fakes = Fakes::start(|world| {
+        let parameters = json!({ "/demo/name": "demo" });
+        with(
+            world,
+            json!({ "parameters": parameters, "secrets": { "demo/text": "x" } }),
+        );
+    });
+    let aws = AwsClients::of(&fakes).await;
+    let program = r#"
+import boto3, botocore.exceptions
+ssm, secrets = boto3.client("ssm"), boto3.client("secretsmanager")
+arn = "arn:aws:ssm:eu-west-1:111122223333:parameter/demo/name"
+id = secrets.get_secret_value(SecretId="demo/text")["VersionId"]
+for call in (
+    lambda: ssm.get_parameter(Name="/demo/name:1"),
+    lambda: ssm.get_parameter(Name=arn + ":1"),
+    lambda: ssm.get_parameter(Name="/demo/name:2"),
+    lambda: ssm.get_parameter(Name="/demo/name:label"),
+    lambda: ssm.get_parameters(Names=["/demo/name", "/demo/name"]),
+    lambda: ssm.get_parameters_by_path(Path="/demo", MaxResults=11),
+    lambda: ssm.get_parameters_by_path(Path="/demo", NextToken="x"),
+    lambda: ssm.get_parameters_by_path(Path="/demo", ParameterFilters=[{"Key": "Type", "Values": ["String"]}]),
+    lambda: secrets.get_secret_value(SecretId="demo/text", VersionId=id, VersionStage="AWSCURRENT"),
+    lambda: secrets.get_secret_value(SecretId="demo/text", VersionStage="AWSPREVIOUS"),
+    lambda: secrets.get_secret_value(SecretId="demo/text", VersionId=id[::-1]),
+):
+    try:
+        call()
+        print("OK")
+    except botocore.exceptions.ClientError as error:
+        print(error.response["Error"]["Code"])
+print(ssm.get_parameters(Names=["/demo/name:7"])["InvalidParameters"])
+"#;
+    let printed = aws.python(program).await;
+    let expected = [
+        "OK",
+        "OK",
+        "ParameterVersionNotFound",
+        "ParameterVersionNotFound",
+        "ValidationException",
+        "ValidationException",
+        "InvalidNextToken",
+        "NotEmulated",
+        "OK",
+        "ResourceNotFoundException",
+        "ResourceNotFoundException",
+        "['/demo/name:7']",
+    ];
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+    let calls = fakes.calls();
+    let unread = calls.iter().find(|call| !call.known).unwrap();
+    assert!(
+        unread
+            .message
+            .as_ref()
+            .unwrap()
+            .contains("the parameter ParameterFilters of"),
+        "{unread:?}"
+    );
+    fakes.end().await;
+}
+
+pub(crate) fn bucket(world: &mut World, folder: &std::path::Path) {
     std::fs::create_dir_all(folder.join("scripts")).unwrap();
     std::fs::write(folder.join("scripts/join node.sh"), "echo join\n").unwrap();
     // Larger than the CLI's limit for one request: it reads ranges in parallel.
@@ -284,6 +349,13 @@ async fn created_tags_are_described() {
     ];
     let missing = error(&aws.cli(&missing).await);
     assert!(missing.contains("(InvalidInstanceID.NotFound)"), "{missing}");
+    let tags: Vec<String> = (0..51).map(|number| format!("Key=k{number},Value=x")).collect();
+    let tags = tags.iter().map(String::as_str);
+    let many: Vec<&str> = ["ec2", "create-tags", "--resources", id, "--tags"]
+        .into_iter()
+        .chain(tags)
+        .collect();
+    assert!(error(&aws.cli(&many).await).contains("(TagLimitExceeded)"));
     let reserved = [
         "ec2",
         "create-tags",

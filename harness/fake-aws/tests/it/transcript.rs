@@ -36,7 +36,7 @@ async fn lines_of_known_unknown_refused_and_dropped_requests() {
             "https://ec2.eu-west-1.amazonaws.com/",
         ],
         &["https://eks.eu-west-1.amazonaws.com/clusters/demo?x=1"],
-        &["https://eks.eu-west-1.amazonaws.com/clusters/demo/addons"],
+        &["https://eks.eu-west-1.amazonaws.com/clusters/demo/fargate-profiles"],
         &["--data", "{}", "https://api.ecr.eu-west-1.amazonaws.com/"],
         &["https://s3.eu-west-1.amazonaws.com/bucket/key"],
     ];

@@ -100,6 +100,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         account: "111122223333".parse().unwrap(),
         region: "eu-west-1".parse().unwrap(),
         network: Network::Isolated,
+        outside: Default::default(),
         instance: instance(),
         role: Some(RolePlan {
             path: "/eks/".into(),

@@ -5,8 +5,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The stamp of an environment: other packages create another environment.
-const PACKAGES: [&str; 2] = ["awscli==1.46.3", "boto3==1.44.5"];
+/// The stamp of an environment: other packages create another environment. botocore has new services every week, and
+/// boto3 accepts any of its patch versions.
+const PACKAGES: [&str; 3] = ["awscli==1.46.3", "boto3==1.44.8", "botocore==1.44.8"];
 
 /// Python of a virtual environment with the AWS CLI and boto3.
 pub fn python() -> PathBuf {

@@ -8,13 +8,15 @@ use crate::machine::{AmiFamily, Machine, System};
 /// Flags that only the last bootstrap script for Amazon Linux 2 knows.
 const FLAGS_OF_2026: [&str; 3] = ["--service-ipv4-cidr", "--local-disks", "--mount-bpf-fs"];
 
+/// The built-in node image with nodeadm.
+const AL2023: &str = "al2023";
+
 /// Files of an AMI that the node image lacks: a folder of `fixtures/overlays`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AmiFiles {
     Al2Of2026,
     /// Lets the files of 2026 start kubelets before 1.24.
     OldKubelet,
-    Nodeadm,
     Ubuntu,
     Kubeadm,
     CfnSignal,
@@ -27,7 +29,6 @@ impl AmiFiles {
         match self {
             Self::Al2Of2026 => "al2-2026",
             Self::OldKubelet => "al2-2026-old-kubelet",
-            Self::Nodeadm => "nodeadm",
             Self::Ubuntu => "ubuntu-bootstrap",
             Self::Kubeadm => "kubeadm",
             Self::CfnSignal => "cfn-bootstrap",
@@ -38,6 +39,8 @@ impl AmiFiles {
 /// The AMI of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AmiChoice {
+    /// The built-in node image, unless it is the default one.
+    pub(crate) image: Option<&'static str>,
     pub(crate) files: Vec<AmiFiles>,
     /// The AMI and the reason, for the report.
     pub(crate) text: String,
@@ -47,17 +50,13 @@ pub(crate) struct AmiChoice {
 pub(crate) fn choose(machine: &Machine, stated: &Stated) -> Result<AmiChoice, AdoptError> {
     check_system(machine)?;
     if is_bottlerocket(machine) {
-        return Ok(of(
-            AmiFiles::Nodeadm,
+        return Ok(al2023(
             "AL2023 in place of Bottlerocket: its settings of the kubelet run as a NodeConfig, and nothing of its own boot \
              (deviation `bottlerocket-settings`)",
         ));
     }
     let mut choice = match machine.traits.ami_family {
-        Some(AmiFamily::Al2023) => of(
-            AmiFiles::Nodeadm,
-            "AL2023: the file states the AMI family, or has a NodeConfig",
-        ),
+        Some(AmiFamily::Al2023) => al2023("AL2023: the file states the AMI family, or has a NodeConfig"),
         Some(AmiFamily::Ubuntu) => of(AmiFiles::Ubuntu, "Ubuntu: the file states the AMI family"),
         Some(AmiFamily::Al2) => al2(stated, "the file states the AMI family"),
         _ => by_content(machine, stated),
@@ -100,10 +99,7 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
         };
     }
     if stated.configs.is_any || stated.text.contains("nodeadm init") {
-        return of(
-            AmiFiles::Nodeadm,
-            "AL2023: the user data has a NodeConfig or calls nodeadm",
-        );
+        return al2023("AL2023: the user data has a NodeConfig or calls nodeadm");
     }
     if stated.kubeadm.is_some() {
         return of(
@@ -112,10 +108,7 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
         );
     }
     if machine.managed.is_some() {
-        return of(
-            AmiFiles::Nodeadm,
-            "AL2023: the default of EKS for managed node groups",
-        );
+        return al2023("AL2023: the default of EKS for managed node groups");
     }
     al2(stated, "nothing in the user data points to another AMI")
 }
@@ -123,18 +116,29 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
 fn al2(stated: &Stated, why: &str) -> AmiChoice {
     match FLAGS_OF_2026.iter().find(|flag| stated.has_flag(flag)) {
         Some(flag) => AmiChoice {
+            image: None,
             files: vec![AmiFiles::Al2Of2026, AmiFiles::OldKubelet],
             text: format!("AL2 with its last bootstrap script, of 2026: {why} with `{flag}`"),
         },
         None => AmiChoice {
+            image: None,
             files: Vec::new(),
             text: format!("AL2 with the bootstrap script of 2022: {why} without a newer flag"),
         },
     }
 }
 
+fn al2023(text: &str) -> AmiChoice {
+    AmiChoice {
+        image: Some(AL2023),
+        files: Vec::new(),
+        text: text.to_owned(),
+    }
+}
+
 fn of(files: AmiFiles, text: &str) -> AmiChoice {
     AmiChoice {
+        image: None,
         files: vec![files],
         text: text.to_owned(),
     }
@@ -148,7 +152,8 @@ mod tests {
         let mut machine = Machine::default();
         change(&mut machine);
         let choice = choose(&machine, &Stated::of(text.as_bytes())).unwrap();
-        choice.files.into_iter().map(AmiFiles::folder).collect()
+        let files = choice.files.into_iter().map(AmiFiles::folder);
+        choice.image.into_iter().chain(files).collect()
     }
 
     #[test]
@@ -170,10 +175,10 @@ mod tests {
                 format!("#!/bin/bash\napt-get update\n{}", call("")),
                 vec!["ubuntu-bootstrap"],
             ),
-            (config.to_owned(), vec!["nodeadm"]),
+            (config.to_owned(), vec!["al2023"]),
             (
                 "#!/bin/bash\nnodeadm init -c file:///x\n".to_owned(),
-                vec!["nodeadm"],
+                vec!["al2023"],
             ),
             ("#!/bin/bash\nkubeadm join a:6443\n".to_owned(), vec!["kubeadm"]),
             ("#!/bin/bash\necho\n".to_owned(), vec![]),
@@ -188,11 +193,11 @@ mod tests {
         assert_eq!(
             files(text, |machine| machine.traits.ami_family =
                 Some(AmiFamily::Al2023)),
-            ["nodeadm"]
+            ["al2023"]
         );
         assert_eq!(
             files("", |machine| machine.managed = Some(Default::default())),
-            ["nodeadm"]
+            ["al2023"]
         );
     }
 

@@ -19,7 +19,12 @@ use crate::machine::{Machine, Traits};
 /// Where NodeLocal DNSCache listens.
 const NODE_LOCAL_DNS: &str = "169.254.20.10";
 /// Networks that EKS gives the services of a cluster.
-const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", "172.20.0.0/16"];
+const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", IN_TEN];
+/// The one for a VPC with an address range in 10.0.0.0/8, from which bootstrap.sh derives the cluster's DNS.
+const IN_TEN: &str = "172.20.0.0/16";
+const VPC_IN_TEN: [&str; 2] = ["192.168.0.0/16", "10.0.0.0/16"];
+/// The metadata path that instances of an Auto Scaling group have.
+const LIFECYCLE_STATE: &str = "autoscaling/target-lifecycle-state";
 /// How tags name a cluster.
 const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
 /// An address for nodes of IPv6 clusters.
@@ -74,7 +79,7 @@ pub(crate) fn surroundings(
         ),
         ("eks", network.eks()),
     ]);
-    let instance = instance(traits, &network, report);
+    let instance = instance(traits, stated, &network, report);
     let keys = [
         (
             "kubelet",
@@ -209,7 +214,10 @@ impl ServiceNetwork {
     /// EKS puts the DNS service at the tenth address of a network.
     fn of_dns(stated: &Stated) -> Self {
         let networks = EKS_NETWORKS.iter().filter_map(|text| text.parse::<Cidr>().ok());
-        let address = stated.dns.first().and_then(|dns| dns.parse::<Ipv4Addr>().ok());
+        let address = stated
+            .known_dns
+            .as_ref()
+            .and_then(|dns| dns.parse::<Ipv4Addr>().ok());
         let found = networks
             .into_iter()
             .find(|cidr| address == Some(cidr.address(10)));
@@ -244,6 +252,20 @@ impl ServiceNetwork {
         }
     }
 
+    /// The ranges of the VPC, if the script derives the DNS address from them.
+    fn vpc_cidrs(&self, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<YamlText> {
+        let Self::Ipv4(cidr) = self else { return None };
+        let is_derived = !stated.calls.is_empty() && stated.dns.is_empty();
+        if !is_derived || cidr.to_string() != IN_TEN {
+            return None;
+        }
+        let [_, in_ten] = VPC_IN_TEN;
+        let text =
+            format!("the VPC has the address range {in_ten}: EKS gives services {IN_TEN} only in such a VPC");
+        line(report, AdoptionKind::Chosen, text);
+        Some(YamlText::texts(VPC_IN_TEN.map(str::to_owned)))
+    }
+
     fn eks(&self) -> Option<YamlText> {
         let Self::Ipv6(cidr) = self else { return None };
         Some(YamlText::map([
@@ -271,7 +293,12 @@ fn role(traits: &Traits) -> Option<String> {
     (!role.is_empty()).then(|| role.to_owned())
 }
 
-fn instance(traits: &Traits, network: &ServiceNetwork, report: &mut Vec<AdoptionLine>) -> YamlText {
+fn instance(
+    traits: &Traits,
+    stated: &Stated,
+    network: &ServiceNetwork,
+    report: &mut Vec<AdoptionLine>,
+) -> YamlText {
     let role = role(traits);
     let ami = traits.ami_id.as_ref().filter(|id| id.starts_with("ami-"));
     let adopted = [
@@ -309,12 +336,13 @@ fn instance(traits: &Traits, network: &ServiceNetwork, report: &mut Vec<Adoption
         ("ami", ami.map(|id| YamlText::text(id))),
         ("role", role.as_deref().map(YamlText::text)),
         ("tags", Some(YamlText::Map(tags.collect()))),
-        ("metadata", Some(metadata(traits, report))),
+        ("vpc_cidrs", network.vpc_cidrs(stated, report)),
+        ("metadata", Some(metadata(traits, stated, report))),
         ("network", ipv6),
     ])
 }
 
-fn metadata(traits: &Traits, report: &mut Vec<AdoptionLine>) -> YamlText {
+fn metadata(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> YamlText {
     let tokens = traits.http_tokens.map(|tokens| match tokens {
         Tokens::Required => "required",
         Tokens::Optional => "optional",
@@ -329,7 +357,13 @@ fn metadata(traits: &Traits, report: &mut Vec<AdoptionLine>) -> YamlText {
             format!("metadata hop limit {limit}"),
         );
     }
+    let is_read = stated.text.contains(LIFECYCLE_STATE);
+    if is_read {
+        let text = format!("`{LIFECYCLE_STATE}` is InService, as of an instance that is not in a warm pool");
+        line(report, AdoptionKind::Chosen, text);
+    }
     YamlText::map([
+        ("lifecycle_state", is_read.then(|| YamlText::text("InService"))),
         ("tokens", tokens.map(YamlText::text)),
         ("enabled", traits.http_endpoint.map(YamlText::plain)),
         ("instance_tags", traits.metadata_tags.map(YamlText::plain)),

@@ -27,7 +27,10 @@ pub(crate) struct Stated {
     pub(crate) endpoint: Option<String>,
     pub(crate) authority: Option<String>,
     pub(crate) cidr: Option<String>,
+    /// What the kubelet gets.
     pub(crate) dns: Vec<String>,
+    /// That, or the value of a variable that no call passes on: it names the network of the cluster.
+    pub(crate) known_dns: Option<String>,
     pub(crate) flags: KubeletFlags,
     /// The text of all parts, for words that any part may contain.
     pub(crate) text: String,
@@ -43,7 +46,7 @@ impl Stated {
         } else {
             user_data.to_vec()
         };
-        let parsed = parse(&without_own_names(&plain));
+        let parsed = parse(&without_own_names(&without_templates(&plain)));
         let mut described = None;
         for part in &parsed.parts {
             let is_config = part.mime == "text/cloud-config";
@@ -136,11 +139,13 @@ impl Stated {
             variable(&["SERVICE_IPV4_CIDR"]),
             None,
         ]);
-        let dns = first([flag("--dns-cluster-ip"), variable(DNS_VARIABLES), None, None]);
+        let of_variable = variable(DNS_VARIABLES).filter(|_| self.calls.is_empty());
+        let dns = first([flag("--dns-cluster-ip"), of_variable, None, None]);
         self.dns = match dns {
             Some(dns) => dns.split(',').map(str::to_owned).collect(),
             None => configs.dns.clone(),
         };
+        self.known_dns = first([self.dns.first().cloned(), variable(DNS_VARIABLES), None, None]);
         self.kubelet(&call);
     }
 
@@ -173,22 +178,32 @@ impl Stated {
     }
 }
 
+/// The cloud-config that cloud-init makes of a Jinja template, with unknown values.
+fn without_templates(user_data: &[u8]) -> Vec<u8> {
+    const HEADER: &str = "## template: jinja\n";
+    let text = std::str::from_utf8(user_data).ok();
+    match text.and_then(|text| text.strip_prefix(HEADER)) {
+        Some(template) => without(template, &|_| true).into_bytes(),
+        None => user_data.to_vec(),
+    }
+}
+
 /// User data whose `{{ cluster.name }}` and the like are unknown, because a run fills them in.
 fn without_own_names(user_data: &[u8]) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(user_data) else {
         return user_data.to_vec();
     };
+    let is_own = |inside: &str| OWN_NAMES.iter().any(|prefix| inside.trim().starts_with(prefix));
+    without(text, &is_own).into_bytes()
+}
+
+/// A text whose `{{ NAME }}` are unknown where `is_unknown` holds for the name.
+fn without(text: &str, is_unknown: &dyn Fn(&str) -> bool) -> String {
     let mut kept = String::new();
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once("{{") {
-        let end = inside.find("}}");
-        let is_own = |end: &usize| {
-            OWN_NAMES
-                .iter()
-                .any(|prefix| inside[..*end].trim().starts_with(prefix))
-        };
         kept.push_str(before);
-        match end.filter(is_own) {
+        match inside.find("}}").filter(|end| is_unknown(&inside[..*end])) {
             Some(end) => {
                 kept.push(UNKNOWN);
                 rest = &inside[end + 2..];
@@ -200,7 +215,7 @@ fn without_own_names(user_data: &[u8]) -> Vec<u8> {
         }
     }
     kept.push_str(rest);
-    kept.into_bytes()
+    kept
 }
 
 #[cfg(test)]
@@ -229,6 +244,30 @@ mod tests {
             ("b", Some(8))
         );
         assert!(stated.has_flag("--service-ipv4-cidr") && !stated.has_flag("--ip-family"));
+    }
+
+    #[test]
+    fn a_variable_that_no_call_passes_on_is_not_what_the_kubelet_gets() {
+        let stated = |call: &str| {
+            let text = format!("#!/bin/bash\nK8S_CLUSTER_DNS_IP=172.20.0.10\n{call}\n");
+            let stated = Stated::of(text.as_bytes());
+            (stated.dns, stated.known_dns)
+        };
+        let known = Some("172.20.0.10".to_owned());
+        assert_eq!(stated("/etc/eks/bootstrap.sh demo"), (Vec::new(), known.clone()));
+        let passed = stated("/etc/eks/bootstrap.sh demo --dns-cluster-ip $K8S_CLUSTER_DNS_IP");
+        assert_eq!(passed, (vec!["172.20.0.10".to_owned()], known));
+    }
+
+    #[test]
+    fn a_template_of_cloud_init_names_the_cluster() {
+        let stated = Stated::of(
+            b"## template: jinja\n#cloud-config\nfqdn: node-{{ v1.instance_id }}\nruncmd:\n\
+              - [aws, --region={{ v1.region }}, ec2, create-tags]\n\
+              - [/etc/eks/bootstrap.sh, demo, --kubelet-extra-args, '--node-labels=a=b']\n",
+        );
+        assert_eq!(stated.name.as_deref(), Some("demo"));
+        assert_eq!(stated.flags.labels["a"], "b");
     }
 
     #[test]

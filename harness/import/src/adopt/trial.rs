@@ -17,7 +17,8 @@ use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
-use crate::machine::{ClusterTraits, Machine};
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, Traits};
+use crate::mime::is_message;
 use crate::text::{is_gzip, settings};
 
 /// Programs of other people take longer than the scripts of this repository.
@@ -32,6 +33,8 @@ pub struct Trial {
     pub id: String,
     /// The user data of the instance. `None`: it has none.
     pub user_data: Option<Vec<u8>>,
+    /// The built-in node image, unless it is the default one.
+    pub image: Option<&'static str>,
     /// Files of the AMI that the node image lacks.
     pub ami_files: Vec<AmiFiles>,
     pub report: Vec<AdoptionLine>,
@@ -100,7 +103,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let stated = Stated::of(read.or(user_data.as_deref()).unwrap_or_default());
     let choice = ami::choose(machine, &stated)?;
     line(&mut report, AdoptionKind::Chosen, choice.text);
-    if !choice.files.contains(&AmiFiles::Nodeadm) {
+    if choice.image.is_none() {
         note_parts_without_interpreter(user_data.as_deref().unwrap_or_default(), &mut report);
     }
     let Surroundings {
@@ -129,6 +132,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         id: file_name(&machine.name),
         is_translated: translated.is_some(),
         user_data,
+        image: choice.image,
         ami_files: choice.files,
         report,
         kubernetes,
@@ -161,12 +165,31 @@ fn own_user_data(
             });
         }
     }
+    if machine.managed.is_none() && is_of_managed_group(&machine) {
+        machine.managed = Some(ManagedNodeGroup::default());
+    }
     if eks::group(&machine).map_err(AdoptError::Rejected)?.is_some() {
         let text = "the part that EKS adds to the user data of a managed node group without an AMI id; values of the cluster \
                     that the file does not state are stand-ins";
         line(report, AdoptionKind::Chosen, text);
     }
     complete_user_data(&machine, &ClusterTraits::default()).map_err(AdoptError::Rejected)
+}
+
+/// Whether a message is for a managed node group without an AMI id: it changes the bootstrap script and does not call
+/// it, or it has a NodeConfig without a cluster.
+fn is_of_managed_group(machine: &Machine) -> bool {
+    let Some(user_data) = machine.user_data.as_deref() else {
+        return false;
+    };
+    if machine.traits != Traits::default() || !is_message(&String::from_utf8_lossy(user_data)) {
+        return false;
+    }
+    let stated = Stated::of(user_data);
+    let is_complete = !stated.calls.is_empty() || stated.configs.name.is_some() || stated.kubeadm.is_some();
+    let configs = &stated.configs;
+    let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
+    !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial)
 }
 
 /// The NodeConfig in place of settings of Bottlerocket.
@@ -266,6 +289,10 @@ impl Trial {
     pub fn scenario(&self, overlays: &[String], user_data: Option<&str>, added: &AddedKeys) -> String {
         let name = format!("{} joins", self.machine);
         let mut keys = vec![("name".to_owned(), YamlText::text(&name))];
+        let image = self
+            .image
+            .map(|image| ("image".to_owned(), YamlText::plain(image)));
+        keys.extend(image);
         if !overlays.is_empty() {
             keys.push(("overlay".to_owned(), YamlText::texts(overlays.iter().cloned())));
         }

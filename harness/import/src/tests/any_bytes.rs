@@ -66,6 +66,15 @@ fn each_word_alone_does_not_panic() {
 }
 
 #[test]
+fn only_nodeadm_decodes_user_data_a_second_time() {
+    let twice = |text: &str| read_with("file", base64(&base64(text)).as_bytes(), &[]);
+    let error = twice(SCRIPT).unwrap_err().to_string();
+    assert!(error.contains("encoded twice in base64"), "{error}");
+    let config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n";
+    assert_eq!(twice(config).unwrap().machines.len(), 1);
+}
+
+#[test]
 fn bombs_are_errors() {
     let mut aliases = "apiVersion: eksctl.io/v1alpha5\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..20 {
@@ -84,7 +93,7 @@ fn bombs_are_errors() {
         (deep("[", "]"), "recursion limit exceeded"),
         (deep("{a: ", "}"), "more than 128 nested values"),
         (json_deep, "recursion limit exceeded"),
-        (nested, "is not user data"),
+        (nested, "encoded twice in base64"),
     ] {
         let error = read_with("file", text.as_bytes(), &[]).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

@@ -35,6 +35,7 @@ pub(crate) fn settings(provider: ProviderName) -> Settings {
         evidence: Default::default(),
         caller: Default::default(),
         hold: false,
+        boot_ahead: false,
         bless: false,
         fail_fast: false,
         shard: None,

@@ -54,6 +54,10 @@ pub(crate) async fn coverage(mut args: CoverageCommand, factor: TimeFactor) -> E
         traces: traces.clone(),
     };
     let code = run::run_plans(&request, &plans).await;
+    if code == ExitCode::Cancelled {
+        note!("cancelled before all scenarios ran, so there is no coverage");
+        return code;
+    }
     let report = report(&plans, traces.take());
     if report.scripts.is_empty() {
         note!("no bash script ran, so there is no coverage");

@@ -137,7 +137,7 @@ impl ComparedVersions {
         for manifest in settings.overlays.iter().chain(&args.overlay).chain(added) {
             let overlay = overlay::load(manifest, &files)?;
             for plan in &mut plans {
-                plan.image.overlay.extend_from_slice(&overlay);
+                plan.add_overlay(&overlay);
             }
         }
         if let ComparedVersion::Image(image) = version {

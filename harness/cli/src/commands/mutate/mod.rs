@@ -1,7 +1,10 @@
 //! `nodejoin mutate`: which small changes of a script no scenario notices.
 
 mod changed_lines;
+mod embedded;
+mod image_script;
 mod target;
+mod written;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,14 +15,17 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::mutation as report;
 use nodejoin_engine::{
-    BaseScenario, Events, MutantCase, MutationSettings, Runner, TraceLog, base_scenarios, mutate, new_run_id,
+    BaseScenario, Events, MutantCase, MutantOutcome, MutationSettings, Runner, TraceLog, base_scenarios,
+    mutate, new_run_id,
 };
 use nodejoin_script::{Mutant, ParsedScript, coverage, mutants};
+use parking_lot::Mutex;
 
 use crate::args::MutateCommand;
 use crate::commands::{inspect, probing, run};
 use crate::mutate_args::{MutateArgs, MutateFormat};
 use crate::{artifacts, process};
+use image_script::ImageScript;
 use target::TargetScript;
 
 /// Changes a script and runs its scenarios.
@@ -41,14 +47,13 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     }
     let mut plans =
         inspect::load(&args.paths, &file, &args.overlay).map_err(|error| inspect::refuse(&error))?;
-    plans.retain(|plan| args.filter.as_ref().is_none_or(|filter| filter.selects(plan)) && target.is_in(plan));
+    plans.retain(|plan| args.filter.as_ref().is_none_or(|filter| filter.selects(plan)));
+    let is_in_files = plans.iter().any(|plan| target.is_in(plan));
+    // A script that no file of the scenarios has may be one of their images.
+    plans.retain(|plan| !is_in_files || target.is_in(plan));
     let plans = process::matrix(&command.images)?.spread(&plans);
     if plans.is_empty() {
-        note!(
-            "error: no scenario has `{}` on its nodes\n  do: name a script that an overlay of the scenarios contains, or the file of their user data",
-            args.script.display()
-        );
-        return Err(ExitCode::Usage);
+        return Err(without_script(args));
     }
     if chosen.is_empty() {
         note!(
@@ -63,6 +68,8 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
         jobs: settings.jobs,
         budget: args.budget,
         most: args.most,
+        timeout: args.timeout,
+        searches_killers: args.write.is_some(),
     };
     let engine = process::engine(factor).await?;
     let cancel = run::signals()?;
@@ -70,7 +77,24 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     let told = tokio::spawn(probing::tell(stream));
     let traces = TraceLog::default();
     let runner = Runner::new(engine, new_run_id(), settings, events).with_traces(traces.clone());
-    let (base, not_run) = base_scenarios(&runner, &traces, &plans, how.jobs, &cancel).await;
+    let (mut base, mut not_run) = base_scenarios(&runner, &traces, &plans, how.jobs, &cancel).await;
+    let paths = match is_in_files {
+        true => BTreeMap::new(),
+        false => {
+            let of_image = ImageScript {
+                runner: &runner,
+                traces: &traces,
+                target: &target,
+                jobs: how.jobs,
+            };
+            of_image.find(&mut base, &mut not_run, &cancel).await
+        }
+    };
+    if base.is_empty() && !is_in_files && !cancel.is_cancelled() {
+        runner.tear_down().await;
+        let _ = told.await;
+        return Err(without_script(args));
+    }
     note!(
         "{} scenarios have the script; {} changes",
         base.len(),
@@ -79,17 +103,27 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     let cases = cases(&chosen, &base, &target);
     let count = std::sync::atomic::AtomicUsize::new(0);
     let lines: BTreeMap<&str, &NamedMutant> = chosen.iter().map(|one| (one.id.as_str(), one)).collect();
-    let tell = |case: &MutantCase, result: &MutantResult| {
+    let written: Mutex<BTreeMap<String, String>> = Mutex::default();
+    let tell = |case: &MutantCase, outcome: &MutantOutcome| {
         let done = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         let line = lines.get(case.id.as_str()).map_or(0, |one| one.mutant.line);
         note!(
             "{done}/{}  {}  line {line}: {}",
             chosen.len(),
             case.id,
-            told_result(result)
+            told_result(&outcome.result)
         );
+        // At once: the command can be cancelled before its report.
+        if let Some(path) = lines
+            .get(case.id.as_str())
+            .and_then(|one| write_killer(args, one, outcome, &base))
+        {
+            note!("wrote {path}");
+            written.lock().insert(case.id.clone(), path);
+        }
     };
-    let replace = |plan: &Plan, text: &str| target.replaced(plan, text);
+    let replace =
+        |plan: &Plan, text: &str| target.replaced(plan, text, paths.get(&plan.id).map(String::as_str));
     let results = mutate(&runner, &base, &cases, &replace, &how, &tell, &cancel).await;
     for left in runner.tear_down().await.left {
         note!("left behind: {left}; `nodejoin sweep` removes it");
@@ -100,7 +134,7 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     }
     let report = MutationReport {
         script: args.script.display().to_string(),
-        mutants: reports(&chosen, results),
+        mutants: reports(&chosen, results, &written.into_inner()),
         scenarios: base.iter().map(|one| one.plan.id.clone()).collect(),
         not_used: not_run
             .into_iter()
@@ -112,9 +146,18 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     Ok(exit_code(&report, args))
 }
 
+fn without_script(args: &MutateArgs) -> ExitCode {
+    note!(
+        "error: no scenario has `{}` on its nodes\n  do: name a script of an overlay, of the image, or of the user data of the scenarios, as their nodes run it",
+        args.script.display()
+    );
+    ExitCode::Usage
+}
+
 fn told_result(result: &MutantResult) -> String {
     match result {
         MutantResult::Killed { scenario, how } => format!("killed by {scenario}: {how}"),
+        MutantResult::TimedOut { scenario } => format!("timed out in {scenario}"),
         MutantResult::NotRun { why } => format!("not run: {why}"),
         other => other.word().to_owned(),
     }
@@ -199,22 +242,48 @@ fn statement_counts(script: &ParsedScript, base: &BaseScenario, target: &TargetS
     counts
 }
 
-fn reports(chosen: &[NamedMutant], results: Vec<MutantResult>) -> Vec<MutantReport> {
-    let report = |(one, result): (&NamedMutant, MutantResult)| MutantReport {
+/// Writes the scenario that kills a change that survived. Returns its path.
+fn write_killer(
+    args: &MutateArgs,
+    one: &NamedMutant,
+    outcome: &MutantOutcome,
+    base: &[BaseScenario],
+) -> Option<String> {
+    let (folder, killer) = args.write.as_deref().zip(outcome.killer.as_ref())?;
+    let script = args.script.display().to_string();
+    written::write(folder, &script, one, base.get(killer.scenario)?, killer)
+}
+
+fn reports(
+    chosen: &[NamedMutant],
+    outcomes: Vec<MutantOutcome>,
+    written: &BTreeMap<String, String>,
+) -> Vec<MutantReport> {
+    let pairs = chosen.iter().zip(outcomes);
+    pairs
+        .map(|(one, outcome)| reported(one, outcome.result, written.get(&one.id).cloned()))
+        .collect()
+}
+
+fn reported(one: &NamedMutant, result: MutantResult, written: Option<String>) -> MutantReport {
+    MutantReport {
         id: one.id.clone(),
         operator: one.mutant.operator.name().to_owned(),
         line: one.mutant.line,
         before: one.mutant.before.clone(),
         after: one.mutant.after.clone(),
         result,
-    };
-    chosen.iter().zip(results).map(report).collect()
+        written,
+    }
 }
 
 fn list(chosen: &[NamedMutant], args: &MutateArgs) -> Result<(), ExitCode> {
     let report = MutationReport {
         script: args.script.display().to_string(),
-        mutants: reports(chosen, vec![MutantResult::LeftOut; chosen.len()]),
+        mutants: chosen
+            .iter()
+            .map(|one| reported(one, MutantResult::LeftOut, None))
+            .collect(),
         ..MutationReport::default()
     };
     if args.format == MutateFormat::Json {

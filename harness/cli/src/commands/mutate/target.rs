@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nodejoin_core::observation::ScriptTrace;
 use nodejoin_core::plan::sources::LineMap;
 use nodejoin_core::plan::{OverlayFile, PatchedFile, Plan};
 use nodejoin_core::run::exit_code::ExitCode;
 
+use super::embedded;
 use crate::process;
 
 /// A script on this machine.
@@ -51,34 +53,58 @@ impl TargetScript {
         self.text.lines().nth(index).unwrap_or_default()
     }
 
-    /// Whether the node of a plan has the script, as a file or as its user data.
+    /// Whether the node of a plan has the script: as a file of an overlay, as its user data or within it.
     pub(super) fn is_in(&self, plan: &Plan) -> bool {
-        plan.image.added().any(|file| self.is_file(file)) || self.is_user_data(plan)
+        plan.image.added().any(|file| self.is_file(file)) || self.user_data(plan, &self.text).is_some()
+    }
+
+    /// The path of the script on a node that ran it from its image.
+    pub(super) fn path_in(&self, trace: &ScriptTrace) -> Option<String> {
+        let traced = trace.0.iter().find(|traced| self.is_text(&traced.text))?;
+        traced.path.starts_with('/').then(|| traced.path.clone())
     }
 
     /// Whether this text of a node is the script. Values that a scenario fills in change words, not lines.
     pub(super) fn is_text(&self, text: &str) -> bool {
-        text == self.text || (self.text.contains("{{") && text.lines().count() == self.text.lines().count())
+        let without_end = |text: &str| text.trim_end_matches('\n').to_owned();
+        without_end(text) == without_end(&self.text)
+            || (self.text.contains("{{") && text.lines().count() == self.text.lines().count())
     }
 
-    /// The plan with another text in place of the script.
-    pub(super) fn replaced(&self, plan: &Plan, text: &str) -> Plan {
+    /// The plan with another text in place of the script, which is at this path of the image if nothing else has it.
+    pub(super) fn replaced(&self, plan: &Plan, text: &str, in_image: Option<&str>) -> Plan {
+        let changed = self.user_data(plan, text);
         let mut plan = plan.clone();
+        if let Some(path) = in_image.filter(|_| !self.is_in(&plan)) {
+            plan.image.overlay.push(self.laid(path, text));
+        }
         for file in &mut plan.image.overlay {
             if self.is_file(file) {
-                file.patched = Some(PatchedFile {
-                    patch: file.from.clone(),
-                    content: text.to_owned(),
-                    lines: LineMap::default(),
-                });
+                file.patched = Some(self.patched(text));
             }
         }
-        if self.is_user_data(&plan)
-            && let Some(user_data) = &mut plan.user_data
-        {
-            user_data.base64 = STANDARD.encode(text);
+        if let (Some(changed), Some(user_data)) = (changed, &mut plan.user_data) {
+            user_data.base64 = STANDARD.encode(changed);
         }
         plan
+    }
+
+    fn laid(&self, path: &str, text: &str) -> OverlayFile {
+        OverlayFile {
+            from: self.path.display().to_string(),
+            to: path.to_owned(),
+            mode: MODE,
+            removed: false,
+            patched: Some(self.patched(text)),
+        }
+    }
+
+    fn patched(&self, text: &str) -> PatchedFile {
+        PatchedFile {
+            patch: self.path.display().to_string(),
+            content: text.to_owned(),
+            lines: LineMap::default(),
+        }
     }
 
     fn is_file(&self, file: &OverlayFile) -> bool {
@@ -89,15 +115,15 @@ impl TargetScript {
                 .is_ok_and(|from| from == self.path)
     }
 
-    fn is_user_data(&self, plan: &Plan) -> bool {
-        let data = plan.user_data.as_ref();
-        data.is_some_and(|data| {
-            STANDARD
-                .decode(&data.base64)
-                .is_ok_and(|bytes| bytes == self.text.as_bytes())
-        })
+    /// The user data of a plan with another text in place of the script; `None` if it does not contain the script.
+    fn user_data(&self, plan: &Plan, text: &str) -> Option<Vec<u8>> {
+        let data = STANDARD.decode(&plan.user_data.as_ref()?.base64).ok()?;
+        embedded::replaced(&data, &self.text, text)
     }
 }
+
+/// Mode of a script in place of one of the image.
+const MODE: u32 = 0o755;
 
 fn is_bash(line: &str) -> bool {
     line.starts_with("#!") && line.split(['/', ' ']).any(|word| word == "bash")
@@ -127,15 +153,20 @@ mod tests {
         let has: Vec<bool> = plans.iter().map(|plan| target.is_in(plan)).collect();
         assert_eq!(has, [true, true, false]);
         let changed = "#!/bin/bash\nb\n";
-        let as_file = target.replaced(&plans[0], changed);
+        let as_file = target.replaced(&plans[0], changed, None);
         assert_eq!(
             as_file.image.overlay[0].patched.as_ref().unwrap().content,
             changed
         );
         assert_eq!(as_file.user_data, plans[0].user_data);
-        let as_user_data = target.replaced(&plans[1], changed).user_data.unwrap();
+        let as_user_data = target.replaced(&plans[1], changed, None).user_data.unwrap();
         assert_eq!(STANDARD.decode(as_user_data.base64).unwrap(), changed.as_bytes());
-        assert_eq!(target.replaced(&plans[2], changed), plans[2]);
+        assert_eq!(target.replaced(&plans[2], changed, None), plans[2]);
+        let in_image = target.replaced(&plans[2], changed, Some("/etc/join.sh"));
+        let [file] = &in_image.image.overlay[..] else {
+            panic!("{:?}", in_image.image.overlay)
+        };
+        assert_eq!((file.to.as_str(), file.mode), ("/etc/join.sh", MODE));
     }
 
     #[test]

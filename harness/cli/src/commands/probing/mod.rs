@@ -41,6 +41,7 @@ pub(super) fn settings(folder: Option<&Path>, jobs: Option<JobCount>, file: &Set
             ..Caller::default()
         },
         hold: false,
+        boot_ahead: false,
         bless: false,
         fail_fast: false,
         shard: None,

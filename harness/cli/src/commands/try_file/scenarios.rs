@@ -55,7 +55,7 @@ fn loaded(
     for manifest in &manifests {
         let overlay = overlay::load(manifest, files)?;
         for plan in &mut plans {
-            plan.image.overlay.extend_from_slice(&overlay);
+            plan.add_overlay(&overlay);
         }
     }
     preflight::replace_image(&mut plans, args.options.image.as_deref())?;

@@ -37,7 +37,7 @@ pub(crate) struct WatchedScenarios {
 /// A scenario file.
 struct WatchedFile {
     found: ScenarioPath,
-    loaded: Result<Plan, ScenarioError>,
+    loaded: Result<Vec<Plan>, ScenarioError>,
     read: FilesRead,
 }
 
@@ -182,6 +182,7 @@ impl WatchedScenarios {
             .scenarios
             .values()
             .filter_map(|file| file.loaded.as_ref().ok())
+            .flatten()
             .collect();
         for problem in scenario::duplicates(&loaded) {
             let error = problems.entry(problem.file.clone());
@@ -193,12 +194,20 @@ impl WatchedScenarios {
         let mut plans = Vec::new();
         for (path, file) in &self.scenarios {
             match &file.loaded {
-                Ok(plan) if problems.contains_key(&plan.file) => {}
-                Ok(plan) => match self.complete(plan.clone(), overlay) {
-                    Ok(plan) if of.contains(path) => plans.extend(plan.map(|plan| (path.clone(), plan))),
-                    Ok(_) => {}
-                    Err(error) => drop(problems.insert(plan.file.clone(), error)),
-                },
+                Ok(found) => {
+                    for plan in found {
+                        if problems.contains_key(&plan.file) {
+                            continue;
+                        }
+                        match self.complete(plan.clone(), overlay) {
+                            Ok(plan) if of.contains(path) => {
+                                plans.extend(plan.map(|plan| (path.clone(), plan)));
+                            }
+                            Ok(_) => {}
+                            Err(error) => drop(problems.insert(plan.file.clone(), error)),
+                        }
+                    }
+                }
                 Err(error) => drop(problems.insert(path.display().to_string(), error.clone())),
             }
         }
@@ -215,7 +224,7 @@ impl WatchedScenarios {
         {
             return Ok(None);
         }
-        plan.image.overlay.extend_from_slice(overlay);
+        plan.add_overlay(overlay);
         if self.selection.strict {
             plan.require_clean();
         }
@@ -229,7 +238,7 @@ impl WatchedScenarios {
 
 impl WatchedFile {
     fn load(found: &ScenarioPath, files: &dyn Files) -> Self {
-        let (loaded, read) = recorded(files, |files| scenario::load_one(found, files));
+        let (loaded, read) = recorded(files, |files| scenario::load_file(found, files));
         Self {
             found: found.clone(),
             loaded,
@@ -391,6 +400,16 @@ mod tests {
         fs::remove_file(folder.path.join("overlay.yaml")).unwrap();
         assert_eq!(folder.affected(&["overlay.yaml"]).len(), 2);
         assert_eq!(folder.plans().0, Vec::<String>::new(), "all need the overlay");
+    }
+
+    #[test]
+    fn a_file_with_a_list_is_several_plans() {
+        let mut folder = Folder::new();
+        let text = "name: a\nuser_data: '#!'\nwith: [{ id: one }, { id: two }]\n";
+        fs::write(folder.path.join("a.yaml"), text).unwrap();
+        assert_eq!(folder.affected(&["a.yaml"]), ["a.yaml"]);
+        let expected = vec!["a (one)".to_owned(), "a (two)".to_owned(), "b".to_owned()];
+        assert_eq!(folder.plans(), (expected, Vec::new()));
     }
 
     #[test]

@@ -68,3 +68,47 @@ fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
     assert_eq!(world(&["spot"]).join.as_deref(), Some("passed"));
     assert_eq!(report.left_out, 0);
 }
+
+/// A script that takes any answer of the metadata service for a value.
+const TRUSTING: &str = r#"name: a node joins with the label of its zone
+user_data: |
+  #!/bin/bash
+  url=http://169.254.169.254/latest
+  token=$(curl -sf --retry 3 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' $url/api/token)
+  zone=$(curl -s -H "X-aws-ec2-metadata-token: $token" $url/meta-data/placement/availability-zone)
+  /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd \
+    --kubelet-extra-args "--node-labels=zone=$zone"
+"#;
+
+#[test]
+fn an_error_page_in_an_argument_is_found_where_metadata_are_missing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    std::fs::create_dir(path.join("scenarios")).unwrap();
+    std::fs::write(path.join("scenarios/a.yaml"), TRUSTING).unwrap();
+    let arguments = [
+        "explore",
+        "--joins",
+        "none",
+        "--format",
+        "json",
+        "--budget",
+        "30m",
+        "--change",
+        "missing-metadata-availability-zone",
+    ];
+    let output = nodejoin(path, &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let report: Exploration = serde_json::from_slice(&output.stdout).unwrap();
+    let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert!(
+        kinds.contains(&FindingKind::SuspiciousValue) && !kinds.contains(&FindingKind::NoKubelet),
+        "{report:#?}"
+    );
+    let only_with = &report.findings[0].only_with;
+    assert_eq!(
+        only_with[..],
+        ["missing-metadata-availability-zone"],
+        "{report:#?}"
+    );
+}

@@ -12,5 +12,6 @@ mod lifecycle;
 mod own_images;
 mod reports;
 mod try_file;
+mod unavailable;
 mod upstream;
 mod watch;

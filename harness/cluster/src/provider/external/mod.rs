@@ -35,6 +35,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
     capabilities: Capabilities {
         internal_network: true,
         restarts_api_server: false,
+        nodes_start_before: false,
         client_certificates: false,
     },
     build: |inputs| async move { build(inputs) }.boxed(),

@@ -27,6 +27,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         // k3s reads its own address from the default route.
         internal_network: false,
         restarts_api_server: false,
+        nodes_start_before: false,
         client_certificates: false,
     },
     build: |inputs| build(inputs).boxed(),

@@ -56,6 +56,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         // kind reads the published port, and an internal network publishes none.
         internal_network: false,
         restarts_api_server: false,
+        nodes_start_before: false,
         client_certificates: true,
     },
     build: |inputs| build(inputs).boxed(),

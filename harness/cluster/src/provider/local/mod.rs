@@ -28,6 +28,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
     capabilities: Capabilities {
         internal_network: true,
         restarts_api_server: true,
+        nodes_start_before: true,
         client_certificates: true,
     },
     build: |inputs| build(inputs).boxed(),

@@ -17,6 +17,11 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
     ),
     ("phase: registered", "{ diagnosis: role-not-mapped }", "diagnosis"),
     (
+        "one_of: [{ node: { labels: { team: x } } }, { node: { labels: { team: ironman } }, authentication: { accepted: true } }]",
+        "one_of: [{ node: { labels: { team: x } } }, { node: { labels: { team: ironman } }, authentication: { accepted: false } }]",
+        "one_of",
+    ),
+    (
         "authentication: { accepted: true }",
         "authentication: { accepted: false }",
         "authentication.accepted",

@@ -7,7 +7,7 @@ use crate::diagnosis::Cause;
 use crate::judge::verdict::Outcome;
 use crate::judge::{judge, judge_step};
 use crate::observation::phases::tests::{aws, join, observed};
-use crate::observation::{AwsCall, Observation, ObservedEvent, TimelineEntry};
+use crate::observation::{AwsCall, CalledService, Observation, ObservedEvent, TimelineEntry};
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
 
@@ -87,6 +87,26 @@ fn an_operation_that_the_fake_does_not_implement_fails_every_verdict() {
             .iter()
             .all(|check| check.key != "aws")
     );
+}
+
+#[test]
+fn a_script_can_do_without_a_request_to_the_outside() {
+    let mut observation = complete();
+    let call = AwsCall {
+        service: CalledService::Outside,
+        known: false,
+        ..aws(Service::Ec2, "GET https://downloads.example.com/x", 0)
+    };
+    observation.timeline.push(TimelineEntry {
+        at: 0,
+        what: ObservedEvent::Aws(call),
+    });
+    let mut plan = plan("phase: ready");
+    assert_eq!(judge(&plan, &observation).outcome, Outcome::Passed);
+    let count = json!({ "outside.GET https://downloads.example.com/*": 2 });
+    plan.expect.aws = serde_json::from_value(count).unwrap();
+    let failed = broken(&plan, &observation);
+    assert_eq!(failed[0].seen, "1 call");
 }
 
 #[test]

@@ -22,11 +22,40 @@ const STATES: [&str; 7] = [
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub(super) fn expectations(plan: &Plan, problems: &mut Problems<'_>) {
+    plan.expect
+        .unknown_names(&Values::of(plan, ""), &mut |keys, unknown| {
+            let what = format!("unknown name `{{{{ {} }}}}`", unknown.name);
+            problems.add_at(keys, what, "", unknown.hint());
+        });
+    formats(plan, problems);
+    for (index, alternative) in plan.expect.one_of.iter().enumerate() {
+        if let Some(key) = alternative.key_of_no_alternative() {
+            problems.add(
+                &format!("expect.one_of[{index}].{key}"),
+                format!("an alternative has no `{key}`"),
+                "it describes a machine and its Node, not how the join ends",
+                format!("move `{key}` out of `one_of`"),
+            );
+        }
+        let plan = Plan {
+            expect: alternative.clone(),
+            ..plan.clone()
+        };
+        problems.with_alternative_at(index, |problems| formats(&plan, problems));
+    }
+    if let [_] = plan.expect.one_of.as_slice() {
+        problems.add(
+            "expect.one_of",
+            "a single alternative",
+            "it must hold in any case",
+            "move its keys out of `one_of`, or add another one",
+        );
+    }
+}
+
+/// Rules of an expectation or of one of its alternatives.
+fn formats(plan: &Plan, problems: &mut Problems<'_>) {
     let expect = &plan.expect;
-    expect.unknown_names(&Values::of(plan, ""), &mut |keys, unknown| {
-        let what = format!("unknown name `{{{{ {} }}}}`", unknown.name);
-        problems.add_at(keys, what, "", unknown.hint());
-    });
     for name in expect.aws.keys() {
         names::check_call(
             name,

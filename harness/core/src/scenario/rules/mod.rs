@@ -7,6 +7,7 @@ mod expectations;
 mod many;
 mod names;
 mod outcome;
+mod outside;
 mod refusals;
 mod shape;
 mod steps;
@@ -24,7 +25,9 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_
     name(scenario, problems);
     check_account(scenario, plan, problems);
     limits(plan, problems);
+    sizes(plan, problems);
     settle(plan, problems);
+    outside::check(plan, problems);
     many::many(scenario, plan, problems);
     many::golden(plan, problems);
     outcome::outcome(plan, problems);
@@ -119,6 +122,38 @@ fn limits(plan: &Plan, problems: &mut Problems<'_>) {
             "the time is too long",
             why,
             "use much less than `join_seconds`",
+        );
+    }
+}
+
+/// Less is not enough for systemd, a container runtime and the kubelet.
+const LEAST_DISK_KIB: u64 = 512 * 1024;
+const LEAST_PROCESSES: u32 = 256;
+
+fn sizes(plan: &Plan, problems: &mut Problems<'_>) {
+    let limits = &plan.limits;
+    match limits.disk_kib() {
+        None => problems.add(
+            "limits.disk",
+            format!("invalid size `{}`", limits.disk),
+            "expected a Kubernetes quantity",
+            "for example 20Gi",
+        ),
+        Some(size) if size < LEAST_DISK_KIB => problems.add(
+            "limits.disk",
+            "the size is too small",
+            "a node without any user data needs 512Mi",
+            "for example 20Gi",
+        ),
+        Some(_) => (),
+    }
+    if limits.processes < LEAST_PROCESSES {
+        let why = format!("a node without any user data needs {LEAST_PROCESSES}");
+        problems.add(
+            "limits.processes",
+            "the number is too small",
+            why,
+            "for example 4096",
         );
     }
 }

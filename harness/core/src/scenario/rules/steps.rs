@@ -53,6 +53,10 @@ fn possible(plan: &Plan, step: &StepPlan, problems: &mut Problems<'_>) {
     if action == Action::RunUserDataAgain && plan.user_data.is_none() {
         problems.add("do", "`user_data` is missing", "", "");
     }
+    if expect.same_as.is_some() {
+        let what = "a step is not compared with another scenario";
+        problems.add("expect.same_as", what, "", "move it to `expect` of the scenario");
+    }
     if expect.pod.is_some() {
         problems.add("expect.pod", "steps do not run the pod", "", "remove it");
     }

@@ -63,6 +63,20 @@ impl Images {
         }
     }
 
+    /// Checks that the container engine has an image of this name.
+    ///
+    /// # Errors
+    /// When it has none, or refuses the request.
+    pub async fn check_engine_image(&self, name: &str) -> Result<(), DockerError> {
+        match self.builder.find(name).await? {
+            Some(_) => Ok(()),
+            None => Err(DockerError::NodeImage {
+                image: name.to_owned(),
+                problem: ImageProblem::Missing,
+            }),
+        }
+    }
+
     /// Imports a root file system, unless this was done before.
     ///
     /// # Errors

@@ -62,6 +62,33 @@ async fn an_unknown_image_is_rejected_with_the_known_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn al2023_starts_from_al2_and_is_no_part_of_a_first_start() {
+    let engine = engine().await;
+    let (images, _) = images(&engine, settings());
+    let al2 = images.node("al2").await.unwrap();
+    // Missing or not, `doctor` and `images build` do not ask for it.
+    let missing = images.missing_images().await.unwrap();
+    assert!(
+        missing.iter().all(|folder| !folder.contains("al2023")),
+        "{missing:?}"
+    );
+    let al2023 = images.node("al2023").await.unwrap();
+    assert_eq!(al2023.kubernetes, al2.kubernetes);
+    let layers = async |name: &str| {
+        let image = engine.docker().inspect_image(name).await.unwrap();
+        image.root_fs.and_then(|root| root.layers).unwrap_or_default()
+    };
+    let (base, all) = (layers(&al2.name).await, layers(&al2023.name).await);
+    assert!(
+        all.starts_with(&base) && all.len() > base.len(),
+        "{base:?} {all:?}"
+    );
+    let listed = images.list().await.unwrap();
+    let listed = listed.iter().find(|image| image.name == al2023.name).unwrap();
+    assert!(listed.is_current && listed.role == "node", "{listed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_image_for_kind_is_checked_with_its_version() {
     let engine = engine().await;
     let (name, tag) = shell_image(&engine).await;

@@ -1,6 +1,6 @@
 //! Actions that change resources: tags, and attributes of instances without an effect on responses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nodejoin_core::vocabulary::operation::Ec2Operation as Operation;
 
@@ -12,6 +12,8 @@ use crate::not_emulated;
 
 /// Tags that a client may not change start so.
 const RESERVED: &str = "aws:";
+/// Limit of the tags of a resource, besides reserved ones.
+const MAX_TAGS: usize = 50;
 /// Ids of instances start so.
 const INSTANCE: &str = "i-";
 
@@ -41,6 +43,7 @@ pub(super) fn tags(
         let message = format!("Tag keys starting with 'aws:' are reserved for internal use: {key}");
         return Err(ServiceError::new(400, "InvalidParameterValue", message));
     }
+    check_count(instance, &resources, operation, &tags)?;
     for (id, resource_type) in others {
         let all = &mut instance.world.aws.tags;
         let of_type = all.get(resource_type).cloned().unwrap_or_default();
@@ -128,6 +131,28 @@ fn tags_of<'a>(instance: &'a mut Instance, id: &str) -> Option<&'a mut BTreeMap<
     }
     let other = world.aws.instances.iter_mut().find(|other| other.id == id);
     other.map(|other| &mut other.tags)
+}
+
+/// Checks that no resource has more tags than EC2 allows.
+fn check_count(
+    instance: &mut Instance,
+    resources: &[&str],
+    operation: Operation,
+    tags: &[(String, Option<String>)],
+) -> Result<(), ServiceError> {
+    let mut is_over = |id: &str| {
+        let current = tags_of(instance, id).map(|tags| tags.keys().cloned().collect::<BTreeSet<_>>());
+        let mut keys = current.unwrap_or_default();
+        keys.extend(tags.iter().map(|(key, _)| key.clone()));
+        keys.iter().filter(|key| !key.starts_with(RESERVED)).count() > MAX_TAGS
+    };
+    match operation == Operation::CreateTags && resources.iter().any(|id| is_over(id)) {
+        true => {
+            let message = format!("You have reached the maximum of {MAX_TAGS} tags on a resource.");
+            Err(ServiceError::new(400, "TagLimitExceeded", message))
+        }
+        false => Ok(()),
+    }
 }
 
 /// The tags in `Tag.1.Key`, `Tag.1.Value`. A tag to delete may lack the value.

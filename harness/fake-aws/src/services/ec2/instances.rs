@@ -16,10 +16,7 @@ use crate::wire::xml::Xml;
 pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let ids = parameters.list("InstanceId");
     check_ids(&ids, instances)?;
-    if !ids.is_empty() && parameters.get("MaxResults").is_some() {
-        let message = "The parameter instancesSet cannot be used with the parameter maxResults";
-        return Err(ServiceError::new(400, "InvalidParameterCombination", message));
-    }
+    check_page_of_ids(&ids, parameters)?;
     let filters = filters::read(parameters);
     let mut found = Vec::new();
     for instance in instances {
@@ -63,6 +60,18 @@ pub(super) fn check_ids(ids: &[&str], instances: &[Ec2Instance<'_>]) -> Result<(
         several => format!("The instance IDs '{}' do not exist", several.join(", ")),
     };
     Err(ServiceError::new(400, "InvalidInstanceID.NotFound", message))
+}
+
+/// Checks that a request by ids has no page size.
+///
+/// # Errors
+/// It has both.
+pub(super) fn check_page_of_ids(ids: &[&str], parameters: &QueryParameters) -> Result<(), ServiceError> {
+    if ids.is_empty() || parameters.get("MaxResults").is_none() {
+        return Ok(());
+    }
+    let message = "The parameter instancesSet cannot be used with the parameter maxResults";
+    Err(ServiceError::new(400, "InvalidParameterCombination", message))
 }
 
 fn is_instance_id(id: &str) -> bool {

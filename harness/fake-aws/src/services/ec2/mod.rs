@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `DescribeInstances` | SigV4, `ec2:DescribeInstances` | instances, by ids and [filters](filters), in pages |
 //! | `DescribeNetworkInterfaces` | SigV4, `ec2:DescribeNetworkInterfaces` | interfaces, by ids and filters |
+//! | `DescribeInstanceStatus` | SigV4, `ec2:DescribeInstanceStatus` | states; [checks](status) have passed |
 //! | `DescribeInstanceTopology` | SigV4, `ec2:DescribeInstanceTopology` | instances with network nodes |
 //! | `DescribeTags` | SigV4, `ec2:DescribeTags` | the tags of all resources |
 //! | `CreateTags`, `DeleteTags` | SigV4, the action | changes the tags of a resource |
@@ -36,6 +37,7 @@ pub(crate) mod inventory;
 mod page;
 mod parameters;
 mod resource;
+mod status;
 mod tags;
 mod topology;
 pub(crate) mod types;
@@ -65,6 +67,7 @@ const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 const fn subject_parameter(operation: Operation) -> Option<&'static str> {
     match operation {
         Operation::DescribeInstances
+        | Operation::DescribeInstanceStatus
         | Operation::DescribeInstanceTopology
         | Operation::ModifyInstanceAttribute => Some("InstanceId"),
         Operation::DescribeInstanceTypes => Some("InstanceType"),
@@ -152,6 +155,7 @@ pub(crate) fn respond(instance: &mut Instance, call: ServiceRequest<'_>) -> Resu
         }
         Operation::DescribeAddresses
         | Operation::DescribeAvailabilityZones
+        | Operation::DescribeInstanceStatus
         | Operation::DescribeInstanceTopology
         | Operation::DescribeInstanceTypes
         | Operation::DescribeInstances
@@ -171,6 +175,7 @@ fn describe(operation: Operation, body: Xml, view: &Ec2View<'_>, parameters: &Qu
     match operation {
         Operation::DescribeInstances => instances::describe(body, instances, parameters),
         Operation::DescribeNetworkInterfaces => interfaces::describe(body, instances, parameters),
+        Operation::DescribeInstanceStatus => status::describe(body, instances, parameters),
         Operation::DescribeInstanceTopology => topology::describe(body, instances, parameters),
         Operation::DescribeTags => tags::describe(body, view, parameters),
         Operation::DescribeInstanceTypes => types::describe(body, &world.instance, parameters),

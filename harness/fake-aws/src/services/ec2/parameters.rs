@@ -24,6 +24,13 @@ const fn accepted(operation: Operation) -> &'static [&'static str] {
         Operation::CreateTags | Operation::DeleteTags => &["ResourceId", "Tag"],
         Operation::DescribeAddresses => &["AllocationId", "Filter", "PublicIp"],
         Operation::DescribeAvailabilityZones => &["AllAvailabilityZones", "Filter", "ZoneId", "ZoneName"],
+        Operation::DescribeInstanceStatus => &[
+            "Filter",
+            "IncludeAllInstances",
+            "InstanceId",
+            "MaxResults",
+            "NextToken",
+        ],
         Operation::DescribeInstanceTopology => &["InstanceId", "MaxResults", "NextToken"],
         Operation::DescribeInstanceTypes => &["Filter", "InstanceType", "MaxResults", "NextToken"],
         Operation::DescribeInstances => &["Filter", "InstanceId", "MaxResults", "NextToken"],

@@ -9,6 +9,7 @@
 //! | `GET /clusters/NAME/access-entries` | SigV4, `eks:ListAccessEntries` | in pages; 400 if the mode has no entries |
 //! | `GET /clusters/NAME/access-entries/ARN` | SigV4, `eks:DescribeAccessEntry` | DescribeAccessEntry |
 //! | `GET /clusters/NAME/addons/NAME` | SigV4, `eks:DescribeAddon` | DescribeAddon |
+//! | `GET /clusters/NAME/addons` | SigV4, `eks:ListAddons` | ListAddons, in pages |
 //! | any other | - | 501 `NotEmulated` |
 //!
 //! Real: members, null where EKS returns null, typed errors, the status over time. Faked: the plan is the only source;
@@ -96,6 +97,7 @@ pub(crate) fn respond(instance: &Instance, call: ServiceRequest<'_>) -> Result<R
         Operation::DescribeCluster => eks.describe_cluster(name)?,
         Operation::DescribeNodegroup => eks.describe_nodegroup(name, member)?,
         Operation::ListAccessEntries => eks.list_access_entries(name, request)?,
+        Operation::ListAddons => eks.list_addons(name, request)?,
         Operation::ListClusters => eks.list_clusters(request)?,
         Operation::ListNodegroups => eks.list_nodegroups(name, request)?,
     };
@@ -166,6 +168,14 @@ impl AuthorizedRequest<'_> {
         let missing = || not_found(format!("No addon: {addon} found in cluster: {name}"));
         let launched = self.instance.launched.into();
         Ok(json!({ "addon": addon::described(self.world(), found.ok_or_else(missing)?, launched) }))
+    }
+
+    fn list_addons(&self, name: &str, request: &Request) -> Result<Value, ServiceError> {
+        self.permit(&self.world().cluster_arn_in(self.region, name))?;
+        let addons = self.is_own(name).then(|| &self.world().cluster.eks.addons);
+        let addons = addons.ok_or_else(|| no_cluster(name))?.iter();
+        let names: Vec<String> = addons.map(|addon| addon.name.clone()).collect();
+        list::page("addons", &names, request)
     }
 
     fn list_access_entries(&self, name: &str, request: &Request) -> Result<Value, ServiceError> {

@@ -30,6 +30,11 @@ use crate::wire::{self, WireFormat};
 /// Default and limit of the entries of a page.
 const MAX_PAGE: usize = 50;
 
+/// The retention periods that CloudWatch Logs has, in days.
+const RETENTIONS: [u64; 22] = [
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+];
+
 /// The members that an operation reads.
 const fn accepted(operation: Operation) -> &'static [&'static str] {
     match operation {
@@ -195,6 +200,9 @@ impl LogsCall<'_> {
 
     fn put_retention(&self, instance: &mut Instance) -> Result<Value, ServiceError> {
         let days = self.body["retentionInDays"].as_u64();
+        if days.is_none_or(|days| !RETENTIONS.contains(&days)) {
+            return Err(invalid("The specified retention period is invalid.".to_owned()));
+        }
         self.group(instance)?.retention_days = days;
         Ok(Value::Null)
     }

@@ -140,7 +140,10 @@ fn a_managed_group_gets_the_part_of_eks() {
         text.contains("expected: label eks.amazonaws.com/nodegroup=blue\n"),
         "{text}"
     );
-    assert!(text.contains("overlay:\n  - nodeadm\n"), "{text}");
+    assert!(
+        text.contains("\nimage: al2023\n") && !text.contains("overlay:"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -278,4 +281,55 @@ fn what_eks_gives_to_a_node_after_the_join_is_not_expected() {
         ],
     );
     assert!(!shown.contains("not checked: label tier"), "{shown}");
+}
+
+const MESSAGE: &str =
+    "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: ";
+
+#[test]
+fn a_message_for_a_managed_node_group_gets_the_part_of_eks() {
+    let added = "chosen: the part that EKS adds to the user data of a managed node group";
+    let edits =
+        format!("{MESSAGE}text/x-shellscript\n\n#!/bin/bash\nsed -i s/a/b/ /etc/eks/bootstrap.sh\n--B--\n");
+    assert_has(
+        &shown(&machine(&edits)),
+        &[added, "AL2 with the bootstrap script"],
+    );
+    let config =
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { config: { maxPods: 20 } } }";
+    let partial = format!("{MESSAGE}application/node.eks.aws\n\n{config}\n--B--\n");
+    assert_has(&shown(&machine(&partial)), &[added, "AL2023", "pods: 20"]);
+    // The same texts belong to an AMI of its own, or call the script themselves.
+    let mut of_ami = machine(&edits);
+    of_ami.traits.ami_id = Some("ami-0123456789abcdef0".to_owned());
+    let calls = edits.replace("--B--", "/etc/eks/bootstrap.sh demo\n--B--");
+    let installs = edits.replace("sed -i s/a/b/ /etc/eks/bootstrap.sh", "yum install -y jq");
+    for other in [of_ami, machine(&calls), machine(&installs)] {
+        let text = shown(&other);
+        assert!(!text.contains(added), "{text}");
+    }
+}
+
+#[test]
+fn a_script_that_derives_the_dns_address_gets_a_vpc_that_leads_to_it() {
+    let chosen = "chosen: the VPC has the address range 10.0.0.0/16";
+    let text = "#!/bin/bash\nK8S_CLUSTER_DNS_IP=172.20.0.10\n/etc/eks/bootstrap.sh demo\n";
+    assert_has(&shown(&machine(text)), &[chosen, "vpc_cidrs", "10.0.0.0/16"]);
+    let passes = text.replace("sh demo", "sh demo --dns-cluster-ip $K8S_CLUSTER_DNS_IP");
+    let other = text.replace("172.20.0.10", "10.100.0.10");
+    for text in [passes, other] {
+        assert!(!shown(&machine(&text)).contains(chosen), "{text}");
+    }
+}
+
+#[test]
+fn a_script_that_asks_for_its_lifecycle_state_is_in_service() {
+    let path = "meta-data/autoscaling/target-lifecycle-state";
+    let text = format!(
+        "#!/bin/bash\ncurl http://169.254.169.254/latest/{path} | grep InService && /etc/eks/bootstrap.sh demo\n"
+    );
+    assert_has(
+        &shown(&machine(&text)),
+        &["lifecycle_state: InService", "is InService, as of"],
+    );
 }

@@ -1,3 +1,7 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
+mod escape;
+mod machine;
 mod node;
+mod outside;
+mod own_image;

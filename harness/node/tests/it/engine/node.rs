@@ -17,16 +17,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 /// An image of your own instead of the recipe's, while you work on it.
 const IMAGE: &str = "NODEJOIN_TEST_NODE_IMAGE";
 
-struct Bench {
-    run: Run,
+pub(super) struct Bench {
+    pub(super) run: Run,
     network: RunNetwork,
-    aws: FakeAwsServer,
-    image: ImageRef,
+    pub(super) aws: FakeAwsServer,
+    pub(super) image: ImageRef,
     busybox: Vec<u8>,
 }
 
 impl Bench {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let engine = Engine::connect().await.expect("these tests need Docker");
         let run = Run::begin(engine.clone(), new_run_id());
         let image = match std::env::var(IMAGE) {
@@ -56,7 +56,23 @@ impl Bench {
         }
     }
 
-    async fn boot(&self, plan: &Plan, direct: Option<DirectUserData>) -> (Node, UnboundedReceiver<AwsEvent>) {
+    pub(super) async fn boot(
+        &self,
+        plan: &Plan,
+        direct: Option<DirectUserData>,
+    ) -> (Node, UnboundedReceiver<AwsEvent>) {
+        let (node, received) = self.start(plan, direct, false).await;
+        self.aws.attach(node.ip, &plan.instance.id);
+        (node, received)
+    }
+
+    /// Starts a node without registering its address.
+    async fn start(
+        &self,
+        plan: &Plan,
+        direct: Option<DirectUserData>,
+        is_ahead: bool,
+    ) -> (Node, UnboundedReceiver<AwsEvent>) {
         let (events, received) = unbounded_channel();
         let ca = self.aws.ca_pem.clone();
         let user_data = plan
@@ -68,6 +84,7 @@ impl Bench {
             account: plan.account.clone(),
             region: plan.region.clone(),
             network: plan.network,
+            outside: plan.outside.clone(),
             instance: plan.instance.clone(),
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),
@@ -88,25 +105,25 @@ impl Bench {
             metadata: self.aws.metadata,
             metadata_id: self.run.id().clone(),
             tls: self.aws.tls,
-            api_server: "192.0.2.1:443".parse().unwrap(),
+            api_server: Some("192.0.2.1:443".parse().unwrap()),
             labels: Default::default(),
             dns: self.aws.dns,
             aws_ca_pem: ca,
             direct,
+            is_ahead,
         };
         let node = boot(&self.run, &ask).await.unwrap();
-        self.aws.attach(node.ip, &plan.instance.id);
         (node, received)
     }
 
-    async fn end(self) {
+    pub(super) async fn end(self) {
         let teardown = self.run.tear_down().await;
         assert!(teardown.is_clean(), "{teardown:?}");
         self.aws.shut_down().await;
     }
 }
 
-fn plan(scenario: &str) -> Plan {
+pub(super) fn plan(scenario: &str) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("scenario.yaml");
     std::fs::write(&path, scenario).unwrap();
@@ -114,7 +131,7 @@ fn plan(scenario: &str) -> Plan {
     nodejoin_core::scenario::load(&path, folder.path(), &files).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectRequest {
+pub(super) fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectRequest {
     CollectRequest {
         files: files.iter().map(|f| (*f).to_owned()).collect(),
         units: units.iter().map(|u| (*u).to_owned()).collect(),
@@ -124,7 +141,10 @@ fn ask(files: &[&str], units: &[&str], plan: &Plan, ca: &str) -> CollectRequest 
 }
 
 /// Follows the journal to a line, and tells what it was and when.
-async fn until(node: &Node, matches: impl Fn(&JournalLine) -> bool) -> (SystemTime, Vec<JournalLine>) {
+pub(super) async fn until(
+    node: &Node,
+    matches: impl Fn(&JournalLine) -> bool,
+) -> (SystemTime, Vec<JournalLine>) {
     let mut seen = Vec::new();
     let mut journal = std::pin::pin!(node.output());
     let search = async {
@@ -150,8 +170,39 @@ async fn until(node: &Node, matches: impl Fn(&JournalLine) -> bool) -> (SystemTi
     }
 }
 
-fn user_data_is_over(line: &JournalLine) -> bool {
+pub(super) fn user_data_is_over(line: &JournalLine) -> bool {
     line.by_systemd && line.message.contains("cloud-init.target") && line.message.starts_with("Reached")
+}
+
+/// A node that boots ahead of its scenario stops before the first unit that could read metadata, and goes on when its
+/// address is registered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_boots_ahead_waits_before_its_user_data() {
+    let bench = Bench::new().await;
+    let plan = plan(
+        "name: waits\ninstance: { private_ip: 192.168.40.26 }\nuser_data: |\n  #!/bin/bash\n  echo ran > /root/ran\n",
+    );
+    let (node, mut events) = bench.start(&plan, None, true).await;
+    // The unit of the gate starts before the journal does. This unit is the last that needs no gate.
+    let is_at_gate = |line: &JournalLine| {
+        line.by_systemd
+            && line
+                .message
+                .starts_with("Finished systemd-tmpfiles-setup.service")
+    };
+    until(&node, is_at_gate).await;
+    assert!(events.try_recv().is_err(), "it reads no metadata before");
+    let opened = SystemTime::now();
+    bench.aws.attach(node.ip, &plan.instance.id);
+    let starts = |line: &JournalLine| line.message.starts_with("Cloud-init v.");
+    assert!(until(&node, starts).await.0 > opened);
+    until(&node, user_data_is_over).await;
+    let collected = node
+        .collect(&ask(&["/root/ran"], &[], &plan, &bench.aws.ca_pem))
+        .await
+        .unwrap();
+    assert_eq!(collected.files["/root/ran"].text.trim(), "ran");
+    bench.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,6 +307,7 @@ async fn the_host_and_the_world_are_out_of_reach() {
         "sysrq: harmless",
         "clock: 0, modules: 0, of every process",
         "sys: ro",
+        "169.254.171.2   deb.debian.org",
         "no such name",
         "out of reach",
     ] {
@@ -287,7 +339,8 @@ user_data: |
   done
   echo "clock: $clock, modules: $modules, of every process"
   echo "sys: $(findmnt --noheadings --output OPTIONS /sys | cut -d, -f1)"
-  getent hosts deb.debian.org || echo no such name
+  getent hosts deb.debian.org
+  getent hosts db.corp.internal || echo no such name
   getent hosts {{ instance.private_dns_name }}
   timeout 5 bash -c 'exec 3<>/dev/tcp/1.1.1.1/53' 2>/dev/null || echo out of reach
 expect: { phase: booted }
@@ -404,11 +457,12 @@ async fn a_node_of_another_run_never_starts() {
         metadata: bench.aws.tls,
         metadata_id: bench.run.id().clone(),
         tls: bench.aws.tls,
-        api_server: "192.0.2.1:443".parse().unwrap(),
+        api_server: Some("192.0.2.1:443".parse().unwrap()),
         labels: Default::default(),
         dns: bench.aws.dns,
         aws_ca_pem: bench.aws.ca_pem.clone(),
         direct: None,
+        is_ahead: false,
     };
     let node = boot(&bench.run, &ask).await.unwrap();
     let exit = tokio::time::timeout(Duration::from_secs(60), node.exited())

@@ -15,18 +15,27 @@ fn every_script_is_one_that_bash_can_read() {
         image.join("etc/eks/max-pods-calculator.sh"),
         image.join("etc/eks/containerd/pull-sandbox-image.sh"),
         image.join("usr/bin/crictl"),
+        fixtures().join("images/nodes/al2023/rootfs/etc/eks/bootstrap.sh"),
     ];
     let eras = [
         "al2-2019/bootstrap.sh",
         "al2-2026/bootstrap-functions.sh",
         "ubuntu-bootstrap/bootstrap-functions.sh",
         "kubeadm/crictl",
-        "nodeadm/bootstrap.sh",
     ];
     scripts.extend(eras.map(|script| fixtures().join("overlays").join(script)));
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
     scripts.extend(
-        ["enter", "packages", "runc", "collect", "evidence", "user-data"].map(|name| guest.join(name)),
+        [
+            "enter",
+            "packages",
+            "instance-tools",
+            "runc",
+            "collect",
+            "evidence",
+            "user-data",
+        ]
+        .map(|name| guest.join(name)),
     );
     for script in scripts {
         let read = Command::new("bash")

@@ -19,7 +19,8 @@ except mime_parts.Malformed as error:
 ";
 
 fn read(message: &str) -> String {
-    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/overlays/nodeadm");
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/images/nodes/al2023/rootfs/usr/lib/nodeadm");
     let mut python = Command::new("python3")
         .args(["-c", PROGRAM])
         .env("PYTHONPATH", modules)

@@ -3,7 +3,9 @@
 mod authenticator;
 mod bootstrap_arguments;
 mod fixtures;
+mod instance_tools;
 mod mime_parts;
 mod packages;
 mod settings;
+mod toml_text;
 mod user_data;

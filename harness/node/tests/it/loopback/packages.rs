@@ -96,3 +96,34 @@ fn a_command_of_a_package_is_recorded_and_succeeds() {
     assert_eq!(root.code("mount.nfs server:/share /mnt"), 0);
     assert_eq!(root.record(), "mount.nfs server:/share /mnt\n");
 }
+
+#[test]
+fn the_cloudwatch_agent_reads_the_configuration_that_it_gets() {
+    let root = Root::new();
+    assert_eq!(root.code("yum install -y amazon-cloudwatch-agent"), 0);
+    let agent = "opt/aws/amazon-cloudwatch-agent/bin/amazon-cloudwatch-agent-ctl";
+    assert!(root.path(agent).is_symlink());
+    let fetch = format!("{agent} -a fetch-config -m ec2 -s -c file:/opt/agent.json");
+    assert_eq!(root.code(&fetch), 1);
+    std::fs::write(root.path("opt/agent.json"), "{ \"metrics\": ").unwrap();
+    assert_eq!(root.code(&fetch), 1);
+    std::fs::write(root.path("opt/agent.json"), "{ \"metrics\": {} }").unwrap();
+    assert_eq!(root.code(&fetch), 0);
+    assert!(
+        root.record()
+            .contains("amazon-cloudwatch-agent-ctl -a fetch-config")
+    );
+}
+
+#[test]
+fn yum_is_dnf_on_amazon_linux_2023() {
+    let root = Root::new();
+    std::fs::create_dir_all(root.path("etc")).unwrap();
+    std::fs::write(
+        root.path("etc/os-release"),
+        "ID=\"amzn\"\nPLATFORM_ID=\"platform:al2023\"\n",
+    )
+    .unwrap();
+    assert_eq!(root.code("yum install -y no-such-package jq"), 1);
+    assert_eq!(root.record(), "dnf install jq\n");
+}

@@ -1,6 +1,7 @@
 //! The log of the kubelet: flags that it refuses, an API server that it does not trust or reach, and its exit.
 
 use super::*;
+use crate::observation::DnsQuery;
 use crate::plan::CaChoice;
 
 /// A fatal line of the kubelet, and its end.
@@ -61,6 +62,16 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new(
             "endpoint of another cluster",
             unregistered("\"https://nope.example/api/v1/nodes\": dial tcp: lookup nope.example: no such host"),
+        ),
+        Case::new(
+            "endpoint at a name outside",
+            unregistered("\"https://api.example.com/api/v1/nodes\": x509: certificate signed by unknown authority")
+                .into_iter()
+                .chain([ObservedEvent::Dns(DnsQuery {
+                    name: "api.example.com".to_owned(),
+                    record: "A".to_owned(),
+                    answered: false,
+                })]),
         ),
         Case::new(
             "endpoint of this cluster",

@@ -28,6 +28,24 @@ fn unanswered(operation: &str) -> ObservedEvent {
     })
 }
 
+fn resource() -> ObservedEvent {
+    let service = AwsService::named("execute-api").unwrap();
+    let host = "a1b2c3.execute-api.eu-west-1.amazonaws.com";
+    ObservedEvent::Aws(AwsCall {
+        service: CalledService::NotEmulated(service),
+        host: host.to_owned(),
+        path: "/prod/register".to_owned(),
+        known: false,
+        error: Some(not_emulated::CODE.to_owned()),
+        message: Some(not_emulated::resource_message(
+            host,
+            "execute-api",
+            "GET /prod/register",
+        )),
+        ..aws(Service::Ec2, "GET /prod/register", 501)
+    })
+}
+
 fn silent_upstream(operation: &str) -> ObservedEvent {
     let service = AwsService::named("kms").unwrap();
     ObservedEvent::Aws(AwsCall {
@@ -116,6 +134,10 @@ pub(super) fn cases() -> Vec<Case> {
             after_boot([unanswered("ListKeys"), failed_part()]),
         ),
         Case::new(
+            "API of the account, with an id in its host name",
+            after_boot([resource(), failed_part()]),
+        ),
+        Case::new(
             "parameter that is not emulated",
             after_boot([unread("IncludeManagedResources"), failed_part()]),
         ),
@@ -158,6 +180,13 @@ pub(super) fn cases() -> Vec<Case> {
                 cloud(
                     "Could not connect to the endpoint URL: \"https://eks.us-west-2-lax-1.amazonaws.com/clusters/demo\"",
                 ),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "end of a MIME message with a character after it",
+            after_boot([
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 10: --==MYBOUNDARY==--: command not found"),
                 failed_part(),
             ]),
         ),

@@ -7,6 +7,7 @@ mod kubelet;
 mod limits;
 mod lost;
 mod other_cluster;
+mod outside;
 mod power;
 mod script;
 mod tools;
@@ -83,6 +84,7 @@ pub(in crate::diagnosis) fn all() -> Vec<Case> {
         power::cases(),
         lost::cases(),
         other_cluster::cases(),
+        outside::cases(),
         kubelet::cases(),
         identity::cases(),
         cluster::cases(),
@@ -151,6 +153,11 @@ fn diagnoses_of_limits_and_mistakes() {
 #[test]
 fn diagnoses_of_values_of_other_clusters() {
     insta::assert_snapshot!(text(&other_cluster::cases()));
+}
+
+#[test]
+fn diagnoses_of_requests_outside() {
+    insta::assert_snapshot!(text(&outside::cases()));
 }
 
 #[test]

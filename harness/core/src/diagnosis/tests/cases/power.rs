@@ -31,6 +31,11 @@ fn runs(name: &'static str, process: &str) -> Case {
     })
 }
 
+/// A line of the program that watches the limits of the node.
+fn limit(message: &str) -> ObservedEvent {
+    journal("init.scope", "nodejoin-limits", message)
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let ready = || done("DataSourceEc2Local");
     let reboots = || (0..3).flat_map(|_| reboot());
@@ -55,6 +60,14 @@ pub(super) fn cases() -> Vec<Case> {
         runs(
             "user data that runs a loop without end",
             "`/bin/bash /var/lib/cloud/instance/scripts/part-001` for 18 s (CPU time 00:00:17)",
+        ),
+        Case::new(
+            "a script that starts processes without end",
+            after_boot([limit("processes: 4096 of 4096")]),
+        ),
+        Case::new(
+            "a script that fills the disk",
+            after_boot([limit("disk: 20981230 KiB of 20971520 KiB")]),
         ),
         Case::new(
             "reboots without end",

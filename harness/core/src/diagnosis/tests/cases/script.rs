@@ -15,6 +15,30 @@ fn unit_of_kubelet(message: &str) -> ObservedEvent {
     systemd("kubelet.service", message)
 }
 
+fn runtime_exits(times: usize) -> Vec<ObservedEvent> {
+    let exit = [
+        journal(
+            "containerd.service",
+            "modprobe",
+            "modprobe: FATAL: Module overlay not found",
+        ),
+        journal(
+            "containerd.service",
+            "containerd",
+            "containerd: failed to load TOML: (3, 1): unexpected token",
+        ),
+        systemd(
+            "containerd.service",
+            "containerd.service: Failed with result 'exit-code'.",
+        ),
+    ];
+    exit.iter().cloned().cycle().take(3 * times).collect()
+}
+
+fn of_sandbox_image(message: &str) -> ObservedEvent {
+    journal("sandbox-image.service", "ctr", message)
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let failed_part = || cloud("Runparts: 1 failures (part-001) in 1 attempted commands");
     let collected = UserDataResult {
@@ -133,7 +157,8 @@ pub(super) fn cases() -> Vec<Case> {
             "NodeConfig on an image without nodeadm",
             after_boot([done("DataSourceEc2")]),
         )
-        .user_data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
+        .user_data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n")
+        .plan(|plan| plan.image.name = "own-image:1".to_owned()),
         Case::new(
             "unit that the kubelet needs",
             after_boot([
@@ -142,6 +167,46 @@ pub(super) fn cases() -> Vec<Case> {
                     "sandbox-image.service: Failed with result 'exit-code'.",
                 ),
                 unit_of_kubelet("Dependency failed for Kubernetes Kubelet."),
+            ]),
+        ),
+        Case::new(
+            "image of the pause container without a tag",
+            after_boot([
+                of_sandbox_image(
+                    "ctr: failed to resolve reference \"602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause\": object required",
+                ),
+                of_sandbox_image("could not fetch 602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause"),
+            ]),
+        ),
+        Case::new(
+            "image of the pause container at the second attempt",
+            after_boot([
+                of_sandbox_image(
+                    "ctr: failed to resolve reference \"602401143452/eks/pause:3.5\": unexpected status 503",
+                ),
+                systemd("sandbox-image.service", "Finished Pull the sandbox image."),
+                unit_of_kubelet("Dependency failed for Kubernetes Kubelet."),
+            ]),
+        ),
+        Case::new(
+            "container runtime that keeps exiting while the user data waits",
+            after_boot([]).into_iter().chain(runtime_exits(3)),
+        ),
+        Case::new(
+            "container runtime that starts at the third attempt",
+            after_boot([]).into_iter().chain(runtime_exits(2)).chain([
+                systemd("containerd.service", "Started containerd container runtime."),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "container runtime that fails, which ends the script",
+            after_boot([]).into_iter().chain(runtime_exits(1)).chain([
+                cloud(
+                    "Job for containerd.service failed because the control process exited with error code.",
+                ),
+                failed_part(),
+                done("DataSourceEc2Local"),
             ]),
         ),
         Case::new(

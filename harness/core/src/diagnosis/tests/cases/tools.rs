@@ -121,6 +121,13 @@ fn of_nodeadm() -> Vec<Case> {
         ])
     };
     vec![
+        Case::new(
+            "script for Amazon Linux 2 on al2023",
+            after_boot([nodeadm("fatal", "Command failed", "no config in chain")]),
+        )
+        .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
+        .plan(|plan| plan.image.name = "al2023".to_owned()),
+        Case::new("NodeConfig on al2", after_boot([done("DataSourceEc2")])).user_data(MISSPELT),
         failed("NodeConfig with a misspelt field", missing),
         failed(
             "NodeConfig with a field that the stand-in does not evaluate",

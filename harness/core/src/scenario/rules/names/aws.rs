@@ -3,6 +3,7 @@
 use super::meant;
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
+use crate::observation::CalledService;
 use crate::plan::answer::canonical_service;
 use crate::plan::fault::Fault;
 use crate::vocabulary::aws_service::AwsService;
@@ -22,6 +23,9 @@ pub(in crate::scenario::rules) fn check_call(name: &str, at: &[PathStep<'_>], pr
             "for example `eks.DescribeCluster`",
         );
     };
+    if word == CalledService::Outside.word() {
+        return check_outside(operation, at, problems);
+    }
     let Some(service) = Service::ALL.into_iter().find(|service| service.word() == word) else {
         // The transcript has one name of a service that is not emulated, and any operation of it.
         return match canonical_service(word) {
@@ -42,6 +46,16 @@ pub(in crate::scenario::rules) fn check_call(name: &str, at: &[PathStep<'_>], pr
         (_, Some(start)) if service.operations().iter().any(|name| name.starts_with(start)) => {}
         (_, None) if service.operations().contains(&operation) => {}
         (_, _) => unknown_operation(service, operation, at, problems),
+    }
+}
+
+/// Checks a request to a host outside, `METHOD URL`, whose URL may end in `*`.
+fn check_outside(operation: &str, at: &[PathStep<'_>], problems: &mut Problems<'_>) {
+    let url = operation.split_once(' ').map(|(_, url)| url);
+    if url.is_none_or(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
+        let what = format!("invalid request `{operation}`: expected a method and a URL");
+        let hint = "for example `outside.GET https://downloads.example.com/agent.tar.gz`";
+        problems.add_at(at, what, "", hint);
     }
 }
 

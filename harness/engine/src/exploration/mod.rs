@@ -1,17 +1,13 @@
 //! Explores other worlds for the user data of scenarios: a probe of each world, and a join of each distinct machine.
 
+mod findings;
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
-use nodejoin_core::compare::{
-    Dimension, MachineState, ScriptArguments, WorldChange, settled_differences, world_changes,
-};
-use nodejoin_core::diagnosis::Cause;
-use nodejoin_core::explore::{
-    Exploration, ExploreFinding, ExploredWorld, FindingKind, Suspicion, covering, suspicions,
-};
-use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::compare::{Dimension, ScriptArguments, WorldChange, settled_differences, world_changes};
+use nodejoin_core::explore::{Exploration, ExploreFinding, ExploredWorld, FindingKind, covering};
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::Expect;
@@ -19,10 +15,10 @@ use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::scenario::with_own_instance;
 use tokio_util::sync::CancellationToken;
 
-use crate::comparison::cause_of;
 use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
 use crate::runner::Runner;
+use findings::{Explored, Findings, Joins, WorldEnd, WorldJoin, WorldMachine, shows};
 
 /// A scenario whose user data is explored.
 #[derive(Debug, Clone)]
@@ -107,52 +103,11 @@ struct Explorer<'a> {
     cancel: &'a CancellationToken,
 }
 
-/// A world and what came of it.
-struct Explored {
-    plan: Plan,
-    /// Indexes of its changes.
-    changes: Vec<usize>,
-    end: WorldEnd,
-}
-
-enum WorldEnd {
-    Machine(Box<WorldMachine>),
-    NotRun(String),
-    /// The time did not suffice.
-    LeftOut,
-}
-
-struct WorldMachine {
-    state: MachineState,
-    /// What two worlds with equal joins have in common.
-    alone: MachineState,
-    suspicions: Vec<Suspicion>,
-}
-
-impl WorldMachine {
-    fn of(state: MachineState, plan: &Plan) -> Self {
-        Self {
-            alone: state.machine_alone(plan),
-            suspicions: suspicions(&state, plan),
-            state,
-        }
-    }
-}
-
-impl Explored {
-    fn machine(&self) -> Option<&WorldMachine> {
-        match &self.end {
-            WorldEnd::Machine(machine) => Some(machine),
-            WorldEnd::NotRun(_) | WorldEnd::LeftOut => None,
-        }
-    }
-}
-
 impl Explorer<'_> {
     async fn subject(&self, subject: &Subject, exploration: &mut Exploration) {
         let base = match self.probe(&subject.plan).await {
-            ProbeEnd::State(state) => WorldMachine::of(*state, &subject.plan),
-            ProbeEnd::NotRun(why) => {
+            WorldEnd::Machine(machine) => machine,
+            WorldEnd::NotRun(why) => {
                 exploration.worlds.push(ExploredWorld {
                     scenario: subject.plan.id.clone(),
                     changes: Vec::new(),
@@ -162,18 +117,18 @@ impl Explorer<'_> {
                 });
                 return;
             }
-            ProbeEnd::Cancelled => return,
+            WorldEnd::LeftOut => return,
         };
         self.tell_probed(&subject.plan.id, &base);
         exploration.findings.extend(self.race(subject, &base).await);
-        let mut changes = world_changes(&subject.plan, Some(&base.state), &subject.arguments);
+        let mut changes = world_changes(&subject.plan, &base.requests, &subject.arguments);
         let only = &self.settings.changes;
         changes.retain(|change| only.is_empty() || only.contains(&change.name));
         let mut worlds = self.worlds(subject, &changes).await;
         let base = Explored {
             plan: subject.plan.clone(),
             changes: Vec::new(),
-            end: WorldEnd::Machine(Box::new(base)),
+            end: WorldEnd::Machine(base),
         };
         worlds.insert(0, base);
         let joins = self.join_distinct(&worlds).await;
@@ -196,8 +151,12 @@ impl Explorer<'_> {
         self.cancel.is_cancelled() || Instant::now() >= deadline
     }
 
-    async fn probe(&self, plan: &Plan) -> ProbeEnd {
-        self.runner.probe(&plan.probe(), self.cancel).await
+    async fn probe(&self, plan: &Plan) -> WorldEnd {
+        match self.runner.probe(&plan.probe(), self.cancel).await {
+            ProbeEnd::Machine(probed) => WorldEnd::of(*probed, plan),
+            ProbeEnd::NotRun(why) => WorldEnd::NotRun(why),
+            ProbeEnd::Cancelled => WorldEnd::LeftOut,
+        }
     }
 
     fn tell_probed(&self, world: &ScenarioId, machine: &WorldMachine) {
@@ -216,11 +175,10 @@ impl Explorer<'_> {
         if self.is_over(self.probes_until) {
             return None;
         }
-        let ProbeEnd::State(second) = self.probe(&subject.plan).await else {
+        let WorldEnd::Machine(second) = self.probe(&subject.plan).await else {
             return None;
         };
-        let second = second.machine_alone(&subject.plan);
-        let parts = settled_differences(&first.alone, &second);
+        let parts = settled_differences(&first.alone, &second.alone);
         (!parts.is_empty()).then(|| ExploreFinding {
             id: String::new(),
             kind: FindingKind::Race,
@@ -233,7 +191,9 @@ impl Explorer<'_> {
 
     /// Runs each change alone, then combinations.
     async fn worlds(&self, subject: &Subject, changes: &[WorldChange]) -> Vec<Explored> {
-        let dimensions: Vec<Dimension> = changes.iter().map(|change| change.dimension).collect();
+        // Failures that no node survives come last, and are not combined with others.
+        let combined = changes.iter().filter(|change| change.is_survivable);
+        let dimensions: Vec<Dimension> = combined.map(|change| change.dimension).collect();
         let alone = (0..changes.len()).map(|index| vec![index]);
         let combined = covering(&dimensions, self.settings.seed)
             .into_iter()
@@ -247,19 +207,16 @@ impl Explorer<'_> {
                 (row, plan)
             })
             .collect();
+        let probes: Vec<Plan> = plans.iter().map(|(_, plan)| plan.probe()).collect();
+        self.runner.announce(&probes, self.settings.jobs.max(1)).await;
         let one = async |(index, (changes, plan)): (usize, (Vec<usize>, Plan))| {
             let end = match self.is_over(self.probes_until) {
                 true => WorldEnd::LeftOut,
-                false => match self.probe(&plan).await {
-                    ProbeEnd::State(state) => {
-                        let machine = WorldMachine::of(*state, &plan);
-                        self.tell_probed(&plan.id, &machine);
-                        WorldEnd::Machine(Box::new(machine))
-                    }
-                    ProbeEnd::NotRun(why) => WorldEnd::NotRun(why),
-                    ProbeEnd::Cancelled => WorldEnd::LeftOut,
-                },
+                false => self.probe(&plan).await,
             };
+            if let WorldEnd::Machine(machine) = &end {
+                self.tell_probed(&plan.id, machine);
+            }
             (index, Explored { plan, changes, end })
         };
         let mut explored: Vec<_> = stream::iter(plans.into_iter().enumerate())
@@ -344,10 +301,9 @@ impl Explorer<'_> {
                 break;
             }
             let plan = changed(found.subject, found.changes, &fewer);
-            let ProbeEnd::State(state) = self.probe(&plan).await else {
+            let WorldEnd::Machine(machine) = self.probe(&plan).await else {
                 continue;
             };
-            let machine = WorldMachine::of(*state, &plan);
             if shows(&machine, finding) {
                 needed = fewer;
             }
@@ -379,176 +335,5 @@ fn joining(plan: &Plan) -> Plan {
         then: Vec::new(),
         others: Vec::new(),
         ..plan.clone()
-    }
-}
-
-struct Joins {
-    /// Number of distinct machines.
-    machines: usize,
-    /// For each world: the index of the first one with an equal machine.
-    same_as: Vec<Option<usize>>,
-    /// Joins by the index of the world.
-    verdicts: Vec<(usize, WorldJoin)>,
-}
-
-struct WorldJoin {
-    verdict: Verdict,
-    evidence: Option<String>,
-}
-
-impl Joins {
-    fn of(&self, world: usize) -> Option<&WorldJoin> {
-        self.verdicts
-            .iter()
-            .find(|(index, _)| *index == world)
-            .map(|(_, join)| join)
-    }
-}
-
-/// Parts of lines that cloud-init prints after a failed script.
-const OF_CLOUD_INIT: [&str; 3] = ["cc_scripts_user", "util.py[WARNING]", "Cloud-init v."];
-/// The finding of a machine whose user data printed nothing.
-const NO_KUBELET: &str = "the user data ends without a kubelet";
-
-/// Whether a machine shows a finding.
-fn shows(machine: &WorldMachine, finding: &ExploreFinding) -> bool {
-    match finding.kind {
-        FindingKind::NoKubelet => !machine.state.has_kubelet(),
-        FindingKind::SuspiciousValue => machine.suspicions.iter().any(|one| sentence(one) == finding.what),
-        FindingKind::NoJoin | FindingKind::Race => false,
-    }
-}
-
-fn sentence(suspicion: &Suspicion) -> String {
-    format!("{}: {}", suspicion.part, suspicion.what)
-}
-
-/// The findings of one subject. The first world is that of the scenario.
-struct Findings<'a> {
-    subject: &'a Subject,
-    changes: &'a [WorldChange],
-    worlds: &'a [Explored],
-    joins: &'a Joins,
-}
-
-impl Findings<'_> {
-    fn all(&self) -> Vec<ExploreFinding> {
-        let mut findings: Vec<ExploreFinding> = Vec::new();
-        // Single changes come before their combinations.
-        for (index, world) in self.worlds.iter().enumerate() {
-            for (kind, what, details) in self.of_world(index, world) {
-                match findings
-                    .iter_mut()
-                    .find(|known| known.kind == kind && known.what == what)
-                {
-                    Some(known) => known.worlds.push(world.plan.id.clone()),
-                    None => findings.push(ExploreFinding {
-                        id: String::new(),
-                        kind,
-                        worlds: vec![world.plan.id.clone()],
-                        only_with: self.names(&world.changes),
-                        what,
-                        details,
-                    }),
-                }
-            }
-        }
-        findings
-    }
-
-    fn of_world(&self, index: usize, world: &Explored) -> Vec<(FindingKind, String, Vec<String>)> {
-        let Some(machine) = world.machine() else {
-            return Vec::new();
-        };
-        if !machine.state.has_kubelet() {
-            // What else is wrong on the machine follows from it, or does not matter.
-            return vec![(
-                FindingKind::NoKubelet,
-                without_kubelet(machine),
-                script_lines(machine),
-            )];
-        }
-        let mut found = Vec::new();
-        for suspicion in &machine.suspicions {
-            found.push((FindingKind::SuspiciousValue, sentence(suspicion), Vec::new()));
-        }
-        if let Some(join) = self.joins.of(index) {
-            found.extend(of_join(join));
-        }
-        found
-    }
-
-    fn names(&self, changes: &[usize]) -> Vec<String> {
-        changes
-            .iter()
-            .map(|index| self.changes[*index].name.clone())
-            .collect()
-    }
-
-    fn list(&self, exploration: &mut Exploration) {
-        for (index, world) in self.worlds.iter().enumerate() {
-            let not_run = match &world.end {
-                WorldEnd::LeftOut => {
-                    exploration.left_out += 1;
-                    continue;
-                }
-                WorldEnd::NotRun(why) => Some(why.clone()),
-                WorldEnd::Machine(_) => None,
-            };
-            let first = self.joins.same_as[index];
-            exploration.worlds.push(ExploredWorld {
-                scenario: world.plan.id.clone(),
-                changes: self.names(&world.changes),
-                not_run,
-                same_machine_as: first.map(|first| self.worlds[first].plan.id.clone()),
-                join: self
-                    .joins
-                    .of(index)
-                    .map(|join| outcome_word(&join.verdict.outcome).to_owned()),
-            });
-        }
-    }
-}
-
-/// One finding for each way in which user data ends without a kubelet.
-fn without_kubelet(machine: &WorldMachine) -> String {
-    let lines = script_lines(machine);
-    let words = |line: &&String| line.contains("rror");
-    match lines.iter().find(words).or(lines.last()) {
-        Some(line) => line.clone(),
-        None => NO_KUBELET.to_owned(),
-    }
-}
-
-/// What the scripts of user data printed last, without the lines of cloud-init.
-fn script_lines(machine: &WorldMachine) -> Vec<String> {
-    let lines = machine.state.lines("user data").into_iter();
-    lines
-        .filter_map(|line| line.strip_prefix("last words: "))
-        .filter(|line| !line.trim().is_empty() && !OF_CLOUD_INIT.iter().any(|word| line.contains(word)))
-        .map(str::to_owned)
-        .collect()
-}
-
-/// What a join shows. A limit of the harness says nothing about the script.
-fn of_join(join: &WorldJoin) -> Vec<(FindingKind, String, Vec<String>)> {
-    let is_limit = join
-        .verdict
-        .diagnosis
-        .as_ref()
-        .is_some_and(|found| found.cause == Cause::HarnessLimit);
-    match &join.verdict.outcome {
-        Outcome::Failed if !is_limit => {
-            let cause = cause_of(&join.verdict).unwrap_or_else(|| "the node did not register".to_owned());
-            let evidence = join.evidence.iter().map(|folder| format!("evidence: {folder}"));
-            vec![(FindingKind::NoJoin, cause, evidence.collect())]
-        }
-        Outcome::Passed => join
-            .verdict
-            .notes
-            .iter()
-            .map(|note| (FindingKind::SuspiciousValue, note.what.clone(), Vec::new()))
-            .collect(),
-        Outcome::Failed | Outcome::Errored(_) | Outcome::Skipped(_) | Outcome::Cancelled => Vec::new(),
     }
 }

@@ -1,0 +1,239 @@
+"""The work of `ci/soak/run`. Prints one line for each measurement, and ends with code 1 if one is not as expected."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = os.environ["NODEJOIN"]
+# Timeout of one run. With it the number of runs bounds the whole time.
+RUN_SECONDS = 300
+# A run of one scenario takes longer than this nowhere, so a kill comes at any moment of it.
+LATEST_KILL = 22.0
+# Growth that a process may show over a whole run: buffers of connections, allocated pages.
+MOST_FILES = 8
+MOST_MEMORY = 1.5
+
+JOINS = """name: soak {index}
+user_data: |
+  #!/bin/bash
+  /etc/eks/bootstrap.sh {{{{ cluster.name }}}}
+expect: {{ phase: ready }}
+"""
+# The role of the node has no row in aws-auth.
+REFUSED = """name: soak refused {index}
+user_data: |
+  #!/bin/bash
+  /etc/eks/bootstrap.sh {{{{ cluster.name }}}}
+cluster: {{ aws_auth: [] }}
+expect: {{ phase: kubelet-started, diagnosis: role-not-mapped }}
+"""
+
+
+def main():
+    command, *numbers = sys.argv[1:] or ["help"]
+    numbers = [int(number) for number in numbers]
+    with tempfile.TemporaryDirectory(prefix="nodejoin-soak-") as folder:
+        folder = pathlib.Path(folder)
+        if command == "joins":
+            joins(folder, *numbers)
+        elif command == "kills":
+            kills(folder, *numbers)
+        elif command == "signals":
+            signals(folder, *numbers)
+        else:
+            sys.exit("soak: expected joins, kills or signals; see the head of ci/soak/run")
+
+
+def joins(folder, passing=500, refused=100):
+    """Joins in one process: flakes, memory and file descriptors."""
+    for index in range(passing):
+        (folder / f"j{index:04}.yaml").write_text(JOINS.format(index=index))
+    for index in range(refused):
+        (folder / f"r{index:04}.yaml").write_text(REFUSED.format(index=index))
+    process = start(folder, ["run", "--format", "json", "."])
+    seen, outcomes = [], {}
+    deadline = time.monotonic() + RUN_SECONDS * max(1, passing + refused)
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] != "scenario-finished":
+            continue
+        outcome = event["verdict"]["outcome"]["outcome"]
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        if outcome != "passed":
+            print(f"flake: {event['name']}: {event['verdict']}")
+        seen.append(usage(process.pid))
+        if time.monotonic() > deadline:
+            process.terminate()
+            sys.exit("soak: the time is over")
+    code = process.wait()
+    # The first scenarios fill caches, the last one can end after others have been removed.
+    first, last = seen[min(2, len(seen) - 1)], seen[-1]
+    print(f"{sum(outcomes.values())} scenarios: {outcomes}, exit code {code}")
+    print(f"memory {first[0] / 1024:.0f} to {last[0] / 1024:.0f} MiB, files {first[1]} to {last[1]}")
+    require(code == 0 and set(outcomes) == {"passed"}, "every scenario passes")
+    require(last[0] < first[0] * MOST_MEMORY, "the memory stays flat")
+    require(last[1] <= first[1] + MOST_FILES, "the number of open files stays flat")
+
+
+def kills(folder, count=200, seed=1):
+    """SIGKILL at random moments, a sweep, and a look at what is left."""
+    chance = random.Random(seed)
+    (folder / "joins.yaml").write_text(JOINS.format(index=0))
+    with Foreign() as foreign:
+        for index in range(count):
+            target = ("run", "client", "keeper")[index % 3]
+            after = chance.uniform(0.0, LATEST_KILL)
+            keeper = ["--keeper"] if target != "run" else []
+            process = start(folder, ["run", "--format", "json", *keeper, "."])
+            owners = [process.pid]
+            time.sleep(after)
+            found = keepers(folder)
+            owners += found
+            victims = found if target == "keeper" else [process.pid]
+            for victim in victims:
+                kill(victim, signal.SIGKILL)
+            process.communicate(timeout=RUN_SECONDS)
+            if target == "client":
+                stop_keeper(folder)
+            check_left(folder, foreign, owners, f"kill {index + 1} of {count}: {target} after {after:.1f} s")
+        stop_keeper(folder)
+        works(folder)
+        foreign.check("the end")
+    print(f"{count} kills, nothing left, nothing foreign touched, and the next run passes")
+
+
+def signals(folder, seed=1):
+    """The signals that end a run in order: each leaves nothing, without a sweep."""
+    chance = random.Random(seed)
+    (folder / "joins.yaml").write_text(JOINS.format(index=0))
+    rows = [("SIGINT", [signal.SIGINT]), ("SIGTERM", [signal.SIGTERM]), ("SIGHUP", [signal.SIGHUP]),
+            ("SIGINT and SIGTERM", [signal.SIGINT, signal.SIGTERM])]
+    with Foreign() as foreign:
+        for name, sent in rows:
+            after = chance.uniform(1.0, LATEST_KILL / 2)
+            process = start(folder, ["run", "--format", "json", "."])
+            time.sleep(after)
+            for number in sent:
+                kill(process.pid, number)
+            process.communicate(timeout=RUN_SECONDS)
+            left = objects_of([process.pid])
+            print(f"{name} after {after:.1f} s: exit code {process.returncode}, left without a sweep: {len(left)}")
+            check_left(folder, foreign, [process.pid], name)
+        works(folder)
+    print("every signal ends a run, and the next run passes")
+
+
+def start(folder, arguments):
+    return subprocess.Popen([PROGRAM, *arguments], cwd=folder, env=environment(folder), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def environment(folder):
+    """An own folder for sockets: the keeper of this soak is no other's."""
+    runtime = folder / "runtime"
+    runtime.mkdir(mode=0o700, exist_ok=True)
+    return {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "CI": ""}
+
+
+def keepers(folder):
+    """The keepers that this soak started, by their environment."""
+    mark = f"XDG_RUNTIME_DIR={folder / 'runtime'}".encode()
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"keeper" in words and mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def stop_keeper(folder):
+    subprocess.run([PROGRAM, "keeper", "stop"], cwd=folder, env=environment(folder), timeout=RUN_SECONDS,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def works(folder):
+    process = start(folder, ["run", "--format", "json", "."])
+    process.communicate(timeout=RUN_SECONDS)
+    require(process.returncode == 0, f"the next run passes (exit code {process.returncode})")
+
+
+def check_left(folder, foreign, owners, what):
+    """Sweeps, and requires that nothing of these processes is left and everything foreign is."""
+    before = len(objects_of(owners))
+    swept = subprocess.run([PROGRAM, "sweep"], cwd=folder, env=environment(folder), timeout=RUN_SECONDS, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    left = objects_of(owners)
+    print(f"{what}: {before} objects before the sweep, {len(left)} after it")
+    require(swept.returncode == 0, f"{what}: the sweep succeeds: {swept.stdout}")
+    require(not left, f"{what}: nothing is left: {left}")
+    foreign.check(what)
+
+
+def objects_of(owners):
+    """Containers, networks and volumes with the label of one of these processes."""
+    found = []
+    for owner in owners:
+        match = ["--filter", f"label=nodejoin.pid={owner}", "--quiet"]
+        for command in (["ps", "--all"], ["network", "ls"], ["volume", "ls"]):
+            found += [f"{command[0]} {line}" for line in docker(*command, *match).split()]
+    return found
+
+
+class Foreign:
+    """A container, a network and a volume that nodejoin did not create. Removed at the end."""
+
+    def __enter__(self):
+        self.name = f"soak-foreign-{os.getpid()}"
+        image = docker("images", "--quiet", "--filter", "label=nodejoin.image").split()[0]
+        docker("network", "create", "--internal", self.name)
+        docker("volume", "create", self.name)
+        docker("run", "--detach", "--name", self.name, "--network", self.name, "--volume", f"{self.name}:/data",
+               "--entrypoint", "/bin/sleep", image, "infinity")
+        return self
+
+    def check(self, what):
+        running = docker("inspect", "--format", "{{.State.Running}}", self.name).strip()
+        require(running == "true", f"{what}: the foreign container runs")
+        docker("network", "inspect", self.name)
+        docker("volume", "inspect", self.name)
+
+    def __exit__(self, *_):
+        for command in (["rm", "--force"], ["network", "rm"], ["volume", "rm"]):
+            subprocess.run(["docker", *command, self.name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def docker(*words):
+    return subprocess.run(["docker", *words], check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
+
+
+def usage(pid):
+    """Resident memory in KiB and the number of open files of a process."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
+    return memory, len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def kill(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def require(holds, what):
+    if not holds:
+        sys.exit(f"soak: expected: {what}")
+
+
+main()

@@ -1,0 +1,62 @@
+//! A script of the image, at the path where nodes ran it.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::ids::ScenarioId;
+use nodejoin_engine::{BaseScenario, Runner, TraceLog, base_scenarios};
+use tokio_util::sync::CancellationToken;
+
+use super::target::TargetScript;
+
+/// A line that changes the script and not what it does.
+const MARK: &str = "\n# marked by nodejoin\n";
+
+pub(super) struct ImageScript<'a> {
+    pub(super) runner: &'a Runner,
+    pub(super) traces: &'a TraceLog,
+    pub(super) target: &'a TargetScript,
+    pub(super) jobs: usize,
+}
+
+impl ImageScript<'_> {
+    /// Keeps the scenarios that run the script from their image, and returns its path for each. A script that the node
+    /// writes after its boot cannot be replaced: a second boot shows whether a marked one stays.
+    pub(super) async fn find(
+        &self,
+        base: &mut Vec<BaseScenario>,
+        not_run: &mut Vec<(ScenarioId, String)>,
+        cancel: &CancellationToken,
+    ) -> BTreeMap<ScenarioId, String> {
+        let paths: BTreeMap<ScenarioId, String> = base
+            .iter()
+            .filter_map(|one| Some((one.plan.id.clone(), self.target.path_in(&one.trace)?)))
+            .collect();
+        base.retain(|one| paths.contains_key(&one.plan.id));
+        let text = format!("{}{MARK}", self.target.text);
+        let marked: Vec<Plan> = base
+            .iter()
+            .map(|one| {
+                self.target
+                    .replaced(&one.plan, &text, paths.get(&one.plan.id).map(String::as_str))
+            })
+            .collect();
+        let (marked, _) = base_scenarios(self.runner, self.traces, &marked, self.jobs, cancel).await;
+        let stays = |id: &ScenarioId| {
+            let found = marked.iter().find(|one| one.plan.id == *id);
+            found.is_some_and(|one| one.trace.0.iter().any(|traced| traced.text == text))
+        };
+        base.retain(|one| {
+            let id = &one.plan.id;
+            let is_kept = stays(id);
+            if !is_kept && let Some(path) = paths.get(id) {
+                not_run.push((
+                    id.clone(),
+                    format!("the node writes {path} itself, so it cannot be changed before"),
+                ));
+            }
+            is_kept
+        });
+        paths
+    }
+}

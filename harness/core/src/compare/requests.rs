@@ -1,0 +1,237 @@
+//! The requests of a machine, and how they fail in other worlds.
+
+use std::collections::BTreeMap;
+
+use super::worlds::slug;
+use crate::observation::phases::is_of_user_data;
+use crate::observation::{AwsCall, CalledService, Millis, Observation, ObservedEvent};
+use crate::plan::fault::{Effect, Fault};
+use crate::vocabulary::service::Service;
+
+/// What user data requested, and succeeded with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MachineRequests {
+    /// Operations of AWS services, each once.
+    calls: Vec<(Service, String)>,
+    /// Paths of the metadata service, each once, with the number of requests before the user data.
+    metadata: Vec<(String, u32)>,
+}
+
+/// A way in which requests fail.
+pub(super) struct Failure {
+    /// Part of the id of a world.
+    pub(super) name: String,
+    /// Whether a node should join nevertheless.
+    pub(super) is_survivable: bool,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl MachineRequests {
+    /// The requests of an observed machine. Before its user data, cloud-init reads the metadata, too.
+    #[must_use]
+    pub fn of(seen: &Observation) -> Self {
+        let start = seen.timeline.iter().find_map(|entry| match &entry.what {
+            ObservedEvent::Journal(line) if is_of_user_data(line) => Some(entry.at),
+            _ => None,
+        });
+        let mut requests = Self::default();
+        let mut earlier: BTreeMap<&str, u32> = BTreeMap::new();
+        for (at, call) in calls(seen) {
+            let CalledService::Known(service) = call.service else {
+                continue;
+            };
+            if service == Service::Imds {
+                let earlier = earlier.entry(call.path.as_str()).or_default();
+                let of_user_data = start.is_some_and(|start| at >= start);
+                if !of_user_data {
+                    *earlier += 1;
+                } else if !requests.metadata.iter().any(|(path, _)| *path == call.path) {
+                    requests.metadata.push((call.path.clone(), *earlier));
+                }
+                continue;
+            }
+            let named = (service, call.operation.clone());
+            if !requests.calls.contains(&named) {
+                requests.calls.push(named);
+            }
+        }
+        requests
+    }
+}
+
+/// Requests that succeeded, with their times.
+fn calls(seen: &Observation) -> impl Iterator<Item = (Millis, &AwsCall)> {
+    seen.timeline.iter().filter_map(|entry| match &entry.what {
+        ObservedEvent::Aws(call) if call.status == 200 => Some((entry.at, call)),
+        _ => None,
+    })
+}
+
+/// The worlds in which requests fail: once, which a node should survive, and always.
+pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
+    let calls = requests
+        .calls
+        .iter()
+        .filter(|(service, _)| *service != Service::Registry);
+    let mut failures = Vec::new();
+    for (service, operation) in calls.clone() {
+        for (word, effect) in [("throttled", Effect::Throttle), ("unavailable", error(503))] {
+            failures.push(of_call(word, *service, operation, Some(1), effect));
+        }
+    }
+    if !requests.metadata.is_empty() {
+        let faults = requests.metadata.iter();
+        failures.push(Failure {
+            name: "unavailable-metadata".to_owned(),
+            is_survivable: true,
+            faults: faults
+                .map(|(path, before)| metadata(path, *before, Some(1), error(500)))
+                .collect(),
+        });
+    }
+    for (service, operation) in calls {
+        for (word, effect) in [("denied", error(403)), ("empty", Effect::EmptyBody)] {
+            failures.push(of_call(word, *service, operation, None, effect));
+        }
+    }
+    for (path, before) in &requests.metadata {
+        let last = path.trim_matches('/').rsplit('/').next().unwrap_or_default();
+        for (word, effect) in [("missing", error(404)), ("empty", Effect::EmptyBody)] {
+            failures.push(Failure {
+                name: format!("{word}-metadata-{}", slug(last)),
+                is_survivable: false,
+                faults: vec![metadata(path, *before, None, effect)],
+            });
+        }
+    }
+    failures
+}
+
+fn of_call(word: &str, service: Service, operation: &str, times: Option<u32>, effect: Effect) -> Failure {
+    Failure {
+        name: format!("{word}-{}-{}", service.word(), slug(operation)),
+        is_survivable: times.is_some(),
+        faults: vec![Fault {
+            operation: Some(operation.to_owned()),
+            times,
+            ..fault(service, effect)
+        }],
+    }
+}
+
+fn metadata(path: &str, before: u32, times: Option<u32>, effect: Effect) -> Fault {
+    Fault {
+        path: Some(path.to_owned()),
+        after: before,
+        times,
+        ..fault(Service::Imds, effect)
+    }
+}
+
+fn fault(service: Service, effect: Effect) -> Fault {
+    Fault {
+        service,
+        operation: None,
+        path: None,
+        after: 0,
+        times: None,
+        from_seconds: None,
+        until_seconds: None,
+        above_per_second: None,
+        effect,
+        may_fire: true,
+    }
+}
+
+fn error(status: u16) -> Effect {
+    Effect::Error {
+        status,
+        code: None,
+        message: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{JournalLine, TimelineEntry};
+
+    fn call(service: Service, operation: &str, path: &str, status: u16) -> ObservedEvent {
+        ObservedEvent::Aws(AwsCall {
+            operation: operation.to_owned(),
+            path: path.to_owned(),
+            status,
+            ..AwsCall::refused_connection(service, 0)
+        })
+    }
+
+    fn seen() -> Observation {
+        let started = JournalLine {
+            unit: Some("cloud-final.service".to_owned()),
+            command: None,
+            by_systemd: true,
+            message: "Starting cloud-final.service".to_owned(),
+        };
+        let token = || call(Service::Imds, "token", "/latest/api/token", 200);
+        let path = "/latest/meta-data/network/interfaces/macs/";
+        let events = [
+            token(),
+            call(Service::Imds, "ami", "/2021-03-23/meta-data/ami-id", 200),
+            ObservedEvent::Journal(started),
+            token(),
+            token(),
+            call(Service::Imds, "macs", path, 200),
+            call(Service::Eks, "DescribeCluster", "/clusters/x", 200),
+            call(Service::Eks, "DescribeCluster", "/clusters/x", 200),
+            call(Service::Ec2, "DescribeTags", "/", 403),
+        ];
+        let timeline = events
+            .into_iter()
+            .zip(1..)
+            .map(|(what, at)| TimelineEntry { at, what });
+        Observation {
+            timeline: timeline.collect(),
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn requests_of_user_data_are_told_from_those_of_cloud_init() {
+        let requests = MachineRequests::of(&seen());
+        let path = "/latest/meta-data/network/interfaces/macs/".to_owned();
+        assert_eq!(
+            requests.metadata,
+            [("/latest/api/token".to_owned(), 1), (path, 0)]
+        );
+        assert_eq!(requests.calls, [(Service::Eks, "DescribeCluster".to_owned())]);
+    }
+
+    #[test]
+    fn each_request_fails_once_and_for_ever() {
+        let failures = failures(&MachineRequests::of(&seen()));
+        let names: Vec<(&str, bool)> = failures
+            .iter()
+            .map(|failure| (failure.name.as_str(), failure.is_survivable))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("throttled-eks-describecluster", true),
+                ("unavailable-eks-describecluster", true),
+                ("unavailable-metadata", true),
+                ("denied-eks-describecluster", false),
+                ("empty-eks-describecluster", false),
+                ("missing-metadata-token", false),
+                ("empty-metadata-token", false),
+                ("missing-metadata-macs", false),
+                ("empty-metadata-macs", false),
+            ]
+        );
+        let [first, second] = &failures[2].faults[..] else {
+            panic!("{:?}", failures[2].faults)
+        };
+        assert_eq!((first.after, first.times), (1, Some(1)));
+        assert_eq!(second.after, 0);
+        assert_eq!(failures[7].faults[0].times, None);
+    }
+}

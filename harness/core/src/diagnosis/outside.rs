@@ -1,0 +1,130 @@
+//! Requests to hosts outside that the scenario does not answer. The node refuses them at once, so that a script which
+//! needs one ends soon after it.
+
+use super::facts::{Evidence, Facts};
+use super::limits::{WAITING, is_about};
+use super::script_output::{is_before_end, is_by_script, is_complaint, is_failure, lines_before_the_end};
+use super::types::Finding;
+use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
+use crate::vocabulary::cause::Cause;
+use crate::vocabulary::phase::Phase;
+
+/// What clients print about a connection that closes without a response. Few of them name the host.
+const CLOSED: [&str; 7] = [
+    // curl, by the library and its version.
+    "Empty reply from server",
+    "unexpected eof while reading",
+    "Connection reset by peer",
+    // wget, with OpenSSL and with GnuTLS.
+    "No data received",
+    "non-properly terminated",
+    // Python and Node.js.
+    "Remote end closed connection without response",
+    "socket hang up",
+];
+
+/// Lines that a script prints about a failed request before it ends. After more, it has continued without the request.
+const WORDS_OF_AN_END: usize = 3;
+
+/// Requests to hosts outside that nothing answered.
+pub(super) fn refused<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a AwsCall)> + use<'a> {
+    facts.calls().filter(|(_, call)| call.is_refused_outside())
+}
+
+/// Whether the node asked for a name that belongs to nothing in the scenario.
+pub(super) fn is_unknown_name(facts: &Facts<'_>, name: &str) -> bool {
+    let timeline = &facts.observation.timeline;
+    timeline.iter().any(|seen| match &seen.what {
+        ObservedEvent::Dns(query) => !query.answered && query.name == name,
+        _ => false,
+    })
+}
+
+/// The last lines of the script are about such a request.
+pub(super) fn reported_request(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let lines = lines_before_the_end(facts);
+    let (index, (at, call)) = lines.iter().enumerate().rev().find_map(|(index, (at, line))| {
+        let before = refused(facts).filter(|(requested, _)| is_before_end(*requested, *at));
+        let about: Vec<_> = before.filter(|(_, call)| is_report(line, call)).collect();
+        Some((index, *about.last()?))
+    })?;
+    let continued = lines[index..].iter().any(|(_, line)| is_own_reason(line, call));
+    (!continued).then(|| finding(facts, at, call)).flatten()
+}
+
+/// The script ended after such a request, or repeats it, and its output does not say why.
+pub(super) fn unreported_request(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let (at, call) = refused(facts).last()?;
+    let repeated = refused(facts).filter(|(_, other)| other.operation == call.operation);
+    let is_polled = facts.user_data_done.is_none() && repeated.count() >= WAITING;
+    (is_polled || is_last_of_script(facts, at, call))
+        .then(|| finding(facts, at, call))
+        .flatten()
+}
+
+/// Whether the script failed right after a request.
+fn is_last_of_script(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> bool {
+    let has_failed = facts.user_data_lines().any(|(_, line)| is_failure(line));
+    let mut others = facts.calls().filter(|(later, _)| *later > at);
+    let is_last = others.all(|(_, other)| other.service == CalledService::Outside);
+    let after = facts
+        .user_data_lines()
+        .filter(|(later, line)| *later > at && is_by_script(line));
+    let after: Vec<&JournalLine> = after.map(|(_, line)| line).collect();
+    has_failed
+        && is_last
+        && after.len() <= WORDS_OF_AN_END
+        && !after.iter().any(|line| is_own_reason(line, call))
+}
+
+/// Whether a line is about a request that nothing answered.
+fn is_report(line: &JournalLine, call: &AwsCall) -> bool {
+    let message = &line.message;
+    is_about(message, &call.host) || CLOSED.iter().any(|words| message.contains(words))
+}
+
+/// Whether a line names another reason for the end of the script than the request and the file that it lacks.
+fn is_own_reason(line: &JournalLine, call: &AwsCall) -> bool {
+    let file = call.path.rsplit('/').next().unwrap_or_default();
+    let is_about_file = !file.is_empty() && line.message.contains(file);
+    is_complaint(&line.message) && !is_report(line, call) && !is_about_file
+}
+
+fn finding(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
+    let request = &call.operation;
+    let because =
+        format!("a limit of nodejoin, not an error of the script: it needs {request}, which is outside");
+    let finding = facts.final_(
+        Cause::HarnessLimit,
+        because,
+        &Evidence::call(at, call),
+        remedy(facts, call),
+    )?;
+    // The same failure since the first of these requests: a script that polls does not start anew.
+    let first = refused(facts).find(|(_, other)| other.operation == *request);
+    Some(Finding {
+        at: first.map_or(at, |(first, _)| first),
+        ..finding
+    })
+}
+
+fn remedy(facts: &Facts<'_>, call: &AwsCall) -> String {
+    let url = call.operation.split_once(' ').map_or("URL", |(_, url)| url);
+    // Only these methods read a file.
+    let answer = match call.method.as_str() {
+        "GET" | "HEAD" => facts.plan.key_hint(&format!("outside: {{ \"{url}\": FILE }}")),
+        method => {
+            let request = format!("host: {}, method: {method}, path: {}", call.host, call.path);
+            let key = format!("aws: {{ answers: [{{ {request}, body: TEXT }}] }}");
+            facts.plan.key_hint(&key)
+        }
+    };
+    let open = facts.plan.key_hint("network: open");
+    format!("{answer}; or put the file into the node with an overlay (`--overlay MANIFEST`); or {open}")
+}

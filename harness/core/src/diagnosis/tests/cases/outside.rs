@@ -1,0 +1,122 @@
+//! Requests to hosts outside: scripts that need one, and scripts that continue without it.
+
+use super::*;
+use crate::observation::{CalledService, DnsQuery};
+
+const URL: &str = "https://downloads.example.com/agent/agent.tar.gz";
+
+/// A request that nothing answered, after the query for its name.
+fn refused(request: &str) -> [ObservedEvent; 2] {
+    let (method, url) = request.split_once(' ').unwrap();
+    let (_, rest) = url.split_once("://").unwrap();
+    let (host, path) = rest.split('?').next().unwrap().split_once('/').unwrap();
+    let query = ObservedEvent::Dns(DnsQuery {
+        name: host.to_owned(),
+        record: "A".to_owned(),
+        answered: false,
+    });
+    let call = ObservedEvent::Aws(AwsCall {
+        service: CalledService::Outside,
+        method: method.to_owned(),
+        host: host.to_owned(),
+        path: format!("/{path}"),
+        known: false,
+        ..aws(Service::Ec2, request, 0)
+    });
+    [query, call]
+}
+
+fn download() -> [ObservedEvent; 2] {
+    refused(&format!("GET {URL}"))
+}
+
+fn failed_part() -> ObservedEvent {
+    cloud("Runparts: 1 failures (part-001) in 1 attempted commands")
+}
+
+/// A join with these events after a download that nothing answered.
+fn after_download<const N: usize>(name: &'static str, events: [ObservedEvent; N]) -> Case {
+    Case::new(name, after_boot(download()).into_iter().chain(events))
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let empty = || cloud("curl: (52) Empty reply from server");
+    vec![
+        after_download("download by curl", [empty(), failed_part()]),
+        after_download(
+            "download by wget",
+            [
+                cloud(
+                    "Connecting to downloads.example.com (downloads.example.com)|169.254.171.2|:443... connected.",
+                ),
+                cloud("HTTP request sent, awaiting response... No data received."),
+                cloud("Giving up."),
+                failed_part(),
+            ],
+        ),
+        after_download(
+            "download by a program that names the host",
+            [
+                cloud("Get \"https://downloads.example.com/agent/agent.tar.gz\": EOF"),
+                cloud("ERROR: no agent"),
+                failed_part(),
+            ],
+        ),
+        after_download("download without output", [failed_part()]),
+        after_download(
+            "download whose file the script opens",
+            [
+                empty(),
+                cloud("tar (child): agent.tar.gz: Cannot open: No such file or directory"),
+                failed_part(),
+            ],
+        ),
+        Case::new(
+            "download that is repeated",
+            [boot(), imds()]
+                .into_iter()
+                .chain((0..5).flat_map(|_| download())),
+        ),
+        after_download("download of a trial", [empty(), failed_part()]).plan(|plan| plan.is_trial = true),
+        Case::new(
+            "upload",
+            after_boot(refused("POST https://hooks.example.com/boot?token=1"))
+                .into_iter()
+                .chain([empty(), failed_part()]),
+        ),
+        after_download(
+            "download that the script does without, before a misspelt command",
+            [
+                empty(),
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 9: systemclt: command not found"),
+                failed_part(),
+            ],
+        ),
+        after_download(
+            "download that the script does without, before a command that only an AMI has",
+            [
+                empty(),
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 9: nvidia-smi: command not found"),
+                failed_part(),
+            ],
+        ),
+        after_download(
+            "download that the script does without, before another request",
+            [
+                ObservedEvent::Aws(aws(Service::Ec2, "DescribeTags", 200)),
+                cloud("no team in the tags"),
+                failed_part(),
+            ],
+        ),
+        after_download(
+            "download that the script does without, silently",
+            [
+                cloud("continuing without the agent"),
+                cloud("mounting the disks"),
+                cloud("reading the labels"),
+                cloud("bootstrap.sh: no labels"),
+                failed_part(),
+            ],
+        ),
+    ]
+}

@@ -1,0 +1,253 @@
+//! What goes wrong in the worlds of a subject.
+
+use nodejoin_core::compare::{MachineRequests, MachineState, WorldChange};
+use nodejoin_core::diagnosis::{Cause, Diagnosis};
+use nodejoin_core::explore::{
+    Exploration, ExploreFinding, ExploredWorld, FindingKind, Suspicion, suspicions,
+};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::plan::Plan;
+
+use super::Subject;
+use crate::comparison::cause_of;
+use crate::probe::Probed;
+use crate::report::text::outcome_word;
+
+/// A world and what came of it.
+pub(super) struct Explored {
+    pub(super) plan: Plan,
+    /// Indexes of its changes.
+    pub(super) changes: Vec<usize>,
+    pub(super) end: WorldEnd,
+}
+
+pub(super) enum WorldEnd {
+    Machine(Box<WorldMachine>),
+    NotRun(String),
+    /// The time did not suffice.
+    LeftOut,
+}
+
+pub(super) struct WorldMachine {
+    pub(super) state: MachineState,
+    pub(super) requests: MachineRequests,
+    /// What two worlds with equal joins have in common.
+    pub(super) alone: MachineState,
+    suspicions: Vec<Suspicion>,
+    /// Why it has no kubelet.
+    diagnosis: Option<Diagnosis>,
+}
+
+impl WorldEnd {
+    /// A machine that stopped at a limit of nodejoin says nothing about the script.
+    pub(super) fn of(probed: Probed, plan: &Plan) -> Self {
+        if let Some(limit) = probed.limit() {
+            return Self::NotRun(limit);
+        }
+        let Probed {
+            state,
+            requests,
+            diagnosis,
+        } = probed;
+        Self::Machine(Box::new(WorldMachine {
+            alone: state.machine_alone(plan),
+            suspicions: suspicions(&state, plan),
+            state,
+            requests,
+            diagnosis,
+        }))
+    }
+}
+
+impl Explored {
+    pub(super) fn machine(&self) -> Option<&WorldMachine> {
+        match &self.end {
+            WorldEnd::Machine(machine) => Some(machine),
+            WorldEnd::NotRun(_) | WorldEnd::LeftOut => None,
+        }
+    }
+}
+
+pub(super) struct Joins {
+    /// Number of distinct machines.
+    pub(super) machines: usize,
+    /// For each world: the index of the first one with an equal machine.
+    pub(super) same_as: Vec<Option<usize>>,
+    /// Joins by the index of the world.
+    pub(super) verdicts: Vec<(usize, WorldJoin)>,
+}
+
+pub(super) struct WorldJoin {
+    pub(super) verdict: Verdict,
+    pub(super) evidence: Option<String>,
+}
+
+impl Joins {
+    fn of(&self, world: usize) -> Option<&WorldJoin> {
+        self.verdicts
+            .iter()
+            .find(|(index, _)| *index == world)
+            .map(|(_, join)| join)
+    }
+}
+
+/// Parts of lines that cloud-init prints after a failed script.
+const OF_CLOUD_INIT: [&str; 3] = ["cc_scripts_user", "util.py[WARNING]", "Cloud-init v."];
+/// The finding of a machine whose user data printed nothing.
+const NO_KUBELET: &str = "the user data ends without a kubelet";
+
+/// Whether a machine shows a finding.
+pub(super) fn shows(machine: &WorldMachine, finding: &ExploreFinding) -> bool {
+    match finding.kind {
+        FindingKind::NoKubelet => !machine.state.has_kubelet() && without_kubelet(machine) == finding.what,
+        FindingKind::SuspiciousValue => machine.suspicions.iter().any(|one| sentence(one) == finding.what),
+        FindingKind::NoJoin | FindingKind::Race => false,
+    }
+}
+
+fn sentence(suspicion: &Suspicion) -> String {
+    format!("{}: {}", suspicion.part, suspicion.what)
+}
+
+/// The findings of one subject. The first world is that of the scenario.
+pub(super) struct Findings<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) changes: &'a [WorldChange],
+    pub(super) worlds: &'a [Explored],
+    pub(super) joins: &'a Joins,
+}
+
+impl Findings<'_> {
+    pub(super) fn all(&self) -> Vec<ExploreFinding> {
+        let mut findings: Vec<ExploreFinding> = Vec::new();
+        // Single changes come before their combinations.
+        for (index, world) in self.worlds.iter().enumerate() {
+            for (kind, what, details) in self.of_world(index, world) {
+                match findings
+                    .iter_mut()
+                    .find(|known| known.kind == kind && known.what == what)
+                {
+                    Some(known) => known.worlds.push(world.plan.id.clone()),
+                    None => findings.push(ExploreFinding {
+                        id: String::new(),
+                        kind,
+                        worlds: vec![world.plan.id.clone()],
+                        only_with: self.names(&world.changes),
+                        what,
+                        details,
+                    }),
+                }
+            }
+        }
+        findings
+    }
+
+    fn of_world(&self, index: usize, world: &Explored) -> Vec<(FindingKind, String, Vec<String>)> {
+        let Some(machine) = world.machine() else {
+            return Vec::new();
+        };
+        // A request that never succeeds may end the user data. It must not lead to wrong values.
+        let should_join = world
+            .changes
+            .iter()
+            .all(|index| self.changes[*index].is_survivable);
+        if !machine.state.has_kubelet() && !should_join {
+            return Vec::new();
+        }
+        if !machine.state.has_kubelet() {
+            // What else is wrong on the machine follows from it, or does not matter.
+            return vec![(
+                FindingKind::NoKubelet,
+                without_kubelet(machine),
+                script_lines(machine).into_iter().chain(cause(machine)).collect(),
+            )];
+        }
+        let mut found = Vec::new();
+        for suspicion in &machine.suspicions {
+            found.push((FindingKind::SuspiciousValue, sentence(suspicion), Vec::new()));
+        }
+        if let Some(join) = self.joins.of(index).filter(|_| should_join) {
+            found.extend(of_join(join));
+        }
+        found
+    }
+
+    pub(super) fn names(&self, changes: &[usize]) -> Vec<String> {
+        changes
+            .iter()
+            .map(|index| self.changes[*index].name.clone())
+            .collect()
+    }
+
+    pub(super) fn list(&self, exploration: &mut Exploration) {
+        for (index, world) in self.worlds.iter().enumerate() {
+            let not_run = match &world.end {
+                WorldEnd::LeftOut => {
+                    exploration.left_out += 1;
+                    continue;
+                }
+                WorldEnd::NotRun(why) => Some(why.clone()),
+                WorldEnd::Machine(_) => None,
+            };
+            let first = self.joins.same_as[index];
+            exploration.worlds.push(ExploredWorld {
+                scenario: world.plan.id.clone(),
+                changes: self.names(&world.changes),
+                not_run,
+                same_machine_as: first.map(|first| self.worlds[first].plan.id.clone()),
+                join: self
+                    .joins
+                    .of(index)
+                    .map(|join| outcome_word(&join.verdict.outcome).to_owned()),
+            });
+        }
+    }
+}
+
+/// One finding for each way in which user data ends without a kubelet.
+fn without_kubelet(machine: &WorldMachine) -> String {
+    let lines = script_lines(machine);
+    let words = |line: &&String| line.contains("rror");
+    match lines.iter().find(words).or(lines.last()) {
+        Some(line) => line.clone(),
+        None => NO_KUBELET.to_owned(),
+    }
+}
+
+fn cause(machine: &WorldMachine) -> Option<String> {
+    let found = machine.diagnosis.as_ref()?;
+    Some(format!("cause: {}: {}", found.cause.word(), found.because))
+}
+
+/// What the scripts of user data printed last, without the lines of cloud-init.
+fn script_lines(machine: &WorldMachine) -> Vec<String> {
+    let lines = machine.state.lines("user data").into_iter();
+    lines
+        .filter_map(|line| line.strip_prefix("last words: "))
+        .filter(|line| !line.trim().is_empty() && !OF_CLOUD_INIT.iter().any(|word| line.contains(word)))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What a join shows. A limit of the harness says nothing about the script.
+fn of_join(join: &WorldJoin) -> Vec<(FindingKind, String, Vec<String>)> {
+    let is_limit = join
+        .verdict
+        .diagnosis
+        .as_ref()
+        .is_some_and(|found| found.cause == Cause::HarnessLimit);
+    match &join.verdict.outcome {
+        Outcome::Failed if !is_limit => {
+            let cause = cause_of(&join.verdict).unwrap_or_else(|| "the node did not register".to_owned());
+            let evidence = join.evidence.iter().map(|folder| format!("evidence: {folder}"));
+            vec![(FindingKind::NoJoin, cause, evidence.collect())]
+        }
+        Outcome::Passed => join
+            .verdict
+            .notes
+            .iter()
+            .map(|note| (FindingKind::SuspiciousValue, note.what.clone(), Vec::new()))
+            .collect(),
+        Outcome::Failed | Outcome::Errored(_) | Outcome::Skipped(_) | Outcome::Cancelled => Vec::new(),
+    }
+}

@@ -1,0 +1,50 @@
+//! Which addresses a node of an isolated network does not reach: connections to them are refused at once.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use nodejoin_core::plan::Plan;
+
+/// Private, shared, link-local and loopback networks, multicast and what is reserved.
+const NOT_PUBLIC: [&str; 8] = [
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "224.0.0.0/3",
+];
+
+/// The networks whose addresses keep their connections, separated by spaces. A VPC, and a network of the container
+/// engine, can have public addresses.
+pub(crate) fn inside(plan: &Plan, subnet: &str, api_server: Option<IpAddr>) -> String {
+    let mut inside: BTreeSet<String> = NOT_PUBLIC.iter().map(|cidr| (*cidr).to_owned()).collect();
+    inside.insert(subnet.to_owned());
+    for instance in plan.instances() {
+        inside.extend(instance.vpc_cidrs.iter().cloned());
+    }
+    inside.extend(plan.cluster.service_ipv4_cidr.clone());
+    inside.extend(api_server.map(|address| address.to_string()));
+    inside.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_the_run_and_of_the_vpc_are_inside() {
+        let mut plan =
+            nodejoin_core::scenario::default_account(&nodejoin_core::input::files::Disk::with_variables([]));
+        plan.instance.vpc_cidrs = vec!["52.10.0.0/16".to_owned(), "10.0.0.0/8".to_owned()];
+        plan.cluster.service_ipv4_cidr = Some("203.0.113.0/24".to_owned());
+        let api_server = "198.51.100.9".parse().unwrap();
+        assert_eq!(
+            inside(&plan, "198.18.4.0/24", Some(api_server)),
+            "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 \
+             198.18.4.0/24 198.51.100.9 203.0.113.0/24 224.0.0.0/3 52.10.0.0/16"
+        );
+    }
+}

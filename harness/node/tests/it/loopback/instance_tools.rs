@@ -1,0 +1,128 @@
+//! `update-ca-trust`, `ec2-metadata` and `modprobe` in a node do what those of Amazon Linux do.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(root: &Path, tool: &str, arguments: &[&str], metadata: &str) -> Output {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest/instance-tools");
+    let link = root.join(tool);
+    if !link.exists() {
+        symlink(program, &link).unwrap();
+    }
+    let mut command = Command::new("bash");
+    command.arg(link).args(arguments);
+    command
+        .env("NODEJOIN_ROOT", root)
+        .env("NODEJOIN_METADATA", metadata);
+    command.output().unwrap()
+}
+
+#[test]
+fn modules_of_amazon_linux_are_recorded_and_others_are_left_to_the_real_program() {
+    let root = tempfile::tempdir().unwrap();
+    let loads = |arguments: &[&str]| run(root.path(), "modprobe", arguments, "").status.success();
+    assert!(loads(&["br_netfilter"]) && loads(&["-q", "ip-vs-rr"]));
+    assert!(loads(&["nf_conntrack", "hashsize=131072"]) && loads(&["--all", "overlay", "xt_TPROXY"]));
+    for unknown in [
+        &["no_such_module"][..],
+        &["-a", "overlay", "no_such_module"],
+        &["br_netfilte"],
+    ] {
+        assert!(!loads(unknown), "{unknown:?}");
+    }
+    let recorded = fs::read_to_string(root.path().join("var/log/nodejoin-modules")).unwrap();
+    assert_eq!(
+        recorded,
+        "br_netfilter\nip_vs_rr\nnf_conntrack\noverlay\nxt_TPROXY\n"
+    );
+}
+
+fn certificate(text: &str) -> String {
+    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+}
+
+#[test]
+fn anchors_are_in_the_bundle_until_they_are_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |path: &str| root.path().join(path);
+    let (bundle, anchors) = (
+        path("etc/ssl/certs/ca-certificates.crt"),
+        path("etc/pki/ca-trust/source/anchors"),
+    );
+    fs::create_dir_all(bundle.parent().unwrap()).unwrap();
+    fs::create_dir_all(&anchors).unwrap();
+    fs::write(&bundle, certificate("system")).unwrap();
+    fs::write(
+        anchors.join("proxy.pem"),
+        format!("a comment\n{}", certificate("proxy")),
+    )
+    .unwrap();
+    fs::write(anchors.join("README"), "no certificate").unwrap();
+    for arguments in [&[][..], &["extract"]] {
+        assert!(
+            run(root.path(), "update-ca-trust", arguments, "")
+                .status
+                .success()
+        );
+        let both = format!("{}{}", certificate("system"), certificate("proxy"));
+        assert_eq!(fs::read_to_string(&bundle).unwrap(), both);
+    }
+    fs::remove_file(anchors.join("proxy.pem")).unwrap();
+    assert!(run(root.path(), "update-ca-trust", &[], "").status.success());
+    assert_eq!(fs::read_to_string(&bundle).unwrap(), certificate("system"));
+    let unknown = run(root.path(), "update-ca-trust", &["nope"], "");
+    assert_eq!(unknown.status.code(), Some(1));
+}
+
+/// Serves a metadata service that requires a token for `requests` requests.
+fn metadata(requests: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(requests) {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let first = lines.next().unwrap().unwrap();
+            let headers: Vec<String> = lines.map(Result::unwrap).take_while(|l| !l.is_empty()).collect();
+            let has_token = headers.iter().any(|header| header.ends_with("token: secret"));
+            let (status, body) = match first.split(' ').nth(1).unwrap() {
+                "/latest/api/token" => (200, "secret"),
+                _ if !has_token => (401, ""),
+                "/latest/meta-data/instance-id" => (200, "i-0abc"),
+                "/latest/meta-data/placement/availability-zone" => (200, "eu-west-1b"),
+                _ => (404, ""),
+            };
+            let size = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 {status} x\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n{body}"
+            )
+            .unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn metadata_is_printed_with_its_name_or_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let address = metadata(5);
+    let both = run(
+        root.path(),
+        "ec2-metadata",
+        &["-i", "--availability-zone"],
+        &address,
+    );
+    assert_eq!(
+        String::from_utf8(both.stdout).unwrap(),
+        "instance-id: i-0abc\nplacement: eu-west-1b\n"
+    );
+    let missing = run(root.path(), "ec2-metadata", &["-q", "-v"], &address);
+    assert_eq!(String::from_utf8(missing.stdout).unwrap(), "not available\n");
+    let nowhere = run(root.path(), "ec2-metadata", &["-i"], "http://127.0.0.1:1");
+    assert_eq!(nowhere.status.code(), Some(1));
+}
