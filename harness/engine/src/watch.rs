@@ -14,13 +14,16 @@ use nodejoin_core::plan::{ClusterPlan, LateRight, Plan};
 use nodejoin_core::run::event::RunEvent;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::events::Events;
 use crate::observer::{Incoming, Observer};
 
 /// How often a join is judged while no event arrives: timeouts and settling times pass without events.
 const JUDGE_INTERVAL: Duration = Duration::from_millis(100);
+/// How many times longer than a judgement the events after it have: a judgement reads everything that was seen, so that
+/// a node that writes much would otherwise be read more slowly than it writes.
+const TIME_FOR_EVENTS: u32 = 4;
 
 /// Takes in events until the plan is settled or its timeout has passed. Calls `on_look` before each judgement.
 pub(crate) async fn watch(
@@ -37,11 +40,13 @@ pub(crate) async fn watch(
             // Unbiased: a node that writes without end must not keep its timeout from being checked.
             Some(event) = events.next() => observer.absorb(event),
             _ = look.tick() => {
+                let started = Instant::now();
                 on_look(&observer.observation);
                 let now = observer.now(clock());
                 if judge::progress(plan, &observer.observation, now).is_settled() {
                     return;
                 }
+                look.reset_after(JUDGE_INTERVAL.max(started.elapsed() * TIME_FOR_EVENTS));
             }
         }
     }

@@ -18,7 +18,7 @@ use time::format_description::well_known::Rfc3339;
 use crate::container::ContainerLimits;
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
-use crate::journal::LineBuffer;
+use crate::journal::StreamLines;
 use crate::output::NodeOutput;
 use crate::refusals::{self, RefusedTotal};
 use crate::request::{CollectRequest, NodeRequest};
@@ -148,16 +148,16 @@ impl Node {
         let options = LogsOptionsBuilder::new()
             .follow(true)
             .stdout(true)
-            .stderr(false)
+            .stderr(true)
             .build();
         let docker = self.run.engine().docker().clone();
         let pieces = docker.logs(&self.id, Some(options));
-        let mut lines = LineBuffer::default();
+        let mut lines = StreamLines::default();
         let since = self.since;
         pieces.flat_map(move |piece| {
             // A broken connection ends the stream; `exited` reports the end of the container.
             let complete = piece
-                .map(|piece| lines.push(&piece.into_bytes()))
+                .map(|piece| lines.push(&piece))
                 .unwrap_or_default();
             let read = complete.into_iter().filter_map(|line| NodeOutput::parse(&line));
             let now = read.filter(move |output| since.is_none_or(|since| output.is_since(since)));
@@ -189,7 +189,7 @@ impl Node {
         })
     }
 
-    /// Standard error of the container: messages of its entry program, never the journal.
+    /// Standard error of the container: messages of its entry program, without what its watchers report.
     async fn last_lines(&self) -> Vec<String> {
         let options = LogsOptionsBuilder::new()
             .stdout(false)
@@ -198,16 +198,9 @@ impl Node {
             .build();
         let docker = self.run.engine().docker();
         let pieces: Vec<_> = docker.logs(&self.id, Some(options)).collect().await;
-        let bytes: Vec<u8> = pieces
+        let lines: Vec<_> = StreamLines::of(pieces.into_iter().filter_map(Result::ok))
             .into_iter()
-            .filter_map(Result::ok)
-            .flat_map(|piece| piece.into_bytes().to_vec())
-            .collect();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<_> = text
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(str::to_owned)
+            .filter(|line| !line.trim().is_empty() && NodeOutput::parse(line).is_none())
             .collect();
         lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
     }
@@ -278,14 +271,11 @@ impl Node {
     }
 
     /// The container's whole output: lines of the journal, and of its entry program.
-    async fn whole_output(&self) -> Vec<u8> {
+    async fn whole_output(&self) -> Vec<String> {
         let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
-        let mut pieces = self.run.engine().docker().logs(&self.id, Some(options));
-        let mut all = Vec::new();
-        while let Some(Ok(piece)) = pieces.next().await {
-            all.extend_from_slice(&piece.into_bytes());
-        }
-        all
+        let pieces = self.run.engine().docker().logs(&self.id, Some(options));
+        let pieces: Vec<_> = pieces.collect().await;
+        StreamLines::of(pieces.into_iter().filter_map(Result::ok))
     }
 
     /// Removes the container with its volumes.

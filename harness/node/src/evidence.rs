@@ -31,13 +31,12 @@ pub(crate) fn command(timeout: &str) -> [&str; 5] {
 /// Writes the journals and the messages of the entry program. Returns an error for each file that could not be written.
 pub(crate) fn write_journals(
     folder: &Path,
-    output: &[u8],
+    output: &[String],
     redact: &(dyn Fn(&str) -> String + Sync),
 ) -> Vec<NodeError> {
-    let text = String::from_utf8_lossy(output);
     let (mut journal, mut container) = (String::new(), String::new());
     let mut units: [String; UNITS.len()] = Default::default();
-    for line in text.lines() {
+    for line in output {
         let Some((at, line)) = journal_line(line) else {
             let _ = writeln!(container, "{line}");
             continue;
@@ -168,7 +167,7 @@ mod tests {
         // A folder in the file's place cannot be overwritten, not even by root.
         std::fs::create_dir(folder.path().join("journal.log")).unwrap();
         let plain = |text: &str| text.to_owned();
-        let errors = write_journals(folder.path(), b"nodejoin: enter failed\n", &plain);
+        let errors = write_journals(folder.path(), &["nodejoin: enter failed".to_owned()], &plain);
         assert_eq!(errors.len(), 1, "{errors:?}");
         let container = std::fs::read_to_string(folder.path().join("container.log")).unwrap();
         assert_eq!(container, "nodejoin: enter failed\n");

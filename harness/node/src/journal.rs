@@ -4,16 +4,45 @@ use std::time::{Duration, SystemTime};
 
 use nodejoin_core::observation::JournalLine;
 use serde_json::Value;
+use testcontainers::bollard::container::LogOutput;
+
+/// Joins chunks of a container's two streams to lines. The journal has standard output alone: its reader writes a line in
+/// several pieces, between which the line of another program would destroy both.
+#[derive(Debug, Default)]
+pub(crate) struct StreamLines {
+    output: LineBuffer,
+    errors: LineBuffer,
+}
+
+impl StreamLines {
+    /// Returns the lines that this chunk completes.
+    pub(crate) fn push(&mut self, piece: &LogOutput) -> Vec<String> {
+        match piece {
+            LogOutput::StdErr { message } => self.errors.push(message),
+            LogOutput::StdOut { message }
+            | LogOutput::StdIn { message }
+            | LogOutput::Console { message } => self.output.push(message),
+        }
+    }
+
+    /// All lines of a container that has ended, or of one that continues: its last line may be a part of one.
+    pub(crate) fn of(pieces: impl IntoIterator<Item = LogOutput>) -> Vec<String> {
+        let mut lines = Self::default();
+        let mut all: Vec<_> = pieces.into_iter().flat_map(|piece| lines.push(&piece)).collect();
+        all.extend([lines.output, lines.errors].into_iter().filter_map(LineBuffer::rest));
+        all
+    }
+}
 
 /// Joins chunks of output to lines. The engine splits long lines into several chunks.
 #[derive(Debug, Default)]
-pub(crate) struct LineBuffer {
+struct LineBuffer {
     rest: Vec<u8>,
 }
 
 impl LineBuffer {
     /// Returns the lines that this chunk completes.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<String> {
+    fn push(&mut self, piece: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         for byte in piece {
             if *byte == b'\n' {
@@ -23,6 +52,10 @@ impl LineBuffer {
             }
         }
         lines
+    }
+
+    fn rest(self) -> Option<String> {
+        (!self.rest.is_empty()).then(|| String::from_utf8_lossy(&self.rest).into_owned())
     }
 }
 
@@ -100,5 +133,13 @@ mod tests {
         assert!(lines.push(b"ab").is_empty());
         assert_eq!(lines.push(b"c\nd\ne"), ["abc", "d"]);
         assert_eq!(lines.push(b"\n"), ["e"]);
+    }
+
+    #[test]
+    fn a_line_of_another_program_leaves_the_pieces_of_the_journal_whole() {
+        let out = |text: &'static str| LogOutput::StdOut { message: text.into() };
+        let err = |text: &'static str| LogOutput::StdErr { message: text.into() };
+        let pieces = [out("jour"), err("report\n"), out("nal\nen")];
+        assert_eq!(StreamLines::of(pieces), ["report", "journal", "en"]);
     }
 }
