@@ -28,6 +28,9 @@ pub enum ImageProblem {
     /// Nothing can be the first process.
     #[error("it contains no systemd: expected /usr/lib/systemd/systemd or /lib/systemd/systemd")]
     NoInit,
+    /// A program is there and does not run.
+    #[error("its {program} reports no version; the last line of `{program} --version` is `{output}`")]
+    NoVersion { program: String, output: String },
     /// Its programs are for another processor.
     #[error("its programs are for {}, but nodes run on {required}", .has.map_or("another processor", Architecture::kernel))]
     Architecture {
@@ -63,6 +66,9 @@ impl ImageProblem {
             }
             Self::NoInit => {
                 "a node boots with systemd: install it in the image (in Debian the package `systemd-sysv`)"
+            }
+            Self::NoVersion { .. } => {
+                "run the command in the image, for example with `docker run --rm IMAGE`, and mend what it lacks"
             }
             Self::Architecture { .. } => "use an image for the processor of this machine",
         }

@@ -156,9 +156,7 @@ impl Node {
         let since = self.since;
         pieces.flat_map(move |piece| {
             // A broken connection ends the stream; `exited` reports the end of the container.
-            let complete = piece
-                .map(|piece| lines.push(&piece))
-                .unwrap_or_default();
+            let complete = piece.map(|piece| lines.push(&piece)).unwrap_or_default();
             let read = complete.into_iter().filter_map(|line| NodeOutput::parse(&line));
             let now = read.filter(move |output| since.is_none_or(|since| output.is_since(since)));
             futures::stream::iter(now)

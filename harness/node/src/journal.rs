@@ -19,9 +19,9 @@ impl StreamLines {
     pub(crate) fn push(&mut self, piece: &LogOutput) -> Vec<String> {
         match piece {
             LogOutput::StdErr { message } => self.errors.push(message),
-            LogOutput::StdOut { message }
-            | LogOutput::StdIn { message }
-            | LogOutput::Console { message } => self.output.push(message),
+            LogOutput::StdOut { message } | LogOutput::StdIn { message } | LogOutput::Console { message } => {
+                self.output.push(message)
+            }
         }
     }
 
@@ -29,7 +29,11 @@ impl StreamLines {
     pub(crate) fn of(pieces: impl IntoIterator<Item = LogOutput>) -> Vec<String> {
         let mut lines = Self::default();
         let mut all: Vec<_> = pieces.into_iter().flat_map(|piece| lines.push(&piece)).collect();
-        all.extend([lines.output, lines.errors].into_iter().filter_map(LineBuffer::rest));
+        all.extend(
+            [lines.output, lines.errors]
+                .into_iter()
+                .filter_map(LineBuffer::rest),
+        );
         all
     }
 }

@@ -1,9 +1,14 @@
 //! What a node image has that the harness did not build.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::architecture::Architecture;
+
+/// Programs whose absence the harness makes up for: one that is there must not be taken for missing.
+const PROGRAMS: [&str; 2] = ["cloud-init", "kubelet"];
 
 /// The parts of a node image, read from it before its first boot. A part without a version is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +28,9 @@ pub struct ImageFacts {
     pub containerd: Option<String>,
     pub docker: Option<String>,
     pub aws_cli: Option<String>,
+    /// Programs that are there and report no version, with the last line of their output.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreadable: BTreeMap<String, String>,
 }
 
 /// A part that a join usually needs and an image can lack.
@@ -56,7 +64,8 @@ impl ImagePart {
 }
 
 impl ImageFacts {
-    /// Parses lines of a name and the output of a program, such as `kubelet Kubernetes v1.20.2`.
+    /// Parses lines of a name and the output of a program, such as `kubelet Kubernetes v1.20.2`, or `kubelet ?` and an
+    /// error.
     #[must_use]
     pub fn parse(source: &str, lines: &str) -> Self {
         let mut facts = Self {
@@ -66,6 +75,12 @@ impl ImageFacts {
         for line in lines.lines() {
             let (name, text) = line.split_once(' ').unwrap_or((line, ""));
             let text = text.trim();
+            if let Some(output) = text.strip_prefix('?') {
+                if PROGRAMS.contains(&name) {
+                    facts.unreadable.insert(name.to_owned(), output.trim().to_owned());
+                }
+                continue;
+            }
             let whole = || Some(text.to_owned()).filter(|text| !text.is_empty());
             match name {
                 "os" => facts.os = whole(),
@@ -175,5 +190,12 @@ mod tests {
             "Amazon Linux 2, systemd 219, no cloud-init, no kubelet, no container runtime, no AWS CLI"
         );
         assert_eq!(facts.architecture(), None);
+    }
+
+    #[test]
+    fn a_program_that_does_not_run_is_not_missing() {
+        let facts = ImageFacts::parse("x", "kubelet ? line 1: 3: cannot run\naws ? no module\n");
+        let expected = BTreeMap::from([("kubelet".to_owned(), "line 1: 3: cannot run".to_owned())]);
+        assert_eq!(facts.unreadable, expected);
     }
 }

@@ -120,6 +120,10 @@ fn examples() -> Vec<DockerError> {
         }),
         node_image(ImageProblem::Layout("invalid manifest".to_owned())),
         node_image(ImageProblem::NoInit),
+        node_image(ImageProblem::NoVersion {
+            program: "kubelet".to_owned(),
+            output: "it ended with status 124".to_owned(),
+        }),
         DockerError::UnknownImage {
             name: "al3".to_owned(),
             known: vec!["al2".to_owned(), "al2023".to_owned()],

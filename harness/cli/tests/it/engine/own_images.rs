@@ -1,5 +1,7 @@
 //! Images that an account lists in its registry: Docker pulls them from `nodejoin aws`, and a node runs them.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -169,6 +171,99 @@ expect:
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+}
+
+/// A root file system that no recipe made: the built-in image's, exported, without its labels.
+fn exported(folder: &Path) {
+    let container = Container::of_node_image();
+    docker(&["export", "--output", "whole.tar", &container.0], folder);
+    let whole = std::fs::File::open(folder.join("whole.tar")).unwrap();
+    let archive = std::fs::File::create(folder.join("exported-ami.tar.zst")).unwrap();
+    zstd::stream::copy_encode(whole, archive, 1).unwrap();
+    std::fs::remove_file(folder.join("whole.tar")).unwrap();
+}
+
+fn remove_images(named: &str) {
+    let here = Path::new(".");
+    let images = docker(&["images", "--format", "{{.Repository}}:{{.Tag}}", named], here);
+    for image in images.lines() {
+        docker(&["rmi", image], here);
+    }
+}
+
+#[test]
+fn a_node_of_an_exported_root_file_system_joins() {
+    let home = TempDir::new().unwrap();
+    exported(home.path());
+    let scenario = "\
+name: a root file system joins
+image: { rootfs: exported-ami.tar.zst }
+user_data: |
+  #!/bin/bash
+  /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd
+expect: { phase: ready }
+";
+    std::fs::write(home.path().join("own.yaml"), scenario).unwrap();
+    let output = nodejoin(&["run", "own.yaml"])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let said = both(&output);
+    remove_images("nodejoin/import-exported-ami");
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("exported-ami.tar.zst`: Debian GNU/Linux 12"),
+        "{said}"
+    );
+}
+
+/// Runs a scenario on the built-in image with another kubelet, and returns the exit code and what it printed.
+fn with_kubelet(kubelet: &str) -> (Option<i32>, String) {
+    let home = TempDir::new().unwrap();
+    let name = format!("nodejoin-test-kubelet:{}", std::process::id());
+    let base = docker(
+        &["images", "--format", "{{.Repository}}:{{.Tag}}", "nodejoin/al2"],
+        home.path(),
+    );
+    let base = base.lines().next().unwrap();
+    let path = home.path().join("kubelet");
+    std::fs::write(&path, kubelet).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    // From scratch, without the labels by which the harness knows its own images.
+    let dockerfile = format!(
+        "FROM {base} AS ours\nFROM scratch\nLABEL nodejoin.test=own-images\nCOPY --from=ours / /\n\
+         COPY kubelet /usr/bin/kubelet\n"
+    );
+    std::fs::write(home.path().join("Dockerfile"), dockerfile).unwrap();
+    docker(&["build", "--quiet", "--tag", &name, "."], home.path());
+    let scenario = "name: x\nuser_data: \"#!/bin/bash\\ntrue\\n\"\nexpect: { phase: booted }\n";
+    std::fs::write(home.path().join("x.yaml"), scenario).unwrap();
+    let output = nodejoin(&["run", "x.yaml", "--image", &name])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    remove_images("nodejoin/import-nodejoin-test-kubelet");
+    docker(&["rmi", &name], home.path());
+    (output.status.code(), both(&output))
+}
+
+#[test]
+fn an_image_whose_kubelet_does_not_fit_boots_no_node() {
+    let (code, said) = with_kubelet("#!/bin/sh\necho Kubernetes v1.32.1\n");
+    assert_eq!(code, Some(4), "{said}");
+    let expected = [
+        "kubelet 1.32 is not supported with kube-apiserver 1.20: a kubelet must not be newer",
+        "use a kubelet from 1.18 to 1.20",
+    ];
+    for words in expected {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // It is not replaced by the harness' own either.
+    let (code, said) =
+        with_kubelet("#!/bin/sh\necho libseccomp.so.2: cannot open shared object file\nexit 127\n");
+    assert_eq!(code, Some(4), "{said}");
+    let expected = "its kubelet reports no version; the last line of `kubelet --version` is `libseccomp.so.2: cannot open";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]

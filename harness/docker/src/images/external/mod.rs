@@ -349,14 +349,17 @@ impl ImageImport {
 
     /// What the image has, and whether it can be a node.
     fn facts(&self, output: &str) -> Result<ImageFacts, DockerError> {
-        let facts = ImageFacts::parse(&self.source, output);
+        let mut facts = ImageFacts::parse(&self.source, output);
         let required = self.architecture;
         match (&facts.init, facts.architecture()) {
             (None, _) => Err(self.failed(ImageProblem::NoInit)),
             (Some(_), has) if has != Some(required) => {
                 Err(self.failed(ImageProblem::Architecture { has, required }))
             }
-            _ => Ok(facts),
+            _ => match facts.unreadable.pop_first() {
+                Some((program, output)) => Err(self.failed(ImageProblem::NoVersion { program, output })),
+                None => Ok(facts),
+            },
         }
     }
 

@@ -1,13 +1,15 @@
 //! Node images that the harness did not build: imported once, completed, listed, and refused without remains.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
 use nodejoin_core::plan::ImagePlan;
 use nodejoin_docker::{DockerError, Engine, ImageProblem, ImageRef, ImageSettings, Images};
+use sha2::{Digest as _, Sha256};
 
 use super::support::engine;
 
@@ -108,6 +110,102 @@ async fn a_root_file_system_is_imported_once_and_stale_when_it_changes() {
     remove(&engine, "nodejoin-test-ami:1").await;
     for name in named(&engine, "nodejoin/import-tinysystem").await {
         remove(&engine, &name).await;
+    }
+}
+
+/// The system as an archive in each compression, and as an OCI image layout.
+fn forms(root: &Path, folder: &Path) -> Vec<PathBuf> {
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.follow_symlinks(false);
+    archive.append_dir_all(".", root).unwrap();
+    let plain = archive.into_inner().unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    xz.write_all(&plain).unwrap();
+    layout(&folder.join("layout"), &gzip, &plain);
+    let files = [
+        ("tar", plain.clone()),
+        ("tar.gz", gzip),
+        ("tar.xz", xz.finish().unwrap()),
+        ("tar.zst", zstd::encode_all(plain.as_slice(), 1).unwrap()),
+    ];
+    let mut paths = vec![root.to_owned(), folder.join("layout")];
+    for (extension, bytes) in files {
+        let path = folder.join(format!("formsofasystem.{extension}"));
+        fs::write(&path, bytes).unwrap();
+        paths.push(path);
+    }
+    paths
+}
+
+/// Writes an OCI image layout with one layer.
+fn layout(folder: &Path, layer: &[u8], uncompressed: &[u8]) {
+    fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
+    let digest = |bytes: &[u8]| hex::encode(Sha256::digest(bytes));
+    let blob = |kind: &str, bytes: &[u8]| {
+        fs::write(folder.join("blobs/sha256").join(digest(bytes)), bytes).unwrap();
+        serde_json::json!({
+            "mediaType": format!("application/vnd.oci.image.{kind}"), "digest": format!("sha256:{}", digest(bytes)), "size": bytes.len(),
+        })
+    };
+    let architecture = if cfg!(target_arch = "aarch64") {
+        "arm64"
+    } else {
+        "amd64"
+    };
+    let config = serde_json::json!({
+        "architecture": architecture, "os": "linux",
+        "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{}", digest(uncompressed))] },
+    });
+    let manifest = serde_json::json!({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": blob("config.v1+json", config.to_string().as_bytes()),
+        "layers": [blob("layer.v1.tar+gzip", layer)],
+    });
+    let index = serde_json::json!({
+        "schemaVersion": 2, "manifests": [blob("manifest.v1+json", manifest.to_string().as_bytes())],
+    });
+    fs::write(folder.join("index.json"), index.to_string()).unwrap();
+    fs::write(folder.join("oci-layout"), r#"{ "imageLayoutVersion": "1.0.0" }"#).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_form_of_a_root_file_system_is_the_same_system() {
+    let engine = engine().await;
+    let images = images(&engine);
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("formsofasystem");
+    system(&root);
+    // A file that the engine must not take for one of its own, and a name beyond the 100 characters of old archives.
+    let long = format!("etc/{}", "x".repeat(120));
+    File::create(root.join(&long))
+        .unwrap()
+        .write_all(b"long")
+        .unwrap();
+    let mut names = Vec::new();
+    for form in forms(&root, folder.path()) {
+        let imported = images.import(&form).await.unwrap();
+        let facts = imported.facts.clone().unwrap();
+        let expected = "Tiny \"1\", no cloud-init, no kubelet, no container runtime, no AWS CLI";
+        assert_eq!(facts.summary(), expected, "{form:?}");
+        for (path, expected) in [("/bin/tool", "abc"), (&format!("/{long}"), "long")] {
+            let read = engine.read_image_file(&imported.name, "/opt/nodejoin/toolbox/bin/base64", path);
+            assert_eq!(read.await.unwrap(), expected.as_bytes(), "{path} of {form:?}");
+        }
+        names.push(imported.name);
+    }
+    // Archives with equal content are one image, however they are compressed.
+    assert_eq!(
+        names[2..].iter().collect::<std::collections::BTreeSet<_>>().len(),
+        1,
+        "{names:?}"
+    );
+    for text in ["nodejoin/import-formsofasystem", "nodejoin/import-layout"] {
+        for name in named(&engine, text).await {
+            remove(&engine, &name).await;
+        }
     }
 }
 
