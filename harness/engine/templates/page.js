@@ -56,15 +56,17 @@
     });
     const ends = [-1e9, -1e9, -1e9, -1e9], reached = shown[0] ? all().phases.filter((p) => p[1] >= from && p[1] <= to) : [];
     reached.forEach(([, t]) => svg.append(drawn("line", { class: "phase", x1: x(t), x2: x(t), y1: AXIS, y2: height })));
-    // Names come after all lines, which would cross them.
-    reached.forEach(([name, t]) => {
-      const room = name.length * 6.2, start = Math.min(x(t) + 3, width - room - 4);
-      const row = ends.findIndex((last) => last < start);
-      if (row < 0) return;
-      ends[row] = start + room;
-      svg.append(drawn("text", { x: start, y: AXIS + 12 + row * 14 }, name));
-    });
     chart.replaceChildren(svg);
+    // Names come after all lines, which would cross them. Only a drawn text has a width: fonts differ.
+    reached.forEach(([name, t]) => {
+      const text = svg.appendChild(drawn("text", {}, name));
+      const room = text.getComputedTextLength() + 4, start = Math.min(x(t) + 3, width - room - 4);
+      const row = ends.findIndex((last) => last < start);
+      if (row < 0) return text.remove();
+      ends[row] = start + room;
+      text.setAttribute("x", start);
+      text.setAttribute("y", AXIS + 12 + row * 14);
+    });
   }
 
   function bars(lane, x, inner) {
