@@ -8,9 +8,27 @@ import sys
 PHASES = "booted metadata described configured kubelet-started authenticated registered certified ready".split()
 
 
-def events(folder):
-    for file in sorted(folder.glob("*.ndjson")):
+def events(folder, pattern="*.ndjson"):
+    for file in sorted(folder.glob(pattern)):
         yield [json.loads(line) for line in file.read_text().splitlines() if line.startswith("{")]
+
+
+def passed(event):
+    verdict = event["verdict"]
+    if verdict["outcome"]["outcome"] != "passed":
+        sys.exit(f"{event['scenario']} did not pass: {verdict}")
+    return verdict["phases"]
+
+
+def imported(folder):
+    """The trivial script on an imported root file system, compared with the built-in image of the same files."""
+    ready = {}
+    for run in events(folder, "*.pair"):
+        for event in run:
+            if event["event"] == "scenario-finished":
+                ready.setdefault(event["name"].split(",")[0], []).append(passed(event)["ready"])
+    ratio = statistics.median(ready["imported"]) / statistics.median(ready["trivial"])
+    print(f"imported root file system to built-in image, ready: {ratio:.2f} (wanted: at most 1.10)")
 
 
 def main(folder):
@@ -18,10 +36,7 @@ def main(folder):
     for run in events(folder):
         finished = [event for event in run if event["event"] == "scenario-finished"]
         for event in finished:
-            verdict = event["verdict"]
-            if verdict["outcome"]["outcome"] != "passed":
-                sys.exit(f"{event['scenario']} did not pass: {verdict}")
-            joins.setdefault(event["name"].split(",")[0], []).append(verdict["phases"])
+            joins.setdefault(event["name"].split(",")[0], []).append(passed(event))
         starts += [event for event in run if event["event"] == "control-plane-ready"]
         first.append(finished[0]["seconds"])
         added.append(finished[1]["seconds"])
@@ -41,6 +56,7 @@ def main(folder):
     for name, seconds in parts.items():
         print(f"  {name:<36}{seconds:6.2f}")
     print(f"first scenario of a run {statistics.median(first):.1f} s, the second adds {statistics.median(added):.1f} s")
+    imported(folder)
     images = [float(file.read_text().split()[-1]) for file in folder.glob("images.*")]
     print(f"images with unchanged inputs {statistics.median(images):.2f} s")
 
