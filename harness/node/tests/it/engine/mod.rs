@@ -5,3 +5,4 @@ mod machine;
 mod node;
 mod outside;
 mod own_image;
+mod stubs;
