@@ -108,7 +108,6 @@ mod tests {
             AmiFiles::OldKubelet,
             AmiFiles::Ubuntu,
             AmiFiles::Kubeadm,
-            AmiFiles::CfnSignal,
         ] {
             let manifest = cached(ami, cache.path()).unwrap();
             let embedded = overlay::load(&manifest, &Disk::default())

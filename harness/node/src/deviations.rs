@@ -74,6 +74,8 @@ pub enum DeviationKind {
     MetadataTool,
     /// `modprobe` records the modules of Amazon Linux.
     ModuleTool,
+    /// `cfn-init`, `cfn-signal` and `cfn-get-metadata` are programs of the harness.
+    CloudFormationTools,
     /// Pods use a bridge of the node.
     CniBridge,
     /// The control plane assigns a pod CIDR.
@@ -126,6 +128,7 @@ impl DeviationKind {
         Self::TrustStoreTool,
         Self::MetadataTool,
         Self::ModuleTool,
+        Self::CloudFormationTools,
         Self::CniBridge,
         Self::PodCidr,
         Self::NoWindowsKubelet,
@@ -171,6 +174,7 @@ impl DeviationKind {
             Self::TrustStoreTool => "update-ca-trust-stub",
             Self::MetadataTool => "ec2-metadata-stub",
             Self::ModuleTool => "modprobe-stub",
+            Self::CloudFormationTools => "cfn-bootstrap-stub",
             Self::CniBridge => "cni-bridge",
             Self::PodCidr => "pod-cidr",
             Self::NoWindowsKubelet => "no-windows-kubelet",
@@ -221,6 +225,9 @@ impl DeviationKind {
                 "`stubs: packages`, the default, and an image without them"
             }
             Self::ModuleTool => "`stubs: packages`, the default",
+            Self::CloudFormationTools => {
+                "`stubs: packages`, the default, and an image with Python 3 and without them"
+            }
             Self::CniBridge => "`cni: bridge`, the default",
             Self::PodCidr => "`cni: bridge` and a kubelet before 1.22",
             Self::NoWindowsKubelet => "a mapped role with the groups of Windows nodes",
@@ -319,6 +326,9 @@ impl DeviationKind {
             Self::ModuleTool => {
                 "/usr/local/sbin/modprobe records modules that Amazon Linux has and loads nothing: their functions are those of the host's kernel. Other modules fail"
             }
+            Self::CloudFormationTools => {
+                "`cfn-init`, `cfn-signal` and `cfn-get-metadata` in /opt/aws/bin are programs of the harness with their options, messages and logs. `cfn-init` applies packages (yum, rpm), groups, users, sources, files, commands and services, and rejects what it does not know"
+            }
             Self::CniBridge => {
                 "/etc/cni/net.d contains a CNI configuration whose pod addresses belong to this node alone"
             }
@@ -405,6 +415,9 @@ impl DeviationKind {
                 "user data reads the instance's id and zone with it, and Debian does not have it"
             }
             Self::ModuleTool => "the kernel and its modules belong to the host",
+            Self::CloudFormationTools => {
+                "templates keep files and commands of a node in the metadata of a resource, and Debian does not have these programs"
+            }
             Self::CniBridge => "on EKS the VPC CNI writes it, and needs the real EC2",
             Self::PodCidr => {
                 "a kubelet before 1.22 reports readiness only at its next status update, up to 10 s later"
@@ -428,6 +441,38 @@ impl DeviationKind {
 }
 
 impl DeviationKind {
+    /// The programs and units that the harness lays down in place of those of an AMI. `stubs: none` switches them off.
+    #[must_use]
+    pub fn stand_ins(self) -> &'static [&'static str] {
+        match self {
+            Self::DiskTools => &[
+                "/usr/sbin/mkfs",
+                "/usr/sbin/mkfs.ext4",
+                "/usr/sbin/mkfs.xfs",
+                "/usr/sbin/mdadm",
+                "/usr/sbin/blkid",
+                "/usr/sbin/wipefs",
+                "/usr/bin/mount",
+            ],
+            Self::PackageStubs => &[
+                "/usr/bin/yum",
+                "/usr/bin/dnf",
+                "/usr/bin/rpm",
+                "/usr/bin/amazon-linux-extras",
+            ],
+            Self::AgentStub => &["/usr/lib/systemd/system/amazon-ssm-agent.service"],
+            Self::TrustStoreTool => &["/usr/bin/update-ca-trust"],
+            Self::MetadataTool => &["/usr/bin/ec2-metadata"],
+            Self::ModuleTool => &["/usr/local/sbin/modprobe"],
+            Self::CloudFormationTools => &[
+                "/opt/aws/bin/cfn-init",
+                "/opt/aws/bin/cfn-signal",
+                "/opt/aws/bin/cfn-get-metadata",
+            ],
+            _ => &[],
+        }
+    }
+
     /// A sentence that reports show whatever the outcome: the verdict is about less than the file.
     fn detail(self) -> Option<&'static str> {
         match self {
@@ -500,7 +545,8 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         | DeviationKind::AgentStub
         | DeviationKind::TrustStoreTool
         | DeviationKind::MetadataTool
-        | DeviationKind::ModuleTool => request.plan.stubs == Stubs::Packages,
+        | DeviationKind::ModuleTool
+        | DeviationKind::CloudFormationTools => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
         DeviationKind::HarnessTools | DeviationKind::MaskedNetworkManagers => facts.is_some(),
         DeviationKind::MissingCloudInit => lacks(ImagePart::CloudInit),
@@ -524,11 +570,46 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::input::files::Disk;
+    use nodejoin_core::plan::Plan;
+
     use super::*;
+    use crate::request::test_request;
 
     #[test]
     fn every_deviation_has_a_name_of_its_own() {
         let names: std::collections::BTreeSet<_> = DeviationKind::ALL.map(DeviationKind::name).into();
         assert_eq!(names.len(), DeviationKind::ALL.len());
+    }
+
+    /// Kinds that a report or the book calls a stub.
+    fn stubs() -> impl Iterator<Item = DeviationKind> {
+        let is_stub = |kind: &DeviationKind| {
+            let name = kind.name();
+            name.ends_with("-stub") || name.ends_with("-stubs") || !kind.stand_ins().is_empty()
+        };
+        DeviationKind::ALL.into_iter().filter(is_stub)
+    }
+
+    #[test]
+    fn a_scenario_switches_every_stub_off() {
+        let mut plan = nodejoin_core::scenario::default_account(&Disk::with_variables([]));
+        // With an instance store, whose tools are stand-ins, too.
+        plan.instance.instance_type = "m5d.large".to_owned();
+        let is_in = |kind, plan: &Plan| has(kind, &test_request(plan), HostWorkarounds::default());
+        for kind in stubs() {
+            let name = kind.name();
+            plan.stubs = Stubs::Packages;
+            assert!(is_in(kind, &plan), "{name} is in a node with `stubs: packages`");
+            plan.stubs = Stubs::None;
+            assert!(!is_in(kind, &plan), "{name} is not in a node with `stubs: none`");
+            assert!(!kind.stand_ins().is_empty(), "{name} has stand-ins");
+            assert!(
+                kind.when().contains("`stubs: packages`"),
+                "{name}: {}",
+                kind.when()
+            );
+        }
+        assert!(stubs().count() >= 7);
     }
 }

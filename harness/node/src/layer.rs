@@ -37,6 +37,15 @@ const JOURNALD: &str = include_str!("../guest/journald.conf");
 const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
+/// The programs of aws-cfn-bootstrap: the program that their links start, and its modules.
+const CFN: [(&str, &str); 6] = [
+    ("tool", include_str!("../guest/cfn/tool")),
+    ("aws.py", include_str!("../guest/cfn/aws.py")),
+    ("build.py", include_str!("../guest/cfn/build.py")),
+    ("files.py", include_str!("../guest/cfn/files.py")),
+    ("mustache.py", include_str!("../guest/cfn/mustache.py")),
+    ("report.py", include_str!("../guest/cfn/report.py")),
+];
 const INSTANCE_TOOLS: &str = include_str!("../guest/instance-tools");
 const PACKAGES: &str = include_str!("../guest/packages");
 const RUNC: &str = include_str!("../guest/runc");
@@ -153,6 +162,9 @@ pub(crate) fn archive(
         layer.file("/opt/nodejoin/packages", 0o755, tools.file(PACKAGES).as_bytes())?;
         let instance_tools = tools.file(INSTANCE_TOOLS);
         layer.file("/opt/nodejoin/instance-tools", 0o755, instance_tools.as_bytes())?;
+        for (name, text) in CFN {
+            layer.file(&format!("/opt/nodejoin/cfn/{name}"), 0o755, text.as_bytes())?;
+        }
     }
     if refusals::are_in(&request.plan.faults) {
         layer.file("/opt/nodejoin/refuse", 0o755, tools.file(REFUSE).as_bytes())?;
@@ -540,26 +552,7 @@ mod tests {
     fn tries_and_timeout_of_the_metadata_check_follow_the_time_factor() {
         let plan =
             nodejoin_core::scenario::default_account(&nodejoin_core::input::files::Disk::with_variables([]));
-        let address: std::net::SocketAddr = "172.30.0.1:1".parse().unwrap();
-        let request = NodeRequest {
-            image: nodejoin_docker::ImageRef::own("nodejoin/al2:1", "v1.32.1"),
-            plan: &plan,
-            network: nodejoin_docker::RunNetwork {
-                id: "1".to_owned(),
-                name: "isolated".to_owned(),
-                subnet: "172.30.0.0/24".to_owned(),
-                gateway: "172.30.0.1".parse().unwrap(),
-            },
-            metadata: address,
-            metadata_id: "abcdefghij".parse().unwrap(),
-            tls: address,
-            dns: address,
-            api_server: Some(address),
-            labels: Default::default(),
-            aws_ca_pem: String::new(),
-            direct: None,
-            is_ahead: false,
-        };
+        let request = crate::request::test_request(&plan);
         for (factor, lines) in [
             ("1", ["METADATA_TRIES=400", "METADATA_TIMEOUT=2"]),
             ("2.5", ["METADATA_TRIES=1000", "METADATA_TIMEOUT=5"]),

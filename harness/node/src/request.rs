@@ -75,3 +75,28 @@ pub struct CollectRequest {
     /// The IP address that the certificate on port 10250 must be valid for.
     pub private_ip: Ipv4Addr,
 }
+
+/// A request for a node of a plan, for unit tests.
+#[cfg(test)]
+pub(crate) fn test_request(plan: &Plan) -> NodeRequest<'_> {
+    let address: SocketAddr = "172.30.0.1:1".parse().unwrap();
+    NodeRequest {
+        image: ImageRef::own("nodejoin/al2:1", "v1.32.1"),
+        plan,
+        network: RunNetwork {
+            id: "1".to_owned(),
+            name: "isolated".to_owned(),
+            subnet: "172.30.0.0/24".to_owned(),
+            gateway: "172.30.0.1".parse().unwrap(),
+        },
+        metadata: address,
+        metadata_id: "abcdefghij".parse().unwrap(),
+        tls: address,
+        dns: address,
+        api_server: Some(address),
+        labels: Default::default(),
+        aws_ca_pem: String::new(),
+        direct: None,
+        is_ahead: false,
+    }
+}

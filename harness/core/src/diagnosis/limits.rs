@@ -48,6 +48,9 @@ const COMMANDS: [&str; 24] = [
     "yum",
 ];
 
+/// Between the program and what it does not know.
+const STAND_IN_REJECTS: &str = ": nodejoin's stand-in does not know this: ";
+
 /// Folders of the AMI whose files the node image does not all have: a script that reads one of them is right there.
 const FOLDERS: [&str; 8] = [
     "/etc/eks/",
@@ -413,6 +416,23 @@ pub(super) fn missing_command(message: &str) -> Option<&str> {
         .or_else(|| Some(message.split_once(": No such file or directory")?.0))?;
     let command = before.rsplit(": ").next()?.trim();
     Some(command.rsplit('/').next().unwrap_or(command))
+}
+
+/// A stand-in of the harness rejects what it does not know.
+pub(super) fn stand_in(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let lines = lines_before_the_end(facts);
+    let (at, line, program, what) = lines.iter().rev().find_map(|(at, line)| {
+        let (program, what) = line.message.split_once(STAND_IN_REJECTS)?;
+        Some((*at, *line, program, what))
+    })?;
+    let because =
+        format!("a limit of nodejoin, not an error of the script: its stand-in for {program} rejects {what}");
+    let remedy =
+        format!("add the real `{program}` to the node with an overlay, or do without what is rejected");
+    facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
 }
 
 /// The script needs a kernel or a machine of its own.

@@ -1,4 +1,5 @@
-//! Values that scripts read from AWS: parameters, secrets and objects. The account of a trial is invented.
+//! Values that scripts read from AWS: parameters, secrets, objects and metadata of stacks. The account of a trial is
+//! invented.
 
 use super::facts::{Evidence, Facts};
 use super::script::is_failed;
@@ -26,6 +27,11 @@ impl MissingValue<'_> {
         let key = match self.call.service {
             CalledService::Known(Service::Ssm) => format!("parameters: {{ {name}: VALUE }}"),
             CalledService::Known(Service::Secretsmanager) => format!("secrets: {{ {name}: VALUE }}"),
+            CalledService::Known(Service::Cloudformation) => {
+                let (stack, id) = name.split_once('/').unwrap_or((name, "RESOURCE"));
+                let resource = format!("{id}: {{ type: TYPE, metadata: METADATA }}");
+                format!("stacks: [{{ name: {stack}, resources: {{ {resource} }} }}]")
+            }
             _ => {
                 let (bucket, key) = name.split_once('/').unwrap_or((name, "KEY"));
                 format!("buckets: {{ {bucket}: {{ objects: {{ {key}: TEXT }} }} }}")
@@ -38,11 +44,13 @@ impl MissingValue<'_> {
 
 /// The value that the last failed request before `end` did not find, and for which the script ended.
 pub(super) fn missing<'a>(facts: &Facts<'a>, end: Millis) -> Option<MissingValue<'a>> {
-    const CODES: [&str; 4] = [
+    const CODES: [&str; 5] = [
         "ParameterNotFound",
         "ResourceNotFoundException",
         "NoSuchBucket",
         "NoSuchKey",
+        // CloudFormation has one code for all of its errors.
+        "ValidationError",
     ];
     let failed = facts.calls().filter(|(at, call)| *at <= end && is_failed(call));
     let (at, call) = failed.last()?;
@@ -51,6 +59,9 @@ pub(super) fn missing<'a>(facts: &Facts<'a>, end: Millis) -> Option<MissingValue
         CalledService::Known(Service::Ssm) => "the parameter",
         CalledService::Known(Service::Secretsmanager) => "the secret",
         CalledService::Known(Service::S3) => "the object",
+        CalledService::Known(Service::Cloudformation) if call.operation == "DescribeStackResource" => {
+            "the metadata of the stack's resource"
+        }
         _ => return None,
     };
     let code = call.error.as_deref().filter(|code| CODES.contains(code))?;

@@ -51,13 +51,14 @@ fn words_before(facts: &Facts<'_>, trap: &JournalLine) -> Option<String> {
     Some(shortened(complaint.message.trim()))
 }
 
-/// Whether bash or the trap of a bootstrap script reports the end of a script.
+/// Whether bash, the trap of a bootstrap script or cfn-init reports the end of a script.
 fn is_end_of_script(line: &JournalLine) -> bool {
-    const WORDS: [&str; 4] = [
+    const WORDS: [&str; 5] = [
         "Exited with error on line",
         " ended with status",
         ": unbound variable",
         ": syntax error",
+        "Error occurred during build: ",
     ];
     !line.by_systemd && WORDS.iter().any(|words| line.message.contains(words))
 }

@@ -96,7 +96,7 @@ macro_rules! cause_table {
     /// result says nothing about the script.
     HarnessLimit = "harness-limit" {
         rules: Stopped {
-            229: nodeadm::unsupported, 317: outside::reported_request, 318: limits::missing_unit,
+            229: nodeadm::unsupported, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit,
             319: limits::reported_call, 321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
             324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::missing_in_a_trial,
             329: outside::unreported_request

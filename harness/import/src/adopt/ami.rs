@@ -19,7 +19,6 @@ pub enum AmiFiles {
     OldKubelet,
     Ubuntu,
     Kubeadm,
-    CfnSignal,
 }
 
 impl AmiFiles {
@@ -31,7 +30,6 @@ impl AmiFiles {
             Self::OldKubelet => "al2-2026-old-kubelet",
             Self::Ubuntu => "ubuntu-bootstrap",
             Self::Kubeadm => "kubeadm",
-            Self::CfnSignal => "cfn-bootstrap",
         }
     }
 }
@@ -55,15 +53,12 @@ pub(crate) fn choose(machine: &Machine, stated: &Stated) -> Result<AmiChoice, Ad
              (deviation `bottlerocket-settings`)",
         ));
     }
-    let mut choice = match machine.traits.ami_family {
+    let choice = match machine.traits.ami_family {
         Some(AmiFamily::Al2023) => al2023("AL2023: the file states the AMI family, or has a NodeConfig"),
         Some(AmiFamily::Ubuntu) => of(AmiFiles::Ubuntu, "Ubuntu: the file states the AMI family"),
         Some(AmiFamily::Al2) => al2(stated, "the file states the AMI family"),
         _ => by_content(machine, stated),
     };
-    if stated.text.contains("/opt/aws/bin/cfn-signal") {
-        choice.files.push(AmiFiles::CfnSignal);
-    }
     Ok(choice)
 }
 
@@ -170,7 +165,6 @@ mod tests {
                 call("--local-disks raid0"),
                 vec!["al2-2026", "al2-2026-old-kubelet"],
             ),
-            (call("\n/opt/aws/bin/cfn-signal -e $?"), vec!["cfn-bootstrap"]),
             (
                 format!("#!/bin/bash\napt-get update\n{}", call("")),
                 vec!["ubuntu-bootstrap"],

@@ -1,7 +1,9 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
+mod commands;
 mod escape;
 mod machine;
 mod node;
 mod outside;
 mod own_image;
+mod stubs;

@@ -27,6 +27,11 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) async fn new() -> Self {
+        Self::of("al2").await
+    }
+
+    /// With another built-in image.
+    pub(super) async fn of(image: &str) -> Self {
         let engine = Engine::connect().await.expect("these tests need Docker");
         let run = Run::begin(engine.clone(), new_run_id());
         let image = match std::env::var(IMAGE) {
@@ -34,7 +39,7 @@ impl Bench {
             Err(_) => {
                 let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
                 let images = Images::new(engine, settings, std::sync::Arc::new(|_| ()));
-                images.node("al2").await.unwrap()
+                images.node(image).await.unwrap()
             }
         };
         let busybox = run

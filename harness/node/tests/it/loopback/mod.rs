@@ -2,6 +2,7 @@
 
 mod authenticator;
 mod bootstrap_arguments;
+mod cfn_tools;
 mod fixtures;
 mod instance_tools;
 mod mime_parts;

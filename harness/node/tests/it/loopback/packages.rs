@@ -71,6 +71,21 @@ fn a_file_or_url_has_the_name_of_its_package() {
 }
 
 #[test]
+fn a_package_with_its_version_is_known() {
+    let root = Root::new();
+    assert_eq!(
+        root.code("yum install -y docker-19.03.13ce-1.amzn2 nfs-utils-1.3.0"),
+        0
+    );
+    assert_eq!(
+        root.record(),
+        "yum install docker-19.03.13ce-1.amzn2\nyum install nfs-utils-1.3.0\n"
+    );
+    assert!(root.path("usr/bin/mount.nfs").is_symlink());
+    assert_eq!(root.code("yum install -y docker-of-mine"), 1);
+}
+
+#[test]
 fn unknown_packages_fail_as_in_each_tool() {
     let root = Root::new();
     assert_eq!(root.code("yum install -y no-such-package"), 1);

@@ -87,6 +87,14 @@ fn missing_parameter() -> ObservedEvent {
     })
 }
 
+fn missing_stack() -> ObservedEvent {
+    ObservedEvent::Aws(AwsCall {
+        error: Some("ValidationError".to_owned()),
+        subject: Some("nodes/NodeGroup".to_owned()),
+        ..aws(Service::Cloudformation, "DescribeStackResource", 400)
+    })
+}
+
 fn metadata(path: &str, status: u16) -> ObservedEvent {
     ObservedEvent::Aws(aws(Service::Imds, path, status))
 }
@@ -187,6 +195,15 @@ pub(super) fn cases() -> Vec<Case> {
             "end of a MIME message with a character after it",
             after_boot([
                 cloud("/var/lib/cloud/instance/scripts/part-001: line 10: --==MYBOUNDARY==--: command not found"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "section that the stand-in of cfn-init does not know",
+            after_boot([
+                cloud(
+                    "cfn-init: nodejoin's stand-in does not know this: unknown section `config.file`, expected one of files, users",
+                ),
                 failed_part(),
             ]),
         ),
@@ -350,6 +367,15 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         )
         .user_data(READS_PARAMETER)
+        .plan(|plan| plan.is_trial = true),
+        Case::new(
+            "trial whose cfn-init reads a stack of the account, and whose cfn-signal succeeds",
+            after_boot([
+                missing_stack(),
+                cloud("cfn-init: ValidationError: Stack 'nodes' does not exist"),
+                done("DataSourceEc2"),
+            ]),
+        )
         .plan(|plan| plan.is_trial = true),
         Case::new(
             "trial that ends for its own reason after a parameter of the account",

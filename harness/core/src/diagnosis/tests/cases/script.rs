@@ -106,6 +106,13 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "cfn-init that fails before cfn-signal succeeds",
+            after_boot([
+                cloud("Error occurred during build: Command join failed"),
+                done("DataSourceEc2"),
+            ]),
+        ),
+        Case::new(
             "script that says why before its trap says where",
             after_boot([
                 cloud("Provided region_name '<?xml version=\"1.0\"' doesn't match a supported format."),
