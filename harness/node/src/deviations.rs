@@ -262,7 +262,7 @@ impl DeviationKind {
                 "/sys/block, /proc/partitions, /proc/diskstats and /dev have the root volume, with a size of `limits.disk`, and the disks of the instance store, none of which can be opened; what the node writes is measured, and its programs end when it is more than the root volume holds"
             }
             Self::DiskTools => {
-                "`mkfs`, `mdadm`, `blkid`, `wipefs` and `mount` of a disk of the instance store record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself"
+                "`mkfs`, `mdadm`, `blkid`, `wipefs` and `mount` of a disk of the instance store record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself; `lsblk` and `blkid` show it, `findmnt` shows the folder"
             }
             Self::JournalStream => {
                 "a unit copies the journal to the container's output, and the journal omits kernel messages"
@@ -452,6 +452,7 @@ impl DeviationKind {
                 "/usr/sbin/mdadm",
                 "/usr/sbin/blkid",
                 "/usr/sbin/wipefs",
+                "/usr/bin/lsblk",
                 "/usr/bin/mount",
             ],
             Self::PackageStubs => &[

@@ -76,7 +76,7 @@ pub enum Stubs {
     /// `amazon-ssm-agent` does nothing. `update-ca-trust` and `ec2-metadata` are programs of the harness. `modprobe`
     /// records modules of Amazon Linux and loads none. `cfn-init`, `cfn-signal` and `cfn-get-metadata` in /opt/aws/bin
     /// use `aws.stacks`. What the image has stays. On an instance with an instance store, `mkfs`, `mdadm`, `blkid`,
-    /// `wipefs` and `mount` use a folder in place of each of its disks.
+    /// `wipefs`, `lsblk` and `mount` use a folder in place of each of its disks.
     #[default]
     Packages,
     /// None: a script that calls them fails.
