@@ -216,7 +216,9 @@ impl<'a> RunningJoin<'a> {
         let Some(done) = self.user_data_done else {
             // User data that waits for a container runtime does not end by itself.
             return self.finding.as_ref().is_some_and(|found| {
-                found.diagnosis.cause == Cause::ContainerRuntimeFails && self.has_settled(found.at)
+                found.diagnosis.cause == Cause::ContainerRuntimeFails
+                    && !self.has_temporary_faults(found.at)
+                    && self.has_settled(found.at)
             });
         };
         let expect = &self.plan.expect;

@@ -278,3 +278,17 @@ fn end_of_user_data() -> ObservedEvent {
         "Cloud-init v. 22.4.2 finished at x. Datasource DataSourceEc2.",
     )
 }
+
+#[test]
+fn a_script_that_waits_for_a_failing_runtime_ends_unless_a_fault_passes() {
+    let unit = "containerd.service";
+    let fails = |_| journal(unit, "systemd", "containerd.service: Failed with result 'exit-code'.");
+    let mut events: Vec<ObservedEvent> = join().into_iter().take(2).collect();
+    events.extend((0..3).map(fails));
+    let seen = observed(events);
+    let mut ready = plan("phase: ready");
+    assert!(!is_settled(&ready, &seen, 4000));
+    assert!(is_settled(&ready, &seen, 12_000));
+    ready.faults = vec![fault("until_seconds: 40")];
+    assert!(!is_settled(&ready, &seen, 12_000));
+}
