@@ -6,8 +6,8 @@ use nodejoin_core::observation::JournalLine;
 use serde_json::Value;
 use testcontainers::bollard::container::LogOutput;
 
-/// Joins chunks of a container's two streams to lines. The journal has standard output alone: its reader writes a line in
-/// several pieces, between which the line of another program would destroy both.
+/// Joins chunks of a container's two streams to lines. The journal has standard output alone: its reader writes a line
+/// in several pieces, between which the line of another program would destroy both.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLines {
     output: LineBuffer,
