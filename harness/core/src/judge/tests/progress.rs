@@ -282,7 +282,13 @@ fn end_of_user_data() -> ObservedEvent {
 #[test]
 fn a_script_that_waits_for_a_failing_runtime_ends_unless_a_fault_passes() {
     let unit = "containerd.service";
-    let fails = |_| journal(unit, "systemd", "containerd.service: Failed with result 'exit-code'.");
+    let fails = |_| {
+        journal(
+            unit,
+            "systemd",
+            "containerd.service: Failed with result 'exit-code'.",
+        )
+    };
     let mut events: Vec<ObservedEvent> = join().into_iter().take(2).collect();
     events.extend((0..3).map(fails));
     let seen = observed(events);
