@@ -58,6 +58,9 @@ pub struct DiffArgs {
     /// Format of standard output
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub format: DiffFormat,
+    /// Write one HTML page with all lines of every difference to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub probing: ProbingArgs,
 }

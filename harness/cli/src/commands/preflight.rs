@@ -47,7 +47,7 @@ pub(crate) fn files(args: &RunOptions, artifacts: &Path) -> Result<(), ExitCode>
 ///
 /// # Errors
 /// As of [`files`].
-pub(crate) fn reports(reports: [&Option<PathBuf>; 3]) -> Result<(), ExitCode> {
+pub(crate) fn reports<const N: usize>(reports: [&Option<PathBuf>; N]) -> Result<(), ExitCode> {
     let mut named = reports.into_iter().flatten();
     named.try_for_each(|file| check(file, "write", writable(file), "name a file in a writable folder"))
 }

@@ -1,9 +1,11 @@
-//! The report of `nodejoin diff`: text for a terminal, and Markdown for a pull request.
+//! The report of `nodejoin diff`: text for a terminal, Markdown for a pull request, and a page.
 
 use std::fmt::Write as _;
 
 use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
 use nodejoin_core::redact::redact_lines;
+
+pub use super::comparison_page::html as page;
 
 /// Scenarios of a group that the report names.
 const NAMED: usize = 8;
@@ -119,12 +121,17 @@ fn shown_by(group: &Group, compared: usize) -> String {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    let where_ = match (&group.only_with, group.in_all) {
+    format!("{}: {}{more}", where_shown(group, compared), names.join(", "))
+}
+
+/// What separates the scenarios of a group from the others, and how many they are.
+pub(super) fn where_shown(group: &Group, compared: usize) -> String {
+    let only = match (&group.only_with, group.in_all) {
         (Some(name), _) => format!("only with {name}"),
         (None, true) => "in every scenario".to_owned(),
         (None, false) => "in some scenarios".to_owned(),
     };
-    format!("{where_}, {count} of {compared}: {}{more}", names.join(", "))
+    format!("{only}, {} of {compared}", group.scenarios.len())
 }
 
 fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
@@ -170,7 +177,7 @@ fn longest_run(line: &str) -> usize {
 }
 
 /// A warning about scenarios that compare little: their user data ends before the kubelet with both versions.
-fn without_kubelet(comparison: &Comparison) -> Option<String> {
+pub(super) fn without_kubelet(comparison: &Comparison) -> Option<String> {
     let ids: Vec<&str> = comparison.without_kubelet().map(|id| id.as_str()).collect();
     let first = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let more = match ids.len().saturating_sub(NAMED) {
@@ -183,7 +190,7 @@ fn without_kubelet(comparison: &Comparison) -> Option<String> {
 }
 
 /// The counts of a comparison in one line.
-fn last_line(comparison: &Comparison) -> String {
+pub(super) fn last_line(comparison: &Comparison) -> String {
     let open = comparison.open().len();
     let failures = comparison
         .joins
@@ -296,6 +303,15 @@ mod tests {
     #[test]
     fn the_markdown_keeps_fences_and_html_apart() {
         insta::assert_snapshot!(markdown(&comparison()));
+    }
+
+    #[test]
+    fn the_page_has_all_lines_and_escapes_them() {
+        let mut comparison = comparison();
+        comparison.approved.insert("1234567890".to_owned());
+        let page = page(&comparison).unwrap();
+        let body = &page[page.find("<body>").unwrap()..];
+        insta::assert_snapshot!(body);
     }
 
     #[test]

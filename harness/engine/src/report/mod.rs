@@ -15,6 +15,7 @@
 
 mod bars;
 pub mod comparison;
+mod comparison_page;
 pub mod console;
 pub mod exploration;
 mod failed_checks;

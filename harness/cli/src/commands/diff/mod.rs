@@ -12,7 +12,7 @@ use nodejoin_engine::report::comparison as report;
 use nodejoin_engine::{CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, new_run_id};
 
 use crate::args::DiffCommand;
-use crate::commands::{inspect, probing, run};
+use crate::commands::{inspect, preflight, probing, run};
 use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg};
 use crate::{artifacts, process};
 use versions::ComparedVersions;
@@ -28,6 +28,7 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let args = &command.diff;
     let file = inspect::settings_file().map_err(|error| inspect::refuse(&error))?;
     let approved = probing::approved(args.approve.as_deref(), "diff")?;
+    preflight::reports([&args.html])?;
     let matrix = process::matrix(&command.images)?;
     let settings = probing::settings(args.probing.artifacts_dir.as_deref(), args.probing.jobs, &file);
     artifacts::ignore(&settings.artifacts);
@@ -136,6 +137,15 @@ fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
                 return Err(ExitCode::Environment);
             }
         },
+    }
+    if let Some(file) = &args.html {
+        let written = report::page(comparison)
+            .map_err(std::io::Error::other)
+            .and_then(|page| std::fs::write(file, page));
+        written.map_err(|error| {
+            process::report_error(&format!("could not write `{}`", file.display()), &error, None);
+            ExitCode::Environment
+        })?;
     }
     probing::write_summary(args.probing.summary.as_deref(), &report::markdown(comparison))
 }

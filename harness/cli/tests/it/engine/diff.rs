@@ -70,10 +70,13 @@ fn a_changed_script_differs_where_its_machines_do() {
         .replace("echo burst", "echo unlimited")
         .replace("pool=blue", "pool=green");
     std::fs::write(path.join("pool.sh"), changed).unwrap();
-    let output = nodejoin(path, &["diff", "HEAD", "--format", "json"])
+    let output = nodejoin(path, &["diff", "HEAD", "--format", "json", "--html", "diff.html"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let page = std::fs::read_to_string(path.join("diff.html")).unwrap();
+    let line = "<span class=\"new\">+ --node-labels=pool=green</span>";
+    assert!(page.contains(line), "{page}");
     let report: Comparison = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report.compared(), 3, "{}", both(&output));
 

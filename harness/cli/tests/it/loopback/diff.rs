@@ -32,7 +32,7 @@ fn each_mistake_is_named_before_anything_starts() {
         "# none yet\n0123456789 fine\nnot-an-id\n",
     )
     .unwrap();
-    let rows: [(&[&str], &[&str]); 7] = [
+    let rows: [(&[&str], &[&str]); 8] = [
         (
             &["no-such-revision"],
             &["no-such-revision", "neither a folder, nor an overlay manifest"],
@@ -56,6 +56,10 @@ fn each_mistake_is_named_before_anything_starts() {
         (
             &["old", "new", "--tree", "old", "--approve", "none"],
             &["could not read `none`", "ids that are intended"],
+        ),
+        (
+            &["old", "new", "--tree", "old", "--html", "old"],
+            &["could not write `old`", "name a file in a writable folder"],
         ),
         (
             &["old", "new", "--tree", "old", "-E", "id(nothing)"],
