@@ -46,6 +46,9 @@ pub struct ExploreArgs {
     /// A file with the ids of findings that are known, one in each line; text after an id is a remark
     #[arg(long, value_name = "FILE")]
     pub approve: Option<PathBuf>,
+    /// Write a scenario for each finding that is not approved: it fails until its node joins in that world
+    #[arg(long, value_name = "FOLDER")]
+    pub write: Option<PathBuf>,
     /// Format of standard output
     #[arg(long, value_enum, default_value_t = ExploreFormat::Text)]
     pub format: ExploreFormat,

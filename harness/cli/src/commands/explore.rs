@@ -1,14 +1,18 @@
 //! `nodejoin explore`: how user data behaves in other worlds than that of its scenario.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use clap::Parser;
-use nodejoin_core::explore::Exploration;
+use nodejoin_core::explore::{Exploration, FindingKind};
+use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::expect::Expect;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::settings::SettingsFile;
 use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_core::scenario::Derived;
 use nodejoin_engine::report::exploration as report;
 use nodejoin_engine::{Events, ExploreSettings, ExploreStep, Runner, Subject, explore, new_run_id};
 
@@ -63,7 +67,53 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
     let ids = exploration.findings.iter().map(|finding| &finding.id);
     exploration.approved = ids.filter(|id| approved.contains(*id)).cloned().collect();
     print(&exploration, args)?;
+    if let Some(folder) = &args.write {
+        write(&exploration, folder);
+    }
     Ok(exit_code(&exploration))
+}
+
+/// Writes a scenario for each finding that a join shows. Values that look wrong have no expectation.
+fn write(exploration: &Exploration, folder: &Path) {
+    let shows_in_join = |kind| matches!(kind, FindingKind::NoKubelet | FindingKind::NoJoin);
+    let expect = Expect {
+        phase: Some(Phase::Registered),
+        ..Expect::default()
+    };
+    for finding in exploration.open().filter(|finding| shows_in_join(finding.kind)) {
+        let Some(found) = &finding.reproduction else {
+            continue;
+        };
+        let is_scenario = Path::new(&found.scenario.file)
+            .extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml");
+        if !is_scenario {
+            note!(
+                "not written: {}: make a scenario of `{}` with `nodejoin try --write FOLDER`, and explore that",
+                finding.id,
+                found.scenario.file
+            );
+            continue;
+        }
+        let with = match finding.only_with.is_empty() {
+            true => String::new(),
+            false => format!(", with {}", finding.only_with.join(" and ")),
+        };
+        let derived = Derived {
+            name: &format!("{}{with}", found.scenario.name),
+            about: &format!(
+                "`nodejoin explore` found: {}.",
+                finding.what.trim_end_matches('.')
+            ),
+            expect: &expect,
+            world: Some(&found.world),
+            folder,
+        };
+        let path = folder.join(format!("{}.yaml", finding.id));
+        if let Some(path) = probing::written::write(&path, &found.scenario, &derived) {
+            note!("wrote {path}");
+        }
+    }
 }
 
 /// The scenarios whose user data is explored.
@@ -119,7 +169,7 @@ struct Adoption {
 }
 
 /// The machines of user data.
-fn adopted(args: &ExploreArgs, path: &std::path::Path) -> Result<Vec<Plan>, ExitCode> {
+fn adopted(args: &ExploreArgs, path: &Path) -> Result<Vec<Plan>, ExitCode> {
     let mut words = vec!["try".into(), path.as_os_str().to_owned()];
     for manifest in &args.overlay {
         words.extend(["--overlay".into(), manifest.as_os_str().to_owned()]);

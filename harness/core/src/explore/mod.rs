@@ -12,5 +12,5 @@ mod report;
 mod suspicions;
 
 pub use covering::covering;
-pub use report::{Exploration, ExploreFinding, ExploredWorld, FindingKind};
+pub use report::{Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction};
 pub use suspicions::{Suspicion, suspicions};

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::short_id;
+use crate::plan::Plan;
 use crate::vocabulary::ids::ScenarioId;
 
 /// The result of `nodejoin explore`.
@@ -60,6 +61,16 @@ pub struct ExploreFinding {
     /// More about it: last words of user data, evidence of a join.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
+    /// The scenario, and the scenario in the world with the fewest changes: for a scenario file of the finding.
+    #[serde(skip)]
+    pub reproduction: Option<Box<Reproduction>>,
+}
+
+/// What a scenario file of a finding is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reproduction {
+    pub scenario: Plan,
+    pub world: Plan,
 }
 
 /// What kind of thing goes wrong. The order is that of reports.
@@ -127,6 +138,7 @@ mod tests {
                 only_with: vec!["ipv6".to_owned()],
                 what: what.to_owned(),
                 details: Vec::new(),
+                reproduction: None,
             };
             finding.with_id()
         };

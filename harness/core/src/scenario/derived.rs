@@ -1,10 +1,10 @@
-//! Writes a scenario that is like another one and expects something else.
+//! Writes a scenario that is like another one and expects something else, or runs in another world.
 
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::variants;
+use super::{variants, world_keys};
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::problem::ScenarioError;
@@ -23,6 +23,8 @@ pub struct Derived<'a> {
     pub name: &'a str,
     pub about: &'a str,
     pub expect: &'a Expect,
+    /// The plan in another world, as `explore` changes it.
+    pub world: Option<&'a Plan>,
     /// The folder that its file will be in.
     pub folder: &'a Path,
 }
@@ -51,6 +53,9 @@ pub fn derived(plan: &Plan, derived: &Derived<'_>, files: &dyn Files) -> Result<
     keys.values_mut().for_each(|value| move_paths(value, &way, false));
     if let Some(overlay) = keys.get_mut("overlay") {
         move_paths(overlay, &way, true);
+    }
+    if let Some(world) = derived.world {
+        world_keys::change(&mut keys, plan, world);
     }
     let mut all = vec![
         ("name", Value::from(derived.name)),
@@ -96,7 +101,7 @@ fn move_paths(value: &mut Value, way: &Path, is_path: bool) {
 }
 
 /// A value without the keys that a reader fills in.
-fn without_defaults(value: Value) -> Option<Value> {
+pub(super) fn without_defaults(value: Value) -> Option<Value> {
     match value {
         Value::Null => None,
         Value::Object(entries) => {
@@ -138,6 +143,7 @@ mod tests {
             name: "b",
             about: "why",
             expect: &expect,
+            world: None,
             folder: Path::new("/s/new"),
         };
         let text = super::derived(&plan, &derived, &files).unwrap();

@@ -26,6 +26,7 @@ mod user_data;
 mod user_data_file;
 mod variables;
 mod variants;
+mod world_keys;
 
 pub use account::{AccountFile, aws_auth_rows, default_account, load_account};
 pub use cluster_file::*;
@@ -37,3 +38,4 @@ pub use replicas::with_own_instance;
 pub use schema::scenario_schema;
 pub use user_data_file::*;
 pub use variants::variant_of;
+pub use world_keys::is_same_world;

@@ -135,6 +135,7 @@ impl Findings<'_> {
                         only_with: self.names(&world.changes),
                         what,
                         details,
+                        reproduction: None,
                     }),
                 }
             }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{Dimension, ScriptArguments, WorldChange, settled_differences, world_changes};
-use nodejoin_core::explore::{Exploration, ExploreFinding, ExploredWorld, FindingKind, covering};
+use nodejoin_core::explore::{
+    Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction, covering,
+};
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::Expect;
@@ -186,6 +188,7 @@ impl Explorer<'_> {
             only_with: Vec::new(),
             what: "two boots of the same world leave different machines".to_owned(),
             details: parts.into_iter().map(|part| format!("differs: {part}")).collect(),
+            reproduction: None,
         })
     }
 
@@ -284,16 +287,26 @@ impl Explorer<'_> {
 
     /// Leaves out each change without which a finding of combined changes stays.
     async fn minimize(&self, found: &Findings<'_>, finding: &mut ExploreFinding) {
+        let needed = self.needed(found, finding).await;
+        finding.only_with = found.names(&needed);
+        finding.reproduction = Some(Box::new(Reproduction {
+            scenario: found.subject.plan.clone(),
+            world: changed(found.subject, found.changes, &needed),
+        }));
+    }
+
+    /// The changes that a finding needs.
+    async fn needed(&self, found: &Findings<'_>, finding: &ExploreFinding) -> Vec<usize> {
         let Some(world) = found
             .worlds
             .iter()
             .find(|world| finding.worlds.first() == Some(&world.plan.id))
         else {
-            return;
+            return Vec::new();
         };
         let mut needed = world.changes.clone();
         if needed.len() < 2 || finding.kind == FindingKind::NoJoin {
-            return;
+            return needed;
         }
         for change in world.changes.clone() {
             let fewer: Vec<usize> = needed.iter().copied().filter(|one| *one != change).collect();
@@ -308,7 +321,7 @@ impl Explorer<'_> {
                 needed = fewer;
             }
         }
-        finding.only_with = found.names(&needed);
+        needed
     }
 }
 

@@ -141,6 +141,7 @@ mod tests {
                     only_with: vec!["ipv6".to_owned()],
                     what: "join.sh: <a|b>".to_owned(),
                     details: vec!["exit code of part-001: 3".to_owned()],
+                    reproduction: None,
                 },
                 ExploreFinding {
                     id: "abcdef0123".to_owned(),
@@ -149,6 +150,7 @@ mod tests {
                     only_with: Vec::new(),
                     what: "kubelet arguments: `--node-ip` has an empty value".to_owned(),
                     details: Vec::new(),
+                    reproduction: None,
                 },
             ],
             worlds: vec![

@@ -1,6 +1,7 @@
 //! What the commands that probe machines share.
 
 mod parameters;
+pub(super) mod written;
 
 use std::collections::BTreeSet;
 use std::path::Path;

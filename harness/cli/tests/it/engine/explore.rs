@@ -43,7 +43,9 @@ fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
         "--change",
         "tokens-optional",
     ];
-    let rest = ["explore", "--budget", "30m", "--format", "json"];
+    let rest = [
+        "explore", "--budget", "30m", "--format", "json", "--write", "found",
+    ];
     let output = nodejoin(path, &[&rest[..], &changes[..]].concat())
         .output()
         .unwrap();
@@ -56,6 +58,24 @@ fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
     assert_eq!(finding.only_with, ["t3.nano", "spot"]);
     assert_eq!(finding.worlds[0].as_str(), "a@t3.nano_spot_tokens-optional");
     assert_eq!(finding.what, "error: Spot Instances are too small here");
+
+    // The written scenario fails, and passes with a script that joins in its world.
+    let written = format!("found/{}.yaml", finding.id);
+    let text = std::fs::read_to_string(path.join(&written)).unwrap();
+    for key in ["type: t3.nano", "life_cycle: spot"] {
+        assert!(text.contains(key), "{text}");
+    }
+    let again = || nodejoin(path, &["run", &written]).output().unwrap();
+    let failed = again();
+    assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
+    assert!(
+        both(&failed).contains("Spot Instances are too small here"),
+        "{}",
+        both(&failed)
+    );
+    std::fs::write(path.join("pool.sh"), SCRIPT.replace("exit 7", "true")).unwrap();
+    let passed = again();
+    assert_eq!(passed.status.code(), Some(0), "{}", both(&passed));
 
     let world = |changes: &[&str]| {
         let found = report.worlds.iter().find(|world| world.changes == changes);
