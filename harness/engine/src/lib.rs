@@ -79,6 +79,7 @@ pub use mutation::{
 };
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
+pub use page::comparison::html as comparison_page;
 pub use probe::{ProbeEnd, Probed};
 pub use runner::{Runner, run_all};
 pub use settings::{Caller, RerunCommand, Settings};

@@ -3,6 +3,7 @@
 //! User data is hostile text. The templates escape it, the data for the script cannot close its element, and the page
 //! forbids every script except its own by its content security policy.
 
+pub(crate) mod comparison;
 mod events;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,9 @@
-//! The report of `nodejoin diff`: text for a terminal, Markdown for a pull request, and a page.
+//! The report of `nodejoin diff`: text for a terminal, and Markdown for a pull request.
 
 use std::fmt::Write as _;
 
 use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
 use nodejoin_core::redact::redact_lines;
-
-pub use super::comparison_page::html as page;
 
 /// Scenarios of a group that the report names.
 const NAMED: usize = 8;
@@ -125,7 +123,7 @@ fn shown_by(group: &Group, compared: usize) -> String {
 }
 
 /// What separates the scenarios of a group from the others, and how many they are.
-pub(super) fn where_shown(group: &Group, compared: usize) -> String {
+pub(crate) fn where_shown(group: &Group, compared: usize) -> String {
     let only = match (&group.only_with, group.in_all) {
         (Some(name), _) => format!("only with {name}"),
         (None, true) => "in every scenario".to_owned(),
@@ -177,7 +175,7 @@ fn longest_run(line: &str) -> usize {
 }
 
 /// A warning about scenarios that compare little: their user data ends before the kubelet with both versions.
-pub(super) fn without_kubelet(comparison: &Comparison) -> Option<String> {
+pub(crate) fn without_kubelet(comparison: &Comparison) -> Option<String> {
     let ids: Vec<&str> = comparison.without_kubelet().map(|id| id.as_str()).collect();
     let first = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let more = match ids.len().saturating_sub(NAMED) {
@@ -190,7 +188,7 @@ pub(super) fn without_kubelet(comparison: &Comparison) -> Option<String> {
 }
 
 /// The counts of a comparison in one line.
-pub(super) fn last_line(comparison: &Comparison) -> String {
+pub(crate) fn last_line(comparison: &Comparison) -> String {
     let open = comparison.open().len();
     let failures = comparison
         .joins
@@ -221,7 +219,7 @@ pub(super) fn last_line(comparison: &Comparison) -> String {
     format!("{}; {:.0} s", parts.join(", "), comparison.seconds)
 }
 
-pub(super) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
@@ -233,12 +231,12 @@ fn html(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use nodejoin_core::compare::ComparedScenario;
 
     use super::*;
 
-    fn comparison() -> Comparison {
+    pub(crate) fn comparison() -> Comparison {
         let side = |outcome: &str, cause: Option<&str>| SideOutcome {
             outcome: outcome.to_owned(),
             cause: cause.map(str::to_owned),
@@ -303,15 +301,6 @@ mod tests {
     #[test]
     fn the_markdown_keeps_fences_and_html_apart() {
         insta::assert_snapshot!(markdown(&comparison()));
-    }
-
-    #[test]
-    fn the_page_has_all_lines_and_escapes_them() {
-        let mut comparison = comparison();
-        comparison.approved.insert("1234567890".to_owned());
-        let page = page(&comparison).unwrap();
-        let body = &page[page.find("<body>").unwrap()..];
-        insta::assert_snapshot!(body);
     }
 
     #[test]

@@ -15,7 +15,6 @@
 
 mod bars;
 pub mod comparison;
-mod comparison_page;
 pub mod console;
 pub mod exploration;
 mod failed_checks;

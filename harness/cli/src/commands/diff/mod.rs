@@ -9,7 +9,9 @@ use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::settings::SettingsFile;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::comparison as report;
-use nodejoin_engine::{CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, new_run_id};
+use nodejoin_engine::{
+    CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, comparison_page, new_run_id,
+};
 
 use crate::args::DiffCommand;
 use crate::commands::{inspect, preflight, probing, run};
@@ -139,7 +141,7 @@ fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
         },
     }
     if let Some(file) = &args.html {
-        let written = report::page(comparison)
+        let written = comparison_page(comparison)
             .map_err(std::io::Error::other)
             .and_then(|page| std::fs::write(file, page));
         written.map_err(|error| {

@@ -4,8 +4,8 @@ use askama::Template;
 use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome};
 use nodejoin_core::redact::redact_lines;
 
-use super::comparison::{counted, last_line, where_shown, without_kubelet};
-use crate::page::{STYLE, policy};
+use super::{STYLE, policy};
+use crate::report::comparison::{counted, last_line, where_shown, without_kubelet};
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -44,7 +44,7 @@ struct ShownPart<'a> {
 /// The report as an HTML page.
 ///
 /// # Errors
-/// None of the values that it has: the error is the template's.
+/// If the template cannot be filled in.
 pub fn html(comparison: &Comparison) -> Result<String, askama::Error> {
     let approved = |group: &&Group| comparison.approved.contains(&group.id);
     let page = ComparisonPage {
@@ -110,5 +110,20 @@ fn marked(line: &ChangedLine) -> (&'static str, String) {
     match line {
         ChangedLine::Old(text) => ("old", redact_lines(&format!("- {text}"))),
         ChangedLine::New(text) => ("new", redact_lines(&format!("+ {text}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::comparison::tests::comparison;
+
+    #[test]
+    fn the_page_has_all_lines_and_escapes_them() {
+        let mut comparison = comparison();
+        comparison.approved.insert("1234567890".to_owned());
+        let page = html(&comparison).unwrap();
+        let body = &page[page.find("<body>").unwrap()..];
+        insta::assert_snapshot!(body);
     }
 }
