@@ -156,6 +156,41 @@ fn a_script_without_thresholds_keeps_the_kubelets_default_for_memory_on_a_full_d
 }
 
 #[test]
+fn drop_ins_set_the_thresholds_that_remain_on_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(
+        "20-late.conf",
+        r#"{"evictionHard": {"memory.available": "12%"}, "imageGCHighThresholdPercent": 90}"#,
+    );
+    write(
+        "10-early/a.conf",
+        r#"{"evictionHard": {"memory.available": "9%", "pid.available": "5%"}}"#,
+    );
+    write(
+        "30-foreign.json",
+        r#"{"evictionHard": {"memory.available": "1%"}}"#,
+    );
+    write("40-broken.conf", "[");
+    let config = r#"{"evictionHard": {"nodefs.available": "8%", "imagefs.available": "7%"}}"#;
+    let directory = format!("--config-dir={}", folder.path().display());
+    let (kubelet, _) = started_on_a_full_disk(config, &[&directory]);
+    assert!(
+        kubelet.contains(
+            "--eviction-hard=nodefs.available<0%,imagefs.available<0%,memory.available<12%,pid.available<5%,"
+        ),
+        "{kubelet}"
+    );
+    // The thresholds that the script chose are what the report shows.
+    let chosen = r#""chosen_configuration": {"evictionHard": {"nodefs.available": "8%", "imagefs.available": "7%", "memory.available": "12%", "pid.available": "5%"}, "imageGCHighThresholdPercent": 90}"#;
+    assert!(kubelet.contains(chosen), "{kubelet}");
+}
+
+#[test]
 fn values_that_the_kubelet_rejects_reach_it_on_a_full_disk() {
     let config = r#"{"evictionHard": ["10%"], "imageGCHighThresholdPercent": "most"}"#;
     let (kubelet, journal) = started_on_a_full_disk(config, &[]);
