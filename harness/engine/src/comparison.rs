@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
     ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests, ScenarioTraits,
-    ScriptArguments, Shown, SideOutcome, differences, group, worlds,
+    ScriptArguments, Shown, SideOutcome, changed_places, differences, group, worlds,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
@@ -241,6 +241,10 @@ impl Compared {
         Some(Shown {
             scenario: pair.id.clone(),
             traits: ScenarioTraits::of(plan),
+            places: match (&pair.old, &pair.new) {
+                (Some(old), Some(new)) if !differences.is_empty() => changed_places(old, new, text),
+                _ => Vec::new(),
+            },
             differences,
         })
     }
@@ -305,13 +309,23 @@ fn has_same_files(old: &Plan, new: &Plan) -> bool {
     without_paths(old) == without_paths(new)
 }
 
-/// What a file of an overlay puts on the node; an unreadable file equals no other.
-fn laid(file: &OverlayFile) -> (String, u32, bool, Option<Vec<u8>>, Option<String>) {
-    let content = match &file.patched {
+/// The content that a file of an overlay puts on the node; `None` if it puts none there, or is unreadable.
+fn content(file: &OverlayFile) -> Option<Vec<u8>> {
+    match &file.patched {
         Some(patched) => Some(patched.content.clone().into_bytes()),
         None if file.removed => None,
         None => std::fs::read(&file.from).ok(),
-    };
+    }
+}
+
+/// The content of a text file of an overlay.
+fn text(file: &OverlayFile) -> Option<String> {
+    String::from_utf8(content(file)?).ok()
+}
+
+/// What a file of an overlay puts on the node; an unreadable file equals no other.
+fn laid(file: &OverlayFile) -> (String, u32, bool, Option<Vec<u8>>, Option<String>) {
+    let content = content(file);
     let unread = (content.is_none() && !file.removed).then(|| file.from.clone());
     (file.to.clone(), file.mode, file.removed, content, unread)
 }

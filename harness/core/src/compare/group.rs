@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::changed_places::{ChangedPlace, likely_places};
 use super::difference::MachineDifference;
 use super::traits::ScenarioTraits;
+use crate::plan::sources::SourceLine;
 use crate::vocabulary::ids::ScenarioId;
 
 /// Hexadecimal digits of an id.
@@ -20,6 +22,8 @@ pub struct Shown {
     pub traits: ScenarioTraits,
     /// Empty for a scenario that shows no difference.
     pub differences: Vec<MachineDifference>,
+    /// Where the scripts of both versions differ.
+    pub places: Vec<ChangedPlace>,
 }
 
 /// Differences that the same scenarios show.
@@ -37,6 +41,9 @@ pub struct Group {
     pub only_with: Option<String>,
     /// Whether every compared scenario shows it.
     pub in_all: bool,
+    /// Changed lines of the new version that share most words with the differences: where the cause is likely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<SourceLine>,
 }
 
 /// Groups the differences of all compared scenarios. What few scenarios show comes last.
@@ -80,6 +87,7 @@ fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDiffe
             .collect(),
         only_with: ScenarioTraits::only_with(&showing, &others),
         in_all: others.is_empty(),
+        changed: likely_places(&compared[indexes[0]].places, &differences),
         differences,
     }
 }
@@ -117,6 +125,7 @@ mod tests {
             scenario: scenario.parse().unwrap(),
             traits: ScenarioTraits::from_names(traits),
             differences: differences.to_vec(),
+            places: Vec::new(),
         }
     }
 

@@ -9,10 +9,12 @@
 //! | `worlds.rs` | other worlds for the user data of a scenario |
 //! | `requests.rs` | the requests of a machine, and how they fail in other worlds |
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
+//! | `changed_places.rs` | where the files of two versions differ, and what of it can cause a difference |
 //! | `group.rs` | one entry for each difference, with all scenarios that show it |
 //! | `report.rs` | the result of `nodejoin diff`, as data |
 
 mod arguments;
+mod changed_places;
 mod difference;
 mod group;
 mod lines;
@@ -23,6 +25,7 @@ mod traits;
 mod worlds;
 
 pub use arguments::{ScriptArguments, value_for};
+pub use changed_places::{ChangedPlace, changed_places, likely_places};
 pub use difference::{ChangedLine, MachineDifference, differences, settled_differences};
 pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};

@@ -122,6 +122,7 @@ mod tests {
             scenarios: vec![scenario.parse().unwrap()],
             only_with: None,
             in_all: false,
+            changed: Vec::new(),
         }
     }
 

@@ -5,7 +5,7 @@ use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome};
 use nodejoin_core::redact::redact_lines;
 
 use super::{STYLE, policy};
-use crate::report::comparison::{counted, last_line, where_shown, without_kubelet};
+use crate::report::comparison::{changed, counted, last_line, where_shown, without_kubelet};
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -25,6 +25,8 @@ struct ShownGroup<'a> {
     id: &'a str,
     only: String,
     scenarios: Vec<&'a str>,
+    /// Where the cause is likely.
+    changed: Option<String>,
     joins: Vec<ShownJoin<'a>>,
     parts: Vec<ShownPart<'a>>,
 }
@@ -79,6 +81,7 @@ fn shown<'a>(group: &'a Group, comparison: &'a Comparison) -> ShownGroup<'a> {
         id: &group.id,
         only: where_shown(group, comparison.compared()),
         scenarios: group.scenarios.iter().map(|id| id.as_str()).collect(),
+        changed: changed(group),
         joins: comparison.joins_of(group).map(joined).collect(),
         parts: group
             .differences

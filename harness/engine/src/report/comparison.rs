@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
+use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::redact::redact_lines;
 
 /// Scenarios of a group that the report names.
@@ -17,6 +18,9 @@ pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for group in comparison.open() {
         let _ = writeln!(text, "{}  {}", group.id, shown_by(group, comparison.compared()));
+        if let Some(places) = changed(group) {
+            let _ = writeln!(text, "  changed  {places}");
+        }
         for join in comparison.joins_of(group) {
             let _ = writeln!(text, "  join     {}", join_line(join, comparison));
             for (version, side) in [(&comparison.old, &join.old), (&comparison.new, &join.new)] {
@@ -78,6 +82,9 @@ pub fn markdown(comparison: &Comparison) -> String {
             html(&shown_by(group, comparison.compared())),
             parts.join(", ")
         );
+        if let Some(places) = changed(group) {
+            let _ = writeln!(text, "- changed: {}", html(&places));
+        }
         for join in comparison.joins_of(group) {
             let _ = writeln!(text, "- join: {}", join_line(join, comparison));
             for why in join.new.cause.iter().filter(|_| !join.is_same()) {
@@ -132,6 +139,21 @@ pub(crate) fn where_shown(group: &Group, compared: usize) -> String {
     format!("{only}, {} of {compared}", group.scenarios.len())
 }
 
+/// Where the cause of a group is likely: `pool.sh:12`, or several lines.
+pub(crate) fn changed(group: &Group) -> Option<String> {
+    let mut places: Vec<String> = group.changed.iter().take(NAMED).map(place).collect();
+    let more = group.changed.len().saturating_sub(NAMED);
+    places.extend((more > 0).then(|| format!("{more} more")));
+    (!places.is_empty()).then(|| places.join(" or "))
+}
+
+fn place(source: &SourceLine) -> String {
+    match source.line {
+        Some(line) => format!("{}:{line}", source.file),
+        None => source.file.clone(),
+    }
+}
+
 fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
     let side = |version: &str, side: &SideOutcome| format!("{} with {version}", side.outcome);
     format!(
@@ -162,7 +184,7 @@ fn fenced(difference: &MachineDifference) -> String {
 }
 
 /// The first lines of a difference.
-fn shown_lines(difference: &MachineDifference, most: usize) -> Vec<String> {
+pub(super) fn shown_lines(difference: &MachineDifference, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = difference.lines.iter().take(most).map(marked).collect();
     let more = difference.lines.len().saturating_sub(most);
     lines.extend((more > 0).then(|| format!("... {more} more")));
@@ -248,6 +270,10 @@ pub(crate) mod tests {
             without_kubelet: id == "al2/joins",
             world: None,
         };
+        let line = |file: &str, line| SourceLine {
+            file: file.to_owned(),
+            line: Some(line),
+        };
         let group =
             |id: &str, scenarios: &[&str], only_with: Option<&str>, in_all, lines: &[ChangedLine]| Group {
                 id: id.to_owned(),
@@ -258,6 +284,14 @@ pub(crate) mod tests {
                 scenarios: scenarios.iter().map(|id| id.parse().unwrap()).collect(),
                 only_with: only_with.map(str::to_owned),
                 in_all,
+                changed: only_with
+                    .map(|_| {
+                        vec![
+                            line("/checkout/files/pool.sh", 12),
+                            line("/checkout/files/pool.sh", 40),
+                        ]
+                    })
+                    .unwrap_or_default(),
             };
         Comparison {
             old: "main".to_owned(),

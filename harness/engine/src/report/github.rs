@@ -6,13 +6,18 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use nodejoin_core::compare::{Comparison, Group};
 use nodejoin_core::input::problem::{Problem, ScenarioError};
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::redact::redact;
 use nodejoin_core::run::event::RunEvent;
 
+use crate::report::comparison::{changed, shown_lines, where_shown};
 use crate::report::text;
+
+/// Lines of each difference in an annotation.
+const LINES_OF_ANNOTATION: usize = 8;
 
 /// The folders of a step. GitHub identifies files by their paths below the workspace.
 #[derive(Debug, Clone)]
@@ -79,6 +84,32 @@ pub fn event(event: &RunEvent, checkout: &Checkout) -> Option<String> {
         RunEvent::Warning { text } => Some(command("warning", &[], text)),
         _ => None,
     }
+}
+
+/// Annotations for the differences of two versions, each at the first changed line that can cause it.
+#[must_use]
+pub fn comparison(comparison: &Comparison, checkout: &Checkout) -> String {
+    let one = |group: &Group| {
+        let fails = comparison.joins_of(group).find(|join| join.is_new_failure());
+        let level = if fails.is_some() { "error" } else { "warning" };
+        let mut properties = checkout.properties(&group.changed.iter().collect::<Vec<_>>());
+        properties.push(("title", format!("nodejoin diff {}", group.id)));
+        let mut lines = vec![where_shown(group, comparison.compared())];
+        if group.changed.len() > 1 {
+            lines.extend(changed(group).map(|places| format!("changed at {places}")));
+        }
+        if let Some(join) = fails {
+            let why = join.new.cause.as_deref().unwrap_or("no cause was found");
+            lines.push(format!("{} does not pass any more: {why}", join.scenario));
+        }
+        for difference in &group.differences {
+            lines.push(format!("{}:", difference.part));
+            lines.extend(shown_lines(difference, LINES_OF_ANNOTATION));
+        }
+        command(level, &properties, &lines.join("\n"))
+    };
+    let lines = comparison.open().into_iter().map(one);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Annotations for invalid scenarios.
@@ -216,6 +247,7 @@ pub(crate) mod tests {
     use nodejoin_core::judge::verdict::{Check, Note, NoteKind};
     use nodejoin_core::observation::phase::Phase;
 
+    use super::super::comparison::tests as of_comparison;
     use super::*;
 
     /// A scenario with this outcome.
@@ -369,6 +401,11 @@ pub(crate) mod tests {
         let text = event(&failed, &checkout()).unwrap();
         let end = "::node.labels.team: expected ironman, got absent%0Aand 1 more failed checks";
         assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn each_difference_is_annotated_at_its_change() {
+        insta::assert_snapshot!(comparison(&of_comparison::comparison(), &checkout()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::settings::SettingsFile;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::comparison as report;
+use nodejoin_engine::report::github::comparison as annotations;
 use nodejoin_engine::{
     CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, comparison_page, new_run_id,
 };
@@ -16,6 +17,7 @@ use nodejoin_engine::{
 use crate::args::DiffCommand;
 use crate::commands::{inspect, preflight, probing, run};
 use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg};
+use crate::reports::Github;
 use crate::{artifacts, process};
 use versions::ComparedVersions;
 
@@ -74,9 +76,11 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;
-    let Some(comparison) = compared else {
+    let Some(mut comparison) = compared else {
         return Ok(ExitCode::Cancelled);
     };
+    let places = comparison.groups.iter_mut().flat_map(|group| &mut group.changed);
+    places.for_each(|place| place.file = versions.file_of_caller(&place.file));
     let comparison = Comparison {
         old: args.old.clone(),
         new: args.new.clone().unwrap_or_else(|| "the files now".to_owned()),
@@ -140,6 +144,11 @@ fn print(comparison: &Comparison, args: &DiffArgs) -> Result<(), ExitCode> {
             }
         },
     }
+    let github = Github::from_lookup(|name| std::env::var(name).ok());
+    if let Some(checkout) = github.annotates(None).filter(|_| !comparison.open().is_empty()) {
+        // Standard output has the report alone; GitHub reads both streams.
+        note!("{}", annotations(comparison, checkout));
+    }
     if let Some(file) = &args.html {
         let written = comparison_page(comparison)
             .map_err(std::io::Error::other)
@@ -178,6 +187,7 @@ mod tests {
             scenarios: Vec::new(),
             only_with: None,
             in_all: true,
+            changed: Vec::new(),
         };
         let compared = ComparedScenario {
             scenario: "a".parse().unwrap(),

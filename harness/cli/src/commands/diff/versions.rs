@@ -57,7 +57,7 @@ pub(super) struct ComparedVersions {
     tree: Option<PathBuf>,
     variable: Option<String>,
     /// Holds the unpacked revisions.
-    _unpacked: Unpacked,
+    unpacked: Unpacked,
 }
 
 /// A folder that is removed at the end.
@@ -80,7 +80,7 @@ impl ComparedVersions {
                 new: ComparedVersion::Image(PathBuf::from(new)),
                 tree: None,
                 variable: None,
-                _unpacked: unpacked,
+                unpacked,
             });
         }
         let tree = tree_of(args)?;
@@ -95,8 +95,22 @@ impl ComparedVersions {
             new,
             tree: args.variable.is_none().then_some(tree),
             variable: args.variable.clone(),
-            _unpacked: unpacked,
+            unpacked,
         })
+    }
+
+    /// A file of a version as the caller has it: those of an unpacked revision are in the folder that it is a version
+    /// of. Files below the current folder are relative to it.
+    pub(super) fn file_of_caller(&self, file: &str) -> String {
+        let file = Path::new(file);
+        let unpacked = ["new", "old"].map(|name| process::disk().absolute(&self.unpacked.0.join(name)));
+        let below = unpacked.iter().find_map(|folder| file.strip_prefix(folder).ok());
+        let file = match (below, &self.tree) {
+            (Some(below), Some(tree)) => process::disk().absolute(tree).join(below),
+            (Some(_), None) | (None, _) => file.to_owned(),
+        };
+        let here = process::current_dir();
+        file.strip_prefix(&here).unwrap_or(&file).display().to_string()
     }
 
     /// The scenarios with the files of a version. A scenario that the version does not have is left out.

@@ -202,6 +202,7 @@ impl Watch {
     /// Runs plans to their end, or until a save affects one that has not finished.
     async fn run_plans(&mut self, due: Vec<(PathBuf, Plan)>) -> Result<(), ExitCode> {
         let plans: Vec<Plan> = due.iter().map(|(_, plan)| plan.clone()).collect();
+        preflight::warn_of_other_families(&plans);
         let unfinished = Arc::new(Mutex::new(due));
         let cancel = self.signals.child_token();
         let run = self.started(plans, Arc::clone(&unfinished), &cancel);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use nodejoin_core::compare::{ChangedLine, Comparison};
+use nodejoin_core::compare::{ChangedLine, Comparison, Group};
 use tempfile::TempDir;
 
 use crate::support::{both, nodejoin};
@@ -71,6 +71,8 @@ fn a_changed_script_differs_where_its_machines_do() {
         .replace("pool=blue", "pool=green");
     std::fs::write(path.join("pool.sh"), changed).unwrap();
     let output = nodejoin(path, &["diff", "HEAD", "--format", "json", "--html", "diff.html"])
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_WORKSPACE", path)
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
@@ -96,6 +98,29 @@ fn a_changed_script_differs_where_its_machines_do() {
     assert_eq!(label.scenarios.len(), 2, "{label:?}");
     let line = group("file /etc/pool", "unlimited");
     assert_eq!(line.scenarios.len(), 1, "{line:?}");
+    // Each is annotated at its own change.
+    let at = |group: &Group| {
+        group
+            .changed
+            .iter()
+            .map(|at| (at.file.clone(), at.line))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(at(label), [("pool.sh".to_owned(), Some(4))]);
+    assert_eq!(at(line), [("pool.sh".to_owned(), Some(6))]);
+    let annotations = both(&output);
+    for start in [
+        format!("::error file=pool.sh,line=4,title=nodejoin diff {}::", label.id),
+        format!(
+            "::warning file=pool.sh,line=6,title=nodejoin diff {}::only with",
+            line.id
+        ),
+    ] {
+        assert!(
+            annotations.lines().any(|line| line.starts_with(&start)),
+            "{start}\n{annotations}"
+        );
+    }
     assert_eq!(
         line.only_with.as_deref(),
         Some("instance type t3.small"),

@@ -59,6 +59,8 @@ fn a_revision_is_compared_with_the_scenarios_and_overlays_of_the_run() {
     let line = line.unwrap_or_else(|| panic!("{}", result.output));
     for part in [
         "nodejoin: <diff> <HEAD> <--artifacts-dir> <",
+        "/nodejoin-evidence> <--html> <",
+        "/nodejoin-evidence/diff.html>",
         "<--kubernetes=1.32>",
         "<--approve=approved differences>",
         "<--overlay=test/overlay.yaml>",

@@ -125,3 +125,19 @@ fn a_mended_scenario_runs() {
     watch.until("the container engine is not available");
     assert_eq!(exit(&mut watch.child, END).code(), Some(3));
 }
+
+#[test]
+fn user_data_for_another_ami_family_is_warned_of() {
+    let folder = folder(&[("x.yaml", SCENARIO)]);
+    let mut watch = Waiting::start(folder.path());
+    watch.until("Ctrl-C ends the watch");
+    let script = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
+    std::fs::write(folder.path().join("x.yaml"), format!("image: al2023\n{SCENARIO}")).unwrap();
+    std::fs::write(folder.path().join("x.sh"), script).unwrap();
+    let printed = watch.until("the container engine is not available");
+    assert!(
+        printed.contains("the user data calls /etc/eks/bootstrap.sh"),
+        "{printed}"
+    );
+    assert_eq!(exit(&mut watch.child, END).code(), Some(3));
+}

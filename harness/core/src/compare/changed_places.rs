@@ -1,0 +1,251 @@
+//! Where the files of two versions differ, and which of these places can cause a difference of machines.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::difference::{ChangedLine, MachineDifference};
+use super::lines::edits;
+use crate::plan::sources::{LineMap, SourceLine};
+use crate::plan::{OverlayFile, Plan};
+use crate::user_data;
+
+/// Pairs of lines that are compared; longer texts count as changed from their first differing line to their last.
+const MOST_PAIRS: usize = 25_000_000;
+/// Shorter words say nothing.
+const SHORTEST_WORD: usize = 3;
+
+/// Consecutive lines that the two versions of a file have differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPlace {
+    /// Its first line in the new version; for lines that are gone, the line that follows them.
+    pub source: SourceLine,
+    /// Words that only one version has there.
+    changed: BTreeSet<String>,
+    /// All words of the place.
+    all: BTreeSet<String>,
+}
+
+/// The changed places of the scripts of two versions of a scenario. `read` returns the content that a file of an
+/// overlay puts on the node.
+pub fn changed_places(
+    old: &Plan,
+    new: &Plan,
+    read: impl Fn(&OverlayFile) -> Option<String>,
+) -> Vec<ChangedPlace> {
+    let mut places = Vec::new();
+    for file in &new.image.overlay {
+        let before = old.image.overlay.iter().rfind(|other| other.to == file.to);
+        let (Some(before), Some(after)) = (before.and_then(&read), read(file)) else {
+            continue;
+        };
+        let lines = file.patched.as_ref().map(|patched| &patched.lines);
+        places.extend(places_of(&before, &after, |line| at(&file.from, line, lines)));
+    }
+    let scripts = scripts(old);
+    for (name, after) in self::scripts(new) {
+        let before = scripts.iter().find(|(other, _)| *other == name);
+        let source = new.sources.scripts.iter().find(|source| source.name == name);
+        let (Some((_, before)), Some(source)) = (before, source) else {
+            continue;
+        };
+        let lines = source.patched.as_ref();
+        let in_file = |line: u64| at(&source.file, source.line + line - 1, lines);
+        places.extend(places_of(before, &after, in_file));
+    }
+    places
+}
+
+/// The places that share most words with a group of differences, above all words that changed. All places are equally
+/// likely if none shares a word.
+#[must_use]
+pub fn likely_places(places: &[ChangedPlace], differences: &[MachineDifference]) -> Vec<SourceLine> {
+    let lines = differences.iter().flat_map(|difference| &difference.lines);
+    let texts = lines.map(|line| match line {
+        ChangedLine::Old(text) | ChangedLine::New(text) => text.as_str(),
+    });
+    let parts = differences.iter().map(|difference| difference.part.as_str());
+    let seen: BTreeSet<String> = texts.chain(parts).flat_map(words).collect();
+    let shared = |place: &ChangedPlace| {
+        let count = |words: &BTreeSet<String>| words.intersection(&seen).count();
+        (count(&place.changed), count(&place.all))
+    };
+    let most = places.iter().map(shared).max().unwrap_or_default();
+    let likely = places.iter().filter(|place| shared(place) == most);
+    let mut found: Vec<SourceLine> = Vec::new();
+    for place in likely {
+        if !found.contains(&place.source) {
+            found.push(place.source.clone());
+        }
+    }
+    found
+}
+
+/// The scripts of a plan's user data, by their names.
+fn scripts(plan: &Plan) -> Vec<(String, String)> {
+    let bytes = plan.user_data.as_ref().map(|user_data| &user_data.base64);
+    let bytes = bytes
+        .and_then(|text| STANDARD.decode(text).ok())
+        .unwrap_or_default();
+    let parts = user_data::parse(&bytes).parts.into_iter();
+    parts
+        .map(|part| (part.name, String::from_utf8_lossy(&part.content).into_owned()))
+        .collect()
+}
+
+fn at(file: &str, line: u64, patched: Option<&LineMap>) -> SourceLine {
+    let source = patched.and_then(|lines| lines.source(line));
+    source.unwrap_or_else(|| SourceLine {
+        file: file.to_owned(),
+        line: Some(line),
+    })
+}
+
+/// The changed places of a text. `source` names the file and line of a line of the new text.
+fn places_of(old: &str, new: &str, source: impl Fn(u64) -> SourceLine) -> Vec<ChangedPlace> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
+    let start = old.iter().zip(&new).take_while(same).count();
+    let (old, rest) = (&old[start..], &new[start..]);
+    let end = old.iter().rev().zip(rest.iter().rev()).take_while(same).count();
+    let (old, rest) = (&old[..old.len() - end], &rest[..rest.len() - end]);
+    let edits = if old.len().saturating_mul(rest.len()) > MOST_PAIRS {
+        let gone = old.iter().map(|line| ('-', *line));
+        gone.chain(rest.iter().map(|line| ('+', *line))).collect()
+    } else {
+        edits(old, rest)
+    };
+    let last = new.len().max(1);
+    let (mut line, mut places) = (start, Vec::new());
+    for place in edits.chunk_by(|one, other| (one.0 == ' ') == (other.0 == ' ')) {
+        if place[0].0 != ' ' {
+            let side = |mark| -> BTreeSet<String> {
+                let lines = place.iter().filter(|edit| edit.0 == mark);
+                lines.flat_map(|edit| words(edit.1)).collect()
+            };
+            let (before, after) = (side('-'), side('+'));
+            places.push(ChangedPlace {
+                source: source((line + 1).min(last) as u64),
+                changed: before.symmetric_difference(&after).cloned().collect(),
+                all: before.union(&after).cloned().collect(),
+            });
+        }
+        line += place.iter().filter(|edit| edit.0 != '-').count();
+    }
+    places
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    let is_word = |word: &&str| word.len() >= SHORTEST_WORD;
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(is_word)
+        .map(str::to_ascii_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::PatchedFile;
+    use crate::plan::sources::ScriptSource;
+    use crate::testing::{plan, user_data_of};
+
+    const OLD: &str = "#!/bin/bash\nset -e\npool=blue\necho done\nsysctl -w vm.swappiness=1\nexit 0\n";
+
+    fn difference(part: &str, old: &str, new: &str) -> MachineDifference {
+        MachineDifference {
+            part: part.to_owned(),
+            lines: vec![ChangedLine::Old(old.to_owned()), ChangedLine::New(new.to_owned())],
+        }
+    }
+
+    fn with_overlay(content: &str) -> Plan {
+        let mut plan = plan();
+        plan.image.overlay = vec![OverlayFile {
+            from: "/checkout/pool.sh".to_owned(),
+            to: "/usr/bin/pool".to_owned(),
+            mode: 0o755,
+            removed: false,
+            patched: Some(PatchedFile {
+                patch: String::new(),
+                content: content.to_owned(),
+                lines: LineMap::default(),
+            }),
+        }];
+        plan
+    }
+
+    fn places(old: &Plan, new: &Plan) -> Vec<ChangedPlace> {
+        changed_places(old, new, |file| Some(file.patched.as_ref()?.content.clone()))
+    }
+
+    fn lines(found: &[SourceLine]) -> Vec<u64> {
+        found.iter().filter_map(|source| source.line).collect()
+    }
+
+    #[test]
+    fn a_difference_is_at_the_change_that_shares_its_words() {
+        let new = OLD
+            .replace("blue", "green")
+            .replace("swappiness=1", "swappiness=60");
+        let places = places(&with_overlay(OLD), &with_overlay(&new));
+        assert_eq!(places.len(), 2, "{places:?}");
+        assert_eq!(places[0].source.file, "/checkout/pool.sh");
+        let label = difference(
+            "kubelet arguments",
+            "--node-labels=pool=blue",
+            "--node-labels=pool=green",
+        );
+        assert_eq!(lines(&likely_places(&places, &[label])), [3]);
+        let setting = difference("kernel settings", "vm.swappiness = 1", "vm.swappiness = 60");
+        assert_eq!(lines(&likely_places(&places, &[setting])), [5]);
+        let other = difference("file /etc/x", "1", "2");
+        assert_eq!(lines(&likely_places(&places, &[other])), [3, 5]);
+    }
+
+    #[test]
+    fn lines_that_are_gone_are_at_the_line_that_follows() {
+        let of = |new: &str| {
+            let places = places(&with_overlay(OLD), &with_overlay(new));
+            places
+                .iter()
+                .filter_map(|place| place.source.line)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&OLD.replace("pool=blue\n", "")), [3]);
+        assert_eq!(of(&OLD.replace("exit 0\n", "")), [5]);
+        assert_eq!(of(&OLD.replace("exit 0", "sync\nexit 0")), [6]);
+        assert_eq!(of(OLD), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn texts_that_are_too_long_are_one_place() {
+        let long = |start: &str, end: &str| {
+            let lines: Vec<String> = (0..6000).map(|line| format!("{start}{line}{end}")).collect();
+            lines.join("\n")
+        };
+        let (old, new) = (long("a", "x"), format!("{}\nb", long("a", "y")));
+        let places = places(&with_overlay(&old), &with_overlay(&new));
+        assert_eq!(places.len(), 1);
+        assert_eq!(places[0].source.line, Some(1));
+    }
+
+    #[test]
+    fn a_script_of_the_user_data_is_found_in_its_file() {
+        let with = |text: &str| {
+            let mut plan = plan();
+            plan.user_data = Some(user_data_of(text));
+            plan.sources.scripts = vec![ScriptSource {
+                name: "part-001".to_owned(),
+                file: "scenarios/a.yaml".to_owned(),
+                line: 7,
+                patched: None,
+            }];
+            plan
+        };
+        let places = places(&with(OLD), &with(&OLD.replace("blue", "green")));
+        assert_eq!(places.len(), 1);
+        let found = &places[0].source;
+        assert_eq!((found.file.as_str(), found.line), ("scenarios/a.yaml", Some(9)));
+    }
+}
