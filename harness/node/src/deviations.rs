@@ -256,7 +256,7 @@ impl DeviationKind {
                 "/proc/{cpuinfo,meminfo,stat} and /sys/devices/system/{cpu,node} are static: processors and memory of the instance type in one NUMA node, processor features and caches of the host, counters of the boot; pods see those of the host. The node runs on as many processors of the host, and its memory is limited"
             }
             Self::SmallerHost => {
-                "the node runs on the host's processors and memory, and a program in place of `nproc` reports the processors of the type; other programs that count the processors that they may use, as Go programs do, get those of the host"
+                "the node runs on the host's processors and memory, and a program in place of `nproc` reports the processors of the type; the list of processors that a newer kubelet gives to its pods has no effect with control groups of version 1, and version 2 refuses it; other programs that count the processors that they may use, as Go programs do, get those of the host"
             }
             Self::DiskViews => {
                 "/sys/block, /proc/partitions, /proc/diskstats and /dev have the root volume, with a size of `limits.disk`, and the disks of the instance store, none of which can be opened; what the node writes is measured, and its programs end when it is more than the root volume holds"

@@ -251,6 +251,26 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
+/// The kubelet confines its pods to the processors of the instance type, and the host has fewer. Only control groups of
+/// version 2 refuse it: in those of version 1 the harness puts a plain file in the place of the list.
+pub(super) fn lacks_processors(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
+        return None;
+    }
+    let is_refused = |line: &JournalLine| {
+        line.message.contains("failed to write") && line.message.contains("/cpuset.cpus: ")
+    };
+    let (at, line) = facts.kubelet().find(|(_, line)| is_refused(line))?;
+    let because = format!(
+        "a limit of nodejoin, not an error of the script: this kubelet confines its pods to the processors of {}, and the \
+         host has fewer",
+        facts.plan.instance.instance_type
+    );
+    let remedy = "choose an instance type with at most as many processors as the host has, or run the scenario on a larger host"
+        .to_owned();
+    facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
+}
+
 /// The kubelet exits by itself, and no rule before found a more specific cause.
 pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {

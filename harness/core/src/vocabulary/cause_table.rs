@@ -96,12 +96,12 @@ macro_rules! cause_table {
     /// result says nothing about the script.
     HarnessLimit = "harness-limit" {
         rules: Stopped {
-            229: nodeadm::unsupported, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit,
+            229: nodeadm::unsupported, 275: kubelet::lacks_processors, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit,
             319: limits::reported_call, 321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
             324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::missing_in_a_trial,
             329: outside::unreported_request
         },
-        phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
+        phases: Booted..=Authenticated, permanence: Lasts, blames: LastOfScript,
         evidence: "requests to hosts outside, queries to the resolver, the output of the user data",
         remedy: "Answer the request by `outside`, set `network: open`, add what is missing with an overlay, or replace the command by a stub.",
         proof: Scenario("limits/command"),

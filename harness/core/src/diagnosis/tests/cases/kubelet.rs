@@ -56,6 +56,16 @@ pub(super) fn cases() -> Vec<Case> {
             ),
         ),
         Case::new("taint with an unknown effect", says("unsupported taint effect, invalid taint spec: a=b:Never")),
+        Case::new(
+            "processors that the host lacks",
+            after_start([
+                kubelet(
+                    "E1121 10:00:00.000001     321 kubelet.go:1839] \"Failed to start ContainerManager\" err=\"failed to write \\\"0-31\\\": \
+                     write /sys/fs/cgroup/kubepods.slice/cpuset.cpus: numerical result out of range\"",
+                ),
+                ended(),
+            ]),
+        ),
         Case::new("certificate authority of another cluster", distrust())
             .plan(|plan| plan.cluster.certificate_authority = CaChoice::Other),
         Case::new("wrong certificate authority", distrust()),
