@@ -15,6 +15,22 @@ use crate::vocabulary::nearest::nearest;
 pub struct Values(BTreeMap<&'static str, String>);
 
 impl Values {
+    /// The place of each value of a cluster that no test can have: a run fills them in.
+    #[must_use]
+    pub fn places_of_cluster() -> Self {
+        let names = [
+            "cluster.certificate_authority",
+            "cluster.bootstrap_token",
+            "cluster.ca_cert_hash",
+        ];
+        Self(
+            names
+                .into_iter()
+                .map(|name| (name, format!("{{{{ {name} }}}}")))
+                .collect(),
+        )
+    }
+
     /// The values of a plan. `certificate_authority` is the PEM of the CA that nodes of the cluster receive.
     #[must_use]
     pub fn of(plan: &Plan, certificate_authority: &str) -> Self {

@@ -5,11 +5,13 @@ use std::net::Ipv4Addr;
 use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::Tokens;
-use nodejoin_core::plan::aws::AuthenticationMode;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::region::Region;
 
+use super::access::NodeAccess;
+use super::outpost::outpost;
+use super::stack::stack;
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::versions::WantedKubernetes;
@@ -50,6 +52,8 @@ pub(crate) fn surroundings(
     let region = region(traits, stated, endpoint.as_ref(), report);
     let account = account(traits, stated, report);
     let network = ServiceNetwork::of(traits, stated, report);
+    let access = NodeAccess::of(machine, stated, report);
+    let outpost = outpost(stated, region.as_ref(), account.as_deref(), report);
     let cluster = YamlText::map([
         (
             "name",
@@ -69,7 +73,8 @@ pub(crate) fn surroundings(
                 .authentication_mode
                 .map(|mode| YamlText::text(mode.word())),
         ),
-        ("access_entries", access_entries(traits)),
+        ("access_entries", access.access_entries),
+        ("aws_auth", access.aws_auth),
         (
             "bootstrap_tokens",
             stated
@@ -77,9 +82,9 @@ pub(crate) fn surroundings(
                 .as_ref()
                 .map(|_| YamlText::List(vec![YamlText::Map(Vec::new())])),
         ),
-        ("eks", network.eks()),
+        ("eks", Some(eks(&network, outpost))),
     ]);
-    let instance = instance(traits, stated, &network, report);
+    let instance = instance(traits, stated, access.role, &network, report);
     let keys = [
         (
             "kubelet",
@@ -92,6 +97,7 @@ pub(crate) fn surroundings(
         ("region", region.map(|region| YamlText::text(region.as_str()))),
         ("instance", Some(instance)),
         ("cluster", Some(cluster)),
+        ("aws", stack(machine, report)),
     ];
     let keys = keys
         .into_iter()
@@ -266,46 +272,31 @@ impl ServiceNetwork {
         Some(YamlText::texts(VPC_IN_TEN.map(str::to_owned)))
     }
 
-    fn eks(&self) -> Option<YamlText> {
-        let Self::Ipv6(cidr) = self else { return None };
-        Some(YamlText::map([
-            ("ip_family", Some(YamlText::text("ipv6"))),
-            ("service_ipv6_cidr", Some(YamlText::text(cidr))),
-        ]))
+    fn service_ipv6_cidr(&self) -> Option<YamlText> {
+        match self {
+            Self::Ipv6(cidr) => Some(YamlText::text(cidr)),
+            Self::Unknown | Self::Ipv4(_) => None,
+        }
     }
 }
 
-/// Without `aws-auth`, an access entry lets the role in.
-fn access_entries(traits: &Traits) -> Option<YamlText> {
-    let role =
-        role(traits).filter(|_| traits.cluster.authentication_mode == Some(AuthenticationMode::Api))?;
-    let entry = YamlText::map([
-        ("role", Some(YamlText::text(&role))),
-        ("type", Some(YamlText::text("EC2_LINUX"))),
-    ]);
-    Some(YamlText::List(vec![entry]))
-}
-
-/// Path and name of the role.
-fn role(traits: &Traits) -> Option<String> {
-    let role = traits.role.as_ref()?;
-    let role = role.split_once(":role/").map_or(role.as_str(), |(_, path)| path);
-    (!role.is_empty()).then(|| role.to_owned())
+fn eks(network: &ServiceNetwork, outpost: Option<YamlText>) -> YamlText {
+    YamlText::map([
+        ("ip_family", network.is_ipv6().then(|| YamlText::text("ipv6"))),
+        ("service_ipv6_cidr", network.service_ipv6_cidr()),
+        ("outpost", outpost),
+    ])
 }
 
 fn instance(
     traits: &Traits,
     stated: &Stated,
+    role: Option<String>,
     network: &ServiceNetwork,
     report: &mut Vec<AdoptionLine>,
 ) -> YamlText {
-    let role = role(traits);
     let ami = traits.ami_id.as_ref().filter(|id| id.starts_with("ami-"));
-    let adopted = [
-        ("instance type", traits.instance_type.as_ref()),
-        ("AMI id", ami),
-        ("role", role.as_ref()),
-    ];
+    let adopted = [("instance type", traits.instance_type.as_ref()), ("AMI id", ami)];
     for (what, value) in adopted {
         if let Some(value) = value {
             line(report, AdoptionKind::Adopted, format!("{what} {value}"));
@@ -314,14 +305,6 @@ fn instance(
     if !traits.tags.is_empty() {
         let keys: Vec<&str> = traits.tags.keys().map(String::as_str).collect();
         line(report, AdoptionKind::Adopted, format!("tags {}", keys.join(", ")));
-    }
-    if role.is_none()
-        && let Some(profile) = &traits.instance_profile
-    {
-        let text = format!(
-            "the file names the instance profile {profile} and not its role: the run's role is mapped in aws-auth"
-        );
-        line(report, AdoptionKind::Note, text);
     }
     let tags = traits
         .tags

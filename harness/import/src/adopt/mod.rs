@@ -20,10 +20,14 @@
 //! | `versions` | the Kubernetes version that file and user data are for |
 //! | `yaml_text` | writes YAML |
 //! | `added_keys` | keys of the command line |
+//! | `access` | the role of the instance, and how the cluster lets it in |
+//! | `outpost` | the Outpost of a local cluster |
+//! | `stack` | the CloudFormation stack that user data reads |
 //! | `cluster` | the cluster and the instance of the scenario |
 //! | `expectations` | what the node must have |
 //! | `trial` | the scenario and the report |
 
+mod access;
 mod added_keys;
 mod ami;
 mod bootstrap_call;
@@ -32,8 +36,10 @@ mod error;
 mod expectations;
 mod kubelet_flags;
 mod node_config;
+mod outpost;
 mod placeholders;
 mod shell;
+mod stack;
 mod stated;
 mod trial;
 mod versions;

@@ -13,6 +13,11 @@ pub(crate) struct NodeConfigs {
     pub(crate) authority: Option<String>,
     pub(crate) endpoint: Option<String>,
     pub(crate) name: Option<String>,
+    /// The id of a local cluster on an Outpost.
+    pub(crate) id: Option<String>,
+    pub(crate) is_on_outpost: bool,
+    /// Whether the node's name is the instance id, and not the private DNS name.
+    pub(crate) is_named_by_instance_id: bool,
     pub(crate) is_any: bool,
 }
 
@@ -43,6 +48,17 @@ impl NodeConfigs {
         set(&mut self.endpoint, cluster("apiServerEndpoint"));
         set(&mut self.authority, cluster("certificateAuthority"));
         set(&mut self.cidr, cluster("cidr"));
+        set(&mut self.id, cluster("id"));
+        let switch = |old: &mut bool, new: Option<String>| *old = new.map_or(*old, |new| new == "true");
+        switch(&mut self.is_on_outpost, cluster("enableOutpost"));
+        let gate = document.text_at(&["spec", "featureGates", "InstanceIdNodeName"]);
+        switch(&mut self.is_named_by_instance_id, gate);
+        if let Some(expression) = document.text_at(&["spec", "kubelet", "maxPodsExpression"]) {
+            let text = format!(
+                "the capacity for pods by `maxPodsExpression: {expression}`, which nodejoin does not evaluate"
+            );
+            self.flags.unclear.push(text);
+        }
         self.kubelet_config(document);
         for flag in document.items_at(&["spec", "kubelet", "flags"]) {
             self.flags.add(flag.text().unwrap_or_default());
@@ -108,6 +124,31 @@ mod tests {
         );
         assert_eq!(configs.flags.taints[0].to_string(), "a=b:NoSchedule");
         assert!(configs.flags.unclear.is_empty());
+    }
+
+    #[test]
+    fn a_later_switch_wins() {
+        let switched = |value: &str| {
+            format!(
+                "apiVersion: node.eks.aws/v1alpha1\nspec:\n  featureGates: {{ InstanceIdNodeName: {value} }}\n  cluster: {{ enableOutpost: {value}, id: {value} }}\n"
+            )
+        };
+        let other = "apiVersion: node.eks.aws/v1alpha1\nspec:\n  featureGates: { FastImagePull: true }\n";
+        let mut configs = NodeConfigs::default();
+        for (text, expected) in [
+            (other.to_owned(), (false, false, None)),
+            (switched("true"), (true, true, Some("true"))),
+            (other.to_owned(), (true, true, Some("true"))),
+            (switched("false"), (false, false, Some("false"))),
+        ] {
+            configs.add(&text);
+            let read = (
+                configs.is_named_by_instance_id,
+                configs.is_on_outpost,
+                configs.id.as_deref(),
+            );
+            assert_eq!(read, expected, "{text}");
+        }
     }
 
     #[test]

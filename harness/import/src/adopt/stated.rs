@@ -27,6 +27,11 @@ pub(crate) struct Stated {
     pub(crate) endpoint: Option<String>,
     pub(crate) authority: Option<String>,
     pub(crate) cidr: Option<String>,
+    /// The id of a local cluster on an Outpost.
+    pub(crate) cluster_id: Option<String>,
+    pub(crate) is_on_outpost: bool,
+    /// Whether the node's name is the instance id.
+    pub(crate) is_named_by_instance_id: bool,
     /// What the kubelet gets.
     pub(crate) dns: Vec<String>,
     /// That, or the value of a variable that no call passes on: it names the network of the cluster.
@@ -40,6 +45,11 @@ pub(crate) struct Stated {
 impl Stated {
     /// Reads user data.
     pub(crate) fn of(user_data: &[u8]) -> Self {
+        Self::with_scripts(user_data, &[])
+    }
+
+    /// Reads user data, and scripts that it runs.
+    pub(crate) fn with_scripts(user_data: &[u8], scripts: &[String]) -> Self {
         let mut stated = Self::default();
         let plain = if is_gzip(user_data) {
             unpacked(user_data).unwrap_or_default()
@@ -60,6 +70,9 @@ impl Stated {
         }
         if let Some(commands) = &config.runcmd {
             stated.add(&String::from_utf8_lossy(commands), &mut described);
+        }
+        for script in scripts {
+            stated.add(script, &mut described);
         }
         stated.conclude(described);
         stated
@@ -139,6 +152,10 @@ impl Stated {
             variable(&["SERVICE_IPV4_CIDR"]),
             None,
         ]);
+        self.cluster_id = first([flag("--cluster-id"), configs.id.clone(), None, None]);
+        self.is_on_outpost =
+            configs.is_on_outpost || flag("--enable-local-outpost").as_deref() == Some("true");
+        self.is_named_by_instance_id = configs.is_named_by_instance_id;
         let of_variable = variable(DNS_VARIABLES).filter(|_| self.calls.is_empty());
         let dns = first([flag("--dns-cluster-ip"), of_variable, None, None]);
         self.dns = match dns {

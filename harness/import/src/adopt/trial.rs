@@ -17,7 +17,7 @@ use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
-use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, Traits};
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, TemplateStack, Traits};
 use crate::mime::is_message;
 use crate::text::{is_gzip, settings};
 
@@ -100,7 +100,12 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let read = translated
         .as_ref()
         .map(|translated| translated.node_config.as_bytes());
-    let stated = Stated::of(read.or(user_data.as_deref()).unwrap_or_default());
+    let scripts = machine
+        .stack
+        .as_ref()
+        .map(TemplateStack::scripts)
+        .unwrap_or_default();
+    let stated = Stated::with_scripts(read.or(user_data.as_deref()).unwrap_or_default(), &scripts);
     let choice = ami::choose(machine, &stated)?;
     line(&mut report, AdoptionKind::Chosen, choice.text);
     if choice.image.is_none() {
@@ -112,11 +117,9 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         kubernetes,
     } = cluster::surroundings(machine, &stated, &mut report);
     let user_data = user_data.map(|bytes| with_endpoint(bytes, &stated, endpoint.as_ref(), &mut report));
-    report_replaced(
-        read.or(user_data.as_deref()).unwrap_or_default(),
-        &stated,
-        &mut report,
-    );
+    let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
+    let texts = texts.into_iter().chain(scripts.iter().map(String::as_bytes));
+    report_replaced(texts, &stated, &mut report);
     let expect = expectations::expectations(machine, &stated, &mut report);
     for path in translated.iter().flat_map(|translated| &translated.not_run) {
         let text = format!("`{path}`, which only Bottlerocket itself runs");
@@ -244,8 +247,14 @@ fn note_parts_without_interpreter(user_data: &[u8], report: &mut Vec<AdoptionLin
     }
 }
 
-fn report_replaced(user_data: &[u8], stated: &Stated, report: &mut Vec<AdoptionLine>) {
-    let values: BTreeSet<ReplacedValue> = replace_cluster(user_data, &Values::default()).values;
+fn report_replaced<'a>(
+    texts: impl Iterator<Item = &'a [u8]>,
+    stated: &Stated,
+    report: &mut Vec<AdoptionLine>,
+) {
+    let values: BTreeSet<ReplacedValue> = texts
+        .flat_map(|text| replace_cluster(text, &Values::default()).values)
+        .collect();
     for value in &values {
         let text = match value {
             ReplacedValue::CertificateAuthority => {
@@ -264,7 +273,7 @@ fn report_replaced(user_data: &[u8], stated: &Stated, report: &mut Vec<AdoptionL
 }
 
 /// A name that is valid for a file and for the id of a scenario.
-fn file_name(machine: &str) -> String {
+pub(super) fn file_name(machine: &str) -> String {
     let last = machine
         .rsplit(['/', '\\'])
         .next()

@@ -19,6 +19,20 @@ impl YamlText {
         Self::Plain(value.to_string())
     }
 
+    pub(crate) fn json(value: &serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::String(text) => Self::text(text),
+            serde_json::Value::Array(items) => Self::List(items.iter().map(Self::json).collect()),
+            serde_json::Value::Object(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| (key.clone(), Self::json(value)));
+                Self::Map(entries.collect())
+            }
+            plain => Self::plain(plain),
+        }
+    }
+
     pub(crate) fn texts(texts: impl IntoIterator<Item = String>) -> Self {
         Self::List(texts.into_iter().map(Self::Text).collect())
     }

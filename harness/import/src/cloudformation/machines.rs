@@ -156,6 +156,9 @@ fn read(template: &Template<'_>, data: &Tree) -> Result<Machine, ImportError> {
         let bytes = user_data(template, field);
         template.is_noting.set(false);
         machine.user_data = Some(bytes?).filter(|bytes| !bytes.is_empty());
+        let (stack, mut notes) = template.stack(machine.user_data.as_deref());
+        machine.stack = stack;
+        machine.notes.append(&mut notes);
     }
     Ok(machine)
 }

@@ -9,6 +9,7 @@
 //! | `condition.rs` | `Fn::If` and conditions |
 //! | `machines.rs` | the machines of a template |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
+//! | `stack.rs` | the stack that `cfn-init` on a machine reads |
 //! | `folder.rs` | a folder of `cdk synth` |
 
 mod condition;
@@ -17,6 +18,7 @@ mod folder;
 mod groups;
 mod machines;
 mod reference;
+mod stack;
 mod substitute;
 mod template;
 

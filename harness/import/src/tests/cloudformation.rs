@@ -272,3 +272,62 @@ fn a_folder_of_the_cdk_is_read() {
     assert_eq!(names, ["App/LT", "assembly-Prod/ProdApp/LT"]);
     assert!(missing.hint().contains("cdk synth"));
 }
+
+/// A machine whose user data lets cfn-init do the work.
+const INIT: &str = r##"Parameters: { Cluster: { Type: String, Default: demo } }
+Resources:
+  Config:
+    Type: AWS::AutoScaling::LaunchConfiguration
+    Metadata:
+      AWS::CloudFormation::Init:
+        config:
+          files: { /etc/cluster: { content: !Sub "${Cluster}\n", mode: "000644" } }
+          commands: { join: { command: !Join [" ", [/etc/eks/bootstrap.sh, !Ref Cluster]] } }
+    Properties:
+      UserData: !Base64
+        "Fn::Sub": |
+          #!/bin/bash
+          cfn-init --stack ${AWS::StackName} --resource Config --region ${AWS::Region}
+  Other:
+    Type: AWS::EC2::SecurityGroup
+    Metadata: { Team: !ImportValue team }
+  Group:
+    Type: AWS::AutoScaling::AutoScalingGroup
+    Properties: { LaunchConfigurationName: !Ref Config }
+"##;
+
+#[test]
+fn the_stack_of_cfn_init_has_the_metadata_of_the_template() {
+    let imported = read_with("t.yaml", INIT.as_bytes(), &[("AWS::StackName", "nodes")]).unwrap();
+    let [machine] = &imported.machines[..] else {
+        panic!("{imported:?}");
+    };
+    let stack = machine.stack.as_ref().unwrap();
+    assert_eq!(
+        (stack.name.as_str(), &stack.signalled[..]),
+        ("nodes", &["Group".to_owned()][..])
+    );
+    let [config] = &stack.resources[..] else {
+        panic!("{stack:?}");
+    };
+    assert_eq!(config.id, "Config");
+    assert_eq!(
+        config.metadata,
+        serde_json::json!({ "AWS::CloudFormation::Init": { "config": {
+            "files": { "/etc/cluster": { "content": "demo\n", "mode": "000644" } },
+            "commands": { "join": { "command": "/etc/eks/bootstrap.sh demo" } },
+        } } })
+    );
+    // What another stack exports is not known.
+    let [note] = &machine.notes[..] else {
+        panic!("{:?}", machine.notes);
+    };
+    assert!(note.contains("`Other`") && note.contains("team"), "{note}");
+
+    let without = INIT.replace("cfn-init --stack", "echo");
+    let imported = read_with("t.yaml", without.as_bytes(), &[]).unwrap();
+    assert_eq!(
+        (&imported.machines[0].stack, imported.machines[0].notes.len()),
+        (&None, 0)
+    );
+}

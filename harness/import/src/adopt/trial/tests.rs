@@ -7,7 +7,7 @@ use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::aws::AuthenticationMode;
 
 use super::*;
-use crate::machine::{AmiFamily, ClusterTraits, ManagedNodeGroup, Traits};
+use crate::machine::{AmiFamily, ClusterTraits, ManagedNodeGroup, TemplateResource, TemplateStack, Traits};
 
 const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nTUlJQy9qQ0NBZWFnQXdJQkFnSUJBREFOQmdrcWhraUc5dzBCQVFzRkFE\n-----END CERTIFICATE-----\n";
 
@@ -115,6 +115,76 @@ fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
     );
 }
 
+/// A NodeConfig with more keys of `spec`, and of `spec.cluster` in braces.
+fn node_config(spec: &str, cluster: &str) -> String {
+    format!(
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  {spec}\n  cluster: {{ name: demo, apiServerEndpoint: https://test-cluster, certificateAuthority: Y2VydGlmaWNhdGU=, cidr: 10.100.0.0/16{cluster} }}\n"
+    )
+}
+
+#[test]
+fn a_node_named_by_its_instance_id_gets_a_mapping_for_that_name() {
+    let mut machine = machine(&node_config("featureGates: { InstanceIdNodeName: true }", ""));
+    assert_has(
+        &shown(&machine),
+        &[
+            "chosen: an access entry of type EC2 for the role web-NodeInstanceRole: with `InstanceIdNodeName`",
+            "\n  role: web-NodeInstanceRole\n",
+            "\n  access_entries:\n    - { role: web-NodeInstanceRole, type: EC2 }\n",
+        ],
+    );
+    machine.traits.role = Some("arn:aws:iam::123456789012:role/eks/node".to_owned());
+    machine.traits.cluster.authentication_mode = Some(AuthenticationMode::ConfigMap);
+    let text = shown(&machine);
+    assert_has(
+        &text,
+        &[
+            "chosen: a row of aws-auth with the user name `system:node:{{SessionName}}` for the role eks/node: ",
+            "\n  aws_auth:\n    - { role: eks/node, username: \"system:node:{{SessionName}}\" }\n",
+        ],
+    );
+    assert!(!text.contains("access_entries"), "{text}");
+}
+
+#[test]
+fn a_local_cluster_on_an_outpost_is_adopted() {
+    let id = "b6c5f0f5-25ca-4d3c-9d0c-1d6c0a7a6a55";
+    let on_outpost = |spec: &str| shown(&machine(&node_config("featureGates: {}", spec)));
+    assert_has(
+        &on_outpost(&format!(", enableOutpost: true, id: {id}")),
+        &[
+            &format!("adopted: local cluster {id} on an Outpost\n"),
+            "chosen: the Outpost arn:aws:outposts:eu-west-1:111122223333:outpost/op-",
+            &format!("\n      cluster_id: {id}\n"),
+        ],
+    );
+    let text = on_outpost(&format!(", id: {id}"));
+    assert!(
+        text.contains(&format!("note: the cluster's id {id} has no effect")) && !text.contains("outpost:"),
+        "{text}"
+    );
+    let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --enable-local-outpost true --cluster-id local-a1\n";
+    assert_has(
+        &shown(&machine(call)),
+        &[
+            "adopted: local cluster local-a1 on an Outpost\n",
+            "\n      cluster_id: local-a1\n",
+        ],
+    );
+    let without_id = on_outpost(", enableOutpost: true");
+    assert_has(&without_id, &["\n      cluster_id: "]);
+}
+
+#[test]
+fn access_entries_alone_need_the_name_of_a_role() {
+    let mut machine = machine(&node_config("featureGates: {}", ""));
+    machine.traits.cluster.authentication_mode = Some(AuthenticationMode::Api);
+    assert_has(
+        &shown(&machine),
+        &["\n  access_entries:\n    - { role: web-NodeInstanceRole, type: EC2_LINUX }\n"],
+    );
+}
+
 #[test]
 fn taints_in_the_configuration_are_expected_and_translated() {
     let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: demo, apiServerEndpoint: https://test-cluster, certificateAuthority: Y2VydGlmaWNhdGU=, cidr: 10.100.0.0/16 }\n  kubelet: { config: { registerWithTaints: [{ key: team, value: ml, effect: NoSchedule }] } }\n";
@@ -123,6 +193,45 @@ fn taints_in_the_configuration_are_expected_and_translated() {
         &[
             "expected: taint team=ml:NoSchedule when the node registers\n",
             "\nnewer_settings: translate\n",
+        ],
+    );
+}
+
+#[test]
+fn an_expression_for_max_pods_is_not_checked() {
+    let text = shown(&machine(&node_config(
+        "kubelet: { maxPodsExpression: max_pods / 2 }",
+        "",
+    )));
+    let expected = "not checked: the capacity for pods by `maxPodsExpression: max_pods / 2`, which nodejoin does not evaluate\n";
+    assert!(text.contains(expected) && !text.contains("capacity:"), "{text}");
+}
+
+#[test]
+fn the_stack_of_a_machine_is_part_of_its_scenario() {
+    let mut machine = machine("#!/bin/bash\n/opt/aws/bin/cfn-init --stack nodes --resource Config\n");
+    machine.stack = Some(TemplateStack {
+        name: "nodes".to_owned(),
+        resources: vec![TemplateResource {
+            id: "Config".to_owned(),
+            kind: "AWS::EC2::Instance".to_owned(),
+            metadata: serde_json::json!({ "a": [{ "b": "c: d" }, 1, null, true], "empty": {}, "AWS::CloudFormation::Init": {
+                "join": { "commands": { "x": { "command": ["/etc/eks/bootstrap.sh", "demo", "--b64-cluster-ca", STANDARD.encode(AUTHORITY)] } } },
+            } }),
+        }],
+        signalled: vec!["Group".to_owned()],
+    });
+    let text = shown(&machine);
+    assert_has(
+        &text,
+        &[
+            "adopted: the metadata of `Config` in the stack `nodes`\n",
+            "aws:\n  stacks:\n    - { name: nodes, waits_for: { Group: 1 }, resources: { Config: { type: \"AWS::EC2::Instance\", ",
+            "a: [{ b: \"c: d\" }, 1, null, true]",
+            "empty: {  }",
+            "command: [/etc/eks/bootstrap.sh, demo, \"--b64-cluster-ca\", \"{{ cluster.certificate_authority }}\"]",
+            "adopted: cluster name demo\n",
+            "replaced: the certificate authority of the cluster",
         ],
     );
 }
