@@ -13,9 +13,10 @@ use crate::confinement::{DEVICE_RULES, KERNEL_LOG, security_options};
 use crate::layer;
 use crate::tools::Tools;
 
-/// Folders that need volumes: containerd's and docker's layers are overlays, which cannot lie on the container's own
-/// overlay, and the kubelet needs the block device below its folder.
-const VOLUMES: [&str; 3] = ["/var/lib/containerd", "/var/lib/docker", "/var/lib/kubelet"];
+/// The folder that needs a volume: layers of containerd and docker are overlays, which cannot lie on the container's
+/// own overlay, and the kubelet needs the block device below its folder. A volume for each of them would be a mount
+/// point, on which a script mounts no disk of its own: its unit counts as active already.
+const VOLUME: &str = "/var/lib";
 /// The data of the instance store, whose disks are mounted in place of these folders.
 const STORE: &str = "/opt/nodejoin/store";
 
@@ -58,7 +59,7 @@ pub(crate) fn request(
 ) -> ContainerRequest<GenericImage> {
     let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
     let store = has_store.then_some(STORE);
-    let volumes = VOLUMES.into_iter().chain(store);
+    let volumes = std::iter::once(VOLUME).chain(store);
     let mounts: Vec<_> = volumes.map(|target| run.volume_mount(target)).collect();
     let privileges = privileges.clone();
     let engine = run.engine().facts().clone();

@@ -89,9 +89,9 @@ fn folder() -> PathBuf {
 }
 
 fn file_of(name: &str) -> OverlayFile {
-    let files = overlay::load(&folder().join(name).join("overlay.yaml"), &Disk::default());
-    let files = files.unwrap_or_else(|error| panic!("{}", error.with_hints()));
-    let [file] = <[_; 1]>::try_from(files).unwrap();
+    let overlay = overlay::load(&folder().join(name).join("overlay.yaml"), &Disk::default());
+    let overlay = overlay.unwrap_or_else(|error| panic!("{}", error.with_hints()));
+    let [file] = <[_; 1]>::try_from(overlay.files).unwrap();
     file
 }
 

@@ -1,4 +1,5 @@
-//! A container runtime that does not start, so that nothing starts the kubelet.
+//! A container runtime that does not start, so that nothing starts the kubelet, or that starts without what the kubelet
+//! calls.
 
 use super::facts::{Evidence, Facts};
 use super::script_output::shortened;
@@ -21,6 +22,72 @@ pub(super) fn fails(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     UNITS.iter().find_map(|(unit, file)| fails_as(facts, unit, file))
+}
+
+/// containerd continues without a plugin whose configuration is invalid. A kubelet then finds no service, and the image
+/// of the pause container cannot be pulled.
+pub(super) fn lacks_kubernetes(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) {
+        return None;
+    }
+    let is_refused = |line: &JournalLine| line.message.contains("unknown service runtime.v1");
+    // Beside docker, a kubelet need not call containerd.
+    let is_docker = |line: &JournalLine| {
+        let is_of_unit = line.unit.as_deref() == Some("docker.service");
+        is_of_unit && line.by_systemd && line.message.starts_with("Started ")
+    };
+    let has_ended = facts.user_data_done.is_some() && !facts.journal().any(|(_, line)| is_docker(line));
+    if !has_ended && !facts.journal().any(|(_, line)| is_refused(line)) {
+        return None;
+    }
+    let is_plugin = |line: &JournalLine| {
+        let message = &line.message;
+        message.contains("failed to load plugin")
+            && ["io.containerd.grpc.v1.cri", "io.containerd.cri.v1"]
+                .iter()
+                .any(|plugin| message.contains(plugin))
+    };
+    // A later start can have another configuration.
+    let is_start = |line: &JournalLine| {
+        let is_of_unit = line.unit.as_deref() == Some("containerd.service");
+        is_of_unit && line.by_systemd && line.message.starts_with("Starting ")
+    };
+    let last = |is: &dyn Fn(&JournalLine) -> bool| {
+        let lines = facts.journal().enumerate();
+        lines.filter(|(_, (_, line))| is(line)).last()
+    };
+    let (index, (at, line)) = last(&is_plugin)?;
+    if last(&is_start).is_some_and(|(start, _)| start > index) {
+        return None;
+    }
+    let error = line
+        .message
+        .split_once("error=")
+        .map_or(line.message.as_str(), |(_, error)| error);
+    let because = format!(
+        "containerd runs without its plugin for Kubernetes, which the kubelet needs: {}",
+        shortened(error.trim().trim_matches('"'))
+    );
+    let remedy = match error.contains("mirrors") {
+        true => {
+            "write a mirror to /etc/containerd/certs.d/HOST/hosts.toml, the folder that `config_path` names, and remove `registry.mirrors`"
+        }
+        false => "correct what the user data changes of /etc/containerd/config.toml",
+    };
+    let finding = facts.found(
+        Cause::ContainerRuntimeFails,
+        because,
+        &Evidence::journal(at, line),
+        remedy.to_owned(),
+    )?;
+    // A script can correct the configuration and restart containerd.
+    let exits = facts
+        .systemd_of_kubelet()
+        .filter(|(_, line)| line.message.contains("Main process exited"));
+    Some(Finding {
+        is_final: has_ended || exits.count() >= LOOPS,
+        ..finding
+    })
 }
 
 fn fails_as(facts: &Facts<'_>, unit: &str, file: &str) -> Option<Finding> {

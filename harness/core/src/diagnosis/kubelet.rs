@@ -359,6 +359,9 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
             facts.plan.cluster.name
         );
     }
+    if let Some(remedy) = versions::remedy_of_nodeadm(facts, message) {
+        return remedy;
+    }
     if let Some(remedy) = versions::remedy(&facts.observation.kubelet, message) {
         return remedy;
     }

@@ -64,7 +64,7 @@ const FOLDERS: [&str; 8] = [
 ];
 
 /// Services that AMIs have and the node image lacks: time, logs, agents, hardware.
-const UNITS: [&str; 18] = [
+const UNITS: [&str; 20] = [
     "amazon-cloudwatch-agent",
     "amazon-ssm-agent",
     "auditd",
@@ -81,7 +81,9 @@ const UNITS: [&str; 18] = [
     "rpcbind",
     "rsyslog",
     "snap.amazon-ssm-agent.amazon-ssm-agent",
+    "soci-snapshotter",
     "sshd",
+    "systemd-resolved",
     "systemd-timesyncd",
 ];
 
@@ -373,7 +375,14 @@ pub(super) fn missing_unit(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let lines = lines_before_the_end(facts);
+    let mut lines = lines_before_the_end(facts);
+    // nodeadm restarts units itself.
+    let of_nodeadm = |line: &JournalLine| {
+        let by = [line.unit.as_deref(), line.command.as_deref()];
+        let is_nodeadm = by.into_iter().flatten().any(|name| name.starts_with("nodeadm"));
+        is_nodeadm && line.message.contains(" Command failed {")
+    };
+    lines.extend(facts.journal().filter(|(_, line)| of_nodeadm(line)));
     let (at, line, unit) = lines.iter().rev().find_map(|(at, line)| {
         let unit = unit_not_found(&line.message)?;
         let name = unit.strip_suffix(".service").unwrap_or(unit);
@@ -389,7 +398,8 @@ pub(super) fn missing_unit(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The unit that `systemctl` did not find.
 fn unit_not_found(message: &str) -> Option<&str> {
-    let message = message.trim();
+    // nodeadm logs the error as JSON.
+    let message = message.trim().trim_end_matches(['"', '}']);
     let start = message
         .strip_suffix(" does not exist.")
         .and_then(|start| Some(start.rsplit_once("Unit file ")?.1))

@@ -1,7 +1,33 @@
 //! Remedies for a kubelet that exits because of its version.
 
-use super::facts::between;
+use super::facts::{Facts, between};
 use crate::kubernetes::{DifferenceKind, Minor, difference, exec_credential_versions, nearest_kubelet_flag};
+use crate::observation::phases::is_of_nodeadm;
+use crate::user_data;
+
+/// The remedy for a flag of newer kubelets that nodeadm wrote: nothing in the user data can be removed.
+pub(super) fn remedy_of_nodeadm(facts: &Facts<'_>, message: &str) -> Option<String> {
+    let kubelet = &facts.observation.kubelet;
+    let flag = between(message, "unknown flag: ", &['"', ' ', '\n'])?;
+    let row = difference(DifferenceKind::KubeletFlag, flag)?;
+    let is_newer = row.since.is_some_and(|since| Minor::of(kubelet) < since);
+    let has_run = facts.journal().any(|(_, line)| is_of_nodeadm(line));
+    if !is_newer || !has_run || is_in_user_data(facts, flag) {
+        return None;
+    }
+    Some(format!(
+        "use a kubelet {}: nodeadm writes `{flag}`, not the user data, and {} is too old for this nodeadm",
+        row.range(),
+        called(kubelet)
+    ))
+}
+
+fn is_in_user_data(facts: &Facts<'_>, word: &str) -> bool {
+    let parsed = user_data::parse(&facts.user_data().unwrap_or_default());
+    let has = |content: &[u8]| String::from_utf8_lossy(content).contains(word);
+    let config = parsed.cloud_config();
+    parsed.parts.iter().any(|part| has(&part.content)) || config.files.iter().any(|file| has(&file.content))
+}
 
 /// The remedy if the last line of a kubelet, such as `v1.36.3`, is about something that only other versions have.
 pub(super) fn remedy(kubelet: &str, message: &str) -> Option<String> {

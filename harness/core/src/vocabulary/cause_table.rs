@@ -179,10 +179,10 @@ macro_rules! cause_table {
         remedy: "Run the failed line in the node; `nodejoin run --hold` holds it.",
         proof: Scenario("mistakes/output-through-logger"),
     }
-    /// The container runtime does not start, such as because of its configuration, and the kubelet needs it.
+    /// The container runtime does not start, or starts without what a kubelet calls, because of its configuration.
     ContainerRuntimeFails = "container-runtime-fails" {
-        rules: Stopped { 314: container_runtime::fails },
-        phases: Booted..=Configured, permanence: Lasts, blames: NoLine,
+        rules: Stopped { 278: container_runtime::lacks_kubernetes, 314: container_runtime::fails },
+        phases: Booted..=KubeletStarted, permanence: Lasts, blames: NoLine,
         evidence: "the journal of the runtime's unit",
         remedy: "Correct the configuration of the runtime that the user data writes.",
         proof: Scenario("nodeadm/containerd-configuration-invalid"),

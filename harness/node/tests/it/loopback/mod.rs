@@ -6,6 +6,7 @@ mod cfn_tools;
 mod fixtures;
 mod instance_tools;
 mod mime_parts;
+mod nodeadm_files;
 mod packages;
 mod settings;
 mod toml_text;

@@ -1,9 +1,9 @@
-//! nodeadm's stand-in merges configurations of containerd as values, not as text.
+//! nodeadm's stand-in merges configurations of containerd as values, not as text, and writes them as go-toml does.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Each row: two texts, and the merged one or the start of the error.
+/// Merges texts, and compares the result with the values of both and with the text that go-toml 2.4.3 writes for them.
 const PROGRAM: &str = r#"
 import toml_text
 import tomllib
@@ -31,6 +31,37 @@ cri["containerd"]["runtimes"] = {"runc": {"spec": 'a"b'}}
 expected["version"] = 2
 assert merged == expected, merged
 assert toml_text.merged(toml_text.merged(own, user), "") == toml_text.merged(own, user)
+written = toml_text.merged(r'''
+[b."c.d".e]
+plain = "text"
+apostrophe = "it's \"quoted\""
+tab = "a\tb\u0001"
+numbers = [1, 1e16, 1.5e-7, 3.0]
+inline = [1, { z = "x", a = ["y"] }]
+empty = []
+moments = [2024-05-01T10:00:00.50Z, 2024-05-01]
+[[list]]
+[[list]]
+"it's" = true
+''', 'a = "first"')
+expected = r'''a = 'first'
+
+[b]
+[b.'c.d']
+[b.'c.d'.e]
+apostrophe = "it's \"quoted\""
+empty = []
+inline = [1, {a = ['y'], z = 'x'}]
+moments = [2024-05-01T10:00:00.5Z, 2024-05-01]
+numbers = [1, 10000000000000000.0, 0.00000015, 3.0]
+plain = 'text'
+tab = "a\tb\u0001"
+
+[[list]]
+[[list]]
+"it's" = true
+'''
+assert written == expected, written
 for wrong in "x = ", "[a]\n[a]\n", "x":
     try:
         toml_text.merged(own, wrong)
@@ -41,7 +72,7 @@ print("merged")
 "#;
 
 #[test]
-fn a_later_setting_replaces_one_of_the_same_table() {
+fn a_merged_configuration_has_the_settings_of_both_and_the_form_of_go_toml() {
     let modules = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/images/nodes/al2023/rootfs/usr/lib/nodeadm");
     let output = Command::new("python3")

@@ -10,6 +10,20 @@ fn ends_of(message: &str) -> Vec<ObservedEvent> {
     after_start([kubelet(&fatal), ended()])
 }
 
+const NODE_CONFIG: &str =
+    "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config: { maxPods: 20 }\n";
+
+/// A kubelet before 1.28 that nodeadm started.
+fn config_dir() -> Vec<ObservedEvent> {
+    let nodeadm = journal(
+        "nodeadm-config.service",
+        "nodeadm",
+        "info init/init.go:215 Configured daemon",
+    );
+    let refused = "failed to parse kubelet flag: unknown flag: --config-dir";
+    std::iter::once(nodeadm).chain(ends_of(refused)).collect()
+}
+
 fn ended() -> ObservedEvent {
     systemd(
         "kubelet.service",
@@ -115,6 +129,12 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         Case::new("flag of older versions", ends_of("failed to parse kubelet flag: unknown flag: --network-plugin"))
             .seen(|seen| seen.kubelet = "v1.36.3".into()),
+        Case::new("flag of newer versions that nodeadm writes", config_dir())
+            .seen(|seen| seen.kubelet = "v1.27.1".into())
+            .user_data(NODE_CONFIG),
+        Case::new("flag of newer versions that the user data has", config_dir())
+            .seen(|seen| seen.kubelet = "v1.27.1".into())
+            .user_data(&format!("{NODE_CONFIG}    flags: [--config-dir=/etc/kubelet.d]\n")),
         Case::new("flag of no version", ends_of("unknown flag: --no-such")),
         Case::new("label with a blank", ends_of("unknown command: ments"))
             .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=team=pay ments'\n"),

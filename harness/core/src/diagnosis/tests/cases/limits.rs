@@ -262,6 +262,14 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "service of nodeadm that only an AMI has",
+            after_boot([journal(
+                "nodeadm-run.service",
+                "nodeadm",
+                "fatal cli/main.go:35 Command failed {\"error\": \"Unit systemd-resolved.service not found.\"}",
+            )]),
+        ),
+        Case::new(
             "misspelt service",
             after_boot([
                 cloud("Failed to start agnet.service: Unit agnet.service not found."),

@@ -35,6 +35,25 @@ fn runtime_exits(times: usize) -> Vec<ObservedEvent> {
     exit.iter().cloned().cycle().take(3 * times).collect()
 }
 
+/// containerd without its plugin for Kubernetes, and a kubelet that misses it `times` times.
+fn without_plugin(error: &str, times: usize) -> Vec<ObservedEvent> {
+    let plugin = format!(
+        "time=\"2026-11-25T12:39:24.980772592Z\" level=warning msg=\"failed to load plugin io.containerd.grpc.v1.cri\" \
+         error=\"invalid plugin config: {error}\""
+    );
+    let exit = [
+        kubelet(
+            "E1125 12:39:26.1 run.go:72] \"command failed\" err=\"failed to run Kubelet: validate service connection: \
+             rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService\"",
+        ),
+        unit_of_kubelet("kubelet.service: Main process exited, code=exited, status=1/FAILURE"),
+    ];
+    let mut events = started();
+    events.push(journal("containerd.service", "containerd", &plugin));
+    events.extend(exit.iter().cloned().cycle().take(2 * times));
+    events
+}
+
 fn of_sandbox_image(message: &str) -> ObservedEvent {
     journal("sandbox-image.service", "ctr", message)
 }
@@ -205,6 +224,35 @@ pub(super) fn cases() -> Vec<Case> {
                 systemd("containerd.service", "Started containerd container runtime."),
                 failed_part(),
             ]),
+        ),
+        Case::new(
+            "container runtime without its plugin for Kubernetes",
+            without_plugin("no sandbox image is set", 1),
+        ),
+        Case::new(
+            "container runtime that gets its plugin at the second start",
+            without_plugin("no sandbox image is set", 1).into_iter().chain([
+                systemd("containerd.service", "Starting containerd container runtime..."),
+                systemd("containerd.service", "Started containerd container runtime."),
+            ]),
+        ),
+        Case::new(
+            "container runtime without its plugin beside docker",
+            after_boot([
+                systemd("docker.service", "Started Docker Application Container Engine."),
+                journal(
+                    "containerd.service",
+                    "containerd",
+                    "level=warning msg=\"failed to load plugin io.containerd.grpc.v1.cri\" error=\"no network\"",
+                ),
+                cloud("no such option"),
+                failed_part(),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
+            "mirrors beside the folder of mirrors",
+            without_plugin("`mirrors` cannot be set when `config_path` is provided", 3),
         ),
         Case::new(
             "container runtime that fails, which ends the script",

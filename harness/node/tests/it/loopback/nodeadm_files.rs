@@ -1,0 +1,80 @@
+//! nodeadm's stand-in writes the files of the real program, or refuses what it does not write.
+
+use std::path::Path;
+use std::process::Command;
+
+/// The modules read YAML, which none of these functions does: a package for it need not be installed.
+const PROGRAM: &str = r#"
+import sys
+import types
+sys.modules["yaml"] = types.ModuleType("yaml")
+import containerd_files
+import kubelet_files
+
+older, newer = (kubelet_files.ecr_images(version) for version in ([1, 31], [1, 32]))
+assert newer == [*older, "ecr-public.aws.com"], newer
+assert len(older) == len(set(older)) == 12, older
+for name in ("*.dkr.ecr.*.amazonaws.com", "*.dkr-ecr.*.on.aws", "*.dkr-ecr-fips.*.on.aws", "public.ecr.aws"):
+    assert name in older, name
+
+large, gate = (4, 7 << 20), {"featureGates": {"FastImagePull": True}}
+assert containerd_files.pulls_fast(gate, *large)
+for spec, size in ((gate, (2, 16 << 20)), (gate, (8, 6 << 20)), ({}, large), ({"featureGates": {"FastImagePull": False}}, large)):
+    assert not containerd_files.pulls_fast(spec, *size), (spec, size)
+print("as nodeadm")
+"#;
+
+/// Prints the region of each requested token, and what the provider answers.
+const PROVIDER: &str = r#"
+import io, json, runpy, subprocess, sys
+asked = []
+def run(words, **_):
+    asked.append(words[-1])
+    return subprocess.CompletedProcess(words, 0, "secret\n")
+subprocess.run = run
+for image in sys.argv[2:]:
+    request = {"image": image, "apiVersion": "credentialprovider.kubelet.k8s.io/v1"}
+    sys.stdin, out, sys.stdout = io.StringIO(json.dumps(request)), sys.stdout, io.StringIO()
+    runpy.run_path(sys.argv[1])
+    answer, sys.stdout = json.loads(sys.stdout.getvalue()), out
+    print(asked.pop() if asked else "none", *answer["auth"])
+"#;
+
+fn python(program: &str, arguments: &[&str]) -> String {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/images/nodes/al2023/rootfs");
+    let output = Command::new("python3")
+        .args(["-c", program])
+        .args(arguments)
+        .current_dir(&files)
+        .env("PYTHONPATH", files.join("usr/lib/nodeadm"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn registries_and_feature_gates_are_those_of_nodeadm() {
+    assert_eq!(python(PROGRAM, &[]), "as nodeadm\n");
+}
+
+#[test]
+fn the_credential_provider_reads_the_region_from_every_name_of_ecr() {
+    let provider = "etc/eks/image-credential-provider/ecr-credential-provider";
+    let images = [
+        "602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10",
+        "602401143452.dkr-ecr.eu-west-1.on.aws/eks/pause:3.10",
+        "602401143452.dkr.ecr-fips.us-gov-west-1.amazonaws.com/a",
+        "918309763551.dkr.ecr.cn-north-1.amazonaws.com.cn/a",
+        "public.ecr.aws/a/b",
+    ];
+    let [plain, dual_stack, fips, china, _] = images.map(|image| image.split('/').next().unwrap());
+    assert_eq!(
+        python(PROVIDER, &[&[provider], &images[..]].concat()),
+        format!(
+            "eu-west-1 {plain}\neu-west-1 {dual_stack}\nus-gov-west-1 {fips}\ncn-north-1 {china}\nnone\n"
+        )
+    );
+}
