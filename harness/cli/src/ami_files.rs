@@ -123,7 +123,7 @@ mod tests {
                 };
                 files.iter().map(file).collect()
             };
-            assert_eq!(shown(&embedded), shown(&original), "{ami:?}");
+            assert_eq!(shown(&embedded.files), shown(&original.files), "{ami:?}");
         }
     }
 }

@@ -13,6 +13,7 @@ OLD and NEW are two versions of one thing:
   a folder              another copy of that folder, or of the folder that the variable of --variable names
   a file                an overlay manifest, whose files each node gets in addition
   an image              with --images: a node image, as in `nodejoin run --image`
+OLD can also be a file that --bless wrote: the machines that the files left at that time.
 
 Each scenario boots with both versions up to the start of the kubelet, and the machines are compared: arguments and
 configuration of the kubelet, units, files, kernel settings, AWS calls. One scenario of each difference then joins with
@@ -23,10 +24,15 @@ Exit codes: 0 no difference, or all approved; 1 differences; others as for `node
 /// `nodejoin diff`
 #[derive(Debug, ClapArgs)]
 pub struct DiffArgs {
-    /// The version to compare with: a revision of git, a folder, an overlay manifest, or an image
-    pub old: String,
+    /// The version to compare with: a revision of git, a folder, an overlay manifest, an image, or a file of --bless
+    #[arg(required_unless_present = "bless", conflicts_with = "bless")]
+    pub old: Option<String>,
     /// The other version [default: the files as they are now]
     pub new: Option<String>,
+    /// Compare nothing: write the machines that the files leave now to this JSON file, for a later
+    /// `nodejoin diff FILE`. Machines in it that are not selected stay as they are
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "tree", "variable", "approve", "html"])]
+    pub bless: Option<PathBuf>,
     /// Scenario files, or folders with scenario files
     #[arg(long, value_name = "PATH", default_value = "scenarios")]
     pub scenarios: Vec<PathBuf>,

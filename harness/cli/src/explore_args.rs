@@ -43,6 +43,9 @@ pub struct ExploreArgs {
     /// Whether one world of each distinct machine joins
     #[arg(long, value_enum, default_value_t = ExploreJoins::Group)]
     pub joins: ExploreJoins,
+    /// Do not let bash report the commands that scripts run; combinations then come first for other machines alone
+    #[arg(long)]
+    pub no_trace: bool,
     /// A file with the ids of findings that are known, one in each line; text after an id is a remark
     #[arg(long, value_name = "FILE")]
     pub approve: Option<PathBuf>,

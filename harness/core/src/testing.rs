@@ -27,6 +27,7 @@ pub fn plan() -> Plan {
         same_as: None,
         id: parsed("demo"),
         is_trial: false,
+        overlay_ranges: Vec::new(),
         name: "demo".to_owned(),
         file: "demo.yaml".to_owned(),
         tags: Vec::new(),

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use nodejoin_core::observation::phases::KUBELET_SERVING;
-use nodejoin_core::observation::{AccessResult, Collected, Observation, ObservedEvent, PodResult};
+use nodejoin_core::observation::{
+    AccessResult, Collected, Observation, ObservedEvent, PodResult, ServingCertificate,
+};
 use nodejoin_core::plan::expect::Expect;
 use nodejoin_core::plan::{Plan, PodPlan};
-use nodejoin_node::{CollectRequest, Node, NodeError};
+use nodejoin_node::{CollectRequest, Node};
 use tokio::time::Instant;
 
 use crate::error::EngineError;
@@ -40,7 +42,8 @@ impl ScenarioSession<'_> {
             Collected::default()
         } else {
             let timeout = self.time_factor.scale(SERVING_TIMEOUT);
-            until_served(seen, timeout, async || node.collect(&request).await).await?
+            until_served(seen, timeout, async || node.served(&request).await).await;
+            node.collect(&request).await?
         };
         collected.access = self.access(&plan.expect, seen).await?;
         if let Some(name) = node_name(seen) {
@@ -94,24 +97,18 @@ impl ScenarioSession<'_> {
     }
 }
 
-/// Collects until the kubelet serves an issued certificate. A kubelet checks for its certificate about once a second
-/// and serves it from then on. After the timeout, its absence is the fact.
-async fn until_served(
-    seen: &Observation,
-    timeout: Duration,
-    collect: impl AsyncFn() -> Result<Collected, NodeError>,
-) -> Result<Collected, EngineError> {
+/// Waits until the kubelet serves an issued certificate. A kubelet checks for its certificate about once a second and
+/// serves it from then on. After the timeout, its absence is the fact.
+async fn until_served(seen: &Observation, timeout: Duration, read: impl AsyncFn() -> ServingCertificate) {
     let issued = issued_for_serving(seen);
+    if issued.is_empty() {
+        return;
+    }
     let end = Instant::now() + timeout;
     loop {
-        let collected = collect().await?;
-        let served = collected
-            .served
-            .as_ref()
-            .and_then(|served| served.fingerprint.as_ref());
-        let is_served = issued.is_empty() || served.is_some_and(|served| issued.contains(&served));
-        if is_served || Instant::now() >= end {
-            return Ok(collected);
+        let served = read().await.fingerprint;
+        if served.is_some_and(|served| issued.contains(&&served)) || Instant::now() >= end {
+            return;
         }
         tokio::time::sleep(SERVING_INTERVAL).await;
     }
@@ -185,7 +182,7 @@ pub(crate) fn node_name(seen: &Observation) -> Option<String> {
 mod tests {
     use std::cell::Cell;
 
-    use nodejoin_core::observation::{Certificate, ServingCertificate};
+    use nodejoin_core::observation::Certificate;
 
     use super::*;
     use crate::testing::plan;
@@ -201,49 +198,36 @@ mod tests {
         }
     }
 
-    /// Facts of a node whose kubelet serves `new` from the given collection on.
-    async fn collected(seen: &Observation, from: u32) -> (u32, Option<String>) {
+    /// How often a certificate is read of a kubelet that serves `new` from the given time on.
+    async fn reads(seen: &Observation, from: u32) -> u32 {
         let count = Cell::new(0);
-        let collect = async || {
+        let read = async || {
             count.set(count.get() + 1);
             let fingerprint = if count.get() >= from { "new" } else { "old" };
-            Ok(Collected {
-                served: Some(ServingCertificate {
-                    fingerprint: Some(fingerprint.to_owned()),
-                    ..ServingCertificate::default()
-                }),
-                ..Collected::default()
-            })
+            ServingCertificate {
+                fingerprint: Some(fingerprint.to_owned()),
+                ..ServingCertificate::default()
+            }
         };
-        let collected = until_served(seen, Duration::from_secs(10), collect)
-            .await
-            .unwrap();
-        (
-            count.get(),
-            collected.served.and_then(|served| served.fingerprint),
-        )
+        until_served(seen, Duration::from_secs(10), read).await;
+        count.get()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_node_is_read_again_until_it_serves_the_issued_certificate() {
-        assert_eq!(collected(&issued("new"), 4).await, (4, Some("new".to_owned())));
+    async fn a_certificate_is_read_again_until_it_is_the_issued_one() {
+        assert_eq!(reads(&issued("new"), 4).await, 4);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_an_issued_certificate_the_node_is_read_once() {
-        assert_eq!(
-            collected(&Observation::default(), 9).await,
-            (1, Some("old".to_owned()))
-        );
+    async fn without_an_issued_certificate_nothing_is_awaited() {
+        assert_eq!(reads(&Observation::default(), 9).await, 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_certificate_that_is_never_served_ends_at_the_timeout() {
         let start = Instant::now();
-        let (count, fingerprint) = collected(&issued("new"), u32::MAX).await;
-        assert_eq!(fingerprint.as_deref(), Some("old"));
+        assert_eq!(reads(&issued("new"), u32::MAX).await, 101);
         assert_eq!(start.elapsed(), Duration::from_secs(10));
-        assert_eq!(count, 101);
     }
 
     #[tokio::test(start_paused = true)]

@@ -398,6 +398,7 @@ mod tests {
             .map(|action| StepPlan {
                 action: *action,
                 unit: None,
+                without: None,
                 instance: plan.instance.clone(),
                 expect: action.expected(None),
             })

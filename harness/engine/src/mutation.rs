@@ -544,6 +544,9 @@ mod tests {
                 state: MachineState::default(),
                 requests: MachineRequests::default(),
                 diagnosis: cause.map(diagnosis),
+                again: None,
+                trace: ScriptTrace::default(),
+                steps: 0,
             };
             without_kubelet(&plan(text), &probed).map(|run| match run {
                 MutantRun::Killed(how) => how,
@@ -577,6 +580,9 @@ mod tests {
             )])),
             requests: MachineRequests::default(),
             diagnosis: None,
+            again: None,
+            trace: ScriptTrace::default(),
+            steps: 0,
         };
         assert!(without_kubelet(&plan(joins), &with_kubelet).is_none());
     }

@@ -211,7 +211,10 @@ impl NodeDriver for ContainerNode<'_, '_> {
                 let node = self.node().reboot().await?;
                 start.at = self.set_rebooted(node, events).await?;
             }
-            Action::RunUserDataAgain => start.user_data = Some(self.node().run_user_data_again().await?),
+            Action::RunUserDataAgain => {
+                let without = step.without.as_ref().map(|words| self.session.filled(words));
+                start.user_data = Some(self.node().run_user_data_again(without.as_deref()).await?);
+            }
             Action::ReplaceInstance => start.at = self.replace_instance(plan, events).await?,
             Action::DeleteNode => {
                 if let Some(name) = node_name(seen) {

@@ -6,7 +6,7 @@ use nodejoin_cluster::ProviderKind;
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::kubernetes::{Minor, check_skew};
 use nodejoin_core::plan::{Plan, ProviderName};
-use nodejoin_core::run::matrix::{not_for, not_for_request};
+use nodejoin_core::run::matrix::{not_for_kubelet, not_for_kubernetes, not_for_request};
 use nodejoin_docker::ImageRef;
 
 use crate::context::RunContext;
@@ -36,7 +36,7 @@ pub(crate) async fn prepare(context: &RunContext, plan: &Plan) -> Result<Prepara
     }
     let images = context.images_of(plan.requested.of_kubelet());
     let image = images.of_plan(&plan.image).await?;
-    if let Some(reason) = not_for("kubelet", plan.kubelet.as_ref(), &image.kubernetes) {
+    if let Some(reason) = not_for_kubelet(plan, &image.kubernetes) {
         return Ok(Preparation::skipped(reason));
     }
     context.boot_beside_start(plan, provider);
@@ -49,7 +49,7 @@ pub(crate) async fn prepare(context: &RunContext, plan: &Plan) -> Result<Prepara
         Err(error) => return Err(EngineError::Shared(error)),
     };
     let version = &environment.control_plane.version;
-    if let Some(reason) = not_for("Kubernetes", plan.kubernetes.as_ref(), version) {
+    if let Some(reason) = not_for_kubernetes(plan, version) {
         return Ok(Preparation::skipped(reason));
     }
     check_skew(Minor::of(version), Minor::of(&image.kubernetes))?;

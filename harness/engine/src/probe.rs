@@ -6,7 +6,9 @@ use std::time::SystemTime;
 use nodejoin_core::compare::{MachineRequests, MachineState};
 use nodejoin_core::diagnosis::{Cause, Diagnosis, diagnose};
 use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::observation::{Observation, ScriptTrace, UserDataResult};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::user_data::Values;
 use nodejoin_docker::ImageRef;
 use nodejoin_fake_aws::SharedAccount;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +23,7 @@ use crate::preparation::{Preparation, prepare};
 use crate::reboots::watch_boots;
 use crate::registry;
 use crate::session::ScenarioSession;
+use crate::watch::watch;
 
 /// The result of a probe.
 #[derive(Debug)]
@@ -34,12 +37,18 @@ pub enum ProbeEnd {
 /// A machine on which user data ran.
 #[derive(Debug)]
 pub struct Probed {
-    /// What user data left on it.
+    /// What user data left on it, after the steps of the plan.
     pub state: MachineState,
     /// What the user data requested.
     pub requests: MachineRequests,
     /// Why it has no kubelet.
     pub diagnosis: Option<Diagnosis>,
+    /// The result of a second run of the user data, if the last step of the plan is one.
+    pub again: Option<UserDataResult>,
+    /// What its scripts ran until then, if the plan is traced.
+    pub trace: ScriptTrace,
+    /// How many steps ran: none if the machine had no kubelet before.
+    pub steps: usize,
 }
 
 impl Probed {
@@ -124,7 +133,7 @@ impl Probing<'_> {
     ) -> Result<Probed, EngineError> {
         let values = session.values();
         let ahead = self.context.ahead.take(self.plan);
-        let driver = ContainerNode::boot(&self.context.run, self.image, session, current, ahead).await?;
+        let mut driver = ContainerNode::boot(&self.context.run, self.image, session, current, ahead).await?;
         self.context.boot_next();
         let mut events = NodeEvents {
             node: driver.node_events(),
@@ -142,26 +151,66 @@ impl Probing<'_> {
         )
         .await?;
         let mut seen = observer.observation;
+        let mut probed = self.read(&driver, self.plan, &mut seen, &values).await?;
+        for step in &self.plan.then {
+            if !probed.state.has_kubelet() {
+                break;
+            }
+            // No line of cloud-init tells the end of user data without a boot.
+            let user_data = self.plan.user_data.clone().filter(|_| step.action.boots());
+            let plan = Plan {
+                user_data,
+                ..self.plan.after(step)
+            };
+            let start = driver.start_step(step, &plan, &seen, &mut events).await?;
+            let mut observer = Observer::after(&seen, start.at, None);
+            if !step.action.boots() {
+                observer = observer.without_boot();
+            }
+            watch(&plan, events.stream(), &mut observer, SystemTime::now, |_| {}).await;
+            seen = observer.observation;
+            let (requests, steps) = (probed.requests, probed.steps);
+            probed = self.read(&driver, &plan, &mut seen, &values).await?;
+            probed.requests = requests;
+            probed.again = start.user_data;
+            probed.steps = steps + 1;
+        }
+        Ok(probed)
+    }
+
+    /// Reads the machine as it is now.
+    async fn read(
+        &self,
+        driver: &ContainerNode<'_, '_>,
+        plan: &Plan,
+        seen: &mut Observation,
+        values: &Values,
+    ) -> Result<Probed, EngineError> {
         let parts = match seen.exit() {
             Some(_) => Default::default(),
             None => {
-                seen.collected = Some(driver.collect(self.plan, &seen).await?);
-                self.context.traces.note(&self.plan.id, &seen);
+                seen.collected = Some(driver.collect(plan, seen).await?);
+                self.context.traces.note(&plan.id, seen);
                 driver.node().state().await?
             }
         };
         let state = MachineState::of_machine(parts)
-            .with_observation(&seen)
-            .named(&values)
-            .with_interface_named(&self.plan.instance);
+            .with_observation(seen)
+            .named(values)
+            .with_interface_named(&plan.instance);
         let diagnosis = match state.has_kubelet() {
             true => None,
-            false => diagnose(self.plan, &seen),
+            false => diagnose(plan, seen),
         };
+        let collected = seen.collected.as_ref();
+        let trace = collected.and_then(|collected| collected.script_trace.clone());
         Ok(Probed {
             state,
-            requests: MachineRequests::of(&seen),
+            requests: MachineRequests::of(seen),
             diagnosis,
+            again: None,
+            trace: trace.unwrap_or_default(),
+            steps: 0,
         })
     }
 }

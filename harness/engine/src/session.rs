@@ -10,7 +10,7 @@ use nodejoin_core::observation::Observation;
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{CaChoice, Cni, Plan, UserDataEngine};
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_core::user_data::Values;
+use nodejoin_core::user_data::{Values, fill};
 use nodejoin_docker::{ImageRef, Run};
 use nodejoin_fake_aws::SharedAccount;
 use nodejoin_fake_aws::{Refusals, RegistryImage, World};
@@ -159,6 +159,14 @@ impl<'a> ScenarioSession<'a> {
     pub(crate) fn with_values(&self, plan: Plan) -> Plan {
         let expect = plan.expect.filled(&values(&plan, self.certificate_authority()));
         Plan { expect, ..plan }
+    }
+
+    /// A text of the user data with values in place of its templates; unchanged if one is unknown, which the user data
+    /// itself reports.
+    pub(crate) fn filled(&self, text: &str) -> String {
+        let filled = fill(text.as_bytes(), &self.values()).ok();
+        let filled = filled.and_then(|bytes| String::from_utf8(bytes).ok());
+        filled.unwrap_or_else(|| text.to_owned())
     }
 
     /// The certificate authority that the plan's cluster reports to its nodes.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use futures::{Stream, StreamExt as _};
-use nodejoin_core::observation::{Collected, Deviation};
+use nodejoin_core::observation::{Collected, Deviation, ServingCertificate};
 use nodejoin_docker::{DockerError, ExecOutput, Run, RunNetwork};
 use testcontainers::ImageExt as _;
 use testcontainers::bollard::query_parameters::{
@@ -212,13 +212,7 @@ impl Node {
     /// When no command runs in the node. A closed port 10250 is a fact, not an error.
     pub async fn collect(&self, request: &CollectRequest) -> Result<Collected, NodeError> {
         let command = collect::command(request);
-        let served = serving_certificate::read(
-            (self.ip, KUBELET_PORT).into(),
-            &request.cluster_ca_pem,
-            request.private_ip,
-            self.run.engine().time_factor(),
-        );
-        let (output, served) = tokio::join!(self.exec("read", &command), served);
+        let (output, served) = tokio::join!(self.exec("read", &command), self.served(request));
         let mut collected = collect::read(&output?.stdout).map_err(|source| NodeError::Answer {
             node: self.instance.clone(),
             source,
@@ -228,6 +222,17 @@ impl Node {
         }
         collected.served = Some(served);
         Ok(collected)
+    }
+
+    /// Reads the certificate on port 10250, from outside the node.
+    pub async fn served(&self, request: &CollectRequest) -> ServingCertificate {
+        serving_certificate::read(
+            (self.ip, KUBELET_PORT).into(),
+            &request.cluster_ca_pem,
+            request.private_ip,
+            self.run.engine().time_factor(),
+        )
+        .await
     }
 
     /// Reads how many connections the node's rules have refused, for a plan with such faults.

@@ -220,7 +220,7 @@ impl DeviationKind {
                 "`newer_settings: translate`, as in `nodejoin try`, and a kubelet that is too old for a setting of the script"
             }
             Self::HostDisk => "less than 30 % of the container engine's disk is free",
-            Self::TracedScripts => "`nodejoin coverage` and `nodejoin mutate`",
+            Self::TracedScripts => "`nodejoin coverage`, `nodejoin mutate` and `nodejoin explore`",
             Self::PackageStubs | Self::AgentStub | Self::TrustStoreTool | Self::MetadataTool => {
                 "`stubs: packages`, the default, and an image without them"
             }

@@ -48,14 +48,16 @@ impl Node {
     }
 
     /// Runs the scripts of its user data again and waits for their end. They run in their own unit, as cloud-init does.
+    /// With `without`, each script loses the first occurrence of these words.
     ///
     /// # Errors
     /// When no command runs in the node. A script that fails is part of the result.
-    pub async fn run_user_data_again(&self) -> Result<UserDataResult, NodeError> {
+    pub async fn run_user_data_again(&self, without: Option<&str>) -> Result<UserDataResult, NodeError> {
         let unit = "--unit=nodejoin-user-data-again";
         // The default description would be the whole script.
         let description = "--description=User data again";
         let (once, keep) = ("--property=Type=oneshot", "--property=KillMode=process");
+        let without = format!("--setenv=NODEJOIN_WITHOUT={}", without.unwrap_or_default());
         let command = [
             "systemd-run",
             "--wait",
@@ -66,6 +68,7 @@ impl Node {
             description,
             once,
             keep,
+            &without,
             "/bin/sh",
             "-c",
             SCRIPT,

@@ -7,7 +7,7 @@ use clap::Parser;
 use nodejoin_core::explore::{Exploration, FindingKind};
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::plan::expect::Expect;
+use nodejoin_core::plan::expect::{Expect, UserDataExpect};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::settings::SettingsFile;
@@ -45,6 +45,7 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
         budget: args.budget,
         seed: args.seed,
         joins: args.joins == ExploreJoins::Group,
+        traces: !args.no_trace,
         changes: args.change.clone(),
     };
     let engine = process::engine(factor).await?;
@@ -76,10 +77,6 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
 /// Writes a scenario for each finding that a join shows. Values that look wrong have no expectation.
 fn write(exploration: &Exploration, folder: &Path) {
     let shows_in_join = |kind| matches!(kind, FindingKind::NoKubelet | FindingKind::NoJoin);
-    let expect = Expect {
-        phase: Some(Phase::Registered),
-        ..Expect::default()
-    };
     for finding in exploration.open().filter(|finding| shows_in_join(finding.kind)) {
         let Some(found) = &finding.reproduction else {
             continue;
@@ -98,6 +95,17 @@ fn write(exploration: &Exploration, folder: &Path) {
         let with = match finding.only_with.is_empty() {
             true => String::new(),
             false => format!(", with {}", finding.only_with.join(" and ")),
+        };
+        let succeeded = (!found.world.then.is_empty()).then_some(true);
+        // Steps follow the end of user data.
+        let user_data = succeeded.map(|_| UserDataExpect {
+            succeeded,
+            ..UserDataExpect::default()
+        });
+        let expect = Expect {
+            phase: Some(Phase::Registered),
+            user_data,
+            ..Expect::default()
         };
         let derived = Derived {
             name: &format!("{}{with}", found.scenario.name),

@@ -138,9 +138,9 @@ pub(crate) fn load(
     let found = scenario::discover(paths, &disk)?;
     let mut plans = scenario::load_all(&found, &disk)?;
     for manifest in settings.overlays.iter().chain(manifests) {
-        let files = overlay::load(manifest, &disk)?;
+        let overlay = overlay::load(manifest, &disk)?;
         for plan in &mut plans {
-            plan.add_overlay(&files);
+            plan.add_overlay(&overlay);
         }
     }
     preflight::images(&plans)?;

@@ -20,6 +20,20 @@ pub struct MachineDifference {
     pub lines: Vec<ChangedLine>,
 }
 
+impl MachineDifference {
+    /// Exchanges the two versions.
+    pub fn swap(&mut self) {
+        for line in &mut self.lines {
+            *line = match std::mem::replace(line, ChangedLine::Old(String::new())) {
+                ChangedLine::Old(text) => ChangedLine::New(text),
+                ChangedLine::New(text) => ChangedLine::Old(text),
+            };
+        }
+        // As a reader expects: what is gone before what is new, in each run of lines.
+        self.lines.sort_by_key(|line| matches!(line, ChangedLine::New(_)));
+    }
+}
+
 /// A line that only one version leaves.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -63,6 +77,38 @@ pub fn settled_differences(first: &MachineState, second: &MachineState) -> Vec<S
     };
     parts.into_iter().filter(differs).map(str::to_owned).collect()
 }
+
+/// The parts in which a machine changed after its start, among those that should stay. `again` is a second boot of the
+/// same world, whose differences are noise. After a reboot only what is lost or changed counts: the system writes files
+/// and settings while it boots.
+#[must_use]
+pub fn unstable_differences(
+    before: &MachineState,
+    after: &MachineState,
+    again: &MachineState,
+    is_rebooted: bool,
+) -> Vec<MachineDifference> {
+    let mut found = differences(before, after, Some(again));
+    let is_stable = |part: &str| {
+        SETTLED
+            .iter()
+            .chain(&LASTING)
+            .any(|start| part.starts_with(start))
+    };
+    found.retain(|one| is_stable(&one.part));
+    if is_rebooted {
+        found.retain(|one| one.part == FAILED || !before.lines(&one.part).is_empty());
+        let settings = found.iter_mut().filter(|one| one.part == SETTINGS);
+        settings.for_each(|one| one.lines.retain(|line| matches!(line, ChangedLine::Old(_))));
+        found.retain(|one| !one.lines.is_empty());
+    }
+    found
+}
+
+const SETTINGS: &str = "kernel settings";
+const FAILED: &str = "failed units";
+/// Parts that a reboot, a restart or a second run should not change either.
+const LASTING: [&str; 2] = [SETTINGS, FAILED];
 
 /// Names of parts that decide how a kubelet starts begin with one of these.
 const SETTLED: [&str; 4] = [
@@ -258,6 +304,48 @@ mod tests {
             settled_differences(&first, &state("--node-labels=\n", "2")),
             ["kubelet arguments"]
         );
+    }
+
+    #[test]
+    fn a_machine_is_unstable_by_parts_that_should_stay_and_not_by_noise() {
+        let state = |arguments: &str, started: &str| {
+            let parts = [
+                ("kubelet arguments", arguments.to_owned()),
+                ("file /etc/started", format!("at {started}\n")),
+                ("running units", started.to_owned()),
+                ("kernel settings", "vm.swappiness = 10\n".to_owned()),
+            ];
+            MachineState::of_machine(parts.map(|(part, text)| (part.to_owned(), text)).into())
+        };
+        let (first, second) = (
+            state("--max-pods=29\n", "10:01"),
+            state("--max-pods=29\n", "10:02"),
+        );
+        let after = |arguments| unstable_differences(&first, &state(arguments, "10:07"), &second, false);
+        assert_eq!(after("--max-pods=29\n"), []);
+        // Digits count, unless two boots differ there.
+        assert_eq!(after("--max-pods=17\n")[0].part, "kubelet arguments");
+        let without_settings = MachineState::of_machine(BTreeMap::from([(
+            "kubelet arguments".to_owned(),
+            "--max-pods=29\n".to_owned(),
+        )]));
+        let parts = unstable_differences(&first, &without_settings, &second, false);
+        let parts: Vec<&str> = parts.iter().map(|one| one.part.as_str()).collect();
+        assert_eq!(parts, ["file /etc/started", "kernel settings"]);
+        // A booting system adds settings and files. What it loses counts.
+        let rebooted = |settings: &str| {
+            let parts = [
+                ("kubelet arguments", "--max-pods=29\n"),
+                ("file /etc/started", "at 10:09\n"),
+                ("file /etc/hosts", "127.0.0.1 localhost\n"),
+                ("kernel settings", settings),
+            ];
+            let parts = parts.map(|(part, text)| (part.to_owned(), text.to_owned()));
+            unstable_differences(&first, &MachineState::of_machine(parts.into()), &second, true)
+        };
+        assert_eq!(rebooted("fs.aio-nr = 0\nvm.swappiness = 10\n"), []);
+        let lost = [ChangedLine::Old("vm.swappiness = 10".to_owned())];
+        assert_eq!(rebooted("fs.aio-nr = 0\nvm.swappiness = 60\n")[0].lines, lost);
     }
 
     #[test]

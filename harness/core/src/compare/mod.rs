@@ -5,7 +5,9 @@
 //! | `state.rs` | the state of a machine at the end of a probe, in parts |
 //! | `difference.rs` | the differing lines of two states, without those that differ between two runs of one version |
 //! | `lines.rs` | the differing lines of two texts |
+//! | `blessed.rs` | approved states, in a file |
 //! | `traits.rs` | the properties of a scenario that can explain why it shows a difference |
+//! | `step_changes.rs` | what happens to a machine after its start in other worlds |
 //! | `worlds.rs` | other worlds for the user data of a scenario |
 //! | `requests.rs` | the requests of a machine, and how they fail in other worlds |
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
@@ -14,6 +16,7 @@
 //! | `report.rs` | the result of `nodejoin diff`, as data |
 
 mod arguments;
+mod blessed;
 mod changed_places;
 mod difference;
 mod group;
@@ -21,12 +24,16 @@ mod lines;
 mod report;
 mod requests;
 mod state;
+mod step_changes;
 mod traits;
 mod worlds;
 
 pub use arguments::{ScriptArguments, value_for};
+pub use blessed::BlessedStates;
 pub use changed_places::{ChangedPlace, changed_places, likely_places};
-pub use difference::{ChangedLine, MachineDifference, differences, settled_differences};
+pub use difference::{
+    ChangedLine, MachineDifference, differences, settled_differences, unstable_differences,
+};
 pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
 pub(crate) use lines::edits;
@@ -34,5 +41,6 @@ pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
 pub use requests::MachineRequests;
 pub(crate) use state::CALLS_OF;
 pub use state::MachineState;
+pub use step_changes::step_changes;
 pub use traits::ScenarioTraits;
 pub use worlds::{Dimension, WorldChange, world_changes, worlds};

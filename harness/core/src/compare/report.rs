@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
+use crate::vocabulary::cause::Cause;
 use crate::vocabulary::ids::ScenarioId;
 
 /// The result of `nodejoin diff`.
@@ -54,7 +55,7 @@ pub struct JoinOutcome {
 /// How a scenario ended with one version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SideOutcome {
-    /// `passed`, `failed`, `errored` or `skipped`.
+    /// `passed`, `failed`, `errored` or `skipped`; `not run` for blessed states, which no scripts belong to.
     pub outcome: String,
     /// The cause of a join that stopped, and what it was found by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,11 +65,32 @@ pub struct SideOutcome {
     pub evidence: Option<String>,
 }
 
+impl SideOutcome {
+    const NOT_RUN: &str = "not run";
+
+    /// Whether the node did not join for a reason of its own, and not for one that nodejoin or its host lacks.
+    fn is_failure(&self) -> bool {
+        let limits = [Cause::HarnessLimit, Cause::HostLimit].map(Cause::word);
+        let cause = self.cause.as_deref().and_then(|cause| cause.split(':').next());
+        self.outcome == "failed" && !cause.is_some_and(|cause| limits.contains(&cause))
+    }
+
+    /// That of states without scripts.
+    #[must_use]
+    pub fn not_run() -> Self {
+        Self {
+            outcome: Self::NOT_RUN.to_owned(),
+            cause: None,
+            evidence: None,
+        }
+    }
+}
+
 impl JoinOutcome {
-    /// Whether the new version fails where the old one does not.
+    /// Whether the new version fails where the old one does not, or is not run.
     #[must_use]
     pub fn is_new_failure(&self) -> bool {
-        self.old.outcome == "passed" && self.new.outcome != "passed"
+        ["passed", SideOutcome::NOT_RUN].contains(&self.old.outcome.as_str()) && self.new.is_failure()
     }
 
     /// Whether both versions end in the same way.
@@ -137,6 +159,24 @@ mod tests {
             old: side(old),
             new: side(new),
         }
+    }
+
+    #[test]
+    fn only_a_failure_of_the_node_itself_is_a_new_one() {
+        let with = |cause: &str| {
+            let mut join = join("a", "passed", "failed");
+            join.new.cause = Some(cause.to_owned());
+            join
+        };
+        assert!(with("script-failed: part-001 ended with 1").is_new_failure());
+        assert!(with("phase: expected ready, seen metadata").is_new_failure());
+        for limit in ["harness-limit: AMIs have `x`", "host-limit: no cgroups"] {
+            assert!(!with(limit).is_new_failure(), "{limit}");
+        }
+        for end in ["errored", "skipped", "passed"] {
+            assert!(!join("a", "passed", end).is_new_failure(), "{end}");
+        }
+        assert!(!join("a", "failed", "failed").is_new_failure());
     }
 
     #[test]

@@ -55,9 +55,17 @@ pub enum Dimension {
     Redirects,
     Arguments,
     Fault,
+    /// What happens after the start; not combined with others.
+    Step,
 }
 
 impl WorldChange {
+    /// Whether it is worth its worlds with others: failures that no node survives, and steps, stand alone.
+    #[must_use]
+    pub fn is_combined(&self) -> bool {
+        self.is_survivable && self.dimension != Dimension::Step
+    }
+
     /// Changes a plan.
     pub fn apply(&self, plan: &mut Plan) {
         (self.apply)(plan);
@@ -120,7 +128,7 @@ pub fn world_changes(
     changes
 }
 
-fn change(
+pub(super) fn change(
     dimension: Dimension,
     name: &str,
     apply: impl Fn(&mut Plan) + Send + Sync + 'static,
@@ -276,7 +284,7 @@ fn to_ipv6(plan: &mut Plan) {
 }
 
 /// The flags of arguments with short values; the value of a template says nothing.
-fn without_values(arguments: &str) -> String {
+pub(super) fn without_values(arguments: &str) -> String {
     let words = arguments
         .split(' ')
         .filter(|word| !word.contains(['{', '}', '.', '"']) || word.starts_with("--"));

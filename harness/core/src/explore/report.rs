@@ -35,6 +35,9 @@ pub struct ExploredWorld {
     pub scenario: ScenarioId,
     /// Names of its changes; empty for the world of the scenario itself.
     pub changes: Vec<String>,
+    /// How many commands of shell scripts ran in it and in no world before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub new_commands: usize,
     /// Why it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -44,6 +47,10 @@ pub struct ExploredWorld {
     /// How the join ended: `passed`, `failed`, `errored` or `skipped`. Unset for a world that did not join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<String>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Something that goes wrong in a world and not in that of the scenario.
@@ -81,6 +88,8 @@ pub enum FindingKind {
     NoKubelet,
     /// The kubelet starts, and the node does not join.
     NoJoin,
+    /// A reboot, a restart, or a second run of the user data changes the machine.
+    Unstable,
     /// A value on the machine is wrong in every world.
     SuspiciousValue,
     /// Two boots of one world leave different machines.
@@ -94,6 +103,7 @@ impl FindingKind {
         match self {
             Self::NoKubelet => "no kubelet",
             Self::NoJoin => "no join",
+            Self::Unstable => "unstable",
             Self::SuspiciousValue => "suspicious value",
             Self::Race => "race",
         }

@@ -53,7 +53,7 @@ impl<'a> MovedFiles<'a> {
 }
 
 /// The path with each `..` applied to the name before it.
-fn without_dots(path: &Path) -> PathBuf {
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut found = PathBuf::new();
     for component in path.components() {
         let ends_with_name = matches!(found.components().next_back(), Some(Component::Normal(_)));

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::run::matrix::{Matrix, not_for, not_for_request};
+use crate::plan::OverlayRange;
+use crate::run::matrix::{Matrix, not_for_kubelet, not_for_kubernetes, not_for_request};
 use crate::testing::plan;
 
 #[test]
@@ -23,8 +24,18 @@ fn errors_and_hints() {
         );
     }
     let range = |text: &str| text.parse().unwrap();
-    let reason = not_for("Kubernetes", Some(&range(">=1.24")), "v1.20.2");
-    let _ = writeln!(text, "skipped: {}", reason.unwrap());
+    let mut newer = plan();
+    newer.kubernetes = Some(range(">=1.24"));
+    newer.overlay_ranges.push(OverlayRange {
+        manifest: "overlays/nodeadm/overlay.yaml".to_owned(),
+        kubelet: range(">=1.28"),
+    });
+    for reason in [
+        not_for_kubernetes(&newer, "v1.20.2"),
+        not_for_kubelet(&newer, "v1.20.2"),
+    ] {
+        let _ = writeln!(text, "skipped: {}", reason.unwrap());
+    }
     let mut unset = plan();
     unset.unset = vec!["NODEADM".to_owned()];
     let mut old = plan();

@@ -19,6 +19,7 @@ pub mod link_local;
 pub mod machine;
 mod metadata;
 pub mod outside;
+mod overlay;
 pub mod pod_identity;
 pub mod provider;
 mod scenario_plan;
@@ -35,6 +36,7 @@ pub use cluster::{Approval, CaChoice, ClusterPlan, LateApproval, LateRight, Stat
 pub use image::{ImagePlan, ImageSource, OverlayFile, PatchedFile};
 pub use instance::{InstancePlan, LifeCycle, RolePlan};
 pub use metadata::{MetadataPlan, Tokens};
+pub use overlay::{Overlay, OverlayRange};
 pub use provider::ProviderName;
 pub use scenario_plan::Plan;
 pub use values::{

@@ -9,9 +9,10 @@ use crate::plan::cluster::ClusterPlan;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenPlan;
-use crate::plan::image::{ImagePlan, OverlayFile};
+use crate::plan::image::ImagePlan;
 use crate::plan::instance::{InstancePlan, RolePlan};
 use crate::plan::outside::OutsideFiles;
+use crate::plan::overlay::{Overlay, OverlayRange};
 use crate::plan::provider::ProviderName;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
@@ -48,6 +49,9 @@ pub struct Plan {
     /// Supported kubelet versions; on others the scenario is skipped.
     #[schemars(with = "Option<String>")]
     pub kubelet: Option<semver::VersionReq>,
+    /// The kubelets that its overlays are for; on others the scenario is skipped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlay_ranges: Vec<OverlayRange>,
     /// Unset environment variables that the scenario requires. If there are any, it is skipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
@@ -114,9 +118,10 @@ impl Plan {
         }
     }
 
-    /// Adds files to the node.
-    pub fn add_overlay(&mut self, files: &[OverlayFile]) {
-        self.change_image(&|image| image.overlay.extend_from_slice(files));
+    /// Adds the files of an overlay to the node.
+    pub fn add_overlay(&mut self, overlay: &Overlay) {
+        self.change_image(&|image| image.overlay.extend_from_slice(&overlay.files));
+        self.overlay_ranges.extend_from_slice(&overlay.ranges);
     }
 
     /// The command that runs the plan and stops at its verdict with everything alive.

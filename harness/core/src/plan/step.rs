@@ -110,6 +110,9 @@ pub struct StepPlan {
     /// The unit of `restart-unit` and `stop-unit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
+    /// Words that the scripts of `run-user-data-again` lose: they had them only the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
     /// The instance after the action.
     pub instance: InstancePlan,
     /// The expected outcome.

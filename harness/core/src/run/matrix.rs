@@ -120,64 +120,96 @@ pub fn not_for_request(plan: &Plan) -> Option<String> {
             "the scenario requires the variable {name}, which is not set"
         ));
     }
-    let kubelet = excluded_by_request("kubelet", plan.kubelet.as_ref(), plan.requested.of_kubelet());
+    let requested = plan.requested.of_kubelet();
+    let kubelet = kubelet_ranges(plan).find_map(|range| range.excluded_by_request(requested));
     kubelet.or_else(|| {
-        excluded_by_request(
-            "Kubernetes",
-            plan.kubernetes.as_ref(),
-            plan.requested.kubernetes.as_ref(),
-        )
+        let range = kubernetes_range(plan)?;
+        range.excluded_by_request(plan.requested.kubernetes.as_ref())
     })
 }
 
 /// Whether a scenario applies to a version, of which both the control plane and the kubelet are.
 #[must_use]
 pub fn applies_to(plan: &Plan, version: &VersionRequest) -> bool {
-    let ranges = [plan.kubernetes.as_ref(), plan.kubelet.as_ref()];
-    ranges
-        .into_iter()
-        .all(|wanted| excluded_by_request("", wanted, Some(version)).is_none())
+    let mut ranges = kubernetes_range(plan).into_iter().chain(kubelet_ranges(plan));
+    ranges.all(|range| range.excluded_by_request(Some(version)).is_none())
 }
 
-/// Why a scenario does not apply to a version.
+/// Why a plan does not apply to the kubelet of its image.
 #[must_use]
-pub fn not_for(what: &str, wanted: Option<&semver::VersionReq>, version: &str) -> Option<String> {
-    let wanted = wanted?;
-    (!version_in_range(wanted, version)).then(|| reason(what, wanted, version))
+pub fn not_for_kubelet(plan: &Plan, version: &str) -> Option<String> {
+    kubelet_ranges(plan).find_map(|range| range.excluded_by(version))
 }
 
-fn excluded_by_request(
-    what: &str,
-    wanted: Option<&semver::VersionReq>,
-    requested: Option<&VersionRequest>,
-) -> Option<String> {
-    let (wanted, requested) = (wanted?, requested?);
-    // Any release of a minor version can be chosen: it is out of range only if neither its first nor its last release
-    // matches.
-    let possible = match requested {
-        VersionRequest::Exact(version) => vec![version.clone()],
-        VersionRequest::Minor(minor) => [0, LAST_PATCH]
-            .iter()
-            .filter_map(|patch| release(*minor, *patch))
-            .collect(),
+/// Why a plan does not apply to the version of its control plane.
+#[must_use]
+pub fn not_for_kubernetes(plan: &Plan, version: &str) -> Option<String> {
+    kubernetes_range(plan)?.excluded_by(version)
+}
+
+/// A range of versions, and what requires it.
+struct RequiredRange<'a> {
+    by: String,
+    what: &'static str,
+    wanted: &'a semver::VersionReq,
+}
+
+fn kubernetes_range(plan: &Plan) -> Option<RequiredRange<'_>> {
+    Some(RequiredRange {
+        by: "the scenario".to_owned(),
+        what: "Kubernetes",
+        wanted: plan.kubernetes.as_ref()?,
+    })
+}
+
+fn kubelet_ranges(plan: &Plan) -> impl Iterator<Item = RequiredRange<'_>> {
+    let of = |by: String, wanted| RequiredRange {
+        by,
+        what: "kubelet",
+        wanted,
     };
-    let is_out = !possible
-        .iter()
-        .any(|version| version_in_range(wanted, &version.to_string()));
-    is_out.then(|| reason(what, wanted, &requested.to_string()))
+    let own = plan.kubelet.iter();
+    let of_overlays = plan.overlay_ranges.iter();
+    own.map(move |wanted| of("the scenario".to_owned(), wanted))
+        .chain(of_overlays.map(move |range| of(format!("the overlay `{}`", range.manifest), &range.kubelet)))
+}
+
+impl RequiredRange<'_> {
+    fn excluded_by(&self, version: &str) -> Option<String> {
+        (!version_in_range(self.wanted, version)).then(|| self.reason(version))
+    }
+
+    fn excluded_by_request(&self, requested: Option<&VersionRequest>) -> Option<String> {
+        let requested = requested?;
+        // Any release of a minor version can be chosen: it is out of range only if neither its first nor its last
+        // release matches.
+        let possible = match requested {
+            VersionRequest::Exact(version) => vec![version.clone()],
+            VersionRequest::Minor(minor) => [0, LAST_PATCH]
+                .iter()
+                .filter_map(|patch| release(*minor, *patch))
+                .collect(),
+        };
+        let is_in = possible
+            .iter()
+            .any(|version| version_in_range(self.wanted, &version.to_string()));
+        (!is_in).then(|| self.reason(&requested.to_string()))
+    }
+
+    fn reason(&self, version: &str) -> String {
+        let Self { by, what, wanted } = self;
+        format!("{by} requires {what} {wanted}, and this is {version}")
+    }
 }
 
 fn release(minor: Minor, patch: u32) -> Option<Version> {
     format!("v{minor}.{patch}").parse().ok()
 }
 
-fn reason(what: &str, wanted: &semver::VersionReq, version: &str) -> String {
-    format!("the scenario requires {what} {wanted}, and this is {version}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Overlay, OverlayRange};
     use crate::testing::plan;
 
     fn request(text: &str) -> VersionRequest {
@@ -256,13 +288,36 @@ mod tests {
 
     #[test]
     fn a_version_outside_of_the_range_is_a_reason_to_skip() {
-        let wanted = ">=1.24".parse().unwrap();
-        let reason = not_for("Kubernetes", Some(&wanted), "v1.20.2").unwrap();
+        let mut newer = plan();
+        assert_eq!(not_for_kubernetes(&newer, "v1.20.2"), None);
+        newer.kubernetes = Some(">=1.24".parse().unwrap());
         assert_eq!(
-            reason,
+            not_for_kubernetes(&newer, "v1.20.2").unwrap(),
             "the scenario requires Kubernetes >=1.24, and this is v1.20.2"
         );
-        assert_eq!(not_for("Kubernetes", Some(&wanted), "v1.24.3"), None);
-        assert_eq!(not_for("Kubernetes", None, "v1.20.2"), None);
+        assert_eq!(not_for_kubernetes(&newer, "v1.24.3"), None);
+    }
+
+    #[test]
+    fn an_overlay_is_for_kubelets_of_its_range() {
+        let mut over = plan();
+        over.kubelet = Some(">=1.20".parse().unwrap());
+        over.add_overlay(&Overlay {
+            files: Vec::new(),
+            ranges: vec![OverlayRange {
+                manifest: "new/overlay.yaml".to_owned(),
+                kubelet: ">=1.28".parse().unwrap(),
+            }],
+        });
+        let reason = "the overlay `new/overlay.yaml` requires kubelet >=1.28, and this is";
+        assert_eq!(
+            not_for_kubelet(&over, "v1.27.9").unwrap(),
+            format!("{reason} v1.27.9")
+        );
+        assert_eq!(not_for_kubelet(&over, "v1.28.0"), None);
+        assert!(!applies_to(&over, &request("1.27")) && applies_to(&over, &request("1.28")));
+        assert_eq!(not_for_request(&over), None, "the version is not known yet");
+        over.requested.kubelet = Some(request("1.27"));
+        assert_eq!(not_for_request(&over).unwrap(), format!("{reason} 1.27"));
     }
 }

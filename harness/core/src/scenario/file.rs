@@ -249,6 +249,6 @@ fn echo() -> String {
     "nodejoin/echo".to_owned()
 }
 
-fn version_range(_: &mut SchemaGenerator) -> Schema {
+pub(super) fn version_range(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "version-range" })
 }

@@ -1,6 +1,7 @@
 //! Overlay manifests: which files of a checkout lie where over the node image.
 //!
 //! ```yaml
+//! kubelet: ">=1.28"              # on other versions its scenarios are skipped
 //! root: ${AMAZON_EKS_AMI}        # or a path relative to the manifest; default: the manifest's folder
 //! files:
 //!   - { from: files/bootstrap.sh, to: /etc/eks/bootstrap.sh, mode: "0755" }
@@ -12,16 +13,19 @@
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
+use semver::VersionReq;
 use serde::Deserialize;
 
+use super::file::version_range;
 use super::variables::expand;
 use crate::input::document;
 use crate::input::files::Files;
 use crate::input::mode::octal;
+use crate::input::moved::without_dots;
 use crate::input::problem::ScenarioError;
 use crate::input::problems::Problems;
 use crate::input::schema::schema_of;
-use crate::plan::{OverlayFile, PatchedFile};
+use crate::plan::{Overlay, OverlayFile, OverlayRange, PatchedFile};
 use crate::scenario::patch::{self, PatchError, Patched};
 
 /// An overlay manifest.
@@ -31,6 +35,11 @@ pub struct Manifest {
     /// Folder that `from` is relative to, itself relative to the manifest; `${NAME}` is an environment variable.
     #[serde(default)]
     pub root: Option<String>,
+    /// Version range of the kubelets that the files are for, such as `>=1.28`. Scenarios with the overlay are skipped
+    /// on other versions.
+    #[serde(default)]
+    #[schemars(schema_with = "version_range")]
+    pub kubelet: Option<VersionReq>,
     /// Absolute paths in the node that the overlay removes before it adds its files: files, links, or folders with
     /// everything in them.
     #[serde(default)]
@@ -62,21 +71,31 @@ pub fn manifest_schema() -> serde_json::Value {
     schema_of::<Manifest>()
 }
 
-/// Reads a manifest and the list of its files.
+/// Reads a manifest, its files and its range of kubelets.
 ///
 /// # Errors
 /// All problems of the manifest: invalid YAML, unknown keys, an unset environment variable, missing files, patches that
 /// do not apply.
-pub fn load(path: &Path, files: &dyn Files) -> Result<Vec<OverlayFile>, ScenarioError> {
+pub fn load(path: &Path, files: &dyn Files) -> Result<Overlay, ScenarioError> {
     let read = document::read::<Manifest>(path, "an overlay manifest", files)?;
     let mut problems = Problems::of(&read.name, &read.tree);
-    let overlay = resolve(&read.value, path, files, &mut problems);
+    let overlay = Overlay {
+        files: resolve(&read.value, path, files, &mut problems),
+        ranges: range(&read.value, path).into_iter().collect(),
+    };
     let problems = problems.into_problems();
     if problems.is_empty() {
         Ok(overlay)
     } else {
         Err(ScenarioError { problems })
     }
+}
+
+fn range(manifest: &Manifest, path: &Path) -> Option<OverlayRange> {
+    Some(OverlayRange {
+        manifest: without_dots(path).display().to_string(),
+        kubelet: manifest.kubelet.clone()?,
+    })
 }
 
 fn resolve(
@@ -300,7 +319,7 @@ mod tests {
     fn load_text(text: &str) -> Result<Vec<(String, String, u32)>, String> {
         let files = checkout().with("/overlays/a.yaml", text);
         match load(Path::new("/overlays/a.yaml"), &files) {
-            Ok(found) => Ok(found.into_iter().map(|f| (f.from, f.to, f.mode)).collect()),
+            Ok(found) => Ok(found.files.into_iter().map(|f| (f.from, f.to, f.mode)).collect()),
             Err(error) => Err(error.with_hints()),
         }
     }
@@ -326,7 +345,10 @@ mod tests {
     fn a_patched_file_lands_with_the_change_and_keeps_its_source() {
         let text = "root: /src\nfiles: [{ from: files/bootstrap.sh, patch: good.patch, to: /etc/eks/ }]\n";
         let files = checkout().with("/overlays/a.yaml", text);
-        let placed = load(Path::new("/overlays/a.yaml"), &files).unwrap().remove(0);
+        let placed = load(Path::new("/overlays/a.yaml"), &files)
+            .unwrap()
+            .files
+            .remove(0);
         assert_eq!(
             (placed.from.as_str(), placed.to.as_str(), placed.mode),
             ("/src/files/bootstrap.sh", "/etc/eks/bootstrap.sh", 0o755)
@@ -346,13 +368,31 @@ mod tests {
         let text =
             "root: /src\nremove: [/etc/docker/]\nfiles: [{ from: files/bin/imds, to: /etc/docker/x }]\n";
         let files = checkout().with("/overlays/a.yaml", text);
-        let found = load(Path::new("/overlays/a.yaml"), &files).unwrap();
+        let found = load(Path::new("/overlays/a.yaml"), &files).unwrap().files;
         let shown: Vec<_> = found
             .iter()
             .map(|file| (file.to.as_str(), file.removed))
             .collect();
         assert_eq!(shown, [("/etc/docker", true), ("/etc/docker/x", false)]);
         assert_eq!(found[0].from, "/overlays/a.yaml");
+    }
+
+    #[test]
+    fn the_range_of_kubelets_names_its_manifest() {
+        let path = Path::new("/scenarios/../overlays/a.yaml");
+        let ranges = |text: &str| {
+            load(path, &checkout().with("/overlays/a.yaml", text))
+                .unwrap()
+                .ranges
+        };
+        let [range] = &ranges("kubelet: \">=1.28\"\nremove: [/x]\n")[..] else {
+            panic!("one manifest has one range");
+        };
+        assert_eq!(
+            (range.manifest.as_str(), range.kubelet.to_string().as_str()),
+            ("/overlays/a.yaml", ">=1.28")
+        );
+        assert_eq!(ranges("remove: [/x]\n"), []);
     }
 
     #[test]
@@ -415,6 +455,7 @@ mod tests {
                 "remove: [etc/docker]\n",
                 "a.yaml:1:10: `remove[0]`: expected an absolute path below `/`: found `etc/docker`",
             ),
+            ("kubelet: new\nremove: [/x]\n", "a.yaml:1:10: `kubelet`"),
             ("remove: [/, /etc/../usr]\n", "`remove[1]`"),
         ] {
             let error = load_text(text).unwrap_err();

@@ -167,6 +167,7 @@ pub(super) fn steps(steps: &[StepFile], first: &InstancePlan, id: &ScenarioId) -
         plans.push(StepPlan {
             action: step.action,
             unit: step.unit.clone(),
+            without: None,
             instance: instance.clone(),
             expect,
         });

@@ -17,8 +17,8 @@ use crate::plan::expect::{Expect, PodExpect};
 use crate::plan::golden::{GoldenFile, GoldenPlan};
 use crate::plan::sources::Sources;
 use crate::plan::{
-    ClusterPlan, ClusterStatus, Cni, ImagePlan, OverlayFile, Plan, PodPlan, ProviderName, RoleMapping,
-    RolePlan, StatusStep,
+    ClusterPlan, ClusterStatus, Cni, ImagePlan, Overlay, Plan, PodPlan, ProviderName, RoleMapping, RolePlan,
+    StatusStep,
 };
 use crate::scenario::overlay;
 use crate::vocabulary::cidr::Cidr;
@@ -54,12 +54,12 @@ pub(super) fn resolve(
     let is_unset = |name: &&String| files.variable(name).is_none_or(|value| value.is_empty());
     let unset: Vec<String> = scenario.variables.iter().filter(is_unset).cloned().collect();
     // With an unset variable the scenario is skipped, so its files need not exist.
-    let image = match unset.as_slice() {
-        [] => ImagePlan {
-            overlay: overlays(scenario, path, files, problems),
-            ..image::resolve(scenario.image.as_ref(), path, files, problems)
-        },
-        _ => image::resolve(None, path, files, problems),
+    let (overlay, image) = match unset.as_slice() {
+        [] => (
+            overlays(scenario, path, files, problems),
+            image::resolve(scenario.image.as_ref(), path, files, problems),
+        ),
+        _ => (Overlay::default(), image::resolve(None, path, files, problems)),
     };
     let (mut aws, images) = repositories::found(&scenario.aws, path, files, problems);
     answers::resolve(&mut aws, path, files, problems);
@@ -73,11 +73,15 @@ pub(super) fn resolve(
         control_plane: control_planes(scenario.control_plane.as_ref()),
         kubernetes: scenario.kubernetes.clone(),
         kubelet: scenario.kubelet.clone(),
+        overlay_ranges: overlay.ranges,
         unset,
         requested: RequestedVersions::default(),
         network: scenario.network,
         outside: outside::resolve(&scenario.outside, path, files, problems),
-        image,
+        image: ImagePlan {
+            overlay: overlay.files,
+            ..image
+        },
         account,
         region,
         instance,
@@ -169,14 +173,9 @@ fn region(scenario: &Scenario) -> Region {
     scenario.region.clone().unwrap_or_else(default)
 }
 
-fn overlays(
-    scenario: &Scenario,
-    path: &Path,
-    files: &dyn Files,
-    problems: &mut Problems<'_>,
-) -> Vec<OverlayFile> {
+fn overlays(scenario: &Scenario, path: &Path, files: &dyn Files, problems: &mut Problems<'_>) -> Overlay {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut all = Vec::new();
+    let mut all = Overlay::default();
     for name in scenario
         .overlay
         .as_ref()

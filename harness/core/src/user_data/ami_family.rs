@@ -64,7 +64,8 @@ impl OtherFamily {
         let brings = |end: &str| plan.image.added().any(|file| file.to.ends_with(end));
         let found = match image {
             "al2" if !brings(NODEADM) => Self::NodeConfigOnAl2,
-            "al2023" if !brings(BOOTSTRAP) => Self::BootstrapScriptOnAl2023,
+            // An overlay with nodeadm has the script of Amazon Linux 2023, which only fails.
+            "al2023" if !brings(BOOTSTRAP) || brings(NODEADM) => Self::BootstrapScriptOnAl2023,
             _ => return None,
         };
         let bytes = STANDARD.decode(&plan.user_data.as_ref()?.base64).ok()?;
@@ -180,6 +181,15 @@ mod tests {
         assert_eq!(of("al2", CONFIG, Some("/usr/bin/nodeadm")), None);
         assert_eq!(of("al2023", CALL, Some("/etc/eks/bootstrap.sh")), None);
         assert_eq!(of("my-ami:1", CONFIG, None), None);
+        // A checkout of the AMI has the program and the script that only fails.
+        let mut plan = plan("al2023", CALL, Some("/etc/eks/bootstrap.sh"));
+        let nodeadm = OverlayFile {
+            to: "/usr/bin/nodeadm".to_owned(),
+            ..plan.image.overlay[0].clone()
+        };
+        plan.image.overlay.push(nodeadm);
+        let found = Some(OtherFamily::BootstrapScriptOnAl2023);
+        assert_eq!(OtherFamily::of(&plan), found);
         let writes = "#!/bin/bash\ncurl -o /etc/eks/bootstrap.sh https://x\n/etc/eks/bootstrap.sh demo\n";
         assert_eq!(of("al2023", writes, None), None);
         let checks = "#!/bin/bash\n[ -x /etc/eks/bootstrap.sh ] && /etc/eks/bootstrap.sh demo\n";

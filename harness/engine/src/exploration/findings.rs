@@ -1,12 +1,16 @@
 //! What goes wrong in the worlds of a subject.
 
-use nodejoin_core::compare::{MachineRequests, MachineState, WorldChange};
+use std::collections::BTreeSet;
+
+use nodejoin_core::compare::{ChangedLine, MachineRequests, MachineState, WorldChange, unstable_differences};
 use nodejoin_core::diagnosis::{Cause, Diagnosis};
 use nodejoin_core::explore::{
     Exploration, ExploreFinding, ExploredWorld, FindingKind, Suspicion, suspicions,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::observation::{ScriptTrace, UserDataResult};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::step::{Action, StepPlan};
 
 use super::Subject;
 use crate::comparison::cause_of;
@@ -28,6 +32,9 @@ pub(super) enum WorldEnd {
     LeftOut,
 }
 
+/// A command of a shell script: its path, the line that bash reports, and its first characters.
+pub(super) type ScriptCommand = (String, u64, String);
+
 pub(super) struct WorldMachine {
     pub(super) state: MachineState,
     pub(super) requests: MachineRequests,
@@ -36,6 +43,12 @@ pub(super) struct WorldMachine {
     suspicions: Vec<Suspicion>,
     /// Why it has no kubelet.
     diagnosis: Option<Diagnosis>,
+    /// The result of a second run of the user data.
+    again: Option<UserDataResult>,
+    /// The commands of shell scripts that ran.
+    pub(super) commands: BTreeSet<ScriptCommand>,
+    /// How many steps ran.
+    steps: usize,
 }
 
 impl WorldEnd {
@@ -48,6 +61,9 @@ impl WorldEnd {
             state,
             requests,
             diagnosis,
+            again,
+            trace,
+            steps,
         } = probed;
         Self::Machine(Box::new(WorldMachine {
             alone: state.machine_alone(plan),
@@ -55,8 +71,19 @@ impl WorldEnd {
             state,
             requests,
             diagnosis,
+            again,
+            commands: script_commands(trace),
+            steps,
         }))
     }
+}
+
+fn script_commands(ScriptTrace(scripts): ScriptTrace) -> BTreeSet<ScriptCommand> {
+    let commands = scripts.into_iter().flat_map(|script| {
+        let commands = script.commands.into_iter();
+        commands.map(move |command| (script.path.clone(), command.line, command.start))
+    });
+    commands.collect()
 }
 
 impl Explored {
@@ -96,12 +123,15 @@ const OF_CLOUD_INIT: [&str; 3] = ["cc_scripts_user", "util.py[WARNING]", "Cloud-
 /// The finding of a machine whose user data printed nothing.
 const NO_KUBELET: &str = "the user data ends without a kubelet";
 
+/// Changed or last lines of a finding.
+const MOST_LINES: usize = 6;
+
 /// Whether a machine shows a finding.
 pub(super) fn shows(machine: &WorldMachine, finding: &ExploreFinding) -> bool {
     match finding.kind {
         FindingKind::NoKubelet => !machine.state.has_kubelet() && without_kubelet(machine) == finding.what,
         FindingKind::SuspiciousValue => machine.suspicions.iter().any(|one| sentence(one) == finding.what),
-        FindingKind::NoJoin | FindingKind::Race => false,
+        FindingKind::NoJoin | FindingKind::Unstable | FindingKind::Race => false,
     }
 }
 
@@ -115,6 +145,8 @@ pub(super) struct Findings<'a> {
     pub(super) changes: &'a [WorldChange],
     pub(super) worlds: &'a [Explored],
     pub(super) joins: &'a Joins,
+    /// A second boot in the world of the scenario.
+    pub(super) second: Option<&'a WorldMachine>,
 }
 
 impl Findings<'_> {
@@ -155,6 +187,16 @@ impl Findings<'_> {
         if !machine.state.has_kubelet() && !should_join {
             return Vec::new();
         }
+        if let [step] = &world.plan.then[..] {
+            if machine.steps == 0 {
+                return Vec::new();
+            }
+            let mut found = self.after_step(step, machine);
+            if found.is_empty() {
+                found.extend(self.joins.of(index).map(of_join).unwrap_or_default());
+            }
+            return found;
+        }
         if !machine.state.has_kubelet() {
             // What else is wrong on the machine follows from it, or does not matter.
             return vec![(
@@ -173,6 +215,44 @@ impl Findings<'_> {
         found
     }
 
+    /// What a step changed.
+    fn after_step(&self, step: &StepPlan, machine: &WorldMachine) -> Vec<(FindingKind, String, Vec<String>)> {
+        let after = after(step);
+        if !machine.state.has_kubelet() {
+            let unit = machine.state.lines("unit kubelet.service").into_iter();
+            let state =
+                unit.filter(|line| line.starts_with("UnitFileState=") || line.starts_with("ActiveState="));
+            let state = state.map(|line| format!("kubelet.service: {line}"));
+            return vec![(
+                FindingKind::NoKubelet,
+                format!("no kubelet runs after {after}"),
+                state.chain(cause(machine)).collect(),
+            )];
+        }
+        let mut found = Vec::new();
+        let failed = machine.again.iter().flat_map(|again| {
+            let failed = again.exit_codes.iter().filter(|(_, code)| **code != 0);
+            failed.map(|(part, code)| (format!("{part} ends with {code}"), &again.output))
+        });
+        for (what, output) in failed {
+            let words = last_words(output);
+            found.push((FindingKind::Unstable, format!("{what} in {after}"), words));
+        }
+        let (Some(Some(base)), Some(second)) = (self.worlds.first().map(Explored::machine), self.second)
+        else {
+            return found;
+        };
+        for part in unstable_differences(&base.alone, &machine.alone, &second.alone, step.action.boots()) {
+            let lines = part.lines.iter().take(MOST_LINES).map(|line| match line {
+                ChangedLine::Old(line) => format!("- {line}"),
+                ChangedLine::New(line) => format!("+ {line}"),
+            });
+            let what = format!("{} is different after {after}", part.part);
+            found.push((FindingKind::Unstable, what, lines.collect()));
+        }
+        found
+    }
+
     pub(super) fn names(&self, changes: &[usize]) -> Vec<String> {
         changes
             .iter()
@@ -181,6 +261,7 @@ impl Findings<'_> {
     }
 
     pub(super) fn list(&self, exploration: &mut Exploration) {
+        let mut known = BTreeSet::new();
         for (index, world) in self.worlds.iter().enumerate() {
             let not_run = match &world.end {
                 WorldEnd::LeftOut => {
@@ -190,10 +271,17 @@ impl Findings<'_> {
                 WorldEnd::NotRun(why) => Some(why.clone()),
                 WorldEnd::Machine(_) => None,
             };
+            let commands = world.machine().map(|machine| &machine.commands);
+            let new_commands = commands
+                .into_iter()
+                .flatten()
+                .filter(|command| known.insert(*command));
+            let new_commands = new_commands.count();
             let first = self.joins.same_as[index];
             exploration.worlds.push(ExploredWorld {
                 scenario: world.plan.id.clone(),
                 changes: self.names(&world.changes),
+                new_commands,
                 not_run,
                 same_machine_as: first.map(|first| self.worlds[first].plan.id.clone()),
                 join: self
@@ -228,6 +316,26 @@ fn script_lines(machine: &WorldMachine) -> Vec<String> {
         .filter(|line| !line.trim().is_empty() && !OF_CLOUD_INIT.iter().any(|word| line.contains(word)))
         .map(str::to_owned)
         .collect()
+}
+
+/// A step as the end of a sentence.
+fn after(step: &StepPlan) -> String {
+    match (step.action, &step.unit, &step.without) {
+        (Action::Reboot, ..) => "a reboot".to_owned(),
+        (Action::RunUserDataAgain, _, None) => "a second run of the user data".to_owned(),
+        (Action::RunUserDataAgain, _, Some(words)) => {
+            format!("a run of the user data that follows one with `{}`", words.trim())
+        }
+        (Action::RestartKubelet, ..) => "a restart of the kubelet".to_owned(),
+        (_, Some(unit), _) => format!("a restart of {unit}"),
+        (action, None, _) => action.word().to_owned(),
+    }
+}
+
+fn last_words(output: &str) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(MOST_LINES)..];
+    last.iter().map(|line| format!("last words: {line}")).collect()
 }
 
 /// What a join shows. A limit of the harness says nothing about the script.

@@ -3,17 +3,21 @@
 mod findings;
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
-use nodejoin_core::compare::{Dimension, ScriptArguments, WorldChange, settled_differences, world_changes};
+use nodejoin_core::compare::{
+    Dimension, ScriptArguments, WorldChange, settled_differences, step_changes, world_changes,
+};
 use nodejoin_core::explore::{
     Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction, covering,
 };
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::plan::expect::Expect;
+use nodejoin_core::plan::expect::{Expect, UserDataExpect};
 use nodejoin_core::plan::ids::ScenarioId;
+use nodejoin_core::plan::step::StepPlan;
 use nodejoin_core::scenario::with_own_instance;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +45,8 @@ pub struct ExploreSettings {
     pub seed: u64,
     /// Whether one world of each distinct machine joins.
     pub joins: bool,
+    /// Whether bash reports the commands that scripts run, for the order of combinations.
+    pub traces: bool,
     /// Names of the only changes; all changes if empty.
     pub changes: Vec<String>,
 }
@@ -107,12 +113,21 @@ struct Explorer<'a> {
 
 impl Explorer<'_> {
     async fn subject(&self, subject: &Subject, exploration: &mut Exploration) {
+        // Steps that follow are those of worlds.
+        let subject = &Subject {
+            plan: Plan {
+                then: Vec::new(),
+                ..subject.plan.clone()
+            },
+            arguments: subject.arguments.clone(),
+        };
         let base = match self.probe(&subject.plan).await {
             WorldEnd::Machine(machine) => machine,
             WorldEnd::NotRun(why) => {
                 exploration.worlds.push(ExploredWorld {
                     scenario: subject.plan.id.clone(),
                     changes: Vec::new(),
+                    new_commands: 0,
                     not_run: Some(why),
                     same_machine_as: None,
                     join: None,
@@ -122,11 +137,17 @@ impl Explorer<'_> {
             WorldEnd::LeftOut => return,
         };
         self.tell_probed(&subject.plan.id, &base);
-        exploration.findings.extend(self.race(subject, &base).await);
+        let second = self.second_boot(subject).await;
+        exploration
+            .findings
+            .extend(second.as_deref().and_then(|second| race(subject, &base, second)));
         let mut changes = world_changes(&subject.plan, &base.requests, &subject.arguments);
+        if base.state.has_kubelet() && second.is_some() {
+            changes.extend(step_changes(&subject.plan, &base.state, &subject.arguments));
+        }
         let only = &self.settings.changes;
         changes.retain(|change| only.is_empty() || only.contains(&change.name));
-        let mut worlds = self.worlds(subject, &changes).await;
+        let mut worlds = self.worlds(subject, &changes, &base).await;
         let base = Explored {
             plan: subject.plan.clone(),
             changes: Vec::new(),
@@ -139,6 +160,7 @@ impl Explorer<'_> {
             changes: &changes,
             worlds: &worlds,
             joins: &joins,
+            second: second.as_deref(),
         };
         let mut findings = found.all();
         for finding in &mut findings {
@@ -153,8 +175,16 @@ impl Explorer<'_> {
         self.cancel.is_cancelled() || Instant::now() >= deadline
     }
 
+    fn probe_of(&self, plan: &Plan) -> Plan {
+        Plan {
+            then: plan.then.clone(),
+            is_traced: self.settings.traces,
+            ..plan.probe()
+        }
+    }
+
     async fn probe(&self, plan: &Plan) -> WorldEnd {
-        match self.runner.probe(&plan.probe(), self.cancel).await {
+        match self.runner.probe(&self.probe_of(plan), self.cancel).await {
             ProbeEnd::Machine(probed) => WorldEnd::of(*probed, plan),
             ProbeEnd::NotRun(why) => WorldEnd::NotRun(why),
             ProbeEnd::Cancelled => WorldEnd::LeftOut,
@@ -172,45 +202,58 @@ impl Explorer<'_> {
         });
     }
 
-    /// Whether a second boot of the same world leaves another machine.
-    async fn race(&self, subject: &Subject, first: &WorldMachine) -> Option<ExploreFinding> {
+    async fn second_boot(&self, subject: &Subject) -> Option<Box<WorldMachine>> {
         if self.is_over(self.probes_until) {
             return None;
         }
-        let WorldEnd::Machine(second) = self.probe(&subject.plan).await else {
-            return None;
-        };
-        let parts = settled_differences(&first.alone, &second.alone);
-        (!parts.is_empty()).then(|| ExploreFinding {
-            id: String::new(),
-            kind: FindingKind::Race,
-            worlds: vec![subject.plan.id.clone()],
-            only_with: Vec::new(),
-            what: "two boots of the same world leave different machines".to_owned(),
-            details: parts.into_iter().map(|part| format!("differs: {part}")).collect(),
-            reproduction: None,
-        })
+        match self.probe(&subject.plan).await {
+            WorldEnd::Machine(second) => Some(second),
+            WorldEnd::NotRun(_) | WorldEnd::LeftOut => None,
+        }
     }
 
-    /// Runs each change alone, then combinations.
-    async fn worlds(&self, subject: &Subject, changes: &[WorldChange]) -> Vec<Explored> {
-        // Failures that no node survives come last, and are not combined with others.
-        let combined = changes.iter().filter(|change| change.is_survivable);
-        let dimensions: Vec<Dimension> = combined.map(|change| change.dimension).collect();
-        let alone = (0..changes.len()).map(|index| vec![index]);
-        let combined = covering(&dimensions, self.settings.seed)
-            .into_iter()
-            .filter(|row| row.len() > 1);
+    /// Runs each change alone, then combinations: those first whose changes alone leave other machines or run further
+    /// commands.
+    async fn worlds(&self, subject: &Subject, changes: &[WorldChange], base: &WorldMachine) -> Vec<Explored> {
         let mut taken = BTreeSet::new();
-        let plans: Vec<(Vec<usize>, Plan)> = alone
-            .chain(combined)
+        let alone = (0..changes.len()).map(|index| vec![index]).collect();
+        let mut explored = self.run_rows(subject, changes, alone, &mut taken).await;
+        let has_effect = |index: &usize| {
+            let machine = explored.get(*index).and_then(Explored::machine);
+            machine.is_some_and(|machine| {
+                machine.alone != base.alone || !machine.commands.is_subset(&base.commands)
+            })
+        };
+        let combined: Vec<usize> = (0..changes.len())
+            .filter(|index| changes[*index].is_combined())
+            .collect();
+        let dimensions: Vec<Dimension> = combined.iter().map(|index| changes[*index].dimension).collect();
+        let mut rows: Vec<Vec<usize>> = covering(&dimensions, self.settings.seed)
+            .into_iter()
+            .map(|row| row.into_iter().map(|at| combined[at]).collect())
+            .filter(|row: &Vec<usize>| row.len() > 1)
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.iter().filter(|index| has_effect(index)).count()));
+        explored.extend(self.run_rows(subject, changes, rows, &mut taken).await);
+        explored
+    }
+
+    /// Runs worlds, each with some of the changes, several at a time.
+    async fn run_rows(
+        &self,
+        subject: &Subject,
+        changes: &[WorldChange],
+        rows: Vec<Vec<usize>>,
+        taken: &mut BTreeSet<Ipv4Addr>,
+    ) -> Vec<Explored> {
+        let plans: Vec<(Vec<usize>, Plan)> = rows
+            .into_iter()
             .map(|row| {
-                let plan = changed(subject, changes, &row);
-                let plan = with_own_instance(&plan, &plan.id, &mut taken);
+                let plan = on_own_instance(changed(subject, changes, &row), taken);
                 (row, plan)
             })
             .collect();
-        let probes: Vec<Plan> = plans.iter().map(|(_, plan)| plan.probe()).collect();
+        let probes: Vec<Plan> = plans.iter().map(|(_, plan)| self.probe_of(plan)).collect();
         self.runner.announce(&probes, self.settings.jobs.max(1)).await;
         let one = async |(index, (changes, plan)): (usize, (Vec<usize>, Plan))| {
             let end = match self.is_over(self.probes_until) {
@@ -243,23 +286,28 @@ impl Explorer<'_> {
         for (index, world) in worlds.iter().enumerate() {
             let Some(machine) = world.machine() else { continue };
             let is_same = |first: &&usize| {
-                worlds[**first]
-                    .machine()
-                    .is_some_and(|other| other.alone == machine.alone)
+                worlds[**first].plan.then == world.plan.then
+                    && worlds[**first]
+                        .machine()
+                        .is_some_and(|other| other.alone == machine.alone)
             };
             match firsts.iter().find(is_same) {
                 Some(first) => joins.same_as[index] = Some(*first),
                 None => firsts.push(index),
             }
         }
-        joins.machines = firsts.len();
+        joins.machines = firsts
+            .iter()
+            .filter(|index| worlds[**index].plan.then.is_empty())
+            .count();
         if !self.settings.joins {
             return joins;
         }
-        let starts_kubelet = |index: &usize| {
-            worlds[*index]
-                .machine()
-                .is_some_and(|machine| machine.state.has_kubelet())
+        let joins_alone = |index: &usize| {
+            let world = &worlds[*index];
+            let starts_kubelet = world.machine().is_some_and(|machine| machine.state.has_kubelet());
+            // Whether values of an earlier run stay is seen on the machine.
+            starts_kubelet && world.plan.then.iter().all(|step| step.without.is_none())
         };
         let one = async |index: usize| {
             if self.cancel.is_cancelled() || (index > 0 && self.is_over(self.joins_until)) {
@@ -275,7 +323,7 @@ impl Explorer<'_> {
             let evidence = evidence.is_dir().then(|| evidence.display().to_string());
             Some((index, WorldJoin { verdict, evidence }))
         };
-        let verdicts: Vec<_> = stream::iter(firsts.into_iter().filter(starts_kubelet))
+        let verdicts: Vec<_> = stream::iter(firsts.into_iter().filter(joins_alone))
             .map(one)
             .buffer_unordered(self.settings.jobs.max(1))
             .collect()
@@ -336,16 +384,45 @@ fn changed(subject: &Subject, changes: &[WorldChange], row: &[usize]) -> Plan {
     plan
 }
 
-/// A plan that is complete when its node has registered: other worlds may contradict what the scenario expects.
+/// The plan with the instance of its own id.
+fn on_own_instance(mut plan: Plan, taken: &mut BTreeSet<Ipv4Addr>) -> Plan {
+    // Each step names the instance, too.
+    let then = std::mem::take(&mut plan.then);
+    let mut plan = with_own_instance(&plan, &plan.id, taken);
+    let steps = then.into_iter().map(|step| StepPlan {
+        instance: plan.instance.clone(),
+        ..step
+    });
+    plan.then = steps.collect();
+    plan
+}
+
+/// Whether a second boot of the same world leaves another machine.
+fn race(subject: &Subject, first: &WorldMachine, second: &WorldMachine) -> Option<ExploreFinding> {
+    let parts = settled_differences(&first.alone, &second.alone);
+    (!parts.is_empty()).then(|| ExploreFinding {
+        id: String::new(),
+        kind: FindingKind::Race,
+        worlds: vec![subject.plan.id.clone()],
+        only_with: Vec::new(),
+        what: "two boots of the same world leave different machines".to_owned(),
+        details: parts.into_iter().map(|part| format!("differs: {part}")).collect(),
+        reproduction: None,
+    })
+}
+
+/// A plan that is complete when its node has registered: other worlds may contradict what the scenario expects. Steps
+/// follow the end of user data.
 fn joining(plan: &Plan) -> Plan {
+    let has_steps = !plan.then.is_empty();
     Plan {
         expect: Expect {
             phase: Some(Phase::Registered),
+            user_data: has_steps.then(UserDataExpect::default),
             ..Expect::default()
         },
         golden: None,
         pod: None,
-        then: Vec::new(),
         others: Vec::new(),
         ..plan.clone()
     }

@@ -129,6 +129,7 @@ mod tests {
             scenario: id.parse().unwrap(),
             changes: changes.iter().map(|name| (*name).to_owned()).collect(),
             not_run: not_run.map(str::to_owned),
+            new_commands: 0,
             same_machine_as: None,
             join: not_run.is_none().then(|| "passed".to_owned()),
         };

@@ -1,6 +1,9 @@
 //! `nodejoin diff`: what two versions of a script leave differently on the machines of all scenarios.
 
+mod bless;
 mod versions;
+
+use std::sync::Arc;
 
 use nodejoin_core::compare::Comparison;
 use nodejoin_core::plan::Plan;
@@ -12,6 +15,7 @@ use nodejoin_engine::report::comparison as report;
 use nodejoin_engine::report::github::comparison as annotations;
 use nodejoin_engine::{
     CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, comparison_page, new_run_id,
+    record,
 };
 
 use crate::args::DiffCommand;
@@ -19,7 +23,7 @@ use crate::commands::{inspect, preflight, probing, run};
 use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg};
 use crate::reports::Github;
 use crate::{artifacts, process};
-use versions::ComparedVersions;
+use versions::{ComparedVersion, ComparedVersions};
 
 /// Compares two versions.
 pub(crate) async fn diff(command: DiffCommand, factor: TimeFactor) -> ExitCode {
@@ -41,6 +45,10 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         note!("error: {error}");
         ExitCode::Usage
     })?;
+    let blessed = match &args.bless {
+        Some(file) => Some(bless::before(file)?),
+        None => None,
+    };
     let pairs = pairs(&versions, args, &file, &matrix)?;
     if pairs.is_empty() {
         note!("error: no scenario matches; run `nodejoin list` to see all scenarios");
@@ -69,20 +77,26 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let how = CompareSettings {
         jobs,
         joins,
-        worlds: args.worlds,
+        worlds: args.worlds || versions.has_blessed_worlds(),
     };
-    let compared = compare(&runner, &pairs, how, &step, &cancel).await;
+    let (compared, recorded) = match blessed {
+        Some(_) => (None, record(&runner, &pairs, how, &step, &cancel).await),
+        None => (compare(&runner, &pairs, how, &step, &cancel).await, None),
+    };
     for left in runner.tear_down().await.left {
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;
+    if let (Some(file), Some(before), Some(recorded)) = (&args.bless, blessed, recorded) {
+        return bless::write(file, &before, recorded);
+    }
     let Some(mut comparison) = compared else {
         return Ok(ExitCode::Cancelled);
     };
     let places = comparison.groups.iter_mut().flat_map(|group| &mut group.changed);
     places.for_each(|place| place.file = versions.file_of_caller(&place.file));
     let comparison = Comparison {
-        old: args.old.clone(),
+        old: args.old.clone().unwrap_or_default(),
         new: args.new.clone().unwrap_or_else(|| "the files now".to_owned()),
         approved: comparison
             .groups
@@ -110,6 +124,15 @@ fn pairs(
             .map_err(|error| inspect::refuse(&error))
     };
     let (old, new) = (plans(&versions.old)?, plans(&versions.new)?);
+    let blessed = match &versions.old {
+        ComparedVersion::Blessed(states) => Some(Arc::clone(states)),
+        _ => None,
+    };
+    // Blessed states have no files: the machine of the new version alone boots.
+    let old = match &blessed {
+        Some(_) => new.clone(),
+        None => old,
+    };
     let of = |plans: &[Plan], id: &str| plans.iter().find(|plan| plan.id.as_str() == id).cloned();
     let mut pairs: Vec<Pair> = new
         .iter()
@@ -119,6 +142,7 @@ fn pairs(
             old: of(&old, plan.id.as_str()),
             new: Some(plan.clone()),
             arguments: probing::arguments(plan),
+            blessed: blessed.clone(),
         })
         .collect();
     let gone = old.iter().filter(|plan| of(&new, plan.id.as_str()).is_none());
@@ -128,6 +152,7 @@ fn pairs(
         old: Some(plan.clone()),
         new: None,
         arguments: Vec::new(),
+        blessed: None,
     }));
     Ok(pairs)
 }

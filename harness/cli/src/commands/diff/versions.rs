@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
+use nodejoin_core::compare::BlessedStates;
 use nodejoin_core::input::files::Files;
 use nodejoin_core::input::moved::MovedFiles;
 use nodejoin_core::input::problem::ScenarioError;
@@ -26,6 +28,8 @@ pub(super) enum ComparedVersion {
     Manifest(PathBuf),
     /// A node image.
     Image(PathBuf),
+    /// States that were blessed: no files.
+    Blessed(Arc<BlessedStates>),
 }
 
 /// What is wrong with the versions of the command line.
@@ -48,6 +52,8 @@ pub(super) enum VersionError {
     Unpack(String, String),
     #[error("with --images, OLD and NEW are both needed")]
     OneImage,
+    #[error("`{0}` has no blessed states: {1}; `nodejoin diff --bless FILE` writes such a file")]
+    Unblessed(String, String),
 }
 
 /// The versions of a command line, and the folder that they are versions of.
@@ -73,19 +79,32 @@ impl ComparedVersions {
     /// Reads the versions of a command line. Revisions are unpacked below `scratch`, which is removed with the value.
     pub(super) fn read(args: &DiffArgs, scratch: PathBuf) -> Result<Self, VersionError> {
         let unpacked = Unpacked(scratch);
+        let Some(old) = &args.old else {
+            // With --bless, which conflicts with both.
+            return Ok(Self {
+                old: ComparedVersion::Now,
+                new: ComparedVersion::Now,
+                tree: None,
+                variable: None,
+                unpacked,
+            });
+        };
         if args.images {
             let new = args.new.as_ref().ok_or(VersionError::OneImage)?;
             return Ok(Self {
-                old: ComparedVersion::Image(PathBuf::from(&args.old)),
+                old: ComparedVersion::Image(PathBuf::from(old)),
                 new: ComparedVersion::Image(PathBuf::from(new)),
                 tree: None,
                 variable: None,
                 unpacked,
             });
         }
-        let tree = tree_of(args)?;
+        let tree = tree_of(args, old)?;
         let version = |text: &str, name: &str| version(text, &tree, &unpacked.0.join(name));
-        let old = version(&args.old, "old")?;
+        let old = match is_json(old) {
+            true => ComparedVersion::Blessed(Arc::new(blessed(Path::new(old))?)),
+            false => version(old, "old")?,
+        };
         let new = match &args.new {
             Some(new) => version(new, "new")?,
             None => ComparedVersion::Now,
@@ -97,6 +116,11 @@ impl ComparedVersions {
             variable: args.variable.clone(),
             unpacked,
         })
+    }
+
+    /// Whether the old version is a file with machines of other worlds.
+    pub(super) fn has_blessed_worlds(&self) -> bool {
+        matches!(&self.old, ComparedVersion::Blessed(states) if states.has_worlds())
     }
 
     /// A file of a version as the caller has it: those of an unpacked revision are in the folder that it is a version
@@ -146,7 +170,10 @@ impl ComparedVersions {
         let mut plans = scenario::load_all(&found, &files)?;
         let added = match version {
             ComparedVersion::Manifest(path) => Some(path),
-            ComparedVersion::Now | ComparedVersion::Folder(_) | ComparedVersion::Image(_) => None,
+            ComparedVersion::Now
+            | ComparedVersion::Folder(_)
+            | ComparedVersion::Image(_)
+            | ComparedVersion::Blessed(_) => None,
         };
         for manifest in settings.overlays.iter().chain(&args.overlay).chain(added) {
             let overlay = overlay::load(manifest, &files)?;
@@ -169,8 +196,23 @@ fn exists(path: &Path, files: &dyn Files) -> bool {
     files.is_folder(path) || files.read(path).is_ok()
 }
 
+fn is_json(text: &str) -> bool {
+    Path::new(text)
+        .extension()
+        .is_some_and(|extension| extension == "json")
+        && Path::new(text).is_file()
+}
+
+/// Reads a file of blessed states.
+pub(super) fn blessed(file: &Path) -> Result<BlessedStates, VersionError> {
+    let shown = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let states = text.and_then(|text| BlessedStates::parse(&text));
+    states.map_err(|why| VersionError::Unblessed(shown, why))
+}
+
 /// The folder that the versions are versions of.
-fn tree_of(args: &DiffArgs) -> Result<PathBuf, VersionError> {
+fn tree_of(args: &DiffArgs, old: &String) -> Result<PathBuf, VersionError> {
     if let Some(name) = &args.variable {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
         return value
@@ -181,10 +223,7 @@ fn tree_of(args: &DiffArgs) -> Result<PathBuf, VersionError> {
         return Ok(tree.clone());
     }
     let is_folder = |text: &&String| Path::new(text.as_str()).is_dir();
-    let folders: Vec<&String> = std::iter::once(&args.old)
-        .chain(&args.new)
-        .filter(is_folder)
-        .collect();
+    let folders: Vec<&String> = std::iter::once(old).chain(&args.new).filter(is_folder).collect();
     if folders.is_empty() {
         return Ok(repository(Path::new(".")).unwrap_or_else(|| PathBuf::from(".")));
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nodejoin_core::input::files::Files;
 use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::input::recording::{FilesRead, RecordingFiles, is_temporary};
-use nodejoin_core::plan::{OverlayFile, Plan};
+use nodejoin_core::plan::{Overlay, Plan};
 use nodejoin_core::run::filter::ScenarioFilter;
 use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::scenario::{self, ScenarioPath, overlay};
@@ -43,8 +43,8 @@ struct WatchedFile {
 
 /// What all scenarios depend on.
 struct SharedInput {
-    /// The settings file, and the files that its overlays and those of the command line add to every node.
-    loaded: Result<(SettingsFile, Vec<OverlayFile>), ScenarioError>,
+    /// The settings file, and what its overlays and those of the command line add to every node.
+    loaded: Result<(SettingsFile, Overlay), ScenarioError>,
     read: FilesRead,
 }
 
@@ -215,7 +215,7 @@ impl WatchedScenarios {
     }
 
     /// The plan as the command line changes it; `None` if that does not select it.
-    fn complete(&self, mut plan: Plan, overlay: &[OverlayFile]) -> Result<Option<Plan>, ScenarioError> {
+    fn complete(&self, mut plan: Plan, overlay: &Overlay) -> Result<Option<Plan>, ScenarioError> {
         if self
             .selection
             .filter
@@ -251,7 +251,7 @@ impl SharedInput {
     fn load(selection: &WatchSelection, files: &dyn Files) -> Self {
         let (loaded, read) = recorded(files, |files| {
             let settings = settings::find(Path::new("."), files)?;
-            let mut overlay = Vec::new();
+            let mut overlay = Overlay::default();
             for manifest in settings.overlays.iter().chain(&selection.overlays) {
                 overlay.extend(overlay::load(manifest, files)?);
             }

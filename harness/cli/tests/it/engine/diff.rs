@@ -145,3 +145,65 @@ fn equal_files_start_nothing() {
         both(&output)
     );
 }
+
+#[test]
+fn blessed_machines_are_compared_without_an_old_version() {
+    let folder = repository();
+    let path = folder.path();
+    let diff = |arguments: &[&str]| {
+        let all = [&["diff", "-E", "id(small) or id(untouched)"], arguments].concat();
+        nodejoin(path, &all).output().unwrap()
+    };
+    let blessed = diff(&["--bless", "pool.json"]);
+    assert_eq!(blessed.status.code(), Some(0), "{}", both(&blessed));
+    let text = "wrote pool.json: 2 of 2 machines, 2 of them new or changed";
+    assert!(both(&blessed).contains(text), "{}", both(&blessed));
+
+    let same = diff(&["pool.json"]);
+    assert_eq!(same.status.code(), Some(0), "{}", both(&same));
+    assert!(
+        both(&same).contains("no difference, 2 scenarios compared"),
+        "{}",
+        both(&same)
+    );
+
+    let changed = SCRIPT.replace("pool=blue", "pool=green");
+    std::fs::write(path.join("pool.sh"), changed).unwrap();
+    let output = diff(&["pool.json", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let report: Comparison = serde_json::from_slice(&output.stdout).unwrap();
+    let lines: Vec<&ChangedLine> = report
+        .groups
+        .iter()
+        .flat_map(|group| &group.differences)
+        .filter(|difference| difference.part == "file /etc/pool")
+        .flat_map(|difference| &difference.lines)
+        .collect();
+    let (old, new) = (
+        ChangedLine::Old("pool=blue".to_owned()),
+        ChangedLine::New("pool=green".to_owned()),
+    );
+    assert_eq!(lines, [&old, &new], "{}", both(&output));
+    // The states have no scripts: only the files as they are now join, and fail as the label is expected.
+    let [join] = &report.joins[..] else {
+        panic!("{}", both(&output))
+    };
+    assert_eq!(
+        (join.old.outcome.as_str(), join.is_new_failure()),
+        ("not run", true)
+    );
+
+    // Scenarios that are not selected keep their machines.
+    let large = nodejoin(path, &["diff", "--bless", "pool.json", "-E", "id(large)"])
+        .output()
+        .unwrap();
+    assert!(
+        both(&large).contains("1 of 1 machines, 1 of them new or changed"),
+        "{}",
+        both(&large)
+    );
+    let text = std::fs::read_to_string(path.join("pool.json")).unwrap();
+    for kept in ["\"small\"", "\"untouched\"", "\"large\"", "pool=blue"] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+}

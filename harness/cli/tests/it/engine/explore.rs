@@ -87,6 +87,12 @@ fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
     assert_eq!(same.map(|id| id.as_str()), Some("a"));
     assert_eq!(world(&["spot"]).join.as_deref(), Some("passed"));
     assert_eq!(report.left_out, 0);
+    // Only a Spot Instance has a file touched, and its type read and compared.
+    assert_eq!(world(&["spot"]).new_commands, 4, "{report:#?}");
+    assert_eq!(world(&["t3.nano"]).new_commands, 0);
+    assert!(world(&[]).new_commands > 10);
+    // A small one prints and exits.
+    assert_eq!(world(&["t3.nano", "spot", "tokens-optional"]).new_commands, 2);
 }
 
 /// A script that takes any answer of the metadata service for a value.
@@ -131,4 +137,75 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing() {
         ["missing-metadata-availability-zone"],
         "{report:#?}"
     );
+}
+
+/// A script that is not made for a second start: the kubelet is not enabled, a file grows, and another file stays.
+const ONCE: &str = r#"#!/bin/bash
+set -o errexit
+name=
+while (( $# > 0 )); do
+  case $1 in
+    --gpu) touch /etc/pool-gpu; shift ;;
+    *) name=$1; shift ;;
+  esac
+done
+/etc/eks/bootstrap.sh "$name" --container-runtime containerd
+echo "started" >> /etc/pool-starts
+systemctl disable kubelet
+"#;
+
+#[test]
+fn what_a_reboot_or_a_second_run_changes_is_found() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    std::fs::create_dir(path.join("scenarios")).unwrap();
+    std::fs::write(path.join("overlay.yaml"), OVERLAY).unwrap();
+    std::fs::write(path.join("pool.sh"), ONCE).unwrap();
+    std::fs::write(path.join("scenarios/a.yaml"), SCENARIO).unwrap();
+    let changes = [
+        "reboot",
+        "user-data-twice",
+        "user-data-after-gpu",
+        "restart-kubelet",
+    ];
+    let changes: Vec<&str> = changes.iter().flat_map(|name| ["--change", name]).collect();
+    let rest = [
+        "explore", "--joins", "none", "--budget", "30m", "--format", "json", "--write", "found",
+    ];
+    let output = nodejoin(path, &[&rest[..], &changes].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let report: Exploration = serde_json::from_slice(&output.stdout).unwrap();
+    let found: Vec<(FindingKind, String, &str)> = report
+        .findings
+        .iter()
+        .map(|finding| (finding.kind, finding.only_with.join(" "), finding.what.as_str()))
+        .collect();
+    let with = |name: &str| -> Vec<(FindingKind, &str)> {
+        let found = found.iter().filter(|(_, only_with, _)| only_with == name);
+        found.map(|(kind, _, what)| (*kind, *what)).collect()
+    };
+    assert_eq!(
+        with("reboot"),
+        [(FindingKind::NoKubelet, "no kubelet runs after a reboot")],
+        "{found:?}"
+    );
+    let grown = "file /etc/pool-starts is different after a second run of the user data";
+    assert_eq!(
+        with("user-data-twice"),
+        [(FindingKind::Unstable, grown)],
+        "{found:?}"
+    );
+    let stays = "file /etc/pool-gpu is different after a run of the user data that follows one with `--gpu`";
+    let after = with("user-data-after-gpu");
+    assert!(after.contains(&(FindingKind::Unstable, stays)), "{found:?}");
+    assert_eq!(with("restart-kubelet"), [], "{found:?}");
+
+    // The scenario of the reboot has it as a step.
+    let reboot = report
+        .findings
+        .iter()
+        .find(|one| one.only_with == ["reboot"])
+        .unwrap();
+    let text = std::fs::read_to_string(path.join(format!("found/{}.yaml", reboot.id))).unwrap();
+    assert!(text.contains("then:\n- do: reboot"), "{text}");
 }

@@ -51,19 +51,10 @@ struct Container(String);
 
 impl Container {
     fn of_node_image() -> Self {
-        let here = Path::new(".");
-        let images = docker(
-            &["images", "--format", "{{.Repository}}:{{.Tag}}", "nodejoin/al2"],
-            here,
-        );
-        let image = images
-            .lines()
-            .next()
-            .expect("`nodejoin images build` makes one")
-            .to_owned();
+        let image = built_in_image();
         Self(docker(
             &["create", "--label", "nodejoin.test=own-images", &image, "true"],
-            here,
+            Path::new("."),
         ))
     }
 }
@@ -72,6 +63,18 @@ impl Drop for Container {
     fn drop(&mut self) {
         docker(&["rm", &self.0], Path::new("."));
     }
+}
+
+/// The image `al2` of the version that runs use: the engine can have others.
+fn built_in_image() -> String {
+    let output = nodejoin(&["images", "build", "--nodes", "al2"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let words = text.lines().filter_map(|line| line.split_whitespace().next());
+    let mut images = words.filter(|word| word.starts_with("nodejoin/al2:"));
+    images
+        .next()
+        .unwrap_or_else(|| panic!("no image: {text}"))
+        .to_owned()
 }
 
 fn docker(arguments: &[&str], folder: &Path) -> String {
@@ -221,11 +224,7 @@ expect: { phase: ready }
 fn with_kubelet(kubelet: &str) -> (Option<i32>, String) {
     let home = TempDir::new().unwrap();
     let name = format!("nodejoin-test-kubelet:{}", std::process::id());
-    let base = docker(
-        &["images", "--format", "{{.Repository}}:{{.Tag}}", "nodejoin/al2"],
-        home.path(),
-    );
-    let base = base.lines().next().unwrap();
+    let base = built_in_image();
     let path = home.path().join("kubelet");
     std::fs::write(&path, kubelet).unwrap();
     std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();

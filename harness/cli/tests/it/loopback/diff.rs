@@ -32,7 +32,21 @@ fn each_mistake_is_named_before_anything_starts() {
         "# none yet\n0123456789 fine\nnot-an-id\n",
     )
     .unwrap();
-    let rows: [(&[&str], &[&str]); 8] = [
+    std::fs::write(folder.path().join("other.json"), "{ \"mine\": 1 }\n").unwrap();
+    let rows: [(&[&str], &[&str]); 12] = [
+        (&[], &["arguments were not provided", "<OLD>"]),
+        (
+            &["other.json"],
+            &[
+                "`other.json` has no blessed states: unknown field `mine`",
+                "--bless FILE",
+            ],
+        ),
+        (
+            &["--bless", "other.json"],
+            &["`other.json` has no blessed states"],
+        ),
+        (&["HEAD", "--bless", "states.json"], &["cannot be used with"]),
         (
             &["no-such-revision"],
             &["no-such-revision", "neither a folder, nor an overlay manifest"],
@@ -79,4 +93,7 @@ fn each_mistake_is_named_before_anything_starts() {
             assert!(both(&output).contains(text), "{arguments:?}: {}", both(&output));
         }
     }
+    // A file of something else is not overwritten.
+    let text = std::fs::read_to_string(folder.path().join("other.json")).unwrap();
+    assert_eq!(text, "{ \"mine\": 1 }\n");
 }

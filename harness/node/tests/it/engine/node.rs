@@ -362,8 +362,9 @@ async fn the_script_of_amazon_starts_a_kubelet_unmodified() {
         "/../../fixtures/overlays/amazon-eks-ami-2022/overlay.yaml"
     );
     let files = nodejoin_core::input::files::Disk::with_variables(std::env::vars());
-    plan.image.overlay =
-        nodejoin_core::scenario::overlay::load(std::path::Path::new(manifest), &files).unwrap();
+    plan.image.overlay = nodejoin_core::scenario::overlay::load(std::path::Path::new(manifest), &files)
+        .unwrap()
+        .files;
     let (node, mut events) = bench.boot(&plan, None).await;
     until(&node, user_data_is_over).await;
     let files = ["/etc/eks/bootstrap.sh", "/var/lib/kubelet/kubeconfig"];
@@ -530,7 +531,9 @@ async fn output_with(bench: &Bench, command: &str, programs: &[(&str, &str)]) ->
     let manifest = folder.path().join("overlay.yaml");
     std::fs::write(&manifest, overlay).unwrap();
     let files = nodejoin_core::input::files::Disk::default();
-    plan.image.overlay = nodejoin_core::scenario::overlay::load(&manifest, &files).unwrap();
+    plan.image.overlay = nodejoin_core::scenario::overlay::load(&manifest, &files)
+        .unwrap()
+        .files;
     let (node, _events) = bench.boot(&plan, None).await;
     until(&node, user_data_is_over).await;
     let collected = node

@@ -84,7 +84,9 @@ async fn programs_of_an_overlay_take_precedence_over_stubs() {
     let manifest = folder.path().join("overlay.yaml");
     std::fs::write(&manifest, format!("files:\n{}", files.concat())).unwrap();
     let mut plan = plan(OWN);
-    plan.image.overlay = nodejoin_core::scenario::overlay::load(&manifest, &Disk::default()).unwrap();
+    plan.image.overlay = nodejoin_core::scenario::overlay::load(&manifest, &Disk::default())
+        .unwrap()
+        .files;
     let bench = Bench::new().await;
     let (node, _events) = bench.boot(&plan, None).await;
     until(&node, user_data_is_over).await;

@@ -1,12 +1,15 @@
 //! Compares two versions of the same scenarios: a probe of each, and a join of both for each difference.
 
+mod blessed;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests, ScenarioTraits,
-    ScriptArguments, Shown, SideOutcome, changed_places, differences, group, worlds,
+    BlessedStates, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests,
+    ScenarioTraits, ScriptArguments, Shown, SideOutcome, changed_places, differences, group, worlds,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
@@ -17,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
 use crate::runner::Runner;
+
+pub use blessed::{RecordedMachine, record};
 
 /// One scenario with each version of its files.
 #[derive(Debug, Clone)]
@@ -29,6 +34,16 @@ pub struct Pair {
     pub new: Option<Plan>,
     /// Arguments of the scripts on the node that other worlds pass.
     pub arguments: Vec<ScriptArguments>,
+    /// States to compare with, in place of machines of the old version.
+    pub blessed: Option<Arc<BlessedStates>>,
+}
+
+impl Pair {
+    /// The scenario of which this is another world.
+    fn base(&self) -> Option<ScenarioId> {
+        let world = self.world.as_ref()?;
+        self.id.as_str().strip_suffix(&format!("@{world}"))?.parse().ok()
+    }
 }
 
 /// Which scenarios with differences join with both versions.
@@ -92,22 +107,31 @@ pub async fn compare(
         groups: group(&shown),
         ..Comparison::default()
     };
-    for id in to_join(&comparison.groups, settings.joins) {
-        let pair = compared.iter().map(|(pair, _)| pair).find(|pair| pair.id == id);
-        let Some((old, new)) = pair.and_then(|pair| Some((pair.old.as_ref()?, pair.new.as_ref()?))) else {
-            continue;
-        };
+    let join_pair = async |id: ScenarioId| {
+        let pair = compared.iter().map(|(pair, _)| pair).find(|pair| pair.id == id)?;
+        let (old, new) = (pair.old.as_ref()?, pair.new.as_ref()?);
         let outcome = JoinOutcome {
-            old: join(runner, old, "old", cancel).await,
+            old: match pair.blessed {
+                Some(_) => SideOutcome::not_run(),
+                None => join(runner, old, "old", cancel).await,
+            },
             new: join(runner, new, "new", cancel).await,
             scenario: id,
         };
-        if cancel.is_cancelled() {
-            return None;
+        if !cancel.is_cancelled() {
+            report(CompareStep::Joined(&outcome));
         }
-        report(CompareStep::Joined(&outcome));
-        comparison.joins.push(outcome);
+        Some(outcome)
+    };
+    let joins: Vec<_> = stream::iter(to_join(&comparison.groups, settings.joins))
+        .map(join_pair)
+        .buffered(settings.jobs.max(1))
+        .collect()
+        .await;
+    if cancel.is_cancelled() {
+        return None;
     }
+    comparison.joins = joins.into_iter().flatten().collect();
     comparison.seconds = started.elapsed().as_secs_f64();
     Some(comparison)
 }
@@ -177,6 +201,7 @@ fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
                 old: Some(old),
                 new: Some(new),
                 arguments: Vec::new(),
+                blessed: pair.blessed.clone(),
             });
         }
     }
@@ -269,6 +294,9 @@ async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) 
         (None, _) => return Compared::Not("only the new version has the scenario".to_owned()),
         (_, None) => return Compared::Not("only the old version has the scenario".to_owned()),
     };
+    if let Some(states) = &pair.blessed {
+        return blessed::compare_blessed(runner, states, &new, cancel).await;
+    }
     if has_same_files(&old, &new) {
         return Compared::SameFiles;
     }
