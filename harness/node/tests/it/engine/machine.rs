@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use nodejoin_core::observation::JournalLine;
+
 use super::node::{Bench, ask, plan, until, user_data_is_over};
 
 /// Prints one `NAME VALUE` a line.
@@ -121,4 +123,35 @@ async fn a_large_type_has_more_processors_than_its_host() {
         ("node_memory", "384468254 kB"),
     ];
     seen.check(&expected);
+}
+
+/// User data that starts itself without end, as soon as a command of the harness runs.
+const FORKS: &str = r#"name: forks
+user_data: |
+  #!/bin/bash
+  until [ -e /run/harness-is-here ]; do sleep 0.1; done
+  spread() { spread & spread & wait; }
+  spread
+limits: { processes: 700 }
+expect: { phase: booted }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_node_ends_its_programs_and_no_command_of_the_harness() {
+    let bench = Bench::new().await;
+    let (node, _events) = bench.boot(&plan(FORKS), None).await;
+    // Its loop is a child of the command that the engine starts, and each pause a child of the loop.
+    let command = "touch /run/harness-is-here
+        (i=0; while [ $i -lt 80 ]; do sleep 0.1 || exit 1; i=$((i + 1)); done); echo \"ended with $?\"";
+    let engine = bench.run.engine();
+    let is_reported = |line: &JournalLine| line.message.starts_with("processes: ");
+    let running = engine.exec(&node.id, &["/bin/sh", "-c", command]);
+    let (output, _) = tokio::join!(running, until(&node, is_reported));
+    let output = output.unwrap();
+    assert_eq!(
+        (output.code, String::from_utf8_lossy(&output.stdout).trim()),
+        (0, "ended with 0"),
+        "{output:?}"
+    );
+    bench.end().await;
 }
