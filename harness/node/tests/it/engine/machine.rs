@@ -141,11 +141,12 @@ async fn a_full_node_ends_its_programs_and_no_command_of_the_harness() {
     let bench = Bench::new().await;
     let (node, _events) = bench.boot(&plan(FORKS), None).await;
     // Its loop is a child of the command that the engine starts, and each pause a child of the loop.
-    let command = "touch /run/harness-is-here
+    let loops = "touch /run/harness-is-here
         (i=0; while [ $i -lt 80 ]; do sleep 0.1 || exit 1; i=$((i + 1)); done); echo \"ended with $?\"";
+    let command = ["/bin/sh", "-c", loops];
     let engine = bench.run.engine();
     let is_reported = |line: &JournalLine| line.message.starts_with("processes: ");
-    let running = engine.exec(&node.id, &["/bin/sh", "-c", command]);
+    let running = engine.exec(&node.id, &command);
     let (output, _) = tokio::join!(running, until(&node, is_reported));
     let output = output.unwrap();
     assert_eq!(
