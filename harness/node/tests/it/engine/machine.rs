@@ -129,6 +129,7 @@ async fn a_large_type_has_more_processors_than_its_host() {
 const FORKS: &str = r#"name: forks
 user_data: |
   #!/bin/bash
+  logger waits for the harness
   until [ -e /run/harness-is-here ]; do sleep 0.1; done
   spread() { spread & spread & wait; }
   spread
@@ -140,6 +141,8 @@ expect: { phase: booted }
 async fn a_full_node_ends_its_programs_and_no_command_of_the_harness() {
     let bench = Bench::new().await;
     let (node, _events) = bench.boot(&plan(FORKS), None).await;
+    // systemd moves the processes that it finds at its start to its own control group.
+    until(&node, |line| line.message == "waits for the harness").await;
     // Its loop is a child of the command that the engine starts, and each pause a child of the loop.
     let loops = "touch /run/harness-is-here
         (i=0; while [ $i -lt 80 ]; do sleep 0.1 || exit 1; i=$((i + 1)); done); echo \"ended with $?\"";
