@@ -109,7 +109,7 @@ pub struct Machine {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TemplateStack {
     pub name: String,
-    /// Those with metadata.
+    /// All resources of the template.
     pub resources: Vec<TemplateResource>,
     /// Logical ids of the resources that wait for signals.
     pub signalled: Vec<String>,
@@ -120,7 +120,8 @@ impl TemplateStack {
     pub(crate) fn scripts(&self) -> Vec<String> {
         let mut scripts = Vec::new();
         for resource in &self.resources {
-            let init = resource.metadata.get("AWS::CloudFormation::Init");
+            let metadata = resource.metadata.as_ref();
+            let init = metadata.and_then(|metadata| metadata.get("AWS::CloudFormation::Init"));
             let configs = init
                 .and_then(serde_json::Value::as_object)
                 .into_iter()
@@ -152,15 +153,15 @@ fn text_or_words(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// A resource of a stack, and its metadata.
+/// A resource of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplateResource {
     /// Logical id.
     pub id: String,
     /// Type, such as `AWS::AutoScaling::AutoScalingGroup`.
     pub kind: String,
-    /// The attribute `Metadata`, with the results of its functions.
-    pub metadata: serde_json::Value,
+    /// The attribute `Metadata`, with the results of its functions. `None`: it has none that can be read.
+    pub metadata: Option<serde_json::Value>,
 }
 
 /// What reads the user data.

@@ -9,7 +9,7 @@
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `limits.rs` | what the harness does not have |
 //! | `outside.rs` | requests to hosts outside |
-//! | `stored_values.rs` | parameters, secrets and objects that an account does not have |
+//! | `stored_values.rs` | parameters, secrets, objects and metadata of stacks that an account does not have |
 //! | `metadata_path.rs` | requests for a metadata path that the instance does not have |
 //! | `power.rs` | user data that reboots the instance or shuts it down |
 //! | `user_data_end.rs` | user data whose error is hidden, or that does not end |

@@ -7,7 +7,9 @@ use super::script_output::{is_complaint, is_failure, last_output, lines_before_t
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, Millis};
 use crate::plan::Plan;
+use crate::plan::aws::StackPlan;
 use crate::vocabulary::cause::Cause;
+use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
 
@@ -20,9 +22,21 @@ pub(super) struct MissingValue<'a> {
     name: &'a str,
 }
 
-impl MissingValue<'_> {
-    /// How to store the value.
+impl<'a> MissingValue<'a> {
+    /// The stack of the plan that does not have the resource. All resources of a stack of the plan are known: a missing
+    /// one is misspelt.
+    fn stack_without_it(&self, plan: &'a Plan) -> Option<(&'a StackPlan, &'a str)> {
+        let is_stack = matches!(self.call.service, CalledService::Known(Service::Cloudformation));
+        let (stack, id) = self.name.split_once('/').filter(|_| is_stack)?;
+        let stack = plan.aws.stacks.iter().find(|known| known.name == stack)?;
+        Some((stack, id)).filter(|(stack, _)| !stack.resources.is_empty())
+    }
+
+    /// How to store the value, or to correct its name.
     pub(super) fn remedy(&self, plan: &Plan) -> String {
+        if let Some((stack, id)) = self.stack_without_it(plan) {
+            return correct_resource(stack, id);
+        }
         let name = self.name;
         let key = match self.call.service {
             CalledService::Known(Service::Ssm) => format!("parameters: {{ {name}: VALUE }}"),
@@ -39,6 +53,24 @@ impl MissingValue<'_> {
         };
         let store = plan.key_hint(&format!("aws: {{ {key} }}"));
         format!("to store the value that AWS has, {store}; or correct its name in the script")
+    }
+}
+
+fn correct_resource(stack: &StackPlan, id: &str) -> String {
+    /// More are no help on a terminal.
+    const MOST: usize = 6;
+    let known = || stack.resources.keys().map(String::as_str);
+    let name = &stack.name;
+    match nearest(id, known()) {
+        Some(right) => format!("the stack `{name}` has the resource `{right}`: correct `{id}` in the script"),
+        None => {
+            let some: Vec<_> = known().take(MOST).map(|known| format!("`{known}`")).collect();
+            let more = if known().count() > MOST { ", ..." } else { "" };
+            format!(
+                "the stack `{name}` has {}{more}: correct `{id}` in the script",
+                some.join(", ")
+            )
+        }
     }
 }
 
@@ -73,23 +105,30 @@ pub(super) fn missing<'a>(facts: &Facts<'a>, end: Millis) -> Option<MissingValue
     (is_reported || !has_own_reason).then_some(MissingValue { at, call, what, name })
 }
 
-/// The script of a trial ended without a value that only the user's own account has.
-pub(super) fn missing_in_a_trial(facts: &Facts<'_>) -> Option<Finding> {
-    if !facts.plan.is_trial || !facts.is_before(Phase::Configured) {
+/// The script ended without a value: the resource of a known stack, which is an error of the script, or in a trial a
+/// value that only the user's own account has.
+pub(super) fn not_stored(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
         return None;
     }
     let failure = facts.user_data_lines().find(|(_, line)| is_failure(line));
     let end = failure.map(|(at, _)| at).or(facts.user_data_done)?;
     let missing = missing(facts, end)?;
+    let evidence = Evidence::call(missing.at, missing.call);
+    let remedy = missing.remedy(facts.plan);
+    if let Some((stack, id)) = missing.stack_without_it(facts.plan) {
+        let because = format!(
+            "the script reads {} `{id}`, which the stack `{}` does not have",
+            missing.what, stack.name
+        );
+        return facts.final_(Cause::ScriptFailed, because, &evidence, remedy);
+    }
+    if !facts.plan.is_trial {
+        return None;
+    }
     let because = format!(
         "a limit of nodejoin, not an error of the script: it reads {} {}, which only your own account has",
         missing.what, missing.name
     );
-    let evidence = Evidence::call(missing.at, missing.call);
-    facts.final_(
-        Cause::HarnessLimit,
-        because,
-        &evidence,
-        missing.remedy(facts.plan),
-    )
+    facts.final_(Cause::HarnessLimit, because, &evidence, remedy)
 }

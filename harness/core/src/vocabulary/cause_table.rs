@@ -98,7 +98,7 @@ macro_rules! cause_table {
         rules: Stopped {
             229: nodeadm::unsupported, 275: kubelet::lacks_processors, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit,
             319: limits::reported_call, 321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
-            324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::missing_in_a_trial,
+            324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::not_stored,
             329: outside::unreported_request
         },
         phases: Booted..=Authenticated, permanence: Lasts, blames: LastOfScript,
@@ -173,7 +173,7 @@ macro_rules! cause_table {
     }
     /// The user data, a script that it calls, or nodeadm ended with an error.
     ScriptFailed = "script-failed" {
-        rules: Stopped { 320: nodeadm::failed, 328: paths::misspelt, 330: script::failed, 340: user_data_end::error_is_hidden },
+        rules: Stopped { 320: nodeadm::failed, 327: stored_values::not_stored, 328: paths::misspelt, 330: script::failed, 340: user_data_end::error_is_hidden },
         phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
         evidence: "the output of the user data, nodeadm's log",
         remedy: "Run the failed line in the node; `nodejoin run --hold` holds it.",

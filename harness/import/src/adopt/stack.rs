@@ -10,12 +10,14 @@ use crate::machine::{Machine, TemplateResource};
 /// The key `aws` with the stack of the machine's template.
 pub(super) fn stack(machine: &Machine, report: &mut Vec<AdoptionLine>) -> Option<YamlText> {
     let stack = machine.stack.as_ref()?;
-    if !stack.resources.is_empty() {
-        let ids: Vec<String> = stack
-            .resources
-            .iter()
-            .map(|resource| format!("`{}`", resource.id))
-            .collect();
+    let with_metadata = stack
+        .resources
+        .iter()
+        .filter(|resource| resource.metadata.is_some());
+    let ids: Vec<String> = with_metadata
+        .map(|resource| format!("`{}`", resource.id))
+        .collect();
+    if !ids.is_empty() {
         let text = format!("the metadata of {} in the stack `{}`", ids.join(", "), stack.name);
         line(report, AdoptionKind::Adopted, text);
     }
@@ -33,9 +35,10 @@ pub(super) fn stack(machine: &Machine, report: &mut Vec<AdoptionLine>) -> Option
 }
 
 fn described(resource: &TemplateResource) -> YamlText {
+    let metadata = resource.metadata.as_ref().map(of_the_run);
     YamlText::map([
         ("type", Some(YamlText::text(&resource.kind))),
-        ("metadata", Some(YamlText::json(&of_the_run(&resource.metadata)))),
+        ("metadata", metadata.map(|metadata| YamlText::json(&metadata))),
     ])
 }
 

@@ -28,21 +28,19 @@ impl Template<'_> {
             if kind == GROUP || POLICIES.iter().any(|policy| resource.get(policy).is_some()) {
                 stack.signalled.push(id.clone());
             }
-            let Some(metadata) = resource.get("Metadata") else {
-                continue;
-            };
-            match self.evaluate(metadata).map(|metadata| Tree::to_json(&metadata)) {
-                Ok(metadata) => stack.resources.push(TemplateResource {
-                    id: id.clone(),
-                    kind,
-                    metadata,
-                }),
-                Err(error) => notes.push(format!(
+            let metadata = resource.get("Metadata").map(|metadata| self.evaluate(metadata));
+            let metadata = metadata.transpose().unwrap_or_else(|error| {
+                notes.push(format!(
                     "`cfn-init` does not find the metadata of `{id}`, which cannot be read from the template: {error}"
-                )),
-            }
+                ));
+                None
+            });
+            stack.resources.push(TemplateResource {
+                id: id.clone(),
+                kind,
+                metadata: metadata.as_ref().map(Tree::to_json),
+            });
         }
-        let has_content = !stack.resources.is_empty() || !stack.signalled.is_empty();
-        (has_content.then_some(stack), notes)
+        (Some(stack), notes)
     }
 }

@@ -307,12 +307,18 @@ fn the_stack_of_cfn_init_has_the_metadata_of_the_template() {
         (stack.name.as_str(), &stack.signalled[..]),
         ("nodes", &["Group".to_owned()][..])
     );
-    let [config] = &stack.resources[..] else {
+    // User data that misspells a resource is told so: all are known.
+    let [config, other, group] = &stack.resources[..] else {
         panic!("{stack:?}");
     };
-    assert_eq!(config.id, "Config");
     assert_eq!(
-        config.metadata,
+        [&config.id, &other.id, &group.id, &group.kind],
+        ["Config", "Other", "Group", "AWS::AutoScaling::AutoScalingGroup"]
+    );
+    assert_eq!((&other.metadata, &group.metadata), (&None, &None));
+    let metadata = config.metadata.clone().unwrap();
+    assert_eq!(
+        metadata,
         serde_json::json!({ "AWS::CloudFormation::Init": { "config": {
             "files": { "/etc/cluster": { "content": "demo\n", "mode": "000644" } },
             "commands": { "join": { "command": "/etc/eks/bootstrap.sh demo" } },

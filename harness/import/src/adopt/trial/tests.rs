@@ -212,13 +212,22 @@ fn the_stack_of_a_machine_is_part_of_its_scenario() {
     let mut machine = machine("#!/bin/bash\n/opt/aws/bin/cfn-init --stack nodes --resource Config\n");
     machine.stack = Some(TemplateStack {
         name: "nodes".to_owned(),
-        resources: vec![TemplateResource {
-            id: "Config".to_owned(),
-            kind: "AWS::EC2::Instance".to_owned(),
-            metadata: serde_json::json!({ "a": [{ "b": "c: d" }, 1, null, true], "empty": {}, "AWS::CloudFormation::Init": {
+        resources: vec![
+            TemplateResource {
+                id: "Config".to_owned(),
+                kind: "AWS::EC2::Instance".to_owned(),
+                metadata: Some(
+                    serde_json::json!({ "a": [{ "b": "c: d" }, 1, null, true], "empty": {}, "AWS::CloudFormation::Init": {
                 "join": { "commands": { "x": { "command": ["/etc/eks/bootstrap.sh", "demo", "--b64-cluster-ca", STANDARD.encode(AUTHORITY)] } } },
             } }),
-        }],
+                ),
+            },
+            TemplateResource {
+                id: "Group".to_owned(),
+                kind: "AWS::AutoScaling::AutoScalingGroup".to_owned(),
+                metadata: None,
+            },
+        ],
         signalled: vec!["Group".to_owned()],
     });
     let text = shown(&machine);
@@ -227,6 +236,7 @@ fn the_stack_of_a_machine_is_part_of_its_scenario() {
         &[
             "adopted: the metadata of `Config` in the stack `nodes`\n",
             "aws:\n  stacks:\n    - { name: nodes, waits_for: { Group: 1 }, resources: { Config: { type: \"AWS::EC2::Instance\", ",
+            "Group: { type: \"AWS::AutoScaling::AutoScalingGroup\" } }",
             "a: [{ b: \"c: d\" }, 1, null, true]",
             "empty: {  }",
             "command: [/etc/eks/bootstrap.sh, demo, \"--b64-cluster-ca\", \"{{ cluster.certificate_authority }}\"]",

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::observation::{CalledService, DnsQuery};
+use crate::plan::aws::StackPlan;
 use crate::vocabulary::aws_service::AwsService;
 use crate::vocabulary::not_emulated;
 
@@ -93,6 +94,12 @@ fn missing_stack() -> ObservedEvent {
         subject: Some("nodes/NodeGroup".to_owned()),
         ..aws(Service::Cloudformation, "DescribeStackResource", 400)
     })
+}
+
+/// A stack with a resource that is named almost as the one of [`missing_stack`].
+fn stack_of_nodes() -> StackPlan {
+    let text = r#"{ "name": "nodes", "resources": { "NodesGroup": { "type": "AWS::EC2::Instance" } } }"#;
+    serde_json::from_str(text).unwrap()
 }
 
 fn metadata(path: &str, status: u16) -> ObservedEvent {
@@ -385,6 +392,18 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         )
         .plan(|plan| plan.is_trial = true),
+        Case::new(
+            "trial whose cfn-init misspells a resource of its template",
+            after_boot([
+                missing_stack(),
+                cloud("cfn-init: ValidationError: Resource NodeGroup does not exist for stack nodes"),
+                done("DataSourceEc2"),
+            ]),
+        )
+        .plan(|plan| {
+            plan.is_trial = true;
+            plan.aws.stacks = vec![stack_of_nodes()];
+        }),
         Case::new(
             "trial that ends for its own reason after a parameter of the account",
             after_boot([
