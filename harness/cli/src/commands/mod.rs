@@ -11,7 +11,7 @@ mod hands;
 mod images;
 mod init;
 pub(crate) mod inspect;
-mod keeper;
+pub(crate) mod keeper;
 mod merge;
 mod mutate;
 mod preflight;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::error::LibraryError;
+use super::kept::KeptRuns;
 use super::{Nodejoin, RunningHarness};
 use crate::{artifacts, process};
 
@@ -27,9 +28,17 @@ pub struct NodejoinBuilder {
     control_plane: Option<ProviderName>,
     artifacts: Option<PathBuf>,
     evidence: EvidenceWhen,
+    is_kept: bool,
 }
 
 impl NodejoinBuilder {
+    /// Runs scenarios in a keeper. Only for programs that serve as one when [`super::kept::is_keeper`] recognizes their
+    /// arguments.
+    pub(super) fn in_keeper(mut self, is_kept: bool) -> Self {
+        self.is_kept = is_kept;
+        self
+    }
+
     /// The provider of all control planes. By default `NODEJOIN_CONTROL_PLANE`, otherwise each scenario chooses.
     pub fn control_plane(mut self, provider: ProviderName) -> Self {
         self.control_plane = Some(provider);
@@ -68,6 +77,10 @@ impl NodejoinBuilder {
         let (events, stream) = Events::stream();
         runtime.spawn(show_images(stream));
         artifacts::ignore(&settings.artifacts);
+        let kept = self.is_kept.then(|| KeptRuns {
+            settings: settings.clone(),
+            factor: engine.time_factor(),
+        });
         // The runner connects to the engine as it starts.
         let guard = runtime.enter();
         let runner = Runner::new(engine, new_run_id(), settings, events);
@@ -76,6 +89,7 @@ impl NodejoinBuilder {
             running: Some(RunningHarness {
                 runtime,
                 runner: Arc::new(runner),
+                kept: kept.map(Arc::new),
                 cancel: CancellationToken::new(),
                 runs: TaskTracker::new(),
             }),
@@ -125,12 +139,16 @@ impl NodejoinBuilder {
 /// Prints the progress of images, which take minutes at the first start.
 async fn show_images(mut stream: UnboundedReceiver<RunEvent>) {
     while let Some(event) = stream.recv().await {
-        match event {
-            RunEvent::ImageStarted { image, log } => note!("building image {image} (output in {log})"),
-            RunEvent::ImageReady { image, seconds } => note!("built image {image} in {seconds:.0} s"),
-            RunEvent::Warning { text } => note!("warning: {text}"),
-            _ => {}
-        }
+        show(event);
+    }
+}
+
+pub(super) fn show(event: RunEvent) {
+    match event {
+        RunEvent::ImageStarted { image, log } => note!("building image {image} (output in {log})"),
+        RunEvent::ImageReady { image, seconds } => note!("built image {image} in {seconds:.0} s"),
+        RunEvent::Warning { text } => note!("warning: {text}"),
+        _ => {}
     }
 }
 

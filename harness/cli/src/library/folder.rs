@@ -9,13 +9,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::env;
-use nodejoin_core::run::settings;
+use nodejoin_core::run::settings::{self, SettingsFile};
 use nodejoin_core::run::shard::{InvalidShard, Shard};
 
 use super::error::LibraryError;
 use super::report::ScenarioReport;
-use super::{Nodejoin, builder};
+use super::{Nodejoin, builder, kept};
 use crate::commands::inspect;
+use crate::keeper_args::KeeperChoice;
 use crate::process;
 
 /// Turns the scenarios below a folder into tests, one each, named after its id with `::` for `/`. It is the `main` of a
@@ -36,10 +37,19 @@ use crate::process;
 /// A path is relative to the package. A `nodejoin.yaml` there, or above, applies. The tests of one process share a
 /// control plane, which starts with the first test that runs and is removed at the end. A skipped scenario prints its
 /// reason; with `NODEJOIN_NO_SKIPS` it fails.
+///
+/// With `NODEJOIN_KEEPER=true` or `keeper: true` in the settings file, the tests run in a keeper: this program, started
+/// once more, which keeps control planes for later processes, such as those of nextest.
 pub fn scenario_tests(folder: impl Into<PathBuf>) -> ExitCode {
-    let arguments = Arguments::from_args();
-    let found = plans(&folder.into()).and_then(|plans| Ok((plans, shard()?)));
-    let (plans, shard) = match found {
+    if kept::is_keeper(std::env::args_os()) {
+        return crate::run();
+    }
+    let mut arguments = Arguments::from_args();
+    let folder = folder.into();
+    let found = settings::find(&folder, &process::disk())
+        .map_err(LibraryError::from)
+        .and_then(|file| Ok((plans(&folder, &file)?, shard()?, is_kept(&file))));
+    let (plans, shard, is_kept) = match found {
         Ok(found) => found,
         // A test that is not listed would never be missed.
         Err(error) => {
@@ -47,7 +57,13 @@ pub fn scenario_tests(folder: impl Into<PathBuf>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let shared = Arc::new(SharedHarness::default());
+    if is_kept {
+        arguments.test_threads = arguments.test_threads.or_else(kept_tests_at_a_time);
+    }
+    let shared = Arc::new(SharedHarness {
+        is_kept,
+        ..SharedHarness::default()
+    });
     let ours = plans
         .into_iter()
         .filter(|plan| shard.is_none_or(|shard| shard.holds(plan.id.as_str())));
@@ -70,9 +86,19 @@ pub fn scenario_tests(folder: impl Into<PathBuf>) -> ExitCode {
     }
 }
 
-fn plans(folder: &Path) -> Result<Vec<Plan>, LibraryError> {
-    let file = settings::find(folder, &process::disk())?;
-    let plans = inspect::load(&[folder.to_owned()], &file, &[])?;
+fn is_kept(file: &SettingsFile) -> bool {
+    KeeperChoice::default().is_on(file.keeper, |name| std::env::var(name).ok())
+}
+
+/// Each test in a keeper has a control plane of its own.
+fn kept_tests_at_a_time() -> Option<usize> {
+    const MOST: usize = 3;
+    let processors = std::thread::available_parallelism().ok()?;
+    Some(processors.get().min(MOST))
+}
+
+fn plans(folder: &Path, file: &SettingsFile) -> Result<Vec<Plan>, LibraryError> {
+    let plans = inspect::load(&[folder.to_owned()], file, &[])?;
     Ok(builder::matrix()?.spread(&plans))
 }
 
@@ -92,13 +118,14 @@ fn shard() -> Result<Option<Shard>, LibraryError> {
 #[derive(Default)]
 struct SharedHarness {
     nodejoin: OnceLock<Result<Nodejoin, String>>,
+    is_kept: bool,
 }
 
 impl SharedHarness {
     fn expect_pass(&self, plan: Plan) -> Result<(), Failed> {
         let nodejoin = self
             .nodejoin
-            .get_or_init(|| start().map_err(|error| error.to_string()));
+            .get_or_init(|| start(self.is_kept).map_err(|error| error.to_string()));
         let nodejoin = nodejoin.as_ref().map_err(Failed::from)?;
         let id = plan.id.clone();
         let report = nodejoin.run_and_wait(plan);
@@ -119,8 +146,8 @@ impl SharedHarness {
 }
 
 /// Test runners end tests by a signal: what they created is removed all the same.
-fn start() -> Result<Nodejoin, LibraryError> {
-    let nodejoin = Nodejoin::builder().start_and_wait()?;
+fn start(is_kept: bool) -> Result<Nodejoin, LibraryError> {
+    let nodejoin = Nodejoin::builder().in_keeper(is_kept).start_and_wait()?;
     nodejoin.cancel_on_signals()?;
     Ok(nodejoin)
 }

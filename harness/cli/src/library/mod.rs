@@ -6,11 +6,13 @@
 //! | `request.rs` | a scenario, or user data, that is about to run |
 //! | `report.rs` | what a run returns |
 //! | `folder.rs` | a folder of scenarios as tests of `cargo test` |
+//! | `kept.rs` | scenarios in a keeper |
 //! | `error.rs` | why nothing ran |
 
 mod builder;
 mod error;
 mod folder;
+mod kept;
 mod report;
 mod request;
 
@@ -24,6 +26,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use self::kept::KeptRuns;
 use crate::process;
 
 pub use builder::NodejoinBuilder;
@@ -57,6 +60,8 @@ pub struct Nodejoin {
 struct RunningHarness {
     runtime: Runtime,
     runner: Arc<Runner>,
+    /// Takes precedence over the runner.
+    kept: Option<Arc<KeptRuns>>,
     cancel: CancellationToken,
     runs: TaskTracker,
 }
@@ -98,7 +103,8 @@ impl Nodejoin {
     fn spawn(&self, plan: Plan, cancel: CancellationToken) -> JoinHandle<ScenarioReport> {
         let running = self.running();
         let (runner, handle) = (Arc::clone(&running.runner), running.runtime.handle().clone());
-        let work = move || handle.block_on(report::of(&runner, plan, &cancel));
+        let kept = running.kept.clone();
+        let work = move || handle.block_on(report::of(&runner, kept.as_deref(), plan, &cancel));
         running.runs.spawn_blocking_on(work, running.runtime.handle())
     }
 

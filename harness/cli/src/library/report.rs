@@ -11,6 +11,8 @@ use nodejoin_engine::Runner;
 use nodejoin_engine::report::text;
 use tokio_util::sync::CancellationToken;
 
+use super::kept::KeptRuns;
+
 /// The result of one scenario. Its text is that of `nodejoin run`.
 #[derive(Debug, Clone)]
 pub struct ScenarioReport {
@@ -20,8 +22,23 @@ pub struct ScenarioReport {
     evidence: Option<PathBuf>,
 }
 
-/// Runs a plan.
-pub(super) async fn of(runner: &Runner, plan: Plan, cancel: &CancellationToken) -> ScenarioReport {
+/// Runs a plan, in the keeper if there is one.
+pub(super) async fn of(
+    runner: &Runner,
+    kept: Option<&KeptRuns>,
+    plan: Plan,
+    cancel: &CancellationToken,
+) -> ScenarioReport {
+    if let Some(kept) = kept
+        && let Some(end) = kept.run(&plan, cancel).await
+    {
+        return ScenarioReport {
+            name: plan.name,
+            verdict: end.verdict,
+            seconds: end.seconds,
+            evidence: end.evidence,
+        };
+    }
     let started = Instant::now();
     let verdict = runner.run(&plan, cancel).await;
     let folder = runner.evidence_folder(&plan);
