@@ -13,11 +13,13 @@ use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::env;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::matrix::Matrix;
+use nodejoin_core::run::recorded_times::ShardSelection;
 use nodejoin_core::run::require::Require;
 use nodejoin_core::run::settings::KeepWhen;
-use nodejoin_core::run::shard::{InvalidShard, Shard};
+use nodejoin_core::run::shard::InvalidShard;
 use nodejoin_core::scenario;
 use nodejoin_docker::{Engine, ImageSettings};
+use nodejoin_engine::merge::shard_selection;
 use nodejoin_engine::report::text;
 use nodejoin_engine::{Events, ExternalSettings, ProbeEnd, Runner, Settings, new_run_id};
 use nodejoin_import::ImportDisk;
@@ -44,7 +46,7 @@ const CORE: [&str; 4] = [
 pub(crate) struct Suite {
     plans: Vec<Plan>,
     broken: Vec<Broken>,
-    shard: Option<Shard>,
+    shard: Option<ShardSelection>,
     shared: Arc<SharedRun>,
 }
 
@@ -112,15 +114,22 @@ impl Suite {
             .chain(told)
             .chain([dealt])
             .chain(self.on_kind());
-        all.filter(|trial| self.is_ours(trial)).collect()
+        let all: Vec<Trial> = all.collect();
+        let Some(shard) = &self.shard else { return all };
+        let ids: Vec<String> = all.iter().map(|trial| self.id(trial).to_owned()).collect();
+        let ours = shard.select(ids.iter().map(String::as_str));
+        let dealt = all.into_iter().zip(&ids);
+        let dealt = dealt.filter(|(_, id)| ours.contains(id.as_str()));
+        dealt.map(|(trial, _)| trial).collect()
     }
 
-    /// A scenario is in the share that `nodejoin run --shard` has it in; other tests are dealt out by their names.
-    fn is_ours(&self, trial: &Trial) -> bool {
-        let id = self.plans.iter().find(|plan| name(plan) == trial.name());
-        let id = id.map_or(trial.name(), |plan| plan.id.as_str());
-        self.shard.is_none_or(|shard| shard.holds(id))
+    /// Shards select a scenario by its id, and other tests by their names. Without recorded times, that is the shard in
+    /// which `nodejoin run --shard` has the scenario.
+    fn id<'a>(&'a self, trial: &'a Trial) -> &'a str {
+        let plan = self.plans.iter().find(|plan| name(plan) == trial.name());
+        plan.map_or(trial.name(), |plan| plan.id.as_str())
     }
+
     /// The core of the suite once more, on one cluster of kind's: unless a provider was chosen, which all tests run on
     /// then.
     fn on_kind(&self) -> Vec<Trial> {
@@ -335,10 +344,13 @@ fn settings() -> Settings {
 }
 
 /// The share of the tests that is this machine's, as the command reads it.
-fn shard() -> Result<Option<Shard>, String> {
+fn shard() -> Result<Option<ShardSelection>, String> {
     let given = std::env::var("NODEJOIN_SHARD").ok();
     let shard = given.map(|word| word.parse()).transpose();
-    shard.map_err(|error: InvalidShard| format!("NODEJOIN_SHARD: {error}"))
+    let shard = shard.map_err(|error: InvalidShard| format!("NODEJOIN_SHARD: {error}"))?;
+    let times = std::env::var_os("NODEJOIN_TIMES");
+    shard_selection(shard, times.as_ref().map(Path::new))
+        .map_err(|error| format!("NODEJOIN_TIMES: {error}\n  do: {}", error.hint()))
 }
 
 /// Parses the variable as the command does. An unknown provider ends the tests, which would prove nothing.

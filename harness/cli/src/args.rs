@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -135,6 +136,10 @@ pub struct RunArgs {
     /// Run only this shard, e.g. `1/4` for the first of four; the id of a scenario determines its shard
     #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
     pub shard: Option<Shard>,
+    /// Balance the shards by the times in this report, `run.json` or folder, as `nodejoin merge` reads it; all shards
+    /// need the same one
+    #[arg(long, value_name = "FILE", env = env::TIMES.name)]
+    pub times: Option<OsString>,
     #[command(flatten)]
     pub order: OrderArgs,
     #[command(flatten)]
@@ -290,6 +295,9 @@ pub struct ListArgs {
     /// List only this shard, as in `nodejoin run --shard`
     #[arg(long, value_name = "INDEX/COUNT", env = env::SHARD.name)]
     pub shard: Option<Shard>,
+    /// Balance the shards by the times in this file, as in `nodejoin run --times`
+    #[arg(long, value_name = "FILE", env = env::TIMES.name)]
+    pub times: Option<OsString>,
     #[command(flatten)]
     pub images: ImageArgs,
 }

@@ -18,7 +18,7 @@ use nodejoin_core::scenario::overlay;
 use nodejoin_import::{ClusterTraits, Import, import};
 
 use crate::args::{ListArgs, ListFormat, PlanArgs};
-use crate::commands::preflight;
+use crate::commands::{preflight, selection};
 use crate::process;
 use crate::schema_args::{SchemaArgs, SchemaOf};
 
@@ -41,6 +41,10 @@ pub(crate) fn list(args: &ListArgs) -> ExitCode {
         Ok(matrix) => matrix,
         Err(code) => return code,
     };
+    let shard = match selection::shard(args.shard, args.times.as_deref()) {
+        Ok(shard) => shard,
+        Err(code) => return code,
+    };
     match load(&args.paths, &SettingsFile::default(), &[]) {
         Ok(plans) if args.matrix => {
             out!("{}", coverage::matrix(&plans).trim_end());
@@ -48,16 +52,16 @@ pub(crate) fn list(args: &ListArgs) -> ExitCode {
         }
         Ok(plans) => {
             let mut plans = matrix.spread(&plans);
-            plans.retain(|plan| is_selected(args, plan));
+            if let Some(filter) = &args.filter {
+                plans.retain(|plan| filter.selects(plan));
+            }
+            if let Some(shard) = &shard {
+                selection::keep_shard(shard, &mut plans);
+            }
             print_list(args.format, &plans)
         }
         Err(error) => refuse(&error),
     }
-}
-
-fn is_selected(args: &ListArgs, plan: &Plan) -> bool {
-    let in_shard = args.shard.is_none_or(|shard| shard.holds(plan.id.as_str()));
-    in_shard && args.filter.as_ref().is_none_or(|filter| filter.selects(plan))
 }
 
 fn print_list(format: ListFormat, plans: &[Plan]) -> ExitCode {

@@ -17,7 +17,7 @@ mod mutate;
 mod preflight;
 mod probing;
 mod run;
-mod selection;
+pub(crate) mod selection;
 mod sweep;
 mod try_file;
 mod watch;

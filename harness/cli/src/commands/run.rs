@@ -6,8 +6,8 @@ use nodejoin_core::input::problem::ScenarioError;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_core::run::recorded_times::ShardSelection;
 use nodejoin_core::run::settings::{EvidenceWhen, KeepWhen, SettingsFile};
-use nodejoin_core::run::shard::Shard;
 use nodejoin_core::run::shell;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::github;
@@ -37,7 +37,7 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) github: &'a Github,
     pub(crate) factor: TimeFactor,
     pub(crate) bless: bool,
-    pub(crate) shard: Option<Shard>,
+    pub(crate) shard: Option<ShardSelection>,
     pub(crate) order: OrderArgs,
     /// Whether the outcomes are recorded for `--rerun-failed`.
     pub(crate) recorded: bool,
@@ -56,6 +56,10 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
     if plans.is_empty() {
         return no_match(&args.paths);
     }
+    let shard = match selection::shard(args.shard, args.times.as_deref()) {
+        Ok(shard) => shard,
+        Err(code) => return code,
+    };
     let request = RunRequest {
         rerun: &|| rerun::of_run(&args),
         options: &args.options,
@@ -63,7 +67,7 @@ pub(crate) async fn run(args: RunArgs, factor: TimeFactor) -> ExitCode {
         github: &github,
         factor,
         bless: args.bless,
-        shard: args.shard,
+        shard,
         order: args.order.clone(),
         recorded: true,
         traces: TraceLog::default(),
@@ -99,7 +103,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
     if plans.is_empty() {
         return no_match(&[]);
     }
-    let plans = shard(request.shard, plans);
+    let plans = of_shard(request.shard.as_ref(), plans);
     let settings = settings(request);
     let plans = match selection::select(&request.order, plans, &settings.artifacts) {
         Ok(plans) => plans,
@@ -116,7 +120,7 @@ pub(crate) async fn run_plans(request: &RunRequest<'_>, plans: &[Plan]) -> ExitC
     let (events, stream) = Events::stream();
     let reports = Reports::new(request.options, request.github, last_run, (request.rerun)());
     if plans.is_empty() {
-        report_empty_run(request.shard, &events);
+        report_empty_run(request, &events);
         drop(events);
         return reports.follow(stream).await.err().unwrap_or(ExitCode::Passed);
     }
@@ -216,20 +220,28 @@ impl RunStart {
 }
 
 /// The scenarios of this shard.
-fn shard(shard: Option<Shard>, mut plans: Vec<Plan>) -> Vec<Plan> {
-    let Some(shard) = shard else { return plans };
+fn of_shard(selection: Option<&ShardSelection>, mut plans: Vec<Plan>) -> Vec<Plan> {
+    let Some(selection) = selection else { return plans };
     let all = plans.len();
-    plans.retain(|plan| shard.holds(plan.id.as_str()));
-    note!("shard {shard}: {} of {all} scenarios", plans.len());
+    let balanced = selection.times.as_ref().map_or_else(String::new, |times| {
+        let known = plans.iter().filter(|plan| times.has(plan.id.as_str())).count();
+        format!("; balanced by the recorded times of {known}")
+    });
+    selection::keep_shard(selection, &mut plans);
+    note!(
+        "shard {}: {} of {all} scenarios{balanced}",
+        selection.shard,
+        plans.len()
+    );
     plans
 }
 
 /// Reports an empty run: a shard without scenarios is not an error, because other shards have them.
-fn report_empty_run(shard: Option<Shard>, events: &Events) {
+fn report_empty_run(request: &RunRequest<'_>, events: &Events) {
     events.send(RunEvent::RunStarted {
         run: new_run_id(),
         scenarios: 0,
-        shard,
+        shard: request.shard.as_ref().map(|selection| selection.shard),
     });
     events.send(RunEvent::RunFinished(Summary::default()));
 }
@@ -278,7 +290,7 @@ pub(crate) fn settings(request: &RunRequest<'_>) -> Settings {
         boot_ahead: args.boot_ahead,
         bless: request.bless,
         fail_fast: request.order.fail_fast,
-        shard: request.shard,
+        shard: request.shard.as_ref().map(|selection| selection.shard),
     }
 }
 

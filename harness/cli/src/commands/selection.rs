@@ -1,14 +1,35 @@
 //! Which of the loaded scenarios run, how often, and in which order.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use nodejoin_core::plan::Plan;
+use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::last_run::{LastRun, RUN_MARK};
+use nodejoin_core::run::recorded_times::ShardSelection;
+use nodejoin_core::run::shard::Shard;
+use nodejoin_engine::merge::shard_selection;
 
 use crate::process;
 use crate::run_args::OrderArgs;
 #[cfg(test)]
 use crate::run_args::RepeatCount;
+
+/// The shard to run, and the recorded times that balance it. Reports times that cannot be read.
+pub(crate) fn shard(shard: Option<Shard>, times: Option<&OsStr>) -> Result<Option<ShardSelection>, ExitCode> {
+    shard_selection(shard, times.map(Path::new)).map_err(|error| {
+        process::report_error("could not balance the shards", &error, Some(error.hint()));
+        ExitCode::Usage
+    })
+}
+
+/// Removes the plans of other shards.
+pub(crate) fn keep_shard(selection: &ShardSelection, plans: &mut Vec<Plan>) {
+    let held = selection.select(plans.iter().map(|plan| plan.id.as_str()));
+    let held: Vec<bool> = plans.iter().map(|plan| held.contains(plan.id.as_str())).collect();
+    let mut held = held.into_iter();
+    plans.retain(|_| held.next().unwrap_or_default());
+}
 
 /// Why a selection is impossible.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,14 +8,16 @@ use std::sync::{Arc, OnceLock};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::run::env;
+use nodejoin_core::run::env::{self, EnvVar};
+use nodejoin_core::run::recorded_times::ShardSelection;
 use nodejoin_core::run::settings::{self, SettingsFile};
-use nodejoin_core::run::shard::{InvalidShard, Shard};
+use nodejoin_core::run::shard::InvalidShard;
+use nodejoin_engine::merge::shard_selection;
 
 use super::error::LibraryError;
 use super::report::ScenarioReport;
 use super::{Nodejoin, builder, kept};
-use crate::commands::inspect;
+use crate::commands::{inspect, selection};
 use crate::keeper_args::KeeperChoice;
 use crate::process;
 
@@ -48,9 +50,13 @@ pub fn scenario_tests(folder: impl Into<PathBuf>) -> ExitCode {
     let folder = folder.into();
     let found = settings::find(&folder, &process::disk())
         .map_err(LibraryError::from)
-        .and_then(|file| Ok((plans(&folder, &file)?, shard()?, is_kept(&file))));
-    let (plans, shard, is_kept) = match found {
-        Ok(found) => found,
+        .and_then(|file| Ok((shard()?, plans(&folder, &file)?, is_kept(&file))));
+    let (plans, is_kept) = match found {
+        Ok((None, plans, is_kept)) => (plans, is_kept),
+        Ok((Some(shard), mut plans, is_kept)) => {
+            selection::keep_shard(&shard, &mut plans);
+            (plans, is_kept)
+        }
         // A test that is not listed would never be missed.
         Err(error) => {
             note!("error: {error}");
@@ -64,10 +70,7 @@ pub fn scenario_tests(folder: impl Into<PathBuf>) -> ExitCode {
         is_kept,
         ..SharedHarness::default()
     });
-    let ours = plans
-        .into_iter()
-        .filter(|plan| shard.is_none_or(|shard| shard.holds(plan.id.as_str())));
-    let trials = ours.map(|plan| {
+    let trials = plans.into_iter().map(|plan| {
         let shared = Arc::clone(&shared);
         let name = plan.id.as_str().replace('/', "::");
         Trial::test(name, move || shared.expect_pass(plan))
@@ -103,15 +106,22 @@ fn plans(folder: &Path, file: &SettingsFile) -> Result<Vec<Plan>, LibraryError> 
 }
 
 /// The part of the tests that this process runs, as the command reads it.
-fn shard() -> Result<Option<Shard>, LibraryError> {
+fn shard() -> Result<Option<ShardSelection>, LibraryError> {
     let set = std::env::var(env::SHARD.name)
         .ok()
         .filter(|word| !word.is_empty());
     let shard = set.map(|word| word.parse()).transpose();
-    shard.map_err(|error: InvalidShard| LibraryError::Setting {
-        what: format!("`{}`", env::SHARD.name),
-        why: error.to_string(),
-    })
+    let shard = shard.map_err(|error: InvalidShard| invalid(&env::SHARD, error.to_string()))?;
+    let times = std::env::var_os(env::TIMES.name);
+    shard_selection(shard, times.as_ref().map(Path::new))
+        .map_err(|error| invalid(&env::TIMES, format!("{error}\n  do: {}", error.hint())))
+}
+
+fn invalid(variable: &EnvVar, why: String) -> LibraryError {
+    LibraryError::Setting {
+        what: format!("`{}`", variable.name),
+        why,
+    }
 }
 
 /// Started by the first test that runs.

@@ -51,6 +51,12 @@ pub const SHARD: EnvVar = variable(
     Some("--shard"),
     "The shard of the scenarios to run, such as `1/4` for the first of four (default: all scenarios).",
 );
+pub const TIMES: EnvVar = variable(
+    "NODEJOIN_TIMES",
+    Some("--times"),
+    "Report of earlier runs by whose times the shards are balanced, as `nodejoin merge` reads it (default: the id of a \
+     scenario determines its shard).",
+);
 pub const CONTROL_PLANE: EnvVar = variable(
     "NODEJOIN_CONTROL_PLANE",
     Some("--control-plane"),
@@ -238,6 +244,7 @@ pub const ALL: &[EnvVar] = &[
     CI,
     ARTIFACTS,
     SHARD,
+    TIMES,
     CONTROL_PLANE,
     REQUIRE,
     TIME_FACTOR,

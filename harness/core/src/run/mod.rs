@@ -9,6 +9,7 @@
 //! | `filter` | filter expressions that select scenarios |
 //! | `last_run.rs` | the outcomes by which `--rerun-failed` selects |
 //! | `shard.rs` | which scenarios belong to one machine's share |
+//! | `recorded_times.rs` | shards that take about equally long |
 //! | `concurrency.rs` | how many nodes run at once, and whether the host can carry them |
 //! | `time_factor.rs` | the factor that multiplies all timeouts |
 //! | `coverage.rs` | which facets of a join the scenarios of a folder prove |
@@ -30,6 +31,7 @@ pub mod filter;
 pub mod format;
 pub mod last_run;
 pub mod matrix;
+pub mod recorded_times;
 pub mod require;
 pub mod secret;
 pub mod settings;

@@ -1,7 +1,8 @@
 //! A shard of the scenarios, so that several machines run all of them without overlap.
 //!
-//! The shard of a scenario depends only on the hash of its id. Round robin over the sorted list would be more even,
-//! but a new file would move all scenarios after it, and results could not be compared between runs.
+//! Without recorded times (`recorded_times.rs`), the shard of a scenario depends only on the hash of its id. Round robin
+//! over the sorted list would be more even, but a new file would move all scenarios after it, and results could not be
+//! compared between runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,13 +29,19 @@ pub struct InvalidShard {
 }
 
 impl Shard {
+    /// Number of the shard, from 1.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// Number of shards of the run.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether a scenario with this id belongs to the shard.
+    /// Whether the hash of this id belongs to the shard.
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         let hash = Sha256::digest(name.as_bytes());

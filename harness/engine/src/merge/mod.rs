@@ -10,6 +10,7 @@ mod page;
 mod read;
 #[cfg(test)]
 mod tests;
+mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use nodejoin_core::run::shard::Shard;
 use quick_junit::{Report, TestCase, TestSuite};
 
 use crate::report::{junit, text};
+
+pub use times::{TimesError, shard_selection};
 
 /// Why runs cannot be joined, with the file that is the reason.
 #[derive(Debug, thiserror::Error)]

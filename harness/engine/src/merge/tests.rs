@@ -6,6 +6,7 @@ use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::evidence_index::{RecordedScenario, RunRecord};
+use nodejoin_core::run::recorded_times::RecordedTimes;
 
 use super::*;
 use crate::report::junit::Junit;
@@ -193,4 +194,30 @@ fn files_that_cannot_be_joined_are_named() {
         error.to_string().contains("missing: cannot read the file"),
         "{error}"
     );
+}
+
+#[test]
+fn recorded_times_come_from_reports_and_records() {
+    let one = [
+        ("al2/joins", Outcome::Passed, 20.0),
+        ("al2/often@run-1", Outcome::Passed, 5.0),
+        ("al2/often@run-2", Outcome::Failed, 7.0),
+        ("al2/skipped", Outcome::Skipped("needs kind".to_owned()), 0.0),
+        ("al2/stopped", Outcome::Cancelled, 1.0),
+    ];
+    let other = [
+        ("al2/joins", Outcome::Passed, 30.0),
+        ("al2/broken", Outcome::Errored("no engine".to_owned()), 2.0),
+    ];
+    let (_folder, runs) = merged(&[
+        ("junit.xml", report("aaaaaaaaaa", Some("1/2"), &one)),
+        ("run.json", record("bbbbbbbbbb", &other)),
+    ]);
+    let runs = runs.unwrap();
+    let recorded = [("al2/joins", 25.0), ("al2/often", 6.0), ("al2/skipped", 0.0)];
+    let expected = RecordedTimes::new(recorded.map(|(id, seconds)| (id.to_owned(), seconds)));
+    assert_eq!(runs.times(), expected);
+    // What `nodejoin merge --junit` writes has the same times.
+    let (_folder, again) = merged(&[("all.xml", runs.to_junit().unwrap())]);
+    assert_eq!(again.unwrap().times(), expected);
 }

@@ -15,7 +15,7 @@ use nodejoin_script::{CoverageReport, ParsedScript};
 
 use crate::args::CoverageCommand;
 use crate::commands::run::{self, RunRequest};
-use crate::commands::{inspect, preflight};
+use crate::commands::{inspect, preflight, selection};
 use crate::coverage_args::CoverageArgs;
 use crate::keeper_args::KeeperChoice;
 use crate::reports::Github;
@@ -39,6 +39,10 @@ pub(crate) async fn coverage(mut args: CoverageCommand, factor: TimeFactor) -> E
     {
         return code;
     }
+    let shard = match selection::shard(args.run.shard, args.run.times.as_deref()) {
+        Ok(shard) => shard,
+        Err(code) => return code,
+    };
     plans.iter_mut().for_each(|plan| plan.is_traced = true);
     let traces = TraceLog::default();
     let request = RunRequest {
@@ -48,7 +52,7 @@ pub(crate) async fn coverage(mut args: CoverageCommand, factor: TimeFactor) -> E
         github: &github,
         factor,
         bless: args.run.bless,
-        shard: args.run.shard,
+        shard,
         order: args.run.order.clone(),
         recorded: true,
         traces: traces.clone(),

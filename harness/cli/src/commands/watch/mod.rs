@@ -112,6 +112,7 @@ impl Watch {
                 bless: false,
                 overlay: args.overlay,
                 shard: None,
+                times: None,
                 order: OrderArgs::default(),
                 options: args.options,
             },

@@ -17,5 +17,6 @@ mod mutate;
 mod on_demand;
 mod refusals;
 mod release;
+mod times;
 mod try_file;
 mod watch;
