@@ -10,6 +10,7 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::scenario::overlay;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// A scenario that must fail, because a broken script is laid over its node.
 #[derive(Debug, Clone)]
@@ -28,6 +29,12 @@ struct Row {
     name: String,
     /// The scenario that runs on it.
     scenario: String,
+    /// The historic regression that the script repeats. The book lists it.
+    #[serde(default, rename = "regression")]
+    _regression: Option<IgnoredAny>,
+    /// Why a script is here that repeats none.
+    #[serde(default, rename = "reason")]
+    _reason: Option<String>,
     /// An overlay below the script, sound or broken: a folder below `fixtures/overlays`.
     #[serde(default)]
     under: Option<String>,

@@ -5,6 +5,7 @@
 //! | `commands` | commands and their arguments, from the definition of the command line |
 //! | `copies` | files of the repository's root, with links that work in the book |
 //! | `diagnoses` | causes of a stopped join, with the scenarios that prove them |
+//! | `figures` | the catalogue in the page of figures |
 //! | `flows` | flows, their scenarios and what these prove |
 //! | `scenario` | keys of a scenario file, from its JSON schema |
 //! | `settings` | flags, environment variables and keys of `nodejoin.yaml` |
@@ -15,6 +16,7 @@
 mod commands;
 mod copies;
 mod diagnoses;
+mod figures;
 mod flows;
 pub mod links;
 mod markdown;
@@ -65,6 +67,11 @@ pub fn pages(repository: &Path) -> Result<Vec<Page>, String> {
         page("docs/src/reference/commands.md", commands::page()),
         page("docs/src/reference/settings.md", settings::page()),
     ];
+    // The rest of this page is measured: it is not generated as a whole.
+    pages.push(Page {
+        path: figures::PAGE,
+        text: figures::page(repository)?,
+    });
     for copy in copies::ALL {
         pages.push(page(copy.to, copies::page(repository, copy)?));
     }

@@ -50,6 +50,7 @@ pub fn plan() -> Plan {
         aws: AwsPlan::default(),
         user_data: None,
         faults: Vec::new(),
+        dns_faults: Vec::new(),
         cni: Cni::Bridge,
         stubs: Stubs::Packages,
         newer_settings: NewerSettings::Keep,

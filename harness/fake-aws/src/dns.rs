@@ -11,6 +11,7 @@
 //! | one of these, other record types | - | no records |
 //! | any other that can be a host of the Internet | A | [`OUTSIDE`], and an event as of a name that does not exist |
 //! | the rest | - | NXDOMAIN, and an event |
+//! | a name that a DNS fault matches | any | what the fault says, and an event with the fault |
 //! | any other, in an open network | - | REFUSED, which sends the node to its next resolver, and an event |
 
 use std::net::Ipv4Addr;
@@ -20,8 +21,10 @@ use hickory_proto::rr::rdata::{A, PTR};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use nodejoin_core::observation::DnsQuery;
 use nodejoin_core::plan::Network;
+use nodejoin_core::plan::dns_fault::DnsEffect;
 use nodejoin_core::vocabulary::outside_name;
 
+use crate::dns_faults::FiredDnsFault;
 use crate::endpoint::HostName;
 use crate::world::World;
 
@@ -49,6 +52,15 @@ pub(crate) enum Resolution {
     OutsideEmpty,
     /// The name does not exist.
     Missing,
+}
+
+/// The response to a query, and what it says about its node.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    /// `None`: a fault leaves the query without a response.
+    pub(crate) response: Option<Vec<u8>>,
+    /// `None` for a name that a resolver tried only because of the search domain.
+    pub(crate) event: Option<DnsQuery>,
 }
 
 /// Resolves a name in lower case and without its final dot.
@@ -107,10 +119,13 @@ fn reversed(ip: Ipv4Addr) -> String {
     format!("{d}.{c}.{b}.{a}.in-addr.arpa")
 }
 
-/// Responds to a query; `None` for bytes that are not a query. The event is `None` for a name that a resolver tried
-/// only because of the search domain.
+/// Responds to a query; `None` for bytes that are not a query. `fault` returns the fault that fires for a name.
 #[must_use]
-pub(crate) fn respond(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<DnsQuery>)> {
+pub(crate) fn respond(
+    world: &World,
+    query: &[u8],
+    fault: impl FnOnce(&str) -> Option<FiredDnsFault>,
+) -> Option<Reply> {
     let query = parse(query)?;
     let mut response = respond_to(&query);
     let Some(question) = query
@@ -119,9 +134,28 @@ pub(crate) fn respond(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<Dn
         .filter(|_| query.metadata.op_code == OpCode::Query)
     else {
         response.metadata.response_code = ResponseCode::NotImp;
-        return Some((response.to_vec().ok()?, None));
+        return Some(Reply {
+            response: Some(response.to_vec().ok()?),
+            event: None,
+        });
     };
     let name = text(question);
+    if let Some(fired) = fault(&name) {
+        let event = Some(DnsQuery {
+            record: question.query_type().to_string(),
+            answered: false,
+            fault: Some(fired.index),
+            name,
+        });
+        let response = match response_code(fired.effect) {
+            Some(code) => {
+                response.metadata.response_code = code;
+                Some(response.to_vec().ok()?)
+            }
+            None => None,
+        };
+        return Some(Reply { response, event });
+    }
     let resolution = resolve(world, &name, question.query_type());
     fill(&mut response, question, &resolution, world.network);
     let answered = match resolution {
@@ -131,10 +165,25 @@ pub(crate) fn respond(world: &World, query: &[u8]) -> Option<(Vec<u8>, Option<Dn
     let query_event = DnsQuery {
         record: question.query_type().to_string(),
         answered,
+        fault: None,
         name,
     };
     let event = (answered || !is_search(world, &query_event.name)).then_some(query_event);
-    Some((response.to_vec().ok()?, event))
+    Some(Reply {
+        response: Some(response.to_vec().ok()?),
+        event,
+    })
+}
+
+/// The code of the response that a fault gives; `None` if there is no response.
+fn response_code(effect: DnsEffect) -> Option<ResponseCode> {
+    match effect {
+        DnsEffect::Servfail => Some(ResponseCode::ServFail),
+        DnsEffect::Refused => Some(ResponseCode::Refused),
+        DnsEffect::Nxdomain => Some(ResponseCode::NXDomain),
+        DnsEffect::Empty => Some(ResponseCode::NoError),
+        DnsEffect::NoAnswer => None,
+    }
 }
 
 /// Responds to a query of a source without a world.
@@ -221,8 +270,13 @@ mod tests {
         let mut query = Message::query();
         query.add_query(Query::query(Name::from_ascii(name).unwrap(), record));
         query.set_edns(Edns::new());
-        let (bytes, event) = respond(&World { network, ..world().0 }, &query.to_vec().unwrap()).unwrap();
-        (Message::from_vec(&bytes).unwrap(), event)
+        let world = World { network, ..world().0 };
+        reply(&world, &query)
+    }
+
+    fn reply(world: &World, query: &Message) -> (Message, Option<DnsQuery>) {
+        let reply = respond(world, &query.to_vec().unwrap(), |_| None).unwrap();
+        (Message::from_vec(&reply.response.unwrap()).unwrap(), reply.event)
     }
 
     #[test]
@@ -338,8 +392,7 @@ mod tests {
             world
                 .outside
                 .insert("http://a.example.com/x".to_owned(), "x".to_owned());
-            let (bytes, event) = respond(&world, &query.to_vec().unwrap()).unwrap();
-            let response = Message::from_vec(&bytes).unwrap();
+            let (response, event) = reply(&world, &query);
             let found = response.answers.first().map(|record| record.data.to_string());
             assert_eq!(response.metadata.response_code, ResponseCode::NoError, "{name}");
             assert_eq!(found.unwrap_or_default(), address, "{name}");
@@ -367,7 +420,37 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_a_query_have_no_response() {
-        assert_eq!(respond(&world().0, b"nonsense"), None);
-        assert_eq!(respond(&world().0, b""), None);
+        assert_eq!(respond(&world().0, b"nonsense", |_| None), None);
+        assert_eq!(respond(&world().0, b"", |_| None), None);
+    }
+
+    #[test]
+    fn a_fault_takes_the_place_of_the_response() {
+        let table = [
+            (DnsEffect::Servfail, Some(ResponseCode::ServFail)),
+            (DnsEffect::Refused, Some(ResponseCode::Refused)),
+            (DnsEffect::Nxdomain, Some(ResponseCode::NXDomain)),
+            (DnsEffect::Empty, Some(ResponseCode::NoError)),
+            (DnsEffect::NoAnswer, None),
+        ];
+        for (effect, code) in table {
+            let mut query = Message::query();
+            let name = Name::from_ascii("EKS.eu-west-1.amazonaws.com.").unwrap();
+            query.add_query(Query::query(name, RecordType::A));
+            let fire = |name: &str| {
+                assert_eq!(name, "eks.eu-west-1.amazonaws.com");
+                Some(FiredDnsFault { index: 1, effect })
+            };
+            let reply = respond(&world().0, &query.to_vec().unwrap(), fire).unwrap();
+            let response = reply.response.map(|bytes| Message::from_vec(&bytes).unwrap());
+            let found = response.as_ref().map(|response| response.metadata.response_code);
+            assert_eq!(found, code);
+            assert!(
+                response.is_none_or(|response| response.answers.is_empty()),
+                "{effect:?}"
+            );
+            let event = reply.event.unwrap();
+            assert_eq!((event.answered, event.fault), (false, Some(1)));
+        }
     }
 }

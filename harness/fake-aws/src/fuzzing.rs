@@ -12,7 +12,7 @@ const LAUNCHED: Duration = Duration::from_secs(1_778_155_200);
 
 /// Sends a query to the resolver of a world, and to the resolver of a source without a world.
 pub fn resolve(world: &World, query: &[u8]) {
-    let _ = crate::dns::respond(world, query);
+    let _ = crate::dns::respond(world, query, |_| None);
     let _ = crate::dns::refuse(query);
 }
 

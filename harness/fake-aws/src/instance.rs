@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use crate::answers::Answers;
 use crate::clock::{RequestTime, StateView};
 use crate::credentials::{CredentialStore, InstanceKey};
+use crate::dns_faults::DnsFaults;
 use crate::faults::Faults;
 use crate::group_member::GroupMember;
 use crate::interface_store::InterfaceStore;
@@ -30,6 +31,7 @@ pub(crate) struct Instance {
     /// Credentials that identify the instance itself to EC2.
     pub(crate) identity: CredentialStore,
     pub(crate) faults: Faults,
+    pub(crate) dns_faults: DnsFaults,
     pub(crate) answers: Answers,
     /// CloudFormation stacks and the signals that they received.
     pub(crate) stacks: Stacks,
@@ -59,6 +61,7 @@ impl Instance {
             identity: CredentialStore::with_lifetime(IDENTITY_LIFETIME),
             stacks: Stacks::of(&world.aws.stacks),
             faults: Faults::new(&world.faults, world.shared.rates.clone()),
+            dns_faults: DnsFaults::new(&world.dns_faults),
             answers: Answers::of(&world.aws.answers),
             group_member: GroupMember::of(world.aws.autoscaling.as_ref()),
             interfaces: InterfaceStore::default(),

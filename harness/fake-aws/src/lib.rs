@@ -40,6 +40,7 @@ mod clock;
 mod content;
 mod credentials;
 mod dns;
+mod dns_faults;
 mod ec2_names;
 mod effects;
 mod endpoint;

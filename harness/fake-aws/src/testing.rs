@@ -29,6 +29,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         user_data: Some(b"#!/bin/sh\n\xff".to_vec()),
         aws: AwsPlan::default(),
         faults: Vec::new(),
+        dns_faults: Vec::new(),
         shared: crate::shared_account::SharedAccount::default(),
         images: Vec::new(),
         events,

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use nodejoin_core::observation::{AwsCall, DnsQuery};
 use nodejoin_core::plan::aws::{AwsPlan, OtherRole};
+use nodejoin_core::plan::dns_fault::DnsFault;
 use nodejoin_core::plan::fault::{Fault, Service};
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::link_local;
@@ -45,6 +46,7 @@ pub struct World {
     /// Further resources of the account.
     pub aws: AwsPlan,
     pub faults: Vec<Fault>,
+    pub dns_faults: Vec<DnsFault>,
     /// What the instances of the account share.
     pub shared: SharedAccount,
     /// Images of the registry.
@@ -88,6 +90,7 @@ impl World {
             user_data: None,
             aws: plan.aws.clone(),
             faults: plan.faults.clone(),
+            dns_faults: plan.dns_faults.clone(),
             shared: SharedAccount::default(),
             images: Vec::new(),
             events,

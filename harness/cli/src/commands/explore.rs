@@ -162,7 +162,10 @@ fn representatives(plans: Vec<Plan>, args: &ExploreArgs) -> Vec<Plan> {
     let mut folders = BTreeSet::new();
     let represents = |plan: &Plan| {
         let folder = plan.id.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
-        let joins = plan.expect.diagnosis.is_none() && plan.faults.is_empty() && plan.user_data.is_some();
+        let joins = plan.expect.diagnosis.is_none()
+            && plan.faults.is_empty()
+            && plan.dns_faults.is_empty()
+            && plan.user_data.is_some();
         joins && is_selected(plan, args) && folders.insert(folder.to_owned())
     };
     let mut represents = represents;

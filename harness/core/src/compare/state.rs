@@ -52,7 +52,11 @@ impl MachineState {
                     calls.entry(part).or_default().push(aws_call(call));
                 }
                 ObservedEvent::Dns(query) => {
-                    let answer = if query.answered { "" } else { " unknown" };
+                    let answer = match (query.answered, query.fault) {
+                        (true, _) => "",
+                        (false, None) => " unknown",
+                        (false, Some(_)) => " failed",
+                    };
                     names.insert(format!("{} {}{answer}", query.name, query.record));
                 }
                 _ => {}

@@ -69,6 +69,10 @@ impl ScenarioTraits {
             let about = about.map(|about| format!(" {about}")).unwrap_or_default();
             add(true, format!("a fault of {}{about}", fault.service.word()));
         }
+        for fault in &plan.dns_faults {
+            let name = fault.name.as_deref().unwrap_or("every name");
+            add(true, format!("a DNS fault of {name}"));
+        }
         for flag in flags(plan) {
             add(true, format!("{flag} in the user data"));
         }

@@ -295,6 +295,7 @@ fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + us
     timeline.filter_map(move |seen| match &seen.what {
         ObservedEvent::Dns(query)
             if !query.answered
+                && query.fault.is_none()
                 && !query.name.ends_with(".arpa")
                 && !requested.contains(query.name.as_str()) =>
         {
@@ -304,12 +305,12 @@ fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + us
     })
 }
 
-/// Whether a message names a host, as a whole word.
+/// Whether a message names a host, as a whole word. Queries have names in lower case, and endpoints of EKS have capitals.
 pub(super) fn is_about(message: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     message
         .split(|c: char| !is_part(c) && c != '.')
-        .any(|word| word.trim_matches('.') == name)
+        .any(|word| word.trim_matches('.').eq_ignore_ascii_case(name))
 }
 
 /// The part of a host name that begins with the name of a region and is longer, and that region.

@@ -8,6 +8,7 @@
 //! | `ami_family.rs` | user data for another AMI family than that of the node image |
 //! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
 //! | `limits.rs` | what the harness does not have |
+//! | `dns_fault.rs` | names that a DNS fault of the scenario does not resolve |
 //! | `outside.rs` | requests to hosts outside |
 //! | `stored_values.rs` | parameters, secrets, objects and metadata of stacks that an account does not have |
 //! | `metadata_path.rs` | requests for a metadata path that the instance does not have |
@@ -37,6 +38,7 @@ mod clock;
 mod cluster;
 mod container_runtime;
 mod cut_value;
+mod dns_fault;
 mod exhausted;
 mod facts;
 mod identity;

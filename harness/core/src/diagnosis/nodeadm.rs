@@ -100,6 +100,11 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
+/// The error that nodeadm ended with, before it started the kubelet.
+pub(super) fn last_error(facts: &Facts<'_>) -> Option<String> {
+    fatal(facts).map(|(.., error)| error)
+}
+
 /// The error that nodeadm ended with. If the user data calls nodeadm itself, errors of nodeadm's units have no effect.
 fn fatal<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine, String)> {
     let first = errors(facts, FATAL).next()?;

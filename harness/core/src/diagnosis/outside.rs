@@ -35,7 +35,7 @@ pub(super) fn refused<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'
 pub(super) fn is_unknown_name(facts: &Facts<'_>, name: &str) -> bool {
     let timeline = &facts.observation.timeline;
     timeline.iter().any(|seen| match &seen.what {
-        ObservedEvent::Dns(query) => !query.answered && query.name == name,
+        ObservedEvent::Dns(query) => !query.answered && query.fault.is_none() && query.name == name,
         _ => false,
     })
 }

@@ -8,6 +8,7 @@ use crate::observation::{
     Audit, Authentication, AwsCall, JournalLine, MappingWrite, Millis, Observation, ObservedEvent,
 };
 use crate::plan::Plan;
+use crate::plan::dns_fault::DnsFault;
 use crate::plan::expect::{AuthenticationExpect, CountExpect, Expect, MappingExpect};
 use crate::vocabulary::phase::Phase;
 
@@ -399,6 +400,22 @@ pub(super) fn implicit_checks(plan: &Plan, observation: &Observation) -> Vec<Che
             fired > 0,
             expected,
             format!("fired {}", counted(fired as usize, "time")),
+        ));
+    }
+    let is_due = |(_, fault): &(usize, &DnsFault)| !fault.may_fire;
+    for (index, fault) in plan.dns_faults.iter().enumerate().filter(is_due) {
+        let fired = observation
+            .queries()
+            .filter(|(_, query)| query.fault == Some(index))
+            .count();
+        checks.push(check(
+            format!("dns_faults[{index}]"),
+            fired > 0,
+            format!(
+                "fires at least once ({})",
+                fault.name.as_deref().unwrap_or("every name")
+            ),
+            format!("fired {}", counted(fired, "time")),
         ));
     }
     checks

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Millis, Observation, ObservedEvent};
 use crate::vocabulary::aws_service::AwsService;
 use crate::vocabulary::service::Service;
 
@@ -119,6 +120,16 @@ impl AwsCall {
     }
 }
 
+impl Observation {
+    /// The queries to the node's DNS resolver, with their times.
+    pub fn queries(&self) -> impl Iterator<Item = (Millis, &DnsQuery)> {
+        self.timeline.iter().filter_map(|seen| match &seen.what {
+            ObservedEvent::Dns(query) => Some((seen.at, query)),
+            _ => None,
+        })
+    }
+}
+
 /// A query to the node's DNS resolver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DnsQuery {
@@ -129,4 +140,7 @@ pub struct DnsQuery {
     /// Whether the resolver knows the name. It does not know names outside, though their address leads to the fakes,
     /// which refuse the requests.
     pub answered: bool,
+    /// Index in `dns_faults` of the fault that failed the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<usize>,
 }

@@ -9,6 +9,7 @@ pub mod bootstrap_token;
 pub mod change;
 mod cluster;
 pub mod disks;
+pub mod dns_fault;
 pub mod expect;
 pub mod fault;
 pub mod golden;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::kubernetes::RequestedVersions;
 use crate::plan::aws::AwsPlan;
 use crate::plan::cluster::ClusterPlan;
+use crate::plan::dns_fault::DnsFault;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenPlan;
@@ -81,6 +82,9 @@ pub struct Plan {
     #[serde(default)]
     pub aws: AwsPlan,
     pub faults: Vec<Fault>,
+    /// Faults of the node's DNS resolver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dns_faults: Vec<DnsFault>,
     /// Container networking of the node.
     pub cni: Cni,
     /// Programs of Amazon Linux that stand in for those that the image lacks.
@@ -214,6 +218,7 @@ impl Plan {
             same_as: None,
             // Faults apply to the first join only.
             faults: Vec::new(),
+            dns_faults: Vec::new(),
             pod: None,
             golden: None,
             then: Vec::new(),

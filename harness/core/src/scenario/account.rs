@@ -196,6 +196,7 @@ fn scenario(file: AccountFile) -> Scenario {
         cluster: file.cluster,
         user_data: file.user_data,
         faults: file.faults,
+        dns_faults: Vec::new(),
         cni: Cni::default(),
         stubs: Stubs::default(),
         newer_settings: NewerSettings::default(),

@@ -12,6 +12,7 @@ use super::image::ImageFile;
 use super::nullable::{given, text_or_null};
 use super::user_data_file::UserDataFile;
 use crate::plan::aws::{AwsPlan, MetadataPlan, NetworkPlan};
+use crate::plan::dns_fault::DnsFault;
 use crate::plan::expect::Expect;
 use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenFile;
@@ -96,6 +97,9 @@ pub struct Scenario {
     /// Faults of AWS: which requests they apply to, and what happens to those requests.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// Faults of the node's DNS resolver: which names it does not resolve, and for how long.
+    #[serde(default)]
+    pub dns_faults: Vec<DnsFault>,
     /// Container networking of the node.
     #[serde(default)]
     pub cni: Cni,

@@ -96,6 +96,7 @@ pub(super) fn resolve(
         user_data: None,
         aws,
         faults: scenario.faults.clone(),
+        dns_faults: scenario.dns_faults.clone(),
         cni: scenario.cni,
         stubs: scenario.stubs,
         newer_settings: scenario.newer_settings,

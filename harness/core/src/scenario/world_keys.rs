@@ -95,6 +95,7 @@ pub fn is_same_world(one: &Plan, other: &Plan) -> bool {
     steps(one) == steps(other)
         && others(one) == others(other)
         && faults(one) == faults(other)
+        && one.dns_faults == other.dns_faults
         && user_data(one) == user_data(other)
 }
 

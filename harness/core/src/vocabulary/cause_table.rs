@@ -84,12 +84,12 @@ macro_rules! cause_table {
         remedy: "Request a path that the instance has, and stop after a 404: it does not change.",
         proof: Scenario("mistakes/waits-for-metadata"),
     }
-    /// The script needs a name that does not resolve in the VPC either.
+    /// The script needs a name that does not resolve in the VPC either, or that a fault in `dns_faults` does not resolve.
     NameNotResolved = "name-not-resolved" {
-        rules: Stopped { 324: limits::unresolved_name },
-        phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
+        rules: Stopped { 205: dns_fault::script_needs_name, 289: dns_fault::kubelet_needs_name, 324: limits::unresolved_name },
+        phases: Booted..=Authenticated, permanence: Lasts, blames: LastOfScript,
         evidence: "calls to AWS, queries to the resolver, the output of the user data",
-        remedy: "Correct the name, or let the script continue without it.",
+        remedy: "Correct the name, repeat a look-up that can fail for a moment, or let the script continue without it.",
         proof: Scenario("mistakes/waits-for-a-name"),
     }
     /// The script needs something that nodejoin does not have, such as an AWS service, a host outside or a command. The

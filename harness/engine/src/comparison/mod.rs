@@ -174,7 +174,7 @@ fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
         let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
             continue;
         };
-        let joins = new.expect.diagnosis.is_none() && new.faults.is_empty();
+        let joins = new.expect.diagnosis.is_none() && new.faults.is_empty() && new.dns_faults.is_empty();
         let folder = pair.id.as_str().split_once('/').map_or("", |(folder, _)| folder);
         if !joins || !folders.insert(folder.to_owned()) {
             continue;

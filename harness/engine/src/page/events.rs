@@ -112,7 +112,11 @@ fn shown(entry: &TimelineEntry) -> ShownEvent {
     let (l, s, m, e) = match &entry.what {
         ObservedEvent::Aws(call) => (1, call.service.word(), aws(call), call.status >= 400),
         ObservedEvent::Dns(query) => {
-            let answer = if query.answered { "" } else { ": unknown name" };
+            let answer = match (query.answered, query.fault) {
+                (true, _) => String::new(),
+                (false, None) => ": unknown name".to_owned(),
+                (false, Some(index)) => format!(": failed by dns_faults[{index}]"),
+            };
             (
                 1,
                 "dns",

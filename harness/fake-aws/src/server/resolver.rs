@@ -66,10 +66,12 @@ fn respond(worlds: &WorldRegistry, source: IpAddr, query: &[u8]) -> Option<Vec<u
     let Some(shared) = worlds.at(source) else {
         return dns::refuse(query);
     };
-    let instance = shared.lock();
-    let (response, event) = dns::respond(&instance.world, query)?;
-    if let Some(event) = event {
-        instance.record(worlds.now(), AwsEventKind::Dns(event));
+    let mut guard = shared.lock();
+    let instance = &mut *guard;
+    let now = worlds.now();
+    let reply = dns::respond(&instance.world, query, |name| instance.dns_faults.fire(name, now))?;
+    if let Some(event) = reply.event {
+        instance.record(now, AwsEventKind::Dns(event));
     }
-    Some(response)
+    reply.response
 }

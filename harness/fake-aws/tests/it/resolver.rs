@@ -66,6 +66,7 @@ async fn names_resolve_over_udp_and_tcp() {
         name: name.into(),
         record: "A".into(),
         answered,
+        fault: None,
     };
     let eks = output("eks.eu-west-1.amazonaws.com", true);
     assert_eq!(

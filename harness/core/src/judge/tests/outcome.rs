@@ -125,6 +125,28 @@ fn a_fault_that_did_not_fire_fails_the_verdict_without_may_fire() {
 }
 
 #[test]
+fn a_dns_fault_that_did_not_fire_fails_the_verdict_without_may_fire() {
+    for (may_fire, fault, held) in [
+        (false, None, false),
+        (false, Some(1), false),
+        (false, Some(0), true),
+        (true, None, true),
+    ] {
+        let mut plan = plan("phase: ready");
+        plan.dns_faults =
+            serde_json::from_value(json!([{"effect": "servfail", "may_fire": may_fire}])).unwrap();
+        let mut observation = complete();
+        let query = json!({"at": 0, "kind": "dns", "name": "a.internal", "record": "A", "answered": false, "fault": fault});
+        observation.timeline.push(serde_json::from_value(query).unwrap());
+        assert_eq!(
+            broken(&plan, &observation).is_empty(),
+            held,
+            "{may_fire} {fault:?}"
+        );
+    }
+}
+
+#[test]
 fn a_scenario_that_expects_a_failure_passes_at_its_phase_for_its_cause_only() {
     for (expect, observation, outcome) in [
         (

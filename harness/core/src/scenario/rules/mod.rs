@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod aws;
+mod dns_faults;
 mod expectations;
 mod many;
 mod names;
@@ -28,6 +29,7 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_
     sizes(plan, problems);
     settle(plan, problems);
     outside::check(plan, problems);
+    dns_faults::check(plan, problems);
     many::many(scenario, plan, problems);
     many::golden(plan, problems);
     outcome::outcome(plan, problems);

@@ -95,6 +95,7 @@ pub(super) fn cases() -> Vec<Case> {
                     name: "api.example.com".to_owned(),
                     record: "A".to_owned(),
                     answered: false,
+        fault: None,
                 })]),
         ),
         Case::new(

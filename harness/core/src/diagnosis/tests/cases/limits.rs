@@ -3,6 +3,7 @@
 use super::*;
 use crate::observation::{CalledService, DnsQuery};
 use crate::plan::aws::StackPlan;
+use crate::plan::dns_fault::{DnsEffect, DnsFault};
 use crate::vocabulary::aws_service::AwsService;
 use crate::vocabulary::not_emulated;
 
@@ -11,7 +12,37 @@ fn miss(name: &str) -> ObservedEvent {
         name: name.to_owned(),
         record: "A".to_owned(),
         answered: false,
+        fault: None,
     })
+}
+
+fn query(name: &str) -> DnsQuery {
+    DnsQuery {
+        name: name.to_ascii_lowercase(),
+        record: "A".to_owned(),
+        answered: false,
+        fault: Some(0),
+    }
+}
+
+fn failed_query(name: &str) -> ObservedEvent {
+    ObservedEvent::Dns(query(name))
+}
+
+fn dns_fault(for_seconds: Option<f64>) -> DnsFault {
+    DnsFault {
+        name: None,
+        times: None,
+        for_seconds,
+        effect: DnsEffect::Servfail,
+        may_fire: false,
+    }
+}
+
+fn nodeadm_fatal(error: &str) -> ObservedEvent {
+    let fields = serde_json::json!({ "error": error });
+    let line = format!("fatal nodeadm:110 Command failed {fields}");
+    journal("nodeadm-config.service", "nodeadm", &line)
 }
 
 fn failed_part() -> ObservedEvent {
@@ -181,9 +212,39 @@ pub(super) fn cases() -> Vec<Case> {
             [boot(), imds()].into_iter().chain(waiting()),
         ),
         Case::new(
+            "endpoint that a fault does not resolve",
+            after_boot([
+                failed_query(HOST),
+                failed_query(HOST),
+                cloud(&format!("curl: (6) Could not resolve host: {HOST}")),
+                failed_part(),
+            ]),
+        )
+        .plan(|plan| plan.dns_faults = vec![dns_fault(Some(1.0))]),
+        Case::new(
+            "name that a fault never resolves, without output",
+            after_boot([failed_query("eks.eu-west-1.amazonaws.com"), failed_part()]),
+        )
+        .plan(|plan| plan.dns_faults = vec![dns_fault(None)]),
+        Case::new(
+            "endpoint that a fault does not resolve for nodeadm",
+            after_boot([failed_query(HOST), nodeadm_fatal(&format!("lookup {HOST}: [Errno -3] Temporary failure"))]),
+        )
+        .plan(|plan| plan.dns_faults = vec![dns_fault(Some(1.0))]),
+        Case::new(
+            "script that repeated the look-up and failed later",
+            after_boot([
+                failed_query(HOST),
+                ObservedEvent::Dns(DnsQuery { answered: true, fault: None, ..query(HOST) }),
+                cloud(&format!("curl: (60) SSL certificate problem: {HOST}")),
+                failed_part(),
+            ]),
+        )
+        .plan(|plan| plan.dns_faults = vec![dns_fault(Some(1.0))]),
+        Case::new(
             "endpoint of another cluster in a script",
             after_boot([
-                miss("ABC.gr7.eu-west-1.eks.amazonaws.com"),
+                miss("abc.gr7.eu-west-1.eks.amazonaws.com"),
                 cloud("curl: (6) Could not resolve host: ABC.gr7.eu-west-1.eks.amazonaws.com"),
                 failed_part(),
             ]),

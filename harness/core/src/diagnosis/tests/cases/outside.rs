@@ -14,6 +14,7 @@ fn refused(request: &str) -> [ObservedEvent; 2] {
         name: host.to_owned(),
         record: "A".to_owned(),
         answered: false,
+        fault: None,
     });
     let call = ObservedEvent::Aws(AwsCall {
         service: CalledService::Outside,
