@@ -117,6 +117,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         user_data: None,
         aws: AwsPlan::default(),
         faults: Vec::new(),
+        dns_faults: Vec::new(),
         shared: nodejoin_fake_aws::SharedAccount::default(),
         images: Vec::new(),
         events,

@@ -100,6 +100,7 @@ impl Bench {
             user_data,
             aws: plan.aws.clone(),
             faults: plan.faults.clone(),
+            dns_faults: plan.dns_faults.clone(),
             images: busybox_images(&self.busybox).unwrap(),
             events,
         });
