@@ -1,5 +1,5 @@
-//! The catalogue in the page of figures: each broken script, the historic regression that it repeats, and what the suite
-//! must find. `ci/figures` measures the other parts of the page.
+//! The catalogue in the page of figures: each broken script, the historic regression that it repeats, and what the
+//! suite must find. `ci/figures` measures the other parts of the page.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ const END: &str = "<!-- catalogue: end -->";
 
 /// A broken script of `fixtures/broken.yaml`.
 #[derive(Deserialize)]
-struct Broken {
+struct BrokenScript {
     name: String,
     regression: Option<Regression>,
     reason: Option<String>,
     scenario: String,
-    caught_by: CaughtBy,
+    caught_by: ExpectedFindings,
 }
 
 /// A historic regression.
@@ -31,7 +31,7 @@ struct Regression {
 }
 
 #[derive(Deserialize)]
-struct CaughtBy {
+struct ExpectedFindings {
     #[serde(default)]
     checks: Vec<String>,
     diagnosis: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) fn page(repository: &Path) -> Result<String, String> {
 }
 
 fn catalogue(model: &str) -> Result<String, String> {
-    let scripts: Vec<Broken> =
+    let scripts: Vec<BrokenScript> =
         serde_yaml::from_str(model).map_err(|error| format!("`fixtures/broken.yaml`: {error}"))?;
     let mut rows = Vec::new();
     let mut others = Vec::new();
@@ -92,7 +92,7 @@ fn catalogue(model: &str) -> Result<String, String> {
 }
 
 /// What the suite must find, such as "`phase`, diagnosis `kubelet-exits`".
-fn found(by: &CaughtBy) -> String {
+fn found(by: &ExpectedFindings) -> String {
     let checks = by.checks.iter().map(|check| code(check));
     let cause = by
         .diagnosis

@@ -6,10 +6,10 @@ use nodejoin_core::plan::dns_fault::{DnsEffect, DnsFault};
 
 /// The DNS faults of an instance and their counts.
 #[derive(Debug)]
-pub(crate) struct DnsFaults(Vec<ActiveFault>);
+pub(crate) struct DnsFaults(Vec<ActiveDnsFault>);
 
 #[derive(Debug)]
-struct ActiveFault {
+struct ActiveDnsFault {
     fault: DnsFault,
     fired: u32,
     /// Time of the first query that matched.
@@ -27,7 +27,7 @@ pub(crate) struct FiredDnsFault {
 impl DnsFaults {
     #[must_use]
     pub(crate) fn new(faults: &[DnsFault]) -> Self {
-        let faults = faults.iter().map(|fault| ActiveFault {
+        let faults = faults.iter().map(|fault| ActiveDnsFault {
             fault: fault.clone(),
             fired: 0,
             first: None,
@@ -45,7 +45,7 @@ impl DnsFaults {
     }
 }
 
-impl ActiveFault {
+impl ActiveDnsFault {
     fn fire(&mut self, name: &str, at: SystemTime) -> Option<DnsEffect> {
         if !self.fault.matches(name) {
             return None;

@@ -34,6 +34,7 @@ const BROKEN: &[(&str, &str)] = &[
         "keeps-authority-encoded",
         r#"  cat <<<"$B64_CLUSTER_CA" >"$CA_FILE""#,
     ),
+    ("looks-up-the-endpoint-once", "LOOKUPS, PAUSE = 1, 0.2"),
     (
         "loses-quotes",
         "Environment=KUBELET_EXTRA_ARGS=$KUBELET_EXTRA_ARGS",

@@ -305,7 +305,8 @@ fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + us
     })
 }
 
-/// Whether a message names a host, as a whole word. Queries have names in lower case, and endpoints of EKS have capitals.
+/// Whether a message names a host, as a whole word. Queries have names in lower case, and endpoints of EKS have
+/// capitals.
 pub(super) fn is_about(message: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     message

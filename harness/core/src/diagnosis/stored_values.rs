@@ -57,7 +57,7 @@ impl<'a> MissingValue<'a> {
 }
 
 fn correct_resource(stack: &StackPlan, id: &str) -> String {
-    /// More are no help on a terminal.
+    /// More fill the terminal.
     const MOST: usize = 6;
     let known = || stack.resources.keys().map(String::as_str);
     let name = &stack.name;

@@ -1,8 +1,8 @@
 //! A shard of the scenarios, so that several machines run all of them without overlap.
 //!
-//! Without recorded times (`recorded_times.rs`), the shard of a scenario depends only on the hash of its id. Round robin
-//! over the sorted list would be more even, but a new file would move all scenarios after it, and results could not be
-//! compared between runs.
+//! Without recorded times (`recorded_times.rs`), the shard of a scenario depends only on the hash of its id. Round
+//! robin over the sorted list would be more even, but a new file would move all scenarios after it, and results could
+//! not be compared between runs.
 
 use std::fmt;
 use std::str::FromStr;

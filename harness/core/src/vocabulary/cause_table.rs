@@ -84,7 +84,7 @@ macro_rules! cause_table {
         remedy: "Request a path that the instance has, and stop after a 404: it does not change.",
         proof: Scenario("mistakes/waits-for-metadata"),
     }
-    /// The script needs a name that does not resolve in the VPC either, or that a fault in `dns_faults` does not resolve.
+    /// The script needs a name that does not resolve in the VPC either, or that `dns_faults` does not let resolve.
     NameNotResolved = "name-not-resolved" {
         rules: Stopped { 205: dns_fault::script_needs_name, 289: dns_fault::kubelet_needs_name, 324: limits::unresolved_name },
         phases: Booted..=Authenticated, permanence: Lasts, blames: LastOfScript,

@@ -307,7 +307,7 @@ fn the_stack_of_cfn_init_has_the_metadata_of_the_template() {
         (stack.name.as_str(), &stack.signalled[..]),
         ("nodes", &["Group".to_owned()][..])
     );
-    // User data that misspells a resource is told so: all are known.
+    // All resources are known, so that one that user data misspells is an error of the script.
     let [config, other, group] = &stack.resources[..] else {
         panic!("{stack:?}");
     };
