@@ -34,12 +34,13 @@ pub(super) fn script_needs_name(facts: &Facts<'_>) -> Option<Finding> {
     let end = lines_before_the_end(facts);
     let by_nodeadm = nodeadm::last_error(facts);
     let misses = misses(facts);
+    let is_of_nodeadm = |miss: &Miss<'_>| {
+        by_nodeadm
+            .as_deref()
+            .is_some_and(|error| is_about(error, miss.name))
+    };
     let is_named = |miss: &Miss<'_>| {
-        let in_script = end.iter().any(|(_, line)| is_about(&line.message, miss.name));
-        in_script
-            || by_nodeadm
-                .as_deref()
-                .is_some_and(|error| is_about(error, miss.name))
+        end.iter().any(|(_, line)| is_about(&line.message, miss.name)) || is_of_nodeadm(miss)
     };
     let is_waited_for = |miss: &Miss<'_>| {
         facts.user_data_done.is_none() && failed_queries(facts, miss.name).count() >= WAITING
@@ -48,7 +49,9 @@ pub(super) fn script_needs_name(facts: &Facts<'_>) -> Option<Finding> {
         .iter()
         .rev()
         .find(|miss| is_named(miss) || is_waited_for(miss) || is_last_of_a_failed_script(facts, miss))?;
-    finding(facts, miss, "the script")
+    let has_ended =
+        facts.user_data_done.is_some() || facts.user_data_lines().any(|(_, line)| is_failure(line));
+    finding(facts, miss, "the script", has_ended || is_of_nodeadm(miss))
 }
 
 /// The kubelet does not reach the API server because a fault does not resolve its name.
@@ -63,10 +66,12 @@ pub(super) fn kubelet_needs_name(facts: &Facts<'_>) -> Option<Finding> {
             is_lookup && is_about(&line.message, miss.name)
         })
     })?;
-    finding(facts, miss, "the kubelet")
+    // A kubelet repeats its requests without end.
+    finding(facts, miss, "the kubelet", false)
 }
 
-fn finding(facts: &Facts<'_>, miss: &Miss<'_>, who: &str) -> Option<Finding> {
+/// `has_ended`: what needs the name does not request it again.
+fn finding(facts: &Facts<'_>, miss: &Miss<'_>, who: &str, has_ended: bool) -> Option<Finding> {
     let Miss {
         name, index, fault, ..
     } = miss;
@@ -89,10 +94,14 @@ fn finding(facts: &Facts<'_>, miss: &Miss<'_>, who: &str) -> Option<Finding> {
         }
         false => "let the script continue without the name, or limit the fault by `times` or `for_seconds`",
     };
-    let finding = facts.final_(Cause::NameNotResolved, because, &evidence, remedy.to_owned())?;
-    // The failure lasts since the first of these queries, not only since the last.
-    let first = failed_queries(facts, name).next().unwrap_or(miss.at);
-    Some(Finding { at: first, ..finding })
+    let finding = facts.found(Cause::NameNotResolved, because, &evidence, remedy.to_owned())?;
+    Some(Finding {
+        // The failure lasts since the first of these queries, not only since the last.
+        at: failed_queries(facts, name).next().unwrap_or(miss.at),
+        // A repeated look-up succeeds after a temporary fault.
+        is_final: has_ended || !is_temporary,
+        ..finding
+    })
 }
 
 /// The last failed query of each name that has not resolved since.

@@ -1,6 +1,8 @@
 //! Which causes end a join before its timeout.
 
 use super::*;
+use crate::observation::DnsQuery;
+use crate::plan::dns_fault::{DnsEffect, DnsFault};
 
 fn found(events: Vec<ObservedEvent>) -> crate::diagnosis::Finding {
     find(&plan(), &observed(events)).expect("a cause")
@@ -68,4 +70,54 @@ fn a_script_that_waits_has_failed_since_its_first_request() {
         (found.diagnosis.cause, found.at),
         (Cause::MetadataPathMissing, 2000)
     );
+}
+
+/// The name of a host that the fault `dns_faults[0]` fails twice, and what needs it.
+fn needs_name(
+    for_seconds: Option<f64>,
+    events: impl IntoIterator<Item = ObservedEvent>,
+) -> crate::diagnosis::Finding {
+    let fault = DnsFault {
+        name: None,
+        times: None,
+        for_seconds,
+        effect: DnsEffect::Servfail,
+        may_fire: false,
+    };
+    let query = ObservedEvent::Dns(DnsQuery {
+        name: "api.example.com".to_owned(),
+        record: "A".to_owned(),
+        answered: false,
+        fault: Some(0),
+    });
+    let plan = Plan {
+        dns_faults: vec![fault],
+        ..plan()
+    };
+    let events = events.into_iter().chain([query.clone(), query]);
+    let found = find(&plan, &observed(events)).expect("a cause");
+    assert_eq!(found.diagnosis.cause, Cause::NameNotResolved);
+    found
+}
+
+#[test]
+fn a_name_that_resolves_later_is_final_only_for_what_has_ended() {
+    let retries = [
+        systemd("init.scope", "systemd 252 running in system mode"),
+        cloud("curl: (6) Could not resolve host: api.example.com"),
+    ];
+    assert!(!needs_name(Some(30.0), retries.clone()).is_final);
+    assert!(needs_name(None, retries.clone()).is_final);
+    let failed = cloud("Runparts: 1 failures (part-001) in 1 attempted commands");
+    assert!(needs_name(Some(30.0), retries.into_iter().chain([failed])).is_final);
+}
+
+#[test]
+fn a_kubelet_waits_for_a_name_that_resolves_later() {
+    let line = kubelet(
+        "E1125 12:39:26.1 reflector.go:138] dial tcp: lookup api.example.com on 10.0.0.2:53: server misbehaving",
+    );
+    let events = || started().into_iter().chain([line.clone()]);
+    assert!(!needs_name(Some(30.0), events()).is_final);
+    assert!(needs_name(None, events()).is_final);
 }
