@@ -24,6 +24,10 @@ impl Template<'_> {
             ..TemplateStack::default()
         };
         for (id, resource) in self.resources() {
+            let holds = resource.get("Condition").map(|name| self.condition(name));
+            if let Some(Ok(false)) = holds {
+                continue;
+            }
             let kind = resource.text_at(&["Type"]).unwrap_or_default();
             if kind == GROUP || POLICIES.iter().any(|policy| resource.get(policy).is_some()) {
                 stack.signalled.push(id.clone());

@@ -275,6 +275,7 @@ fn a_folder_of_the_cdk_is_read() {
 
 /// A machine whose user data lets cfn-init do the work.
 const INIT: &str = r##"Parameters: { Cluster: { Type: String, Default: demo } }
+Conditions: { Never: !Equals [a, b] }
 Resources:
   Config:
     Type: AWS::AutoScaling::LaunchConfiguration
@@ -291,6 +292,9 @@ Resources:
   Other:
     Type: AWS::EC2::SecurityGroup
     Metadata: { Team: !ImportValue team }
+  Absent:
+    Type: AWS::SNS::Topic
+    Condition: Never
   Group:
     Type: AWS::AutoScaling::AutoScalingGroup
     Properties: { LaunchConfigurationName: !Ref Config }
