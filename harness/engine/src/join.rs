@@ -17,7 +17,8 @@ use crate::evidence::EvidenceFolder;
 use crate::node_driver::{NodeDriver, NodeEvents};
 use crate::observer::Observer;
 use crate::reboots::watch_boots;
-use crate::watch::{PhaseProgress, watch};
+use crate::settle::settle;
+use crate::watch::PhaseProgress;
 
 /// What the nodes of a scenario share while they join.
 pub(crate) struct JoinContext<'a> {
@@ -134,7 +135,7 @@ async fn run_steps(
         if !step.action.boots() {
             observer = observer.without_boot();
         }
-        watch(&plan, events.stream(), &mut observer, clock, |_| {}).await;
+        settle(&plan, driver, &mut events, &mut observer, clock, |_| {}).await?;
         judged.observation = observer.observation;
         let mut collected = driver.collect(&plan, &judged.observation).await?;
         collected.user_data = start.user_data.or(collected.user_data);
@@ -180,7 +181,7 @@ mod tests {
     use futures::StreamExt as _;
     use futures::stream;
     use nodejoin_core::diagnosis::Cause;
-    use nodejoin_core::observation::{Collected, MOST_REBOOTS, ObservedEvent, UserDataResult};
+    use nodejoin_core::observation::{Collected, JournalLine, MOST_REBOOTS, ObservedEvent, UserDataResult};
     use nodejoin_core::plan::step::{Action, StepPlan};
 
     use super::*;
@@ -194,6 +195,8 @@ mod tests {
         /// What each collection returns; missing facts after the last one.
         collected: RefCell<Vec<Collected>>,
         delayed_row: Result<(), Duration>,
+        /// What the stream of events lost.
+        missed: RefCell<Vec<Incoming>>,
         collections: Cell<usize>,
     }
 
@@ -203,6 +206,7 @@ mod tests {
                 operations: RefCell::default(),
                 collected: RefCell::default(),
                 delayed_row: Ok(()),
+                missed: RefCell::default(),
                 collections: Cell::new(0),
             }
         }
@@ -245,6 +249,10 @@ mod tests {
                 true => Collected::default(),
                 false => collected.remove(0),
             })
+        }
+
+        async fn missed(&self) -> Result<Vec<Incoming>, EngineError> {
+            Ok(self.missed.take())
         }
 
         fn faults_fired(&self) -> BTreeMap<usize, u32> {
@@ -347,6 +355,66 @@ mod tests {
         assert!(node.operations.borrow().is_empty());
         assert_eq!(node.collections.get(), 1);
         assert_eq!(judged.observation.faults_fired, BTreeMap::from([(0, 3)]));
+    }
+
+    fn by_kubelet(message: &str) -> ObservedEvent {
+        ObservedEvent::Journal(JournalLine {
+            unit: Some("kubelet.service".to_owned()),
+            command: Some("kubelet".to_owned()),
+            by_systemd: false,
+            message: message.to_owned(),
+        })
+    }
+
+    const STARTS: &str = "name: x\nlimits: { join_seconds: 10, settle_seconds: 1 }\n\
+                          expect: { phase: kubelet-started, diagnosis: kubelet-exits }\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_that_the_stream_lost_counts_before_the_verdict() {
+        let reached = |judged: &JudgedJoin| {
+            nodejoin_core::observation::phases::phases(&judged.observation)
+                .contains_key(&nodejoin_core::observation::phase::Phase::KubeletStarted)
+        };
+        let mut node = ScriptedNode::new();
+        let judged = run(STARTS, &mut node, node_events(&[isolated()])).await.unwrap();
+        assert!(!reached(&judged), "the line has been lost");
+        let mut node = ScriptedNode::new();
+        node.missed = RefCell::new(vec![incoming(700, by_kubelet("I1 server.go:416] Version: v1"))]);
+        let judged = run(STARTS, &mut node, node_events(&[isolated()])).await.unwrap();
+        assert!(reached(&judged), "{:?}", judged.observation.timeline);
+        assert!(node.missed.borrow().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_line_that_unsettles_a_join_continues_it() {
+        const NEVER: &str = "name: x\nlimits: { join_seconds: 60, settle_seconds: 2 }\n\
+                             expect: { diagnosis: kubelet-never-started }\n";
+        let ended = ObservedEvent::Journal(JournalLine {
+            unit: Some("cloud-final.service".to_owned()),
+            command: Some("systemd".to_owned()),
+            by_systemd: true,
+            message: "Finished cloud-final.service".to_owned(),
+        });
+        let events = || {
+            node_events(&[
+                isolated(),
+                incoming(5, line("hello")),
+                incoming(1000, ended.clone()),
+            ])
+        };
+        let clock = PausedClock::start();
+        let judged = run(NEVER, &mut ScriptedNode::new(), events()).await.unwrap();
+        assert_eq!(judged.verdict.outcome, Outcome::Passed, "{:?}", judged.verdict);
+        let without = clock.elapsed();
+        assert!(without < Duration::from_secs(30), "{without:?}");
+        let mut node = ScriptedNode::new();
+        node.missed = RefCell::new(vec![incoming(700, by_kubelet("I1 server.go:416] Version: v1"))]);
+        let judged = run(NEVER, &mut node, events()).await.unwrap();
+        assert_eq!(judged.verdict.outcome, Outcome::Failed, "it has a kubelet");
+        assert!(
+            clock.elapsed() - without >= Duration::from_secs(15),
+            "it waits for the kubelet"
+        );
     }
 
     #[tokio::test(start_paused = true)]

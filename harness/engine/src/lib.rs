@@ -60,6 +60,7 @@ mod scenario;
 mod security_tokens;
 mod session;
 mod settings;
+mod settle;
 mod sources;
 #[cfg(test)]
 mod testing;

@@ -9,7 +9,7 @@ use nodejoin_core::observation::{Collected, Deviation, Observation, UserDataResu
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::step::{Action, StepPlan};
 use nodejoin_docker::{ImageRef, Run};
-use nodejoin_node::{Node, refuses_connections};
+use nodejoin_node::{Node, NodeLog, refuses_connections};
 use parking_lot::Mutex;
 
 use crate::collect::node_name;
@@ -39,6 +39,8 @@ pub(crate) trait NodeDriver {
     async fn grant_late_rights(&self) -> Result<(), EngineError>;
     /// Reads facts that no event reports.
     async fn collect(&self, plan: &Plan, seen: &Observation) -> Result<Collected, EngineError>;
+    /// Lines of the journal that the events of its container lack.
+    async fn missed(&self) -> Result<Vec<Incoming>, EngineError>;
     fn faults_fired(&self) -> BTreeMap<usize, u32>;
     /// Renders the node's snapshot into the collected facts when its scenario has a `golden` file.
     fn render_snapshot(&self, seen: &mut Observation);
@@ -80,6 +82,8 @@ pub(crate) struct ContainerNode<'a, 's> {
     session: &'a mut ScenarioSession<'s>,
     current: CurrentNode,
     node: Mutex<Node>,
+    /// The output since the current boot.
+    log: Mutex<NodeLog>,
 }
 
 impl<'a, 's> ContainerNode<'a, 's> {
@@ -105,6 +109,7 @@ impl<'a, 's> ContainerNode<'a, 's> {
             image,
             session,
             current,
+            log: Mutex::new(node.log()),
             node: Mutex::new(node),
         })
     }
@@ -120,7 +125,7 @@ impl<'a, 's> ContainerNode<'a, 's> {
 
     /// Events of the container.
     pub(crate) fn node_events(&self) -> BoxStream<'static, Incoming> {
-        sources::of_node(&self.node(), self.session.refusals())
+        sources::of_node(&self.node(), &self.log.lock(), self.session.refusals())
     }
 
     async fn replace_instance(
@@ -145,7 +150,9 @@ impl<'a, 's> ContainerNode<'a, 's> {
     fn set_node(&self, node: Node, events: &mut NodeEvents) -> SystemTime {
         let started = node.started;
         *self.current.lock() = Some(node.clone());
-        events.node = sources::of_node(&node, self.session.refusals());
+        let log = node.log();
+        events.node = sources::of_node(&node, &log, self.session.refusals());
+        *self.log.lock() = log;
         *self.node.lock() = node;
         started
     }
@@ -180,6 +187,11 @@ impl NodeDriver for ContainerNode<'_, '_> {
             }
         }
         Ok(collected)
+    }
+
+    async fn missed(&self) -> Result<Vec<Incoming>, EngineError> {
+        let log = self.log.lock().clone();
+        Ok(sources::missed(&log).await?)
     }
 
     fn faults_fired(&self) -> BTreeMap<usize, u32> {

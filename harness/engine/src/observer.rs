@@ -95,6 +95,14 @@ impl Observer {
         self.observation.timeline.push(seen);
     }
 
+    /// Adds events that come late, each at its place in time.
+    pub(crate) fn absorb_late(&mut self, events: Vec<Incoming>) {
+        for event in events {
+            self.absorb(event);
+        }
+        self.observation.timeline.sort_by_key(|seen| seen.at);
+    }
+
     /// Adds a reboot by the user data. Keeps the Node object from before, which stays as it is until the new kubelet
     /// reports.
     pub(crate) fn rebooted(&mut self, at: SystemTime) {
@@ -243,6 +251,27 @@ mod tests {
         assert!(observer.observation.timeline.is_empty() && observer.observation.certificates.is_empty());
         assert_eq!(observer.observation.node_before, Some(node("1")));
         assert_eq!(observer.without_boot().observation.timeline.len(), 1);
+    }
+
+    #[test]
+    fn late_events_stand_at_their_place_in_time() {
+        let journal = |millis: u64, message: &str| Incoming {
+            at: UNIX_EPOCH + Duration::from_millis(millis),
+            what: crate::testing::line(message),
+            node: None,
+        };
+        let mut observer = Observer::new("v1.20.2", "v1.20.2", UNIX_EPOCH, None);
+        observer.absorb(journal(10, "first"));
+        observer.absorb(journal(30, "third"));
+        observer.absorb_late(vec![journal(20, "second"), journal(30, "fourth")]);
+        let messages = observer.observation.timeline.iter().map(|seen| match &seen.what {
+            ObservedEvent::Journal(line) => line.message.as_str(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(
+            messages.collect::<Vec<_>>(),
+            ["first", "second", "third", "fourth"]
+        );
     }
 
     #[test]

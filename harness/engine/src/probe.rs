@@ -23,7 +23,7 @@ use crate::preparation::{Preparation, prepare};
 use crate::reboots::watch_boots;
 use crate::registry;
 use crate::session::ScenarioSession;
-use crate::watch::watch;
+use crate::settle::settle;
 
 /// The result of a probe.
 #[derive(Debug)]
@@ -167,7 +167,15 @@ impl Probing<'_> {
             if !step.action.boots() {
                 observer = observer.without_boot();
             }
-            watch(&plan, events.stream(), &mut observer, SystemTime::now, |_| {}).await;
+            settle(
+                &plan,
+                &driver,
+                &mut events,
+                &mut observer,
+                SystemTime::now,
+                |_| {},
+            )
+            .await?;
             seen = observer.observation;
             let (requests, steps) = (probed.requests, probed.steps);
             probed = self.read(&driver, &plan, &mut seen, &values).await?;

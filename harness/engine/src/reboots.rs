@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::error::EngineError;
 use crate::node_driver::{NodeDriver, NodeEvents};
 use crate::observer::Observer;
-use crate::watch::watch;
+use crate::settle::settle;
 
 /// Timeout for the last lines of the journal of a container that has ended.
 const LAST_LINES: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub(crate) async fn watch_boots(
     mut on_look: impl FnMut(&Observation),
 ) -> Result<(), EngineError> {
     loop {
-        watch(plan, events.stream(), observer, clock, &mut on_look).await;
+        settle(plan, driver, events, observer, clock, &mut on_look).await?;
         if observer.observation.exit().is_none() {
             return Ok(());
         }

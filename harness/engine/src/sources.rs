@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use futures::stream::{self, BoxStream, StreamExt as _};
 use nodejoin_cluster::{ClusterEvent, ClusterFact};
-use nodejoin_core::observation::ObservedEvent;
+use nodejoin_core::observation::{JournalLine, ObservedEvent};
 use nodejoin_fake_aws::{AwsEvent, AwsEventKind, Refusals};
-use nodejoin_node::{Node, NodeOutput};
+use nodejoin_node::{Node, NodeError, NodeLog, NodeOutput};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
@@ -25,14 +25,10 @@ pub(crate) fn of_session(
 
 /// Lines of the node's journal, and the end of its container. Refused connections go to the fakes: the events are
 /// theirs.
-pub(crate) fn of_node(node: &Node, refusals: Refusals) -> BoxStream<'static, Incoming> {
-    let journal = node.output().filter_map(move |output| {
+pub(crate) fn of_node(node: &Node, log: &NodeLog, refusals: Refusals) -> BoxStream<'static, Incoming> {
+    let journal = log.follow().filter_map(move |output| {
         let incoming = match output {
-            NodeOutput::Journal(at, line) => Some(Incoming {
-                at,
-                what: ObservedEvent::Journal(line),
-                node: None,
-            }),
+            NodeOutput::Journal(at, line) => Some(from_journal(at, line)),
             NodeOutput::Refused(seen) => {
                 refusals.record(SystemTime::now(), seen.service, seen.total);
                 None
@@ -54,6 +50,24 @@ pub(crate) fn of_node(node: &Node, refusals: Refusals) -> BoxStream<'static, Inc
         })
     });
     stream::select(journal, exit).boxed()
+}
+
+/// Lines of the node's journal that following it has lost.
+pub(crate) async fn missed(log: &NodeLog) -> Result<Vec<Incoming>, NodeError> {
+    let missed = log.missed().await?.into_iter().filter_map(|output| match output {
+        NodeOutput::Journal(at, line) => Some(from_journal(at, line)),
+        // Their totals are read at the end of a join.
+        NodeOutput::Refused(_) => None,
+    });
+    Ok(missed.collect())
+}
+
+fn from_journal(at: SystemTime, line: JournalLine) -> Incoming {
+    Incoming {
+        at,
+        what: ObservedEvent::Journal(line),
+        node: None,
+    }
 }
 
 fn from_aws(event: AwsEvent) -> Incoming {

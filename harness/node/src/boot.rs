@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use futures::{Stream, StreamExt as _};
+use futures::StreamExt as _;
 use nodejoin_core::observation::{Collected, Deviation, ServingCertificate};
 use nodejoin_docker::{DockerError, ExecOutput, Run, RunNetwork};
 use testcontainers::ImageExt as _;
@@ -19,6 +19,7 @@ use crate::container::ContainerLimits;
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
 use crate::journal::StreamLines;
+use crate::log::NodeLog;
 use crate::output::NodeOutput;
 use crate::refusals::{self, RefusedTotal};
 use crate::request::{CollectRequest, NodeRequest};
@@ -143,24 +144,10 @@ impl Node {
         &self.instance
     }
 
-    /// The journal from the first line of this boot until the container ends, and refused connections.
-    pub fn output(&self) -> impl Stream<Item = NodeOutput> + Send + use<> {
-        let options = LogsOptionsBuilder::new()
-            .follow(true)
-            .stdout(true)
-            .stderr(true)
-            .build();
-        let docker = self.run.engine().docker().clone();
-        let pieces = docker.logs(&self.id, Some(options));
-        let mut lines = StreamLines::default();
-        let since = self.since;
-        pieces.flat_map(move |piece| {
-            // A broken connection ends the stream; `exited` reports the end of the container.
-            let complete = piece.map(|piece| lines.push(&piece)).unwrap_or_default();
-            let read = complete.into_iter().filter_map(|line| NodeOutput::parse(&line));
-            let now = read.filter(move |output| since.is_none_or(|since| output.is_since(since)));
-            futures::stream::iter(now)
-        })
+    /// The output of the container since this boot.
+    #[must_use]
+    pub fn log(&self) -> NodeLog {
+        NodeLog::of(self)
     }
 
     /// Waits for the end of the container.

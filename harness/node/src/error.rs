@@ -23,6 +23,14 @@ pub enum NodeError {
         #[source]
         source: testcontainers::bollard::errors::Error,
     },
+    /// The container engine did not return the output of a container.
+    #[error("could not read the log of the node `{node}`")]
+    Log {
+        /// Id of the instance.
+        node: String,
+        #[source]
+        source: testcontainers::bollard::errors::Error,
+    },
     /// A file of an overlay could not be read.
     #[error("could not read `{path}`, which the overlay copies to `{to}`")]
     Overlay {
@@ -73,7 +81,7 @@ impl NodeError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Docker { .. } | Self::Wait { .. } => {
+            Self::Docker { .. } | Self::Wait { .. } | Self::Log { .. } => {
                 "run `nodejoin doctor` to see what the container engine must allow"
             }
             Self::Overlay { .. } => "check the manifest of the overlay, and that the checkout is complete",
@@ -107,6 +115,10 @@ mod tests {
                 },
             },
             NodeError::Wait {
+                node: node(),
+                source: testcontainers::bollard::errors::Error::RequestTimeoutError,
+            },
+            NodeError::Log {
                 node: node(),
                 source: testcontainers::bollard::errors::Error::RequestTimeoutError,
             },

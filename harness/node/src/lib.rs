@@ -18,7 +18,7 @@
 //! | `host_workarounds` | help for nodes on hosts that lack a privilege or a control group version |
 //! | [`mod@boot`] | starts a node; the handle of a running node |
 //! | `restart` | reboots a node, runs its user data again, restarts its kubelet |
-//! | `output`, `journal` | the output of the container: the node's journal, line by line, and refused connections |
+//! | `log`, `output`, `journal` | the output of the container: the node's journal, line by line, and refused connections |
 //! | `refusals` | connections that rules in the node refuse |
 //! | `outside` | addresses to which rules in the node refuse connections |
 //! | `collect`, `user_data`, `serving_certificate` | facts that only the node has, read at the end of a join |
@@ -37,6 +37,7 @@ mod evidence;
 mod host_workarounds;
 mod journal;
 mod layer;
+mod log;
 mod output;
 mod outside;
 pub mod pods;
@@ -52,6 +53,7 @@ pub use boot::{Exit, Node, boot};
 pub use deviations::DeviationKind;
 pub use error::NodeError;
 pub use journal::journal_line;
+pub use log::NodeLog;
 pub use output::NodeOutput;
 pub use refusals::{RefusedTotal, are_in as refuses_connections};
 pub use request::{CollectRequest, DirectUserData, LaidFile, NodeRequest, UserDataScript};

@@ -152,7 +152,7 @@ pub(super) async fn until(
     matches: impl Fn(&JournalLine) -> bool,
 ) -> (SystemTime, Vec<JournalLine>) {
     let mut seen = Vec::new();
-    let mut journal = std::pin::pin!(node.output());
+    let mut journal = std::pin::pin!(node.log().follow());
     let search = async {
         while let Some(output) = journal.next().await {
             let NodeOutput::Journal(at, line) = output else {
@@ -173,6 +173,21 @@ pub(super) async fn until(
             "not within a minute; the last lines: {:#?}",
             seen.iter().rev().take(20).collect::<Vec<_>>()
         ),
+    }
+}
+
+/// Of a log that was followed to its first line, all others are missed, once.
+async fn lines_that_were_not_followed_are_missed(node: &Node) {
+    let log = node.log();
+    let first = Box::pin(log.follow()).next().await;
+    let missed = log.missed().await.unwrap();
+    assert!(missed.len() > 2, "{missed:#?}");
+    assert!(!missed.contains(&first.expect("the journal has lines")));
+    let again = log.missed().await.unwrap();
+    assert!(again.len() < missed.len(), "only new lines: {again:#?}");
+    let mut followed = Box::pin(log.follow());
+    while let Ok(Some(line)) = tokio::time::timeout(Duration::from_secs(2), followed.next()).await {
+        assert!(!missed.contains(&line), "{line:?} is not new");
     }
 }
 
@@ -198,6 +213,7 @@ async fn a_node_that_boots_ahead_waits_before_its_user_data() {
     };
     until(&node, is_at_gate).await;
     assert!(events.try_recv().is_err(), "it reads no metadata before");
+    lines_that_were_not_followed_are_missed(&node).await;
     let opened = SystemTime::now();
     bench.aws.attach(node.ip, &plan.instance.id);
     let starts = |line: &JournalLine| line.message.starts_with("Cloud-init v.");
