@@ -8,7 +8,7 @@ use nodejoin_core::input::files::Files;
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::matrix::Matrix;
-use nodejoin_core::scenario::overlay;
+use nodejoin_core::scenario::{overlay, patch_user_data};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -38,8 +38,22 @@ struct Row {
     /// An overlay below the script, sound or broken: a folder below `fixtures/overlays`.
     #[serde(default)]
     under: Option<String>,
+    /// Where the script is.
+    #[serde(default)]
+    script_in: ScriptIn,
     /// What must be said.
     caught_by: CaughtBy,
+}
+
+/// Where a broken script is.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ScriptIn {
+    /// In the node image: the folder has an overlay.
+    #[default]
+    Image,
+    /// In the user data of the scenario: the folder has `user-data.patch`.
+    UserData,
 }
 
 /// What the verdict must hold: each check named must be broken, and the cause must be this one. A script whose node
@@ -82,7 +96,11 @@ fn of(row: Row, folder: &Path, plans: &[Plan], disk: &impl Files) -> Result<Brok
         plan.add_overlay(&load(folder.with_file_name(under))?);
     }
     let sound = plan.clone();
-    plan.add_overlay(&load(folder.join(&row.name))?);
+    let broken = folder.join(&row.name);
+    match row.script_in {
+        ScriptIn::Image => plan.add_overlay(&load(broken)?),
+        ScriptIn::UserData => patch_user_data(&mut plan, &broken.join("user-data.patch"), disk)?,
+    }
     Ok(Broken {
         name: row.name,
         plan,

@@ -10,6 +10,8 @@ use crate::read;
 
 pub(crate) const PAGE: &str = "docs/src/internals/figures.md";
 
+const BROKEN: &str = "fixtures/broken.yaml";
+const NOT_REPEATED: &str = "fixtures/not-repeated.yaml";
 const BEGIN: &str = "<!-- catalogue: begin -->\n";
 const END: &str = "<!-- catalogue: end -->";
 
@@ -30,6 +32,15 @@ struct Regression {
     fixed_by: String,
 }
 
+/// A historic regression of `fixtures/not-repeated.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NotRepeated {
+    row: String,
+    fixed_by: String,
+    reason: String,
+}
+
 #[derive(Deserialize)]
 struct ExpectedFindings {
     #[serde(default)]
@@ -45,13 +56,13 @@ pub(crate) fn page(repository: &Path) -> Result<String, String> {
     let missing = || format!("`{PAGE}` has no part between `{}` and `{END}`", BEGIN.trim_end());
     let (before, rest) = page.split_once(BEGIN).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;
-    let catalogue = catalogue(&read(repository, "fixtures/broken.yaml")?)?;
+    let catalogue = catalogue(&read(repository, BROKEN)?, &read(repository, NOT_REPEATED)?)?;
     Ok(format!("{before}{BEGIN}\n{catalogue}\n{END}{after}"))
 }
 
-fn catalogue(model: &str) -> Result<String, String> {
-    let scripts: Vec<BrokenScript> =
-        serde_yaml::from_str(model).map_err(|error| format!("`fixtures/broken.yaml`: {error}"))?;
+fn catalogue(broken: &str, not_repeated: &str) -> Result<String, String> {
+    let scripts: Vec<BrokenScript> = list(broken, BROKEN)?;
+    let not_repeated: Vec<NotRepeated> = list(not_repeated, NOT_REPEATED)?;
     let mut rows = Vec::new();
     let mut others = Vec::new();
     for script in &scripts {
@@ -66,29 +77,50 @@ fn catalogue(model: &str) -> Result<String, String> {
             (None, Some(reason)) => others.push(format!("| {name} | {reason} | {scenario} | {found} |\n")),
             (None, None) | (Some(_), Some(_)) => {
                 return Err(format!(
-                    "`fixtures/broken.yaml`: `{}` needs either `regression` or `reason`",
+                    "`{BROKEN}`: `{}` needs either `regression` or `reason`",
                     script.name
                 ));
             }
         }
     }
     rows.sort();
-    let mut known = rows.iter().filter_map(|row| row.split('|').nth(1));
-    let first = known.next().map(str::trim).unwrap_or_default().to_owned();
-    known.try_fold(first, |before, row| match row.trim() == before {
-        true => Err(format!("`fixtures/broken.yaml`: two scripts for {before}")),
-        false => Ok(row.trim().to_owned()),
-    })?;
+    let repeated = scripts.iter().filter_map(|script| script.regression.as_ref());
+    let repeated = repeated.map(|regression| regression.row.as_str());
+    let mut known: Vec<&str> = repeated
+        .chain(not_repeated.iter().map(|one| one.row.as_str()))
+        .collect();
+    known.sort_unstable();
+    if let Some(twice) = known.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!(
+            "`{BROKEN}` and `{NOT_REPEATED}`: {} is there twice",
+            twice[0]
+        ));
+    }
+    let missing = not_repeated.iter().map(
+        |NotRepeated {
+             row,
+             fixed_by,
+             reason,
+         }| { format!("| {row} | {fixed_by} | {reason} |\n") },
+    );
     Ok(format!(
         "{} historic regressions, each repeated by a broken script:\n\n\
          | row | fixed by | broken script | scenario | found by |\n| --- | --- | --- | --- | --- |\n{}\n\
+         {} that no script repeats:\n\n\
+         | row | fixed by | why |\n| --- | --- | --- |\n{}\n\
          {} further broken scripts:\n\n\
          | broken script | why | scenario | found by |\n| --- | --- | --- | --- |\n{}",
         rows.len(),
         rows.concat(),
+        not_repeated.len(),
+        missing.collect::<String>(),
         others.len(),
         others.concat()
     ))
+}
+
+fn list<T: serde::de::DeserializeOwned>(model: &str, file: &str) -> Result<Vec<T>, String> {
+    serde_yaml::from_str(model).map_err(|error| format!("`{file}`: {error}"))
 }
 
 /// What the suite must find, such as "`phase`, diagnosis `kubelet-exits`".
@@ -109,9 +141,29 @@ mod tests {
     const SOUND: &str = "- { name: a, regression: { row: R06, fixed_by: x 1 }, scenario: s, caught_by: { diff: [links] } }\n\
         - { name: b, reason: why, scenario: s, caught_by: { checks: [phase], diagnosis: kubelet-exits } }\n";
 
+    const MISSING: &str = "- { row: R34, fixed_by: y 2, reason: not here }\n";
+
+    #[test]
+    fn every_row_is_repeated_or_has_a_reason() {
+        let repository = crate::repository();
+        let scripts: Vec<BrokenScript> = list(&read(&repository, BROKEN).unwrap(), BROKEN).unwrap();
+        let missing: Vec<NotRepeated> =
+            list(&read(&repository, NOT_REPEATED).unwrap(), NOT_REPEATED).unwrap();
+        let repeated = scripts.into_iter().filter_map(|script| script.regression);
+        let mut rows: Vec<String> = repeated.map(|regression| regression.row).collect();
+        rows.extend(missing.into_iter().map(|one| one.row));
+        rows.sort();
+        let all: Vec<String> = (2..=78).step_by(2).map(|row| format!("R{row:02}")).collect();
+        assert_eq!(rows, all);
+    }
+
     #[test]
     fn a_broken_script_has_a_row_or_a_reason() {
-        let text = catalogue(SOUND).unwrap();
+        let text = catalogue(SOUND, MISSING).unwrap();
+        assert!(
+            text.contains("1 that no script repeats:") && text.contains("| R34 | y 2 | not here |"),
+            "{text}"
+        );
         assert!(
             text.contains("| R06 | x 1 | `a` | `s` | `nodejoin diff`: links |"),
             "{text}"
@@ -128,8 +180,10 @@ mod tests {
             ),
             ("reason: why, ", "regression: { row: R06, fixed_by: y }, "),
         ] {
-            let error = catalogue(&SOUND.replace(old, new));
+            let error = catalogue(&SOUND.replace(old, new), MISSING);
             assert!(error.is_err(), "{old} -> {new}: {error:?}");
         }
+        let error = catalogue(SOUND, &MISSING.replace("R34", "R06")).unwrap_err();
+        assert!(error.ends_with("R06 is there twice"), "{error}");
     }
 }

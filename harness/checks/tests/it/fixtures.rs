@@ -15,10 +15,23 @@ const BROKEN: &[(&str, &str)] = &[
         "checks-without-validation",
         "    node_config.read(words.config_source)",
     ),
+    ("compares-families-by-case", r##"  IP_FAMILY=${IP_FAMILY// /}"##),
     ("configures-one-version-of-providers", "    api = \"v1\""),
+    (
+        "cuts-milliseconds-of-a-delay",
+        r##"      local ms=$(((try - 1) * API_RETRY_ATTEMPTS * 100)); sleep "${ms:0:-3}.${ms: -3}""##,
+    ),
+    (
+        "describes-for-the-dns-address",
+        r##"  if [[ -z $DNS_CLUSTER_IP || -z $B64_CLUSTER_CA || -z $APISERVER_ENDPOINT ]]; then"##,
+    ),
     (
         "drops-serving-bootstrap",
         "    del(.serverTLSBootstrap, .featureGates) | .clusterDNS = [$dns]",
+    ),
+    (
+        "ends-if-the-waiter-fails",
+        r##"    ask_eks wait cluster-active; if ask_eks describe-cluster --output json >/tmp/cluster.json; then"##,
     ),
     (
         "forgets-extra-args",
@@ -34,6 +47,18 @@ const BROKEN: &[(&str, &str)] = &[
         "keeps-authority-encoded",
         r#"  cat <<<"$B64_CLUSTER_CA" >"$CA_FILE""#,
     ),
+    (
+        "keeps-results-of-networks",
+        r##"Wants=nodeadm-config.service nodeadm-run.service"##,
+    ),
+    (
+        "keeps-the-slash-of-an-interface",
+        r##"  if metadata "network/interfaces/macs/$mac/vpc-ipv4-cidr-blocks" | grep"##,
+    ),
+    (
+        "lets-the-cli-guess-the-region",
+        r##"  if password=$(aws ecr get-login-password) \"##,
+    ),
     ("looks-up-the-endpoint-once", "LOOKUPS, PAUSE = 1, 0.2"),
     (
         "loses-quotes",
@@ -41,12 +66,24 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     ("makes-the-lock-a-folder", "  mkdir -p /run/xtables.lock"),
     (
+        "matches-a-version-anywhere",
+        r##"  if kubelet_is 1.27 && ! [[ $KUBELET_VERSION =~ "1.20"* ]]; then"##,
+    ),
+    (
         "names-the-old-authenticator",
         "      command: heptio-authenticator-aws",
     ),
     (
         "names-the-pause-image-without-tag",
         "  PAUSE_IMAGE=$(registry)/eks/pause",
+    ),
+    (
+        "needs-a-listed-type",
+        r##"  known=$(grep "^$INSTANCE_TYPE " /etc/eks/eni-max-pods.txt | awk '{ print $2 }')"##,
+    ),
+    (
+        "needs-the-drop-in-folder",
+        r##"  mkdir -p "${KUBELET_DROP_INS%/*}""##,
     ),
     ("never-starts-kubelet", "  systemctl is-enabled --quiet kubelet"),
     (
@@ -58,6 +95,10 @@ const BROKEN: &[(&str, &str)] = &[
         r#"      args: [token, -i, "CLUSTER_NAME"]"#,
     ),
     (
+        "reserves-groups-beside-processors",
+        r##"  if [[ $CONTAINER_RUNTIME == containerd ]]; then"##,
+    ),
+    (
         "sorts-user-configuration-first",
         r#"        write(KUBELET + "config.json.d/00-nodeadm.conf", json.dumps({**KIND, **user}, indent=4))"#,
     ),
@@ -65,14 +106,27 @@ const BROKEN: &[(&str, &str)] = &[
         "starts-a-running-daemon",
         r#"    subprocess.run(["systemctl", "start", "--no-block", unit], check=True)"#,
     ),
+    ("starts-a-running-docker", r##"  systemctl start docker"##),
     ("swallows-failures", "    ask_eks wait cluster-active || return 0"),
     (
         "taint-without-effect",
         "Environment='KUBELET_EXTRA_ARGS=${KUBELET_EXTRA_ARGS//:No/=No}'",
     ),
     (
+        "takes-the-first-interface",
+        r##"  MAC=$(metadata latest/meta-data/network/interfaces/macs/ | head -n 1 | tr -d /)"##,
+    ),
+    (
         "uses-the-name-of-the-system",
         r#"    flags.update({"node-ip": address(status, cidr), "cloud-provider": "external"})"#,
+    ),
+    (
+        "uses-tokens-of-a-file",
+        r##"  *) read_service --header "X-aws-ec2-metadata-token: $(cat "/tmp/imds-tokens/$(whoami)"/* || new_token)" "$ENDPOINT/${1#/}" ;;"##,
+    ),
+    (
+        "waits-for-the-serving-certificate",
+        r##"  systemctl start kubelet && until [[ -f /var/lib/kubelet/pki/kubelet-server-current.pem ]]; do sleep 1; done"##,
     ),
     (
         "waits-not-for-the-iptables-lock",
@@ -83,6 +137,54 @@ const BROKEN: &[(&str, &str)] = &[
         "Environment='KUBELET_ARGS=--node-ip=$NODE_IP'",
     ),
     ("wrong-cluster-name", r#"    -e "s,CLUSTER_NAME,kubernetes,g" \"#),
+];
+
+/// Each broken script of user data, and the lines that its patch removes and adds.
+const SCRIPTS_OF_USER_DATA: &[(&str, &[&str])] = &[
+    (
+        "forgets-the-number-of-pods",
+        &[r##"-    if [ -n "${MAX_PODS:-}" ]; then flags+=" --max-pods=${MAX_PODS}"; fi"##],
+    ),
+    (
+        "gives-neither-endpoint-nor-authority",
+        &[
+            r##"-      --b64-cluster-ca "${B64_CLUSTER_CA}" --apiserver-endpoint "${API_SERVER_URL}" --kubelet-extra-args "$flags""##,
+            r##"+      --kubelet-extra-args "$flags""##,
+        ],
+    ),
+    (
+        "quotes-once-too-often",
+        &[
+            r##"-    pods=$(awk -v type="$(of_instance instance-type)" '$1 == type { print $2 }' /etc/eksctl/max_pods.map)"##,
+            r##"+    pods=$(awk -v type="$(of_instance instance-type)" '$1 == type { print $2 }'' /etc/eksctl/max_pods.map)"##,
+        ],
+    ),
+    (
+        "reads-labels-without-token",
+        &[
+            r##"-    session=$(curl --silent --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 600' "$metadata/api/token")"##,
+            r##"-    of_instance() { curl --silent --header "X-aws-ec2-metadata-token: $session" "$metadata/meta-data/$1"; }"##,
+            r##"+    of_instance() { curl --silent "$metadata/meta-data/$1"; }"##,
+        ],
+    ),
+    (
+        "runs-scripts-of-each-instance",
+        &[
+            r##"-- - /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh"##,
+            r##"+- - /var/lib/cloud/scripts/per-instance/bootstrap.al2.sh"##,
+            r##"-  path: /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh"##,
+            r##"+  path: /var/lib/cloud/scripts/per-instance/bootstrap.al2.sh"##,
+        ],
+    ),
+    (
+        "writes-no-extra-configuration",
+        &[
+            r##"-- content: '{"kubeReserved":{"cpu":"123m"}}'"##,
+            r##"-  owner: root:root"##,
+            r##"-  path: /etc/eksctl/kubelet-extra.json"##,
+            r##"-  permissions: "0644""##,
+        ],
+    ),
 ];
 
 fn folder() -> PathBuf {
@@ -103,7 +205,9 @@ fn every_broken_script_is_listed() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let listed: Vec<_> = BROKEN.iter().map(|(name, _)| *name).collect();
+    let of_user_data = SCRIPTS_OF_USER_DATA.iter().map(|(name, _)| *name);
+    let mut listed: Vec<_> = BROKEN.iter().map(|(name, _)| *name).chain(of_user_data).collect();
+    listed.sort_unstable();
     assert_eq!(names, listed);
 }
 
@@ -129,6 +233,16 @@ fn each_broken_script_differs_in_the_line_that_breaks_it() {
 }
 
 #[test]
+fn each_broken_script_of_user_data_differs_in_the_lines_that_break_it() {
+    for (name, lines) in SCRIPTS_OF_USER_DATA {
+        let patch = std::fs::read_to_string(folder().join(name).join("user-data.patch")).unwrap();
+        let body = patch.lines().skip_while(|line| !line.starts_with("@@"));
+        let changed: Vec<_> = body.filter(|line| line.starts_with(['+', '-'])).collect();
+        assert_eq!(changed, *lines, "{name}");
+    }
+}
+
+#[test]
 fn each_broken_script_is_valid() {
     for (name, _) in BROKEN {
         let content = file_of(name).patched.unwrap().content;
@@ -139,7 +253,7 @@ fn each_broken_script_is_valid() {
         } else if first.contains("python3") || first.starts_with("\"\"\"") {
             Command::new("python3")
         } else {
-            // A kubeconfig.
+            // A kubeconfig, or settings of a unit.
             continue;
         };
         if first.ends_with("bash") {
