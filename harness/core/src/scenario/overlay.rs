@@ -7,6 +7,7 @@
 //!   - { from: files/bootstrap.sh, to: /etc/eks/bootstrap.sh, mode: "0755" }
 //!   - { from: files/bin/, to: /usr/bin/ }                    # a folder, with everything in it
 //!   - { from: files/join.sh, patch: join.patch, to: /usr/bin/join.sh }    # a file, changed by a unified diff
+//!   - { from: files/runtime.slice, to: /etc/systemd/system/, optional: true }    # a file of some versions only
 //! remove: [/etc/docker, /usr/bin/heptio-authenticator-aws]    # paths of the image or of earlier overlays
 //! ```
 
@@ -63,6 +64,10 @@ pub struct ManifestEntry {
     /// Permission bits in octal, such as `"0755"`; default: the file's.
     #[serde(default)]
     pub mode: Option<String>,
+    /// Whether to leave the entry out if `from` does not exist, for files that only some versions of a checkout have.
+    /// What the node image has at `to` remains.
+    #[serde(default)]
+    pub optional: bool,
 }
 
 /// The JSON schema of an overlay manifest.
@@ -125,9 +130,14 @@ fn resolve(
         let hint = "add `files:` or `remove:`";
         problems.add("", "the overlay changes nothing", "", hint);
     }
+    let mut any_missing = false;
     let mut overlay = removed(manifest, path, files, problems);
     for (index, entry) in manifest.files.iter().enumerate() {
         let key = format!("files[{index}]");
+        if entry.optional && is_missing(&root.join(&entry.from), files) {
+            any_missing = true;
+            continue;
+        }
         let mut placed = place_entry(entry, &key, &root, files, problems);
         if let Some(patch) = &entry.patch {
             let from = root.join(&entry.from);
@@ -135,7 +145,19 @@ fn resolve(
         }
         overlay.extend(placed);
     }
+    if overlay.is_empty() && any_missing {
+        let what = format!("`{}` has none of the optional files", root.display());
+        problems.add("files", what, "", "name a checkout that the overlay is for");
+    }
     overlay
+}
+
+/// Whether there is neither a file nor a folder. A file that cannot be read for another reason is not missing.
+fn is_missing(from: &Path, files: &dyn Files) -> bool {
+    !files.is_folder(from)
+        && files
+            .read(from)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// The paths to remove. A path of a whole node, or one with `..`, is a mistake.
@@ -375,6 +397,42 @@ mod tests {
             .collect();
         assert_eq!(shown, [("/etc/docker", true), ("/etc/docker/x", false)]);
         assert_eq!(found[0].from, "/overlays/a.yaml");
+    }
+
+    #[test]
+    fn an_optional_file_that_is_missing_is_left_out() {
+        let text = |optional: &str, from: &str| {
+            format!(
+                "root: /src/files\nfiles:\n  - {{ from: {from}, to: /usr/{from}{optional} }}\n  - {{ from: bootstrap.sh, to: /etc/eks/ }}\n"
+            )
+        };
+        let places = |text: &str| {
+            load_text(text).map(|found| found.into_iter().map(|(_, to, _)| to).collect::<Vec<_>>())
+        };
+        let optional = ", optional: true";
+        assert_eq!(
+            places(&text(optional, "bin/gone")).unwrap(),
+            ["/etc/eks/bootstrap.sh"]
+        );
+        assert_eq!(
+            places(&text(optional, "gone/")).unwrap(),
+            ["/etc/eks/bootstrap.sh"]
+        );
+        assert_eq!(
+            places(&text(optional, "bin/imds")).unwrap(),
+            ["/usr/bin/imds", "/etc/eks/bootstrap.sh"]
+        );
+        assert!(
+            places(&text("", "bin/gone"))
+                .unwrap_err()
+                .contains("`/src/files/bin/gone` cannot be read")
+        );
+    }
+
+    #[test]
+    fn a_folder_without_any_optional_file_is_a_problem() {
+        let error = load_text("root: /src\nfiles: [{ from: gone, to: /x, optional: true }]\n").unwrap_err();
+        assert!(error.contains("`/src` has none of the optional files"), "{error}");
     }
 
     #[test]
