@@ -15,15 +15,15 @@ const BROKEN: &[(&str, &str)] = &[
         "checks-without-validation",
         "    node_config.read(words.config_source)",
     ),
-    ("compares-families-by-case", r##"  IP_FAMILY=${IP_FAMILY// /}"##),
+    ("compares-families-by-case", "  IP_FAMILY=${IP_FAMILY// /}"),
     ("configures-one-version-of-providers", "    api = \"v1\""),
     (
         "cuts-milliseconds-of-a-delay",
-        r##"      local ms=$(((try - 1) * API_RETRY_ATTEMPTS * 100)); sleep "${ms:0:-3}.${ms: -3}""##,
+        r#"      local ms=$(((try - 1) * API_RETRY_ATTEMPTS * 100)); sleep "${ms:0:-3}.${ms: -3}""#,
     ),
     (
         "describes-for-the-dns-address",
-        r##"  if [[ -z $DNS_CLUSTER_IP || -z $B64_CLUSTER_CA || -z $APISERVER_ENDPOINT ]]; then"##,
+        "  if [[ -z $DNS_CLUSTER_IP || -z $B64_CLUSTER_CA || -z $APISERVER_ENDPOINT ]]; then",
     ),
     (
         "drops-serving-bootstrap",
@@ -31,7 +31,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "ends-if-the-waiter-fails",
-        r##"    ask_eks wait cluster-active; if ask_eks describe-cluster --output json >/tmp/cluster.json; then"##,
+        "    ask_eks wait cluster-active; if ask_eks describe-cluster --output json >/tmp/cluster.json; then",
     ),
     (
         "forgets-extra-args",
@@ -49,15 +49,15 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "keeps-results-of-networks",
-        r##"Wants=nodeadm-config.service nodeadm-run.service"##,
+        "Wants=nodeadm-config.service nodeadm-run.service",
     ),
     (
         "keeps-the-slash-of-an-interface",
-        r##"  if metadata "network/interfaces/macs/$mac/vpc-ipv4-cidr-blocks" | grep"##,
+        r#"  if metadata "network/interfaces/macs/$mac/vpc-ipv4-cidr-blocks" | grep --quiet '^10\.'; then"#,
     ),
     (
         "lets-the-cli-guess-the-region",
-        r##"  if password=$(aws ecr get-login-password) \"##,
+        r"  if password=$(aws ecr get-login-password) \",
     ),
     ("looks-up-the-endpoint-once", "LOOKUPS, PAUSE = 1, 0.2"),
     (
@@ -67,7 +67,7 @@ const BROKEN: &[(&str, &str)] = &[
     ("makes-the-lock-a-folder", "  mkdir -p /run/xtables.lock"),
     (
         "matches-a-version-anywhere",
-        r##"  if kubelet_is 1.27 && ! [[ $KUBELET_VERSION =~ "1.20"* ]]; then"##,
+        r#"  if kubelet_is 1.27 && ! [[ $KUBELET_VERSION =~ "1.20"* ]]; then"#,
     ),
     (
         "names-the-old-authenticator",
@@ -79,11 +79,11 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "needs-a-listed-type",
-        r##"  known=$(grep "^$INSTANCE_TYPE " /etc/eks/eni-max-pods.txt | awk '{ print $2 }')"##,
+        r#"  known=$(grep "^$INSTANCE_TYPE " /etc/eks/eni-max-pods.txt | awk '{ print $2 }')"#,
     ),
     (
         "needs-the-drop-in-folder",
-        r##"  mkdir -p "${KUBELET_DROP_INS%/*}""##,
+        r#"  mkdir -p "${KUBELET_DROP_INS%/*}""#,
     ),
     ("never-starts-kubelet", "  systemctl is-enabled --quiet kubelet"),
     (
@@ -96,7 +96,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "reserves-groups-beside-processors",
-        r##"  if [[ $CONTAINER_RUNTIME == containerd ]]; then"##,
+        "  if [[ $CONTAINER_RUNTIME == containerd ]]; then",
     ),
     (
         "sorts-user-configuration-first",
@@ -106,7 +106,7 @@ const BROKEN: &[(&str, &str)] = &[
         "starts-a-running-daemon",
         r#"    subprocess.run(["systemctl", "start", "--no-block", unit], check=True)"#,
     ),
-    ("starts-a-running-docker", r##"  systemctl start docker"##),
+    ("starts-a-running-docker", "  systemctl start docker"),
     ("swallows-failures", "    ask_eks wait cluster-active || return 0"),
     (
         "taint-without-effect",
@@ -114,7 +114,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "takes-the-first-interface",
-        r##"  MAC=$(metadata latest/meta-data/network/interfaces/macs/ | head -n 1 | tr -d /)"##,
+        "  MAC=$(metadata latest/meta-data/network/interfaces/macs/ | head -n 1 | tr -d /)",
     ),
     (
         "uses-the-name-of-the-system",
@@ -122,11 +122,11 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "uses-tokens-of-a-file",
-        r##"  *) read_service --header "X-aws-ec2-metadata-token: $(cat "/tmp/imds-tokens/$(whoami)"/* || new_token)" "$ENDPOINT/${1#/}" ;;"##,
+        r#"  *) read_service --header "X-aws-ec2-metadata-token: $(cat "/tmp/imds-tokens/$(whoami)"/* || new_token)" "$ENDPOINT/${1#/}" ;;"#,
     ),
     (
         "waits-for-the-serving-certificate",
-        r##"  systemctl start kubelet && until [[ -f /var/lib/kubelet/pki/kubelet-server-current.pem ]]; do sleep 1; done"##,
+        "  systemctl start kubelet && until [[ -f /var/lib/kubelet/pki/kubelet-server-current.pem ]]; do sleep 1; done",
     ),
     (
         "waits-not-for-the-iptables-lock",
@@ -143,46 +143,46 @@ const BROKEN: &[(&str, &str)] = &[
 const SCRIPTS_OF_USER_DATA: &[(&str, &[&str])] = &[
     (
         "forgets-the-number-of-pods",
-        &[r##"-    if [ -n "${MAX_PODS:-}" ]; then flags+=" --max-pods=${MAX_PODS}"; fi"##],
+        &[r#"-    if [ -n "${MAX_PODS:-}" ]; then flags+=" --max-pods=${MAX_PODS}"; fi"#],
     ),
     (
         "gives-neither-endpoint-nor-authority",
         &[
-            r##"-      --b64-cluster-ca "${B64_CLUSTER_CA}" --apiserver-endpoint "${API_SERVER_URL}" --kubelet-extra-args "$flags""##,
-            r##"+      --kubelet-extra-args "$flags""##,
+            r#"-      --b64-cluster-ca "${B64_CLUSTER_CA}" --apiserver-endpoint "${API_SERVER_URL}" --kubelet-extra-args "$flags""#,
+            r#"+      --kubelet-extra-args "$flags""#,
         ],
     ),
     (
         "quotes-once-too-often",
         &[
-            r##"-    pods=$(awk -v type="$(of_instance instance-type)" '$1 == type { print $2 }' /etc/eksctl/max_pods.map)"##,
-            r##"+    pods=$(awk -v type="$(of_instance instance-type)" '$1 == type { print $2 }'' /etc/eksctl/max_pods.map)"##,
+            r#"-    pods=$(awk -v type="$(of_instance instance-type)" '$1 == type { print $2 }' /etc/eksctl/max_pods.map)"#,
+            r#"+    pods=$(awk -v type="$(of_instance instance-type)" '$1 == type { print $2 }'' /etc/eksctl/max_pods.map)"#,
         ],
     ),
     (
         "reads-labels-without-token",
         &[
-            r##"-    session=$(curl --silent --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 600' "$metadata/api/token")"##,
-            r##"-    of_instance() { curl --silent --header "X-aws-ec2-metadata-token: $session" "$metadata/meta-data/$1"; }"##,
-            r##"+    of_instance() { curl --silent "$metadata/meta-data/$1"; }"##,
+            r#"-    session=$(curl --silent --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 600' "$metadata/api/token")"#,
+            r#"-    of_instance() { curl --silent --header "X-aws-ec2-metadata-token: $session" "$metadata/meta-data/$1"; }"#,
+            r#"+    of_instance() { curl --silent "$metadata/meta-data/$1"; }"#,
         ],
     ),
     (
         "runs-scripts-of-each-instance",
         &[
-            r##"-- - /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh"##,
-            r##"+- - /var/lib/cloud/scripts/per-instance/bootstrap.al2.sh"##,
-            r##"-  path: /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh"##,
-            r##"+  path: /var/lib/cloud/scripts/per-instance/bootstrap.al2.sh"##,
+            "-- - /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh",
+            "+- - /var/lib/cloud/scripts/per-instance/bootstrap.al2.sh",
+            "-  path: /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh",
+            "+  path: /var/lib/cloud/scripts/per-instance/bootstrap.al2.sh",
         ],
     ),
     (
         "writes-no-extra-configuration",
         &[
-            r##"-- content: '{"kubeReserved":{"cpu":"123m"}}'"##,
-            r##"-  owner: root:root"##,
-            r##"-  path: /etc/eksctl/kubelet-extra.json"##,
-            r##"-  permissions: "0644""##,
+            r#"-- content: '{"kubeReserved":{"cpu":"123m"}}'"#,
+            "-  owner: root:root",
+            "-  path: /etc/eksctl/kubelet-extra.json",
+            r#"-  permissions: "0644""#,
         ],
     ),
 ];

@@ -27,7 +27,8 @@ pub struct ChangedPlace {
     all: BTreeSet<String>,
 }
 
-/// The changed places of the scripts of two versions of a scenario. `read` returns the content that a file of an
+/// The changed places of the scripts of two versions of a scenario. A file that a later overlay replaces has none: it is
+/// not on the node. `read` returns the content that a file of an
 /// overlay puts on the node.
 pub fn changed_places(
     old: &Plan,
@@ -35,7 +36,11 @@ pub fn changed_places(
     read: impl Fn(&OverlayFile) -> Option<String>,
 ) -> Vec<ChangedPlace> {
     let mut places = Vec::new();
-    for file in &new.image.overlay {
+    for (index, file) in new.image.overlay.iter().enumerate() {
+        let mut later = new.image.overlay[index + 1..].iter();
+        if later.any(|other| other.to == file.to) {
+            continue;
+        }
         let before = old.image.overlay.iter().rfind(|other| other.to == file.to);
         let (Some(before), Some(after)) = (before.and_then(&read), read(file)) else {
             continue;
@@ -201,6 +206,23 @@ mod tests {
         assert_eq!(lines(&likely_places(&places, &[setting])), [5]);
         let other = difference("file /etc/x", "1", "2");
         assert_eq!(lines(&likely_places(&places, &[other])), [3, 5]);
+    }
+
+    #[test]
+    fn a_file_that_a_later_overlay_replaces_has_no_place() {
+        let with_replaced = |content: &str| {
+            let mut plan = with_overlay(content);
+            let mut replaced = plan.image.overlay[0].clone();
+            replaced.from = "/scenario/pool.sh".to_owned();
+            if let Some(patched) = &mut replaced.patched {
+                patched.content = "#!/bin/bash\n".to_owned();
+            }
+            plan.image.overlay.insert(0, replaced);
+            plan
+        };
+        let found = places(&with_replaced(OLD), &with_replaced(&OLD.replace("blue", "green")));
+        let files: Vec<_> = found.iter().map(|place| place.source.file.as_str()).collect();
+        assert_eq!(files, ["/checkout/pool.sh"]);
     }
 
     #[test]
