@@ -215,7 +215,11 @@ pub(super) fn blessed(file: &Path) -> Result<BlessedStates, VersionError> {
 fn tree_of(args: &DiffArgs, old: &String) -> Result<PathBuf, VersionError> {
     if let Some(name) = &args.variable {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+        // Each of two folders is the value for its own version.
+        let new = args.new.as_ref().filter(|new| Path::new(new.as_str()).is_dir());
+        let both = new.filter(|_| Path::new(old.as_str()).is_dir());
         return value
+            .or_else(|| both.cloned())
             .map(PathBuf::from)
             .ok_or_else(|| VersionError::Unset(name.clone()));
     }

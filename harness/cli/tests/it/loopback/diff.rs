@@ -33,7 +33,7 @@ fn each_mistake_is_named_before_anything_starts() {
     )
     .unwrap();
     std::fs::write(folder.path().join("other.json"), "{ \"mine\": 1 }\n").unwrap();
-    let rows: [(&[&str], &[&str]); 12] = [
+    let rows: [(&[&str], &[&str]); 13] = [
         (&[], &["arguments were not provided", "<OLD>"]),
         (
             &["other.json"],
@@ -55,9 +55,11 @@ fn each_mistake_is_named_before_anything_starts() {
             &["old", "new"],
             &["neither holds `scenarios`", "--tree FOLDER", "--variable NAME"],
         ),
+        (&["old", "--variable", "NOT_SET"], &["`NOT_SET` is not set"]),
+        // Two folders need no value: each is that of its version.
         (
-            &["old", "new", "--variable", "NOT_SET"],
-            &["`NOT_SET` is not set"],
+            &["old", "new", "--variable", "NOT_SET", "-E", "id(nothing)"],
+            &["no scenario matches"],
         ),
         (
             &["old", "--images"],
