@@ -193,7 +193,7 @@ impl Node {
     /// Reads facts that only the node has: argv, files, units, the result of user data, and the certificate on port
     /// 10250.
     ///
-    /// Call it after the first line of [`Node::output`]: before, nothing in the container can run.
+    /// Call it after the first line of [`Node::log`]: before, nothing in the container can run.
     ///
     /// # Errors
     /// When no command runs in the node. A closed port 10250 is a fact, not an error.
