@@ -135,7 +135,7 @@ async fn run_steps(
         if !step.action.boots() {
             observer = observer.without_boot();
         }
-        settle(&plan, driver, &mut events, &mut observer, clock, |_| {}).await?;
+        settle(driver, &mut events, &plan, &mut observer, clock, |_| {}).await?;
         judged.observation = observer.observation;
         let mut collected = driver.collect(&plan, &judged.observation).await?;
         collected.user_data = start.user_data.or(collected.user_data);

@@ -168,9 +168,9 @@ impl Probing<'_> {
                 observer = observer.without_boot();
             }
             settle(
-                &plan,
                 &driver,
                 &mut events,
+                &plan,
                 &mut observer,
                 SystemTime::now,
                 |_| {},

@@ -25,7 +25,7 @@ pub(crate) async fn watch_boots(
     mut on_look: impl FnMut(&Observation),
 ) -> Result<(), EngineError> {
     loop {
-        settle(plan, driver, events, observer, clock, &mut on_look).await?;
+        settle(driver, events, plan, observer, clock, &mut on_look).await?;
         if observer.observation.exit().is_none() {
             return Ok(());
         }

@@ -14,9 +14,9 @@ use crate::watch::watch;
 /// Watches until the plan is settled. Then reads the lines of the journal that did not arrive, and continues if these
 /// settle it no longer: the engine's stream can lose lines of a busy journal, a phase among them.
 pub(crate) async fn settle(
-    plan: &Plan,
     driver: &impl NodeDriver,
     events: &mut NodeEvents,
+    plan: &Plan,
     observer: &mut Observer,
     clock: impl Fn() -> SystemTime + Copy,
     mut on_look: impl FnMut(&Observation),

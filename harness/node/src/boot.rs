@@ -147,7 +147,7 @@ impl Node {
     /// The output of the container since this boot.
     #[must_use]
     pub fn log(&self) -> NodeLog {
-        NodeLog::of(self)
+        NodeLog::new(&self.run, &self.id, &self.instance, self.since)
     }
 
     /// Waits for the end of the container.

@@ -18,7 +18,7 @@
 //! | `host_workarounds` | help for nodes on hosts that lack a privilege or a control group version |
 //! | [`mod@boot`] | starts a node; the handle of a running node |
 //! | `restart` | reboots a node, runs its user data again, restarts its kubelet |
-//! | `log`, `output`, `journal` | the output of the container: the node's journal, line by line, and refused connections |
+//! | `log`, `output`, `journal` | the container's output: the node's journal, line by line, and refused connections |
 //! | `refusals` | connections that rules in the node refuse |
 //! | `outside` | addresses to which rules in the node refuse connections |
 //! | `collect`, `user_data`, `serving_certificate` | facts that only the node has, read at the end of a join |

@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::{Stream, StreamExt as _, stream};
+use nodejoin_docker::Run;
 use parking_lot::Mutex;
 use testcontainers::bollard::container::LogOutput;
 use testcontainers::bollard::query_parameters::{InspectContainerOptions, LogsOptionsBuilder};
 
-use crate::boot::Node;
 use crate::error::NodeError;
 use crate::journal::StreamLines;
 use crate::output::NodeOutput;
@@ -22,29 +22,38 @@ use crate::output::NodeOutput;
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The output of a node's container since a boot.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NodeLog {
-    node: Node,
+    run: Run,
+    /// Id of the container.
+    id: String,
+    /// Id of the instance.
+    instance: String,
+    /// Start of the boot; earlier lines of the journal belong to another boot.
+    since: Option<SystemTime>,
     seen: SeenLines,
 }
 
 impl NodeLog {
-    pub(crate) fn of(node: &Node) -> Self {
+    pub(crate) fn new(run: &Run, id: &str, instance: &str, since: Option<SystemTime>) -> Self {
         Self {
-            node: node.clone(),
+            run: run.clone(),
+            id: id.to_owned(),
+            instance: instance.to_owned(),
+            since,
             seen: SeenLines::default(),
         }
     }
 
     /// The journal from the first line of this boot until the container ends, and refused connections.
     pub fn follow(&self) -> impl Stream<Item = NodeOutput> + Send + use<> {
-        let (open, running) = (self.node.clone(), self.node.clone());
-        let open = move || open.log_pieces(true);
+        let (open, running) = (self.clone(), self.clone());
+        let open = move || open.pieces(true);
         let is_running = move || {
-            let node = running.clone();
-            async move { node.is_running().await }
+            let log = running.clone();
+            async move { log.is_running().await }
         };
-        let (seen, since) = (self.seen.clone(), self.node.since);
+        let (seen, since) = (self.seen.clone(), self.since);
         until_it_ends(open, is_running).filter_map(move |line| {
             let output = seen.first_output(&line);
             std::future::ready(output.filter(|output| since.is_none_or(|since| output.is_since(since))))
@@ -56,11 +65,11 @@ impl NodeLog {
     /// # Errors
     /// When the engine does not return the log.
     pub async fn missed(&self) -> Result<Vec<NodeOutput>, NodeError> {
-        let mut pieces = std::pin::pin!(self.node.log_pieces(false));
+        let mut pieces = std::pin::pin!(self.pieces(false));
         let (mut lines, mut missed) = (StreamLines::default(), Vec::new());
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|source| NodeError::Log {
-                node: self.node.instance().to_owned(),
+                node: self.instance.clone(),
                 source,
             })?;
             missed.extend(
@@ -79,17 +88,12 @@ impl NodeLog {
             return None;
         }
         let output = self.seen.first_output(line)?;
-        let since = self.node.since;
+        let since = self.since;
         since.is_none_or(|since| output.is_since(since)).then_some(output)
     }
-}
 
-impl Node {
     /// The container's log, both streams.
-    fn log_pieces(
-        &self,
-        follow: bool,
-    ) -> impl Stream<Item = Result<LogOutput, bollard::errors::Error>> + use<> {
+    fn pieces(&self, follow: bool) -> impl Stream<Item = Result<LogOutput, bollard::errors::Error>> + use<> {
         let options = LogsOptionsBuilder::new()
             .follow(follow)
             .stdout(true)

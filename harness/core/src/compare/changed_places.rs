@@ -27,9 +27,8 @@ pub struct ChangedPlace {
     all: BTreeSet<String>,
 }
 
-/// The changed places of the scripts of two versions of a scenario. A file that a later overlay replaces has none: it is
-/// not on the node. `read` returns the content that a file of an
-/// overlay puts on the node.
+/// The changed places of the scripts of two versions of a scenario. A file that a later overlay replaces has none: it
+/// is not on the node. `read` returns the content that a file of an overlay puts on the node.
 pub fn changed_places(
     old: &Plan,
     new: &Plan,
