@@ -51,10 +51,14 @@ pub struct DiffArgs {
     /// Only scenarios that this expression selects, as in `nodejoin run`
     #[arg(long, short = 'E', value_name = "EXPRESSION")]
     pub filter: Option<ScenarioFilter>,
-    /// Run the first joining scenario of each folder in other worlds, too: instance types, regions, networks, IPv6, and
-    /// a failure of each of its AWS calls
+    /// Run one joining scenario of each folder in other worlds, too: instance types, regions, networks, IPv6, arguments
+    /// of its scripts, failures of its AWS calls, a reboot
     #[arg(long)]
     pub worlds: bool,
+    /// Run one joining scenario of each folder in this world, by its name in the report, such as `ipv6`, and nothing
+    /// else. Several times: in these worlds
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["worlds", "bless"])]
+    pub world: Vec<String>,
     /// Which scenarios with differences join with both versions: one of each group, every one, or none
     #[arg(long, value_enum, default_value_t = JoinsArg::Group)]
     pub joins: JoinsArg,

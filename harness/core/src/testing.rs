@@ -24,6 +24,7 @@ pub fn plan() -> Plan {
     Plan {
         is_probe: false,
         is_traced: false,
+        probed_kubelet: None,
         same_as: None,
         id: parsed("demo"),
         is_trial: false,

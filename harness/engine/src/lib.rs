@@ -69,7 +69,9 @@ mod user_data;
 mod verdict;
 mod watch;
 
-pub use comparison::{CompareSettings, CompareStep, JoinsWhen, Pair, RecordedMachine, compare, record};
+pub use comparison::{
+    CompareSettings, CompareStep, JoinsWhen, Pair, RecordedMachine, WorldsWhen, compare, record,
+};
 pub use context::run_event;
 pub use error::EngineError;
 pub use events::Events;

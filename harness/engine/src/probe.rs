@@ -8,6 +8,7 @@ use nodejoin_core::diagnosis::{Cause, Diagnosis, diagnose};
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::observation::{Observation, ScriptTrace, UserDataResult};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::run::matrix::not_for_kubelet;
 use nodejoin_core::user_data::Values;
 use nodejoin_docker::ImageRef;
 use nodejoin_fake_aws::SharedAccount;
@@ -24,6 +25,9 @@ use crate::reboots::watch_boots;
 use crate::registry;
 use crate::session::ScenarioSession;
 use crate::settle::settle;
+
+/// Minor versions of kubelets that a probe can report.
+const MINORS: std::ops::RangeInclusive<u32> = 10..=60;
 
 /// The result of a probe.
 #[derive(Debug)]
@@ -61,6 +65,17 @@ impl Probed {
             .then(|| format!("{}: {}", found.cause.word(), found.because))
     }
 
+    /// Why the machine has no kubelet, in one sentence; `None` if it has one.
+    #[must_use]
+    pub fn without_kubelet(&self) -> Option<String> {
+        if self.state.has_kubelet() {
+            return None;
+        }
+        let found = self.diagnosis.as_ref();
+        let because = found.map(|found| format!("{}: {}", found.cause.word(), found.because));
+        Some(because.unwrap_or_else(|| "its user data did not start it".to_owned()))
+    }
+
     /// Whether the user data was still running when the time was over.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
@@ -72,6 +87,7 @@ impl Probed {
 /// Runs a plan of [`Plan::probe`]. Returns everything that it acquired, also if it is cancelled.
 pub(crate) async fn probe(context: &RunContext, plan: &Plan, cancel: &CancellationToken) -> ProbeEnd {
     let run = async {
+        let plan = &with_kubelet_in_range(context, plan).await?;
         let (environment, image) = match prepare(context, plan).await? {
             Preparation::Ready(environment, image) => (environment, image),
             Preparation::Ended(Outcome::Skipped(reason) | Outcome::Errored(reason)) => {
@@ -115,6 +131,23 @@ pub(crate) async fn probe(context: &RunContext, plan: &Plan, cancel: &Cancellati
     };
     run.await
         .unwrap_or_else(|error| ProbeEnd::NotRun(error.with_hint()))
+}
+
+/// The plan with a kubelet for which its scenario is: a probe needs the version of a kubelet alone. The oldest one, if
+/// that of the image is another one.
+async fn with_kubelet_in_range(context: &RunContext, plan: &Plan) -> Result<Plan, EngineError> {
+    let images = context.images_of(plan.requested.of_kubelet());
+    let image = images.of_plan(&plan.image).await?;
+    let reporting = |version: String| Plan {
+        probed_kubelet: Some(version),
+        ..plan.clone()
+    };
+    let is_for = |plan: &Plan| not_for_kubelet(plan, &image.kubernetes).is_none();
+    if is_for(plan) {
+        return Ok(plan.clone());
+    }
+    let mut others = MINORS.map(|minor| reporting(format!("v1.{minor}.0")));
+    Ok(others.find(is_for).unwrap_or_else(|| plan.clone()))
 }
 
 struct Probing<'a> {

@@ -170,7 +170,9 @@ pub(crate) fn archive(
         layer.file("/opt/nodejoin/refuse", 0o755, tools.file(REFUSE).as_bytes())?;
     }
     if request.plan.is_probe {
-        layer.file("/opt/nodejoin/kubelet", 0o755, PROBED_KUBELET.as_bytes())?;
+        let version = request.plan.probed_kubelet.as_deref().unwrap_or_default();
+        let kubelet = format!("NODEJOIN_KUBELET_VERSION={version}\n{PROBED_KUBELET}");
+        layer.file("/opt/nodejoin/kubelet", 0o755, kubelet.as_bytes())?;
         layer.file("/opt/nodejoin/show", 0o755, tools.file(SHOW).as_bytes())?;
     }
     if request.plan.is_traced {

@@ -48,7 +48,7 @@ impl NodeLog {
     /// The journal from the first line of this boot until the container ends, and refused connections.
     pub fn follow(&self) -> impl Stream<Item = NodeOutput> + Send + use<> {
         let (open, running) = (self.clone(), self.clone());
-        let open = move || open.pieces(true);
+        let open = move || open.pieces(LogRead::Follow);
         let is_running = move || {
             let log = running.clone();
             async move { log.is_running().await }
@@ -60,12 +60,13 @@ impl NodeLog {
         })
     }
 
-    /// Lines of the journal that [`NodeLog::follow`] has not yielded so far. It does not yield them afterwards.
+    /// Lines of the journal that [`NodeLog::follow`] has not yielded so far. It does not yield them afterwards. Reads
+    /// up to now: a node that writes without end would never be read to its end.
     ///
     /// # Errors
     /// When the engine does not return the log.
     pub async fn missed(&self) -> Result<Vec<NodeOutput>, NodeError> {
-        let mut pieces = std::pin::pin!(self.pieces(false));
+        let mut pieces = std::pin::pin!(self.pieces(LogRead::UntilNow));
         let (mut lines, mut missed) = (StreamLines::default(), Vec::new());
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|source| NodeError::Log {
@@ -93,13 +94,16 @@ impl NodeLog {
     }
 
     /// The container's log, both streams.
-    fn pieces(&self, follow: bool) -> impl Stream<Item = Result<LogOutput, bollard::errors::Error>> + use<> {
-        let options = LogsOptionsBuilder::new()
-            .follow(follow)
-            .stdout(true)
-            .stderr(true)
-            .build();
-        self.run.engine().docker().logs(&self.id, Some(options))
+    fn pieces(
+        &self,
+        reading: LogRead,
+    ) -> impl Stream<Item = Result<LogOutput, bollard::errors::Error>> + use<> {
+        let options = LogsOptionsBuilder::new().stdout(true).stderr(true);
+        let options = match reading {
+            LogRead::Follow => options.follow(true),
+            LogRead::UntilNow => options.follow(false).until(end_of_second(SystemTime::now())),
+        };
+        self.run.engine().docker().logs(&self.id, Some(options.build()))
     }
 
     /// Whether the container runs. An engine that does not respond has no node to follow.
@@ -110,6 +114,19 @@ impl NodeLog {
             .await;
         found.is_ok_and(|found| found.state.and_then(|state| state.running) == Some(true))
     }
+}
+
+/// How far a log is read.
+#[derive(Debug, Clone, Copy)]
+enum LogRead {
+    Follow,
+    UntilNow,
+}
+
+/// The end of the second of a time, in seconds since 1970: the engine compares whole seconds.
+fn end_of_second(time: SystemTime) -> i32 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i32::try_from(since.as_secs() + 1).unwrap_or(i32::MAX)
 }
 
 /// Lines that were yielded, by their hash. A line of the journal is unique: it contains its cursor.
@@ -170,6 +187,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+
+    #[test]
+    fn a_log_is_read_up_to_the_end_of_this_second() {
+        let at = |millis| end_of_second(SystemTime::UNIX_EPOCH + Duration::from_millis(millis));
+        assert_eq!((at(7_000), at(7_999)), (8, 8));
+        assert_eq!(at(u64::from(u32::MAX) * 1_000), i32::MAX);
+    }
 
     fn entry(cursor: u32) -> String {
         format!(

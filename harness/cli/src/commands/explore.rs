@@ -1,6 +1,5 @@
 //! `nodejoin explore`: how user data behaves in other worlds than that of its scenario.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Parser;
@@ -147,7 +146,7 @@ fn subjects(args: &ExploreArgs, file: &SettingsFile, matrix: &Matrix) -> Result<
     let plans = matrix.spread(&plans).into_iter();
     Ok(plans
         .map(|plan| Subject {
-            arguments: probing::arguments(&plan),
+            inputs: probing::inputs(&plan),
             plan,
         })
         .collect())
@@ -157,19 +156,13 @@ fn is_selected(plan: &Plan, args: &ExploreArgs) -> bool {
     args.filter.as_ref().is_none_or(|filter| filter.selects(plan))
 }
 
-/// The first selected scenario of each folder that joins.
+/// One selected scenario of each folder that joins.
 fn representatives(plans: Vec<Plan>, args: &ExploreArgs) -> Vec<Plan> {
-    let mut folders = BTreeSet::new();
-    let represents = |plan: &Plan| {
-        let folder = plan.id.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
-        let joins = plan.expect.diagnosis.is_none()
-            && plan.faults.is_empty()
-            && plan.dns_faults.is_empty()
-            && plan.user_data.is_some();
-        joins && is_selected(plan, args) && folders.insert(folder.to_owned())
-    };
-    let mut represents = represents;
-    plans.into_iter().filter(|plan| represents(plan)).collect()
+    let chosen = nodejoin_core::compare::representatives(plans.iter().filter(|plan| is_selected(plan, args)));
+    plans
+        .into_iter()
+        .filter(|plan| chosen.contains(&plan.id))
+        .collect()
 }
 
 /// `nodejoin try` without a run.

@@ -76,7 +76,7 @@ pub fn value_for(flag: &str) -> &'static str {
         ),
         ("config-file", "/etc/hosts"),
         ("max-pods", "17"),
-        ("container-runtime", "docker"),
+        ("container-runtime", "dockerd"),
         ("attempts", "1"),
         ("pause-container-account", "123456789012"),
         ("version", "3.9"),

@@ -78,9 +78,11 @@ fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDiffe
             false => others.push(&shown.traits),
         }
     }
-    let differences: Vec<MachineDifference> = differences.iter().map(|one| (*one).clone()).collect();
+    let mut differences: Vec<MachineDifference> = differences.iter().map(|one| (*one).clone()).collect();
+    let id = id_of(&differences);
+    differences.sort_by_key(|one| rank(&one.part));
     Group {
-        id: id_of(&differences),
+        id,
         scenarios: indexes
             .iter()
             .map(|index| compared[*index].scenario.clone())
@@ -90,6 +92,21 @@ fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDiffe
         changed: likely_places(&compared[indexes[0]].places, &differences),
         differences,
     }
+}
+
+/// The place of a part in a report: the end of the user data and the kubelet first, then what explains them.
+fn rank(part: &str) -> usize {
+    const FIRST: [&str; 6] = [
+        "user data",
+        "end of the machine",
+        "kubelet ",
+        "failed units",
+        "file ",
+        "calls of ",
+    ];
+    let rank = FIRST.iter().position(|start| part.starts_with(start));
+    // The properties of a unit are many lines.
+    rank.unwrap_or(FIRST.len() + usize::from(part.starts_with("unit ")))
 }
 
 fn id_of(differences: &[MachineDifference]) -> String {
@@ -156,6 +173,34 @@ mod tests {
         assert_eq!(ids("a", "1"), ids("b", "1"));
         assert_ne!(ids("a", "1"), ids("a", "2"));
         assert_eq!(ids("a", "1").len(), ID_LENGTH);
+    }
+
+    #[test]
+    fn what_a_reader_looks_for_comes_first_in_a_group() {
+        let parts = [
+            "calls of eks",
+            "file /etc/a",
+            "kubelet arguments",
+            "sockets",
+            "unit kubelet.service",
+            "user data",
+        ];
+        let differences = parts.map(|part| difference(part, "x"));
+        let groups = group(&[shown("a", &[], &differences)]);
+        let found: Vec<&str> = groups[0]
+            .differences
+            .iter()
+            .map(|one| one.part.as_str())
+            .collect();
+        let expected = [
+            "user data",
+            "kubelet arguments",
+            "file /etc/a",
+            "calls of eks",
+            "sockets",
+            "unit kubelet.service",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

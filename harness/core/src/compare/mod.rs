@@ -9,8 +9,11 @@
 //! | `traits.rs` | the properties of a scenario that can explain why it shows a difference |
 //! | `step_changes.rs` | what happens to a machine after its start in other worlds |
 //! | `worlds.rs` | other worlds for the user data of a scenario |
+//! | `compared_worlds.rs` | the worlds in which two versions are compared |
+//! | `representatives.rs` | which scenario of a folder runs in other worlds |
 //! | `requests.rs` | the requests of a machine, and how they fail in other worlds |
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
+//! | `inputs.rs` | what the files of a node accept and tell apart |
 //! | `changed_places.rs` | where the files of two versions differ, and what of it can cause a difference |
 //! | `group.rs` | one entry for each difference, with all scenarios that show it |
 //! | `report.rs` | the result of `nodejoin diff`, as data |
@@ -18,10 +21,13 @@
 mod arguments;
 mod blessed;
 mod changed_places;
+mod compared_worlds;
 mod difference;
 mod group;
+mod inputs;
 mod lines;
 mod report;
+mod representatives;
 mod requests;
 mod state;
 mod step_changes;
@@ -31,16 +37,19 @@ mod worlds;
 pub use arguments::{ScriptArguments, value_for};
 pub use blessed::BlessedStates;
 pub use changed_places::{ChangedPlace, changed_places, likely_places};
+pub use compared_worlds::{worlds, worlds_of_kubelet};
 pub use difference::{
     ChangedLine, MachineDifference, differences, settled_differences, unstable_differences,
 };
 pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
+pub use inputs::{ScriptInputs, compared_minors, type_named_twice};
 pub(crate) use lines::edits;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
+pub use representatives::representatives;
 pub use requests::MachineRequests;
 pub(crate) use state::CALLS_OF;
 pub use state::MachineState;
 pub use step_changes::step_changes;
 pub use traits::ScenarioTraits;
-pub use worlds::{Dimension, WorldChange, world_changes, worlds};
+pub use worlds::{Dimension, WorldChange, world_changes};

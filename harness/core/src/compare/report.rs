@@ -1,6 +1,6 @@
 //! The result of `nodejoin diff`, as data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct ComparedScenario {
     /// only what happens until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_kubelet: bool,
+    /// Why the new version starts no kubelet then: the cause of a diagnosis and its sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_kubelet_because: Option<String>,
     /// Whether the scenario is one that the command derived from another one: another world with the same user data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<String>,
@@ -119,10 +122,15 @@ impl Comparison {
         self.joins.iter().filter(is_of)
     }
 
-    /// Scenarios that expect a join, and start no kubelet with either version.
-    pub fn without_kubelet(&self) -> impl Iterator<Item = &ScenarioId> {
-        let without = self.scenarios.iter().filter(|one| one.without_kubelet);
-        without.map(|one| &one.scenario)
+    /// Scenarios that expect a join, and start no kubelet with either version, by the reason of the new one.
+    #[must_use]
+    pub fn without_kubelet(&self) -> BTreeMap<&str, Vec<&ScenarioId>> {
+        let mut by_reason: BTreeMap<&str, Vec<&ScenarioId>> = BTreeMap::new();
+        for one in self.scenarios.iter().filter(|one| one.without_kubelet) {
+            let reason = one.without_kubelet_because.as_deref().unwrap_or_default();
+            by_reason.entry(reason).or_default().push(&one.scenario);
+        }
+        by_reason
     }
 
     /// Number of scenarios with a state of both versions.

@@ -15,6 +15,8 @@ pub struct MachineRequests {
     calls: Vec<(Service, String)>,
     /// Paths of the metadata service, each once, with the number of requests before the user data.
     metadata: Vec<(String, u32)>,
+    /// Number of requests of the metadata service before the user data.
+    metadata_before: u32,
 }
 
 /// A way in which requests fail.
@@ -23,10 +25,26 @@ pub(super) struct Failure {
     pub(super) name: String,
     /// Whether a node should join nevertheless.
     pub(super) is_survivable: bool,
+    /// Whether two versions are compared with it.
+    pub(super) is_compared: bool,
     pub(super) faults: Vec<Fault>,
 }
 
 impl MachineRequests {
+    /// The requests of AWS services that the others do not contain. Those of the metadata service are left out.
+    #[must_use]
+    pub(super) fn without(&self, others: &Self) -> Self {
+        let is_new = |call: &&(Service, String)| !others.calls.contains(call);
+        Self {
+            calls: self.calls.iter().filter(is_new).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.metadata.is_empty()
+    }
+
     /// The requests of an observed machine. Before its user data, cloud-init reads the metadata, too.
     #[must_use]
     pub fn of(seen: &Observation) -> Self {
@@ -34,7 +52,11 @@ impl MachineRequests {
             ObservedEvent::Journal(line) if is_of_user_data(line) => Some(entry.at),
             _ => None,
         });
-        let mut requests = Self::default();
+        let of_cloud_init = requests_of_metadata(seen).filter(|at| start.is_some_and(|start| *at < start));
+        let mut requests = Self {
+            metadata_before: u32::try_from(of_cloud_init.count()).unwrap_or(u32::MAX),
+            ..Self::default()
+        };
         let mut earlier: BTreeMap<&str, u32> = BTreeMap::new();
         for (at, call) in calls(seen) {
             let CalledService::Known(service) = call.service else {
@@ -67,7 +89,16 @@ fn calls(seen: &Observation) -> impl Iterator<Item = (Millis, &AwsCall)> {
     })
 }
 
-/// The worlds in which requests fail: once, which a node should survive, and always.
+/// The times of all requests of the metadata service.
+fn requests_of_metadata(seen: &Observation) -> impl Iterator<Item = Millis> {
+    seen.timeline.iter().filter_map(|entry| match &entry.what {
+        ObservedEvent::Aws(call) if call.service == Service::Imds => Some(entry.at),
+        _ => None,
+    })
+}
+
+/// The worlds in which requests fail: once, which a node should survive; once in a way that the AWS CLI does not retry;
+/// and always.
 pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
     let calls = requests
         .calls
@@ -84,9 +115,27 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
         failures.push(Failure {
             name: "unavailable-metadata".to_owned(),
             is_survivable: true,
+            is_compared: true,
             faults: faults
                 .map(|(path, before)| metadata(path, *before, Some(1), error(500)))
                 .collect(),
+        });
+        failures.push(Failure {
+            name: "refused-metadata".to_owned(),
+            is_survivable: false,
+            is_compared: true,
+            faults: vec![Fault {
+                after: requests.metadata_before,
+                times: Some(2),
+                ..fault(Service::Imds, Effect::Refuse)
+            }],
+        });
+    }
+    // A role whose rights arrive late.
+    for (service, operation) in calls.clone() {
+        failures.push(Failure {
+            is_survivable: false,
+            ..of_call("denied-once", *service, operation, Some(1), error(403))
         });
     }
     for (service, operation) in calls {
@@ -100,6 +149,8 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
             failures.push(Failure {
                 name: format!("{word}-metadata-{}", slug(last)),
                 is_survivable: false,
+                // Scripts repeat a missing path for minutes.
+                is_compared: word == "empty",
                 faults: vec![metadata(path, *before, None, effect)],
             });
         }
@@ -111,6 +162,7 @@ fn of_call(word: &str, service: Service, operation: &str, times: Option<u32>, ef
     Failure {
         name: format!("{word}-{}-{}", service.word(), slug(operation)),
         is_survivable: times.is_some(),
+        is_compared: times.is_some(),
         faults: vec![Fault {
             operation: Some(operation.to_owned()),
             times,
@@ -219,6 +271,8 @@ mod tests {
                 ("throttled-eks-describecluster", true),
                 ("unavailable-eks-describecluster", true),
                 ("unavailable-metadata", true),
+                ("refused-metadata", false),
+                ("denied-once-eks-describecluster", false),
                 ("denied-eks-describecluster", false),
                 ("empty-eks-describecluster", false),
                 ("missing-metadata-token", false),
@@ -232,6 +286,9 @@ mod tests {
         };
         assert_eq!((first.after, first.times), (1, Some(1)));
         assert_eq!(second.after, 0);
-        assert_eq!(failures[7].faults[0].times, None);
+        let refused = &failures[3].faults[0];
+        assert_eq!((refused.after, refused.times), (2, Some(2)));
+        assert_eq!(failures[4].faults[0].times, Some(1));
+        assert_eq!(failures[9].faults[0].times, None);
     }
 }

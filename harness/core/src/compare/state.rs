@@ -181,11 +181,24 @@ fn result_lines(result: &UserDataResult) -> Vec<String> {
     lines.extend(result.errors.iter().map(|error| format!("error: {error}")));
     let has_failed = result.exit_codes.values().any(|code| *code != 0) || !result.errors.is_empty();
     if has_failed {
-        let output: Vec<&str> = result.output.lines().collect();
+        let output: Vec<&str> = result
+            .output
+            .lines()
+            .filter(|line| !is_of_cloud_init(line))
+            .collect();
         let last = &output[output.len().saturating_sub(LAST_WORDS)..];
         lines.extend(last.iter().map(|line| format!("last words: {line}")));
     }
     lines
+}
+
+/// Whether cloud-init itself prints a line around the output of scripts, with times that differ at each boot.
+fn is_of_cloud_init(line: &str) -> bool {
+    let begins = ["ci-info: ", "Cloud-init v. ", "No 'config' modules to run"];
+    begins.iter().any(|start| line.starts_with(start))
+        || [" - cc_scripts_user.py[", " - util.py["]
+            .iter()
+            .any(|part| line.contains(part))
 }
 
 #[cfg(test)]
@@ -277,7 +290,9 @@ mod tests {
         let mut seen = Observation::default();
         let result = |code| UserDataResult {
             exit_codes: [("part-001".to_owned(), code)].into(),
-            output: "one\ntwo\n".to_owned(),
+            output: "ci-info: | 5 |\none\ntwo\n2026-11-26 10:40:14,810 - util.py[WARNING]: Running module\n\
+                     Cloud-init v. 22.4.2 finished at 10:40\n"
+                .to_owned(),
             ..UserDataResult::default()
         };
         let mut lines = |code| {

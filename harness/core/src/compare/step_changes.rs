@@ -47,6 +47,14 @@ pub fn step_changes(plan: &Plan, base: &MachineState, arguments: &[ScriptArgumen
     changes
 }
 
+/// The steps that show what user data leaves for later: a reboot, and user data that runs again.
+#[must_use]
+pub(super) fn lasting_steps(plan: &Plan) -> Vec<WorldChange> {
+    let mut changes = step_changes(plan, &MachineState::default(), &[]);
+    changes.retain(|change| ["reboot", "user-data-twice"].contains(&change.name.as_str()));
+    changes
+}
+
 fn step(name: &str, action: Action, unit: Option<String>) -> WorldChange {
     change(Dimension::Step, name, move |plan| {
         push(plan, action, unit.clone(), None);

@@ -64,6 +64,9 @@ impl ScenarioTraits {
             "metadata without tokens".to_owned(),
         );
         add(plan.role.is_none(), "no role".to_owned());
+        if let Some(version) = &plan.probed_kubelet {
+            add(true, format!("a kubelet of {version}"));
+        }
         for fault in &plan.faults {
             let about = fault.operation.as_ref().or(fault.path.as_ref());
             let about = about.map(|about| format!(" {about}")).unwrap_or_default();
@@ -117,7 +120,7 @@ impl ScenarioTraits {
 }
 
 /// Long flags in the user data, without their values.
-fn flags(plan: &Plan) -> BTreeSet<String> {
+pub(super) fn flags(plan: &Plan) -> BTreeSet<String> {
     let bytes = plan
         .user_data
         .as_ref()

@@ -1,9 +1,10 @@
 //! Other worlds for the user data of a scenario: each changes one property of the instance, the cluster or the account.
 
-use super::arguments::ScriptArguments;
+use super::inputs::ScriptInputs;
 use super::requests::{MachineRequests, failures};
 use crate::plan::aws::{InterfacePlan, IpFamily};
-use crate::plan::{LifeCycle, Plan, Tokens};
+use crate::plan::{LifeCycle, Plan, StatusStep, Tokens};
+use crate::vocabulary::cluster_status::ClusterStatus;
 use crate::vocabulary::region::Region;
 
 /// Instance types of the classes that scripts distinguish: the smallest, an older one without Nitro, a processor of
@@ -18,14 +19,17 @@ const TYPES: [&str; 6] = [
 ];
 /// A type that no table has.
 const UNKNOWN_TYPE: &str = "x9z.large";
-/// A region of each partition, and the one with another private domain.
-const REGIONS: [&str; 5] = [
+/// A region of each partition, the one with another private domain, and one that is newer than most tables.
+const REGIONS: [&str; 6] = [
     "us-east-1",
     "ap-southeast-2",
+    "mx-central-1",
     "cn-north-1",
     "us-gov-west-1",
     "us-iso-east-1",
 ];
+/// Seconds from the start of a node until its cluster is active: it asks before, and AWS' waiter asks twice.
+const UNTIL_ACTIVE: f64 = 15.0;
 /// CIDRs of services and of the VPC that lead to another DNS address.
 const SERVICE_CIDRS: [&str; 2] = ["10.100.0.0/16", "192.168.128.0/17"];
 const VPC_CIDRS: [&[&str]; 2] = [&["10.0.0.0/16"], &["192.168.0.0/16", "10.1.0.0/16"]];
@@ -39,6 +43,8 @@ pub struct WorldChange {
     /// Whether a node should join with it nevertheless. It need not join if a request never succeeds; it should not
     /// start with wrong values then.
     pub is_survivable: bool,
+    /// Whether two versions are compared with it: it ends soon, and a script can be expected to end in one way.
+    pub is_compared: bool,
     apply: Box<dyn Fn(&mut Plan) + Send + Sync>,
 }
 
@@ -51,9 +57,11 @@ pub enum Dimension {
     LifeCycle,
     Tokens,
     Name,
+    Cluster,
     Interfaces,
     Redirects,
     Arguments,
+    Kubelet,
     Fault,
     /// What happens after the start; not combined with others.
     Step,
@@ -78,32 +86,13 @@ impl std::fmt::Debug for WorldChange {
     }
 }
 
-/// The worlds of a plan in which a node should join, each with its name. `requests` are those of the plan itself: they
-/// fail once. Each of `arguments` that the user data does not pass yet has a world of its own, too.
-#[must_use]
-pub fn worlds(plan: &Plan, requests: &MachineRequests, arguments: &[ScriptArguments]) -> Vec<(String, Plan)> {
-    let changes = world_changes(plan, requests, arguments).into_iter();
-    changes
-        .filter(|change| change.is_survivable)
-        .map(|change| {
-            let mut changed = plan.clone();
-            change.apply(&mut changed);
-            (change.name, changed)
-        })
-        .collect()
-}
-
 /// Every property that can differ from the world of a plan, and every failure of its requests. Failures that no node
 /// survives come last.
 #[must_use]
-pub fn world_changes(
-    plan: &Plan,
-    requests: &MachineRequests,
-    arguments: &[ScriptArguments],
-) -> Vec<WorldChange> {
-    let mut changes = machine_changes();
+pub fn world_changes(plan: &Plan, requests: &MachineRequests, inputs: &ScriptInputs) -> Vec<WorldChange> {
+    let mut changes = machine_changes(inputs);
     changes.extend(network_changes());
-    changes.extend(arguments.iter().cloned().map(|one| {
+    changes.extend(inputs.arguments.iter().cloned().map(|one| {
         change(
             Dimension::Arguments,
             &slug(&without_values(&one.arguments)),
@@ -116,6 +105,7 @@ pub fn world_changes(
     }));
     changes.extend(failures(requests).into_iter().map(|failure| WorldChange {
         is_survivable: failure.is_survivable,
+        is_compared: failure.is_compared,
         ..change(Dimension::Fault, &failure.name, move |plan| {
             plan.faults.extend(failure.faults.iter().cloned());
         })
@@ -137,20 +127,23 @@ pub(super) fn change(
         dimension,
         name: name.to_owned(),
         is_survivable: true,
+        is_compared: true,
         apply: Box::new(apply),
     }
 }
 
 /// Changes of the instance and its region.
-fn machine_changes() -> Vec<WorldChange> {
-    let types = TYPES.into_iter().chain([UNKNOWN_TYPE]).map(|name| {
-        let world = if name == UNKNOWN_TYPE {
-            "unknown-type"
-        } else {
-            name
+fn machine_changes(inputs: &ScriptInputs) -> Vec<WorldChange> {
+    let of_tables = inputs.instance_types.iter().map(String::as_str);
+    let of_tables = of_tables.filter(|name| !TYPES.contains(name));
+    let types = TYPES.into_iter().chain(of_tables).chain([UNKNOWN_TYPE]);
+    let types = types.map(str::to_owned).map(|name| {
+        let world = match name.as_str() {
+            UNKNOWN_TYPE => "unknown-type".to_owned(),
+            name => name.to_owned(),
         };
-        change(Dimension::InstanceType, world, |plan| {
-            name.clone_into(&mut plan.instance.instance_type);
+        change(Dimension::InstanceType, &world, move |plan| {
+            plan.instance.instance_type.clone_from(&name);
         })
     });
     let regions = REGIONS
@@ -173,6 +166,13 @@ fn machine_changes() -> Vec<WorldChange> {
             plan.instance.network.named_after_requests = 1;
         }),
         change(Dimension::Name, "dhcp-domain", named_by_dhcp),
+        WorldChange {
+            // EKS creates node groups of an active cluster only; a script need not wait for one.
+            is_survivable: false,
+            ..change(Dimension::Cluster, "cluster-in-creation", |plan| {
+                plan.cluster.status = in_creation();
+            })
+        },
     ];
     types.chain(regions).chain(others).collect()
 }
@@ -214,6 +214,18 @@ fn network_changes() -> Vec<WorldChange> {
         .chain(vpcs)
         .chain(others)
         .collect()
+}
+
+/// A cluster that becomes active after user data has asked for it.
+fn in_creation() -> Vec<StatusStep> {
+    let step = |status, until_seconds| StatusStep {
+        status,
+        until_seconds,
+    };
+    vec![
+        step(ClusterStatus::Creating, Some(UNTIL_ACTIVE)),
+        step(ClusterStatus::Active, None),
+    ]
 }
 
 fn named_by_dhcp(plan: &mut Plan) {
@@ -305,13 +317,7 @@ pub(super) fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::plan;
     use crate::vocabulary::ec2_type::ec2_type;
-
-    fn world<'a>(worlds: &'a [(String, Plan)], name: &str) -> &'a Plan {
-        let found = worlds.iter().find(|(world, _)| world == name);
-        &found.unwrap_or_else(|| panic!("{name}")).1
-    }
 
     #[test]
     fn every_type_and_region_of_a_world_exists() {
@@ -321,38 +327,5 @@ mod tests {
         for name in REGIONS {
             assert!(name.parse::<Region>().is_ok(), "{name}");
         }
-    }
-
-    #[test]
-    fn a_world_changes_what_follows_from_its_property() {
-        let worlds = worlds(&plan(), &MachineRequests::default(), &[]);
-        let moved = world(&worlds, "us-east-1");
-        assert!(moved.instance.private_dns_name.ends_with(".ec2.internal"));
-        assert_eq!(moved.instance.availability_zone, "us-east-1a");
-        let china = world(&worlds, "cn-north-1");
-        assert!(
-            china
-                .cluster
-                .aws_auth
-                .iter()
-                .all(|row| row.rolearn.starts_with("arn:aws-cn:")),
-            "{:?}",
-            china.cluster.aws_auth
-        );
-        let ipv6 = world(&worlds, "ipv6");
-        assert_eq!(ipv6.cluster.eks.ip_family, IpFamily::Ipv6);
-        assert_eq!(ipv6.instance.network.ipv6.len(), 1);
-    }
-
-    #[test]
-    fn a_world_that_the_plan_has_already_is_none() {
-        let mut plan = plan();
-        plan.instance.life_cycle = LifeCycle::Spot;
-        let names: Vec<String> = worlds(&plan, &MachineRequests::default(), &[])
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        assert!(!names.contains(&"spot".to_owned()), "{names:?}");
-        assert!(names.contains(&"ipv6".to_owned()), "{names:?}");
     }
 }

@@ -32,6 +32,9 @@ pub struct Plan {
     /// Whether the run ends where the machine starts its kubelet, whose place a program of the harness takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_probe: bool,
+    /// The version that the kubelet of a probe reports in place of its own, such as `v1.27.0`: nothing joins with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed_kubelet: Option<String>,
     /// Whether bash reports each command of the scripts that run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_traced: bool,

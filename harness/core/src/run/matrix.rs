@@ -135,9 +135,10 @@ pub fn applies_to(plan: &Plan, version: &VersionRequest) -> bool {
     ranges.all(|range| range.excluded_by_request(Some(version)).is_none())
 }
 
-/// Why a plan does not apply to the kubelet of its image.
+/// Why a plan does not apply to the kubelet of its image, of this version.
 #[must_use]
 pub fn not_for_kubelet(plan: &Plan, version: &str) -> Option<String> {
+    let version = plan.probed_kubelet.as_deref().unwrap_or(version);
     kubelet_ranges(plan).find_map(|range| range.excluded_by(version))
 }
 

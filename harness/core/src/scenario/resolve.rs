@@ -27,7 +27,6 @@ use crate::vocabulary::phase::Phase;
 use crate::vocabulary::region::Region;
 
 const DEFAULT_ACCOUNT: &str = "111122223333";
-const DEFAULT_REGION: &str = "eu-west-1";
 const DEFAULT_SERVICE_NETWORK: Ipv4Addr = Ipv4Addr::new(10, 100, 0, 0);
 
 /// Resolves a scenario. Reports each problem and continues with a default, so that later checks run too.
@@ -66,6 +65,7 @@ pub(super) fn resolve(
     let mut plan = Plan {
         is_probe: false,
         is_traced: false,
+        probed_kubelet: None,
         same_as: None,
         name: scenario.name.clone(),
         file: path.display().to_string(),
@@ -170,7 +170,7 @@ fn account(scenario: &Scenario) -> AccountId {
 }
 
 fn region(scenario: &Scenario) -> Region {
-    let default = || DEFAULT_REGION.parse().expect("the default is a region");
+    let default = || Region::DEFAULT.parse().expect("the default is a region");
     scenario.region.clone().unwrap_or_else(default)
 }
 

@@ -133,6 +133,7 @@ fn facets(plan: &Plan) -> Vec<Facet> {
         ),
         (&["instance", "network", "interfaces"], text(&network.interfaces)),
         (&["instance", "network", "ipv6"], text(&network.ipv6)),
+        (&["cluster", "status"], text(&cluster.status)),
         (
             &["cluster", "service_ipv4_cidr"],
             text(&cluster.service_ipv4_cidr),
@@ -199,7 +200,9 @@ mod tests {
 
     use super::super::derived::{Derived, derived};
     use super::*;
-    use crate::compare::{MachineRequests, MachineState, ScriptArguments, step_changes, world_changes};
+    use crate::compare::{
+        MachineRequests, MachineState, ScriptArguments, ScriptInputs, step_changes, world_changes,
+    };
     use crate::input::files::Memory;
     use crate::plan::expect::Expect;
     use crate::scenario::load;
@@ -218,7 +221,12 @@ mod tests {
             arguments: "--use-max-pods false".to_owned(),
         };
         let arguments = [argument];
-        let mut changes = world_changes(&base, &MachineRequests::default(), &arguments);
+        let inputs = ScriptInputs {
+            arguments: arguments.to_vec(),
+            instance_types: ["i3.16xlarge".to_owned()].into(),
+            ..ScriptInputs::default()
+        };
+        let mut changes = world_changes(&base, &MachineRequests::default(), &inputs);
         assert!(changes.len() > 20, "{changes:?}");
         changes.extend(step_changes(&base, &MachineState::default(), &arguments));
         let expect = Expect::default();

@@ -194,6 +194,9 @@ impl UnknownRegion {
 }
 
 impl Region {
+    /// The region of a scenario that names none.
+    pub const DEFAULT: &str = "eu-west-1";
+
     /// Every region with EKS, in the order of their names.
     pub fn all() -> impl Iterator<Item = Self> {
         REGIONS.iter().map(Self)

@@ -6,7 +6,7 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
 use tokio_util::sync::CancellationToken;
 
-use super::{CompareSettings, CompareStep, Compared, Pair, worlds_of};
+use super::{CompareSettings, CompareStep, Compared, Pair, WorldsWhen, worlds_of, worlds_of_newest_kubelet};
 use crate::probe::{ProbeEnd, Probed};
 use crate::runner::Runner;
 
@@ -30,13 +30,11 @@ pub async fn record(
     cancel: &CancellationToken,
 ) -> Option<Vec<RecordedMachine>> {
     let mut recorded = record_pairs(runner, pairs.to_vec(), settings.jobs, report, cancel).await;
-    if settings.worlds && !cancel.is_cancelled() {
-        let compared: Vec<(Pair, Compared)> = recorded
-            .iter()
-            .map(|(pair, recorded)| (pair.clone(), recorded.as_compared()))
-            .collect();
-        let worlds = worlds_of(&compared);
+    if settings.worlds != WorldsWhen::Never && !cancel.is_cancelled() {
+        let worlds = worlds_of(&as_compared(&recorded), &settings.worlds);
         recorded.extend(record_pairs(runner, worlds, settings.jobs, report, cancel).await);
+        let further = worlds_of_newest_kubelet(&as_compared(&recorded), &settings.worlds);
+        recorded.extend(record_pairs(runner, further, settings.jobs, report, cancel).await);
     }
     let machine = |(pair, recorded): (Pair, Recorded)| RecordedMachine {
         like: pair.base(),
@@ -44,6 +42,13 @@ pub async fn record(
         state: recorded.0.map(|probed| probed.state),
     };
     (!cancel.is_cancelled()).then(|| recorded.into_iter().map(machine).collect())
+}
+
+fn as_compared(recorded: &[(Pair, Recorded)]) -> Vec<(Pair, Compared)> {
+    let compared = recorded
+        .iter()
+        .map(|(pair, recorded)| (pair.clone(), recorded.as_compared()));
+    compared.collect()
 }
 
 /// A machine, or why there is none.
@@ -54,7 +59,7 @@ impl Recorded {
         match &self.0 {
             Ok(probed) => Compared::States {
                 requests: probed.requests.clone(),
-                has_kubelet: probed.state.has_kubelet(),
+                without_kubelet: probed.without_kubelet(),
                 differences: Vec::new(),
             },
             Err(why) => Compared::Not(why.clone()),
@@ -70,7 +75,7 @@ async fn record_pairs(
     cancel: &CancellationToken,
 ) -> Vec<(Pair, Recorded)> {
     let one = async |(index, pair): (usize, Pair)| {
-        let end = match pair.new.as_ref().map(Plan::probe) {
+        let end = match pair.new.as_ref().map(|plan| pair.probe(plan)) {
             Some(plan) => match runner.probe(&plan, cancel).await {
                 ProbeEnd::Machine(probed) => match probed.limit() {
                     Some(limit) => Err(limit),
@@ -127,7 +132,10 @@ pub(super) async fn compare_blessed(
             found.iter_mut().for_each(MachineDifference::swap);
         }
         Ok(Compared::States {
-            has_kubelet: before.has_kubelet() || after.state.has_kubelet(),
+            without_kubelet: match before.has_kubelet() {
+                true => None,
+                false => after.without_kubelet(),
+            },
             requests: after.requests.clone(),
             differences: found,
         })

@@ -3,13 +3,15 @@
 mod blessed;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
     BlessedStates, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests,
-    ScenarioTraits, ScriptArguments, Shown, SideOutcome, changed_places, differences, group, worlds,
+    ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places, differences, group, representatives,
+    worlds, worlds_of_kubelet,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
@@ -32,13 +34,30 @@ pub struct Pair {
     /// `None` if the version does not have the scenario.
     pub old: Option<Plan>,
     pub new: Option<Plan>,
-    /// Arguments of the scripts on the node that other worlds pass.
-    pub arguments: Vec<ScriptArguments>,
+    /// What the files of the node accept and tell apart, for other worlds.
+    pub inputs: ScriptInputs,
     /// States to compare with, in place of machines of the old version.
     pub blessed: Option<Arc<BlessedStates>>,
 }
 
 impl Pair {
+    /// The probe of a version. Only a world has steps: those of scenarios are left out.
+    fn probe(&self, plan: &Plan) -> Plan {
+        let then = self.world.as_ref().map(|_| plan.then.clone());
+        Plan {
+            then: then.unwrap_or_default(),
+            ..plan.probe()
+        }
+    }
+
+    /// Whether the machines of both versions can differ.
+    fn can_differ(&self) -> bool {
+        let (Some(old), Some(new)) = (&self.old, &self.new) else {
+            return false;
+        };
+        self.blessed.is_some() || !has_same_files(&self.probe(old), &self.probe(new))
+    }
+
     /// The scenario of which this is another world.
     fn base(&self) -> Option<ScenarioId> {
         let world = self.world.as_ref()?;
@@ -68,14 +87,44 @@ pub enum CompareStep<'a> {
     Joined(&'a JoinOutcome),
 }
 
+/// In which other worlds versions are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorldsWhen {
+    Never,
+    /// The representative of each folder runs in all worlds.
+    Always,
+    /// It runs in the worlds of these names, and no other scenario runs.
+    Only(Vec<String>),
+}
+
+impl WorldsWhen {
+    /// The scenarios to compare as they are.
+    fn chosen(&self, pairs: &[Pair]) -> Vec<Pair> {
+        let Self::Only(_) = self else {
+            return pairs.to_vec();
+        };
+        let different = pairs.iter().filter(|pair| pair.can_differ());
+        let representatives = representatives(different.filter_map(|pair| pair.new.as_ref()));
+        let chosen = pairs.iter().filter(|pair| representatives.contains(&pair.id));
+        chosen.cloned().collect()
+    }
+
+    fn has(&self, world: &str) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            Self::Only(names) => names.iter().any(|name| name == world),
+        }
+    }
+}
+
 /// How versions are compared.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CompareSettings {
     /// Scenarios that run at the same time.
     pub jobs: usize,
     pub joins: JoinsWhen,
-    /// Whether the first joining scenario of each folder runs in other worlds, too.
-    pub worlds: bool,
+    pub worlds: WorldsWhen,
 }
 
 /// Compares all pairs. `None` if it was cancelled.
@@ -87,10 +136,13 @@ pub async fn compare(
     cancel: &CancellationToken,
 ) -> Option<Comparison> {
     let started = Instant::now();
-    let mut compared = compare_pairs(runner, pairs.to_vec(), settings.jobs, report, cancel).await;
-    if settings.worlds && !cancel.is_cancelled() {
-        let worlds = worlds_of(&compared);
+    let chosen = settings.worlds.chosen(pairs);
+    let mut compared = compare_pairs(runner, chosen, settings.jobs, report, cancel).await;
+    if settings.worlds != WorldsWhen::Never && !cancel.is_cancelled() {
+        let worlds = worlds_of(&compared, &settings.worlds);
         compared.extend(compare_pairs(runner, worlds, settings.jobs, report, cancel).await);
+        let further = worlds_of_newest_kubelet(&compared, &settings.worlds);
+        compared.extend(compare_pairs(runner, further, settings.jobs, report, cancel).await);
     }
     if cancel.is_cancelled() {
         return None;
@@ -123,7 +175,17 @@ pub async fn compare(
         }
         Some(outcome)
     };
-    let joins: Vec<_> = stream::iter(to_join(&comparison.groups, settings.joins))
+    // No kubelet of another version is at hand.
+    let reports_another = |id: &ScenarioId| {
+        let pair = compared.iter().map(|(pair, _)| pair).find(|pair| pair.id == *id);
+        pair.and_then(|pair| pair.new.as_ref())
+            .is_some_and(|plan| plan.probed_kubelet.is_some())
+    };
+    let mut joining = comparison.groups.clone();
+    joining
+        .iter_mut()
+        .for_each(|group| group.scenarios.retain(|id| !reports_another(id)));
+    let joins: Vec<_> = stream::iter(to_join(&joining, settings.joins))
         .map(join_pair)
         .buffered(settings.jobs.max(1))
         .collect()
@@ -162,9 +224,12 @@ async fn compare_pairs(
         .collect()
 }
 
-/// The worlds of the first scenario of each folder that joins and whose versions have different files.
-fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
-    let mut folders = BTreeSet::new();
+/// The worlds of the representative of each folder, of the scenarios whose versions have different files.
+fn worlds_of(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec<Pair> {
+    let booted = compared
+        .iter()
+        .filter(|(_, result)| matches!(result, Compared::States { .. }));
+    let representatives = representatives(booted.filter_map(|(pair, _)| pair.new.as_ref()));
     let mut pairs = Vec::new();
     let mut taken = BTreeSet::new();
     for (pair, result) in compared {
@@ -174,38 +239,88 @@ fn worlds_of(compared: &[(Pair, Compared)]) -> Vec<Pair> {
         let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
             continue;
         };
-        let joins = new.expect.diagnosis.is_none() && new.faults.is_empty() && new.dns_faults.is_empty();
-        let folder = pair.id.as_str().split_once('/').map_or("", |(folder, _)| folder);
-        if !joins || !folders.insert(folder.to_owned()) {
+        if !representatives.contains(&pair.id) {
             continue;
         }
-        let of_new: BTreeMap<String, Plan> = worlds(new, requests, &pair.arguments).into_iter().collect();
-        for (world, mut old) in worlds(old, requests, &pair.arguments) {
-            let Some(mut new) = of_new.get(&world).cloned() else {
-                continue;
-            };
-            let Ok(id) = format!("{}@{world}", pair.id).parse::<ScenarioId>() else {
-                continue;
-            };
-            old.id = id.clone();
-            new.id = id.clone();
-            // Worlds of one scenario run side by side. Both versions of a world have the same instance.
-            let own_old = with_own_instance(&old, &id, &mut taken.clone());
-            let own_new = with_own_instance(&new, &id, &mut taken);
-            if own_old.instance.id == own_new.instance.id {
-                (old, new) = (own_old, own_new);
+        let of_new: BTreeMap<String, Plan> = worlds(new, requests, &pair.inputs).into_iter().collect();
+        for (world, old) in worlds(old, requests, &pair.inputs) {
+            if let Some(new) = of_new.get(&world).cloned().filter(|_| when.has(&world)) {
+                pairs.extend(in_world(pair, world, old, new, &mut taken));
             }
-            pairs.push(Pair {
-                id,
-                world: Some(world),
-                old: Some(old),
-                new: Some(new),
-                arguments: Vec::new(),
-                blessed: pair.blessed.clone(),
-            });
         }
     }
     pairs
+}
+
+/// Worlds of the newest kubelet that scripts tell apart, if a script makes other requests with it. `compared` are
+/// scenarios and their worlds.
+fn worlds_of_newest_kubelet(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec<Pair> {
+    let requests = |id: &ScenarioId| {
+        let found = compared.iter().find(|(pair, _)| pair.id == *id);
+        match found.map(|(_, result)| result) {
+            Some(Compared::States { requests, .. }) => Some(requests),
+            _ => None,
+        }
+    };
+    let mut newest: BTreeMap<ScenarioId, &Pair> = BTreeMap::new();
+    let with_kubelet = compared.iter().map(|(pair, _)| pair);
+    let with_kubelet = with_kubelet.filter(|pair| {
+        pair.new
+            .as_ref()
+            .is_some_and(|plan| plan.probed_kubelet.is_some())
+    });
+    for (base, pair) in with_kubelet.filter_map(|pair| Some((pair.base()?, pair))) {
+        newest.insert(base, pair);
+    }
+    let (mut pairs, mut taken) = (Vec::new(), BTreeSet::new());
+    for (base, pair) in newest {
+        let (Some(before), Some(after)) = (requests(&base), requests(&pair.id)) else {
+            continue;
+        };
+        let (Some(old), Some(new), Some(kubelet)) = (&pair.old, &pair.new, &pair.world) else {
+            continue;
+        };
+        let of_new = worlds_of_kubelet(new, before, after);
+        let both = worlds_of_kubelet(old, before, after).into_iter().zip(of_new);
+        for ((world, old), (_, new)) in both {
+            let world = format!("{kubelet}-{world}");
+            if when.has(&world) {
+                let of_base = Pair {
+                    id: base.clone(),
+                    ..pair.clone()
+                };
+                pairs.extend(in_world(&of_base, world, old, new, &mut taken));
+            }
+        }
+    }
+    pairs
+}
+
+/// A scenario in another world, of which `old` and `new` are the plans.
+fn in_world(
+    pair: &Pair,
+    world: String,
+    mut old: Plan,
+    mut new: Plan,
+    taken: &mut BTreeSet<Ipv4Addr>,
+) -> Option<Pair> {
+    let id = format!("{}@{world}", pair.id).parse::<ScenarioId>().ok()?;
+    old.id = id.clone();
+    new.id = id.clone();
+    // Worlds of one scenario run side by side. Both versions of a world have the same instance.
+    let own_old = with_own_instance(&old, &id, &mut taken.clone());
+    let own_new = with_own_instance(&new, &id, taken);
+    if own_old.instance.id == own_new.instance.id {
+        (old, new) = (own_old, own_new);
+    }
+    Some(Pair {
+        id,
+        world: Some(world),
+        old: Some(old),
+        new: Some(new),
+        inputs: ScriptInputs::default(),
+        blessed: pair.blessed.clone(),
+    })
 }
 
 /// The result for one pair.
@@ -216,7 +331,8 @@ enum Compared {
     States {
         /// What the old version requests.
         requests: MachineRequests,
-        has_kubelet: bool,
+        /// Why the new version has no kubelet, if neither has one.
+        without_kubelet: Option<String>,
         differences: Vec<MachineDifference>,
     },
     Not(String),
@@ -228,9 +344,9 @@ impl Compared {
             Self::SameFiles => "same files".to_owned(),
             Self::States {
                 differences,
-                has_kubelet: false,
+                without_kubelet: Some(why),
                 ..
-            } if differences.is_empty() => "same machine, and no kubelet started".to_owned(),
+            } if differences.is_empty() => format!("same machine, and no kubelet started: {why}"),
             Self::States { differences, .. } if differences.is_empty() => "same machine".to_owned(),
             Self::States { differences, .. } => {
                 let parts: Vec<&str> = differences.iter().map(|one| one.part.as_str()).collect();
@@ -240,20 +356,16 @@ impl Compared {
         }
     }
 
-    /// Whether neither version starts a kubelet in a scenario that expects a join.
-    fn lacks_kubelet(&self, pair: &Pair) -> bool {
+    /// Why neither version starts a kubelet in a scenario that expects a join.
+    fn without_kubelet(&self, pair: &Pair) -> Option<&String> {
         let expects_join = pair
             .new
             .as_ref()
             .is_some_and(|plan| plan.expect.diagnosis.is_none());
-        expects_join
-            && matches!(
-                self,
-                Self::States {
-                    has_kubelet: false,
-                    ..
-                }
-            )
+        match self {
+            Self::States { without_kubelet, .. } => without_kubelet.as_ref().filter(|_| expects_join),
+            Self::SameFiles | Self::Not(_) => None,
+        }
     }
 
     fn shown(&self, pair: &Pair) -> Option<Shown> {
@@ -282,7 +394,8 @@ impl Compared {
         ComparedScenario {
             scenario: pair.id.clone(),
             not_compared,
-            without_kubelet: self.lacks_kubelet(pair),
+            without_kubelet: self.without_kubelet(pair).is_some(),
+            without_kubelet_because: self.without_kubelet(pair).cloned(),
             world: pair.world.clone(),
         }
     }
@@ -290,7 +403,7 @@ impl Compared {
 
 async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) -> Compared {
     let (old, new) = match (&pair.old, &pair.new) {
-        (Some(old), Some(new)) => (old.probe(), new.probe()),
+        (Some(old), Some(new)) => (pair.probe(old), pair.probe(new)),
         (None, _) => return Compared::Not("only the new version has the scenario".to_owned()),
         (_, None) => return Compared::Not("only the old version has the scenario".to_owned()),
     };
@@ -314,7 +427,10 @@ async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) 
             found = differences(&before.state, &after.state, Some(&again.state));
         }
         Ok(Compared::States {
-            has_kubelet: before.state.has_kubelet() || after.state.has_kubelet(),
+            without_kubelet: match before.state.has_kubelet() {
+                true => None,
+                false => after.without_kubelet(),
+            },
             requests: before.requests.clone(),
             differences: found,
         })

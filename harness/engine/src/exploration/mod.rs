@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    Dimension, ScriptArguments, WorldChange, settled_differences, step_changes, world_changes,
+    Dimension, ScriptInputs, WorldChange, settled_differences, step_changes, world_changes,
 };
 use nodejoin_core::explore::{
     Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction, covering,
@@ -30,8 +30,8 @@ use findings::{Explored, Findings, Joins, WorldEnd, WorldJoin, WorldMachine, sho
 #[derive(Debug, Clone)]
 pub struct Subject {
     pub plan: Plan,
-    /// Arguments of the scripts on the node that other worlds pass.
-    pub arguments: Vec<ScriptArguments>,
+    /// What the files of the node accept and tell apart, for other worlds.
+    pub inputs: ScriptInputs,
 }
 
 /// How worlds are explored.
@@ -119,7 +119,7 @@ impl Explorer<'_> {
                 then: Vec::new(),
                 ..subject.plan.clone()
             },
-            arguments: subject.arguments.clone(),
+            inputs: subject.inputs.clone(),
         };
         let base = match self.probe(&subject.plan).await {
             WorldEnd::Machine(machine) => machine,
@@ -141,9 +141,13 @@ impl Explorer<'_> {
         exploration
             .findings
             .extend(second.as_deref().and_then(|second| race(subject, &base, second)));
-        let mut changes = world_changes(&subject.plan, &base.requests, &subject.arguments);
+        let mut changes = world_changes(&subject.plan, &base.requests, &subject.inputs);
         if base.state.has_kubelet() && second.is_some() {
-            changes.extend(step_changes(&subject.plan, &base.state, &subject.arguments));
+            changes.extend(step_changes(
+                &subject.plan,
+                &base.state,
+                &subject.inputs.arguments,
+            ));
         }
         let only = &self.settings.changes;
         changes.retain(|change| only.is_empty() || only.contains(&change.name));

@@ -3,9 +3,14 @@
 use std::fmt::Write as _;
 
 use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
+use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::redact::redact_lines;
 
+/// The part of a machine that started a kubelet.
+const KUBELET: &str = "kubelet arguments";
+/// Parts that say why a machine has no kubelet.
+const WHY: [&str; 3] = ["user data", "end of the machine", "failed units"];
 /// Scenarios of a group that the report names.
 const NAMED: usize = 8;
 /// Lines of a difference in the text and in Markdown; the JSON report has all of them.
@@ -32,11 +37,15 @@ pub fn text(comparison: &Comparison) -> String {
                 }
             }
         }
-        for difference in &group.differences {
+        let (told, counted) = told_and_counted(group);
+        for difference in told {
             let _ = writeln!(text, "  {}", difference.part);
             for line in shown_lines(difference, LINES_OF_TEXT) {
                 let _ = writeln!(text, "    {line}");
             }
+        }
+        if let Some(line) = what_follows(&counted) {
+            let _ = writeln!(text, "  {line}");
         }
         text.push('\n');
     }
@@ -91,8 +100,12 @@ pub fn markdown(comparison: &Comparison) -> String {
                 let _ = writeln!(text, "  - `{}`: {}", comparison.new, html(why));
             }
         }
-        for difference in &group.differences {
+        let (told, counted) = told_and_counted(group);
+        for difference in told {
             text.push_str(&fenced(difference));
+        }
+        if let Some(line) = what_follows(&counted) {
+            let _ = write!(text, "\n{}\n", html(&line));
         }
         text.push_str("\n</details>\n");
     }
@@ -164,6 +177,35 @@ fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
     )
 }
 
+/// The differences of a group whose lines are shown, and those of which only the names are: if only one version starts
+/// a kubelet, most of the machine is missing from the other one, and the end of its user data says why.
+fn told_and_counted(group: &Group) -> (Vec<&MachineDifference>, Vec<&MachineDifference>) {
+    let is_one_sided = |lines: &[ChangedLine]| {
+        let is_old = |line: &ChangedLine| matches!(line, ChangedLine::Old(_));
+        lines.iter().all(is_old) || !lines.iter().any(is_old)
+    };
+    let lacks_kubelet = group
+        .differences
+        .iter()
+        .any(|one| one.part == KUBELET && is_one_sided(&one.lines));
+    let says_why = group
+        .differences
+        .iter()
+        .any(|one| WHY.contains(&one.part.as_str()));
+    let (all, of_cause) = (group.differences.iter(), lacks_kubelet && says_why);
+    all.partition(|one| !of_cause || WHY.contains(&one.part.as_str()))
+}
+
+/// Names the parts that are not shown.
+fn what_follows(parts: &[&MachineDifference]) -> Option<String> {
+    let names: Vec<&str> = parts.iter().map(|one| one.part.as_str()).collect();
+    let text = format!(
+        "only one version starts a kubelet, so these differ, too: {}",
+        names.join(", ")
+    );
+    (!names.is_empty()).then_some(text)
+}
+
 fn marked(line: &ChangedLine) -> String {
     match line {
         ChangedLine::Old(text) => format!("- {text}"),
@@ -198,15 +240,23 @@ fn longest_run(line: &str) -> usize {
 
 /// A warning about scenarios that compare little: their user data ends before the kubelet with both versions.
 pub(crate) fn without_kubelet(comparison: &Comparison) -> Option<String> {
-    let ids: Vec<&str> = comparison.without_kubelet().map(|id| id.as_str()).collect();
-    let first = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    let more = match ids.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
+    let line = |(reason, ids): (&str, Vec<&ScenarioId>)| {
+        let first: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
+        let more = match ids.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let why = match reason {
+            "" => "`nodejoin run` says why".to_owned(),
+            reason => reason.to_owned(),
+        };
+        format!(
+            "no kubelet started with either version, although a join is expected: {}{more}; {why}",
+            first.join(", ")
+        )
     };
-    (!ids.is_empty()).then(|| {
-        format!("no kubelet started with either version, although a join is expected: {first}{more}; `nodejoin run` says why")
-    })
+    let lines: Vec<String> = comparison.without_kubelet().into_iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The counts of a comparison in one line.
@@ -268,6 +318,7 @@ pub(crate) mod tests {
             scenario: id.parse().unwrap(),
             not_compared: not_compared.map(str::to_owned),
             without_kubelet: id == "al2/joins",
+            without_kubelet_because: (id == "al2/joins").then(|| "script-failed: it ended".to_owned()),
             world: None,
         };
         let line = |file: &str, line| SourceLine {
@@ -344,5 +395,34 @@ pub(crate) mod tests {
             ..Comparison::default()
         };
         assert_eq!(text(&comparison), "no difference, 0 scenarios compared; 2 s\n");
+    }
+
+    #[test]
+    fn a_machine_without_a_kubelet_is_told_by_the_end_of_its_user_data() {
+        let part = |part: &str, line: ChangedLine| MachineDifference {
+            part: part.to_owned(),
+            lines: vec![line],
+        };
+        let mut one = comparison();
+        one.groups[1].differences = vec![
+            part(
+                "user data",
+                ChangedLine::New("last words: line 371: unbound variable".to_owned()),
+            ),
+            part(KUBELET, ChangedLine::Old("--node-ip=x".to_owned())),
+            part("file /etc/a", ChangedLine::Old("many lines".to_owned())),
+        ];
+        for report in [text(&one), markdown(&one)] {
+            assert!(report.contains("unbound variable"), "{report}");
+            let rest =
+                "only one version starts a kubelet, so these differ, too: kubelet arguments, file /etc/a";
+            assert!(report.contains(rest), "{report}");
+            assert!(!report.contains("many lines"), "{report}");
+        }
+        // Two kubelets are compared line by line.
+        one.groups[1].differences[1]
+            .lines
+            .push(ChangedLine::New("--node-ip=y".to_owned()));
+        assert!(text(&one).contains("many lines"));
     }
 }

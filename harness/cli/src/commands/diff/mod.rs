@@ -3,9 +3,10 @@
 mod bless;
 mod versions;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nodejoin_core::compare::Comparison;
+use nodejoin_core::compare::{Comparison, ScriptInputs};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
@@ -14,8 +15,8 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::comparison as report;
 use nodejoin_engine::report::github::comparison as annotations;
 use nodejoin_engine::{
-    CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, compare, comparison_page, new_run_id,
-    record,
+    CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, WorldsWhen, compare, comparison_page,
+    new_run_id, record,
 };
 
 use crate::args::DiffCommand;
@@ -77,7 +78,14 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let how = CompareSettings {
         jobs,
         joins,
-        worlds: args.worlds || versions.has_blessed_worlds(),
+        worlds: match (
+            args.world.is_empty(),
+            args.worlds || versions.has_blessed_worlds(),
+        ) {
+            (false, _) => WorldsWhen::Only(args.world.clone()),
+            (true, true) => WorldsWhen::Always,
+            (true, false) => WorldsWhen::Never,
+        },
     };
     let (compared, recorded) = match blessed {
         Some(_) => (None, record(&runner, &pairs, how, &step, &cancel).await),
@@ -134,6 +142,23 @@ fn pairs(
         None => old,
     };
     let of = |plans: &[Plan], id: &str| plans.iter().find(|plan| plan.id.as_str() == id).cloned();
+    // Scenarios of one folder mostly have the same files.
+    let mut known: BTreeMap<Vec<String>, ScriptInputs> = BTreeMap::new();
+    let mut of_version = |plan: &Plan| {
+        let files = plan
+            .image
+            .added()
+            .map(|file| format!("{} {}", file.from, file.to));
+        let entry = known.entry(files.collect());
+        entry.or_insert_with(|| probing::inputs(plan)).clone()
+    };
+    let has_worlds = args.worlds || !args.world.is_empty() || versions.has_blessed_worlds();
+    // A flag or a type of one version is a world of both.
+    let mut inputs = |old: Option<&Plan>, new: &Plan| match (old, has_worlds) {
+        (_, false) => ScriptInputs::default(),
+        (None, true) => of_version(new),
+        (Some(old), true) => of_version(old).with(of_version(new)),
+    };
     let mut pairs: Vec<Pair> = new
         .iter()
         .map(|plan| Pair {
@@ -141,7 +166,7 @@ fn pairs(
             world: None,
             old: of(&old, plan.id.as_str()),
             new: Some(plan.clone()),
-            arguments: probing::arguments(plan),
+            inputs: inputs(of(&old, plan.id.as_str()).as_ref(), plan),
             blessed: blessed.clone(),
         })
         .collect();
@@ -151,7 +176,7 @@ fn pairs(
         world: None,
         old: Some(plan.clone()),
         new: None,
-        arguments: Vec::new(),
+        inputs: Default::default(),
         blessed: None,
     }));
     Ok(pairs)
@@ -218,6 +243,7 @@ mod tests {
             scenario: "a".parse().unwrap(),
             not_compared: None,
             without_kubelet: false,
+            without_kubelet_because: None,
             world: None,
         };
         let mut comparison = Comparison::default();

@@ -6,7 +6,7 @@ pub(super) mod written;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nodejoin_core::compare::ScriptArguments;
+use nodejoin_core::compare::ScriptInputs;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::exit_code::ExitCode;
@@ -19,8 +19,8 @@ use crate::{artifacts, process};
 /// Scenarios that run at the same time by default.
 const JOBS: usize = 2;
 
-/// Arguments that scripts on the node accept, each with a value that they do not guess.
-pub(super) fn arguments(plan: &Plan) -> Vec<ScriptArguments> {
+/// What the files of overlays accept and tell apart.
+pub(super) fn inputs(plan: &Plan) -> ScriptInputs {
     parameters::of(plan)
 }
 

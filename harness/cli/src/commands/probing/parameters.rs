@@ -1,12 +1,22 @@
-//! The arguments that the scripts of a node accept, for worlds in which user data passes them.
+//! What the files of a node accept and tell apart: arguments of scripts, and types of a table.
 
-use nodejoin_core::compare::{ScriptArguments, value_for};
+use nodejoin_core::compare::{ScriptArguments, ScriptInputs, compared_minors, type_named_twice, value_for};
 use nodejoin_core::plan::Plan;
+use nodejoin_script::Flag;
 
-/// One entry for each flag of each shell script that an overlay puts on the node, with a value that fits its name.
-pub(super) fn of(plan: &Plan) -> Vec<ScriptArguments> {
-    let mut all = Vec::new();
-    for file in plan.image.added() {
+/// The most values of one flag, each in a world of its own.
+const MOST_VALUES: usize = 4;
+
+/// Arguments for each flag of each shell script that an overlay puts on the node: values that the script knows, or one
+/// that fits the name of the flag.
+pub(super) fn of(plan: &Plan) -> ScriptInputs {
+    let mut inputs = ScriptInputs::default();
+    let all = &mut inputs.arguments;
+    let files: Vec<_> = plan.image.added().collect();
+    for (index, file) in files.iter().enumerate() {
+        if files[index + 1..].iter().any(|later| later.to == file.to) {
+            continue;
+        }
         let content = match &file.patched {
             Some(patched) => patched.content.clone(),
             None => match std::fs::read(&file.from).map(String::from_utf8) {
@@ -16,35 +26,76 @@ pub(super) fn of(plan: &Plan) -> Vec<ScriptArguments> {
         };
         let interpreter = content.lines().next().unwrap_or_default();
         if !interpreter.starts_with("#!") || !interpreter.contains("sh") {
+            inputs.instance_types.extend(type_named_twice(&content));
             continue;
         }
+        inputs.kubelet_minors.extend(compared_minors(&content));
         let flags = nodejoin_script::flags(&content);
-        // With both, a script need not call EKS.
-        let named = |word: &str| {
-            flags
-                .iter()
-                .find(|flag| flag.has_value && flag.name.contains(word))
-        };
-        if let (Some(authority), Some(endpoint)) = (named("cluster-ca"), named("endpoint")) {
-            let pair = [authority, endpoint].map(|flag| format!("{} {}", flag.name, value_for(&flag.name)));
-            all.push(ScriptArguments {
-                path: file.to.clone(),
-                arguments: pair.join(" "),
-            });
+        let flags: Vec<Flag> = flags.into_iter().filter(|flag| flag.name != "--help").collect();
+        let combined = described_values(&flags);
+        let alone = flags.iter().flat_map(arguments);
+        all.extend(
+            combined
+                .into_iter()
+                .chain(alone)
+                .map(|arguments| ScriptArguments {
+                    path: file.to.clone(),
+                    arguments,
+                }),
+        );
+    }
+    inputs
+}
+
+/// What a script passes that need not call EKS: the authority and the endpoint of the cluster, then also its IP family
+/// with the address or the CIDR that follows from it.
+fn described_values(flags: &[Flag]) -> Vec<String> {
+    let named = |word: &str| {
+        flags
+            .iter()
+            .find(|flag| flag.has_value && flag.name.contains(word))
+    };
+    let with = |flag: &Flag, value: &str| format!("{} {value}", flag.name);
+    let (Some(authority), Some(endpoint)) = (named("cluster-ca"), named("endpoint")) else {
+        return Vec::new();
+    };
+    let both = [authority, endpoint].map(|flag| with(flag, value_for(&flag.name)));
+    let mut all = vec![both.to_vec()];
+    if let Some(family) = named("ip-family") {
+        let of_family = |value: &str| [both.to_vec(), vec![with(family, value)]].concat();
+        all.extend(["ipv4", "ipv6"].map(of_family));
+        if let Some(dns) = named("dns") {
+            all.extend(
+                [("ipv4", "10.200.0.10"), ("ipv6", "fd30:1c53:5f8a::a")]
+                    .map(|(value, address)| [of_family(value), vec![with(dns, address)]].concat()),
+            );
         }
-        for flag in flags {
-            let arguments = match flag.has_value {
-                true => format!("{} {}", flag.name, value_for(&flag.name)),
-                false if flag.name == "--help" => continue,
-                false => flag.name,
-            };
-            all.push(ScriptArguments {
-                path: file.to.clone(),
-                arguments,
-            });
+        if let Some(cidr) = named("ipv6-cidr") {
+            all.push([of_family("ipv6"), vec![with(cidr, value_for(&cidr.name))]].concat());
         }
     }
-    all
+    all.iter().map(|words| words.join(" ")).collect()
+}
+
+/// A flag with each of its values.
+fn arguments(flag: &Flag) -> Vec<String> {
+    if !flag.has_value {
+        return vec![flag.name.clone()];
+    }
+    let guess = value_for(&flag.name);
+    let is_switch = flag
+        .values
+        .iter()
+        .all(|value| ["true", "false"].contains(&value.as_str()));
+    let values: Vec<&str> = match (flag.is_list, is_switch) {
+        (true, _) => return vec![format!("{} {guess},{guess}1", flag.name)],
+        (false, true) => vec![guess],
+        (false, false) => flag.values.iter().map(String::as_str).take(MOST_VALUES).collect(),
+    };
+    values
+        .iter()
+        .map(|value| format!("{} {value}", flag.name))
+        .collect()
 }
 
 #[cfg(test)]
@@ -77,7 +128,8 @@ mod tests {
         let disk = process::disk();
         let found = scenario::discover(&[folder.path().join("a.yaml")], &disk).unwrap();
         let plan = scenario::load_all(&found, &disk).unwrap().remove(0);
-        let found: Vec<String> = of(&plan).into_iter().map(|one| one.arguments).collect();
+        let found = of(&plan).arguments.into_iter().map(|one| one.arguments);
+        let found: Vec<String> = found.collect();
         let (authority, endpoint) = (
             "--b64-cluster-ca {{ cluster.certificate_authority }}",
             "--apiserver-endpoint {{ cluster.endpoint }}",
@@ -86,5 +138,40 @@ mod tests {
             found,
             [&format!("{authority} {endpoint}"), authority, endpoint, "--fast"]
         );
+    }
+
+    #[test]
+    fn a_flag_has_a_world_for_each_value_that_its_script_knows() {
+        let script = "#!/bin/bash\necho '--dns-cluster-ip Addresses, comma-separated'\n\
+            case $1 in --disks) DISKS=$2 ;; --dns-cluster-ip) DNS=$2 ;; --use-max-pods) MAX=$2 ;; esac\n\
+            case $DISKS in raid0 | mount) : ;; esac\n[ \"$MAX\" = true ]\n";
+        let found = nodejoin_script::flags(script);
+        let found: Vec<String> = found.iter().flat_map(arguments).collect();
+        assert_eq!(
+            found,
+            [
+                "--disks raid0",
+                "--disks mount",
+                "--dns-cluster-ip 10.200.0.10,10.200.0.101",
+                "--use-max-pods false"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_eks_describes_is_passed_together() {
+        let script = "#!/bin/bash\ncase $1 in --b64-cluster-ca) A=$2 ;; --apiserver-endpoint) B=$2 ;; --ip-family) C=$2 ;; \
+            --dns-cluster-ip) D=$2 ;; --service-ipv6-cidr) E=$2 ;; esac\n";
+        let found = described_values(&nodejoin_script::flags(script));
+        let both = "--b64-cluster-ca {{ cluster.certificate_authority }} --apiserver-endpoint {{ cluster.endpoint }}";
+        let more = [
+            "",
+            " --ip-family ipv4",
+            " --ip-family ipv6",
+            " --ip-family ipv4 --dns-cluster-ip 10.200.0.10",
+            " --ip-family ipv6 --dns-cluster-ip fd30:1c53:5f8a::a",
+            " --ip-family ipv6 --service-ipv6-cidr fd30:1c53:5f8a::/108",
+        ];
+        assert_eq!(found, more.map(|more| format!("{both}{more}")));
     }
 }
