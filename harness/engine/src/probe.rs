@@ -213,6 +213,9 @@ impl Probing<'_> {
             let (requests, steps) = (probed.requests, probed.steps);
             probed = self.read(&driver, &plan, &mut seen, &values).await?;
             probed.requests = requests;
+            if let Some(result) = &start.user_data {
+                probed.state = probed.state.with_second_run(result).named(&values);
+            }
             probed.again = start.user_data;
             probed.steps = steps + 1;
         }

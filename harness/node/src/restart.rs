@@ -71,7 +71,7 @@ impl Node {
             &without,
             "/bin/sh",
             "-c",
-            SCRIPT,
+            &escaped(SCRIPT),
         ];
         let output = self.run.engine().exec(&self.id, &command).await;
         let output = output.map_err(self.docker("run user data again on"))?;
@@ -104,11 +104,15 @@ impl Node {
     }
 }
 
+/// A command line of a unit as it is: systemd would replace `${NAME}` in it, and leave nothing of a name that it does
+/// not know.
+fn escaped(script: &str) -> String {
+    script.replace('$', "$$")
+}
+
+/// What ran, and how it ended. Without an exit code nothing ran.
 fn result(output: &str) -> UserDataResult {
-    let mut result = UserDataResult {
-        ran: true,
-        ..UserDataResult::default()
-    };
+    let mut result = UserDataResult::default();
     for line in output.lines() {
         let exit = line.strip_prefix(MARK).and_then(|rest| rest.rsplit_once(' '));
         match exit.and_then(|(part, code)| Some((part, code.parse().ok()?))) {
@@ -116,6 +120,12 @@ fn result(output: &str) -> UserDataResult {
             None => result.output.push_str(&format!("{line}\n")),
         }
     }
+    // The script separates its last lines from output that may not end with one.
+    result.output = result.output.trim_end_matches('\n').to_owned();
+    if !result.output.is_empty() {
+        result.output.push('\n');
+    }
+    result.ran = !result.exit_codes.is_empty();
     result
 }
 
@@ -125,9 +135,17 @@ mod tests {
 
     #[test]
     fn exit_codes_follow_the_output() {
-        let result = result("hello\nnodejoin-again part-001 0\nnodejoin-again runcmd 7\n");
-        assert_eq!(result.output, "hello\n");
-        assert_eq!(result.exit_codes["part-001"], 0);
-        assert_eq!(result.exit_codes["runcmd"], 7);
+        let found = result("hello\n\nnodejoin-again part-001 0\nnodejoin-again runcmd 7\n");
+        assert_eq!(found.output, "hello\n");
+        assert_eq!(found.exit_codes["part-001"], 0);
+        assert_eq!(found.exit_codes["runcmd"], 7);
+        assert!(found.ran);
+        assert!(!result("hello\nnodejoin-again  \n").ran);
+    }
+
+    #[test]
+    fn systemd_replaces_no_variable_of_the_script() {
+        assert_eq!(escaped("echo ${a%=*} $b"), "echo $${a%=*} $$b");
+        assert!(SCRIPT.contains("${"), "the script has no variables");
     }
 }

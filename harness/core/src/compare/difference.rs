@@ -56,7 +56,7 @@ pub fn differences(
     let difference = |part: &str| {
         let (before, after) = (old.lines(part), new.lines(part));
         let noise = again.map_or(Noise::None, |again| Noise::of(&before, &again.lines(part)));
-        let lines = changed(&before, &after, &noise);
+        let lines = without_moved(part, changed(&before, &after, &noise));
         (!lines.is_empty()).then(|| MachineDifference {
             part: part.to_owned(),
             lines,
@@ -161,6 +161,45 @@ fn random_positions(first: &[String], second: &[String]) -> BTreeSet<usize> {
         .filter(|(_, pair)| is_random(*pair))
         .map(|(index, _)| index)
         .collect()
+}
+
+/// The lines without those of the user data that differ in the number of a line alone: the script has other lines
+/// before.
+fn without_moved(part: &str, lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
+    if !part.starts_with("user data") {
+        return lines;
+    }
+    let unnumbered = |line: &ChangedLine| match line {
+        ChangedLine::Old(text) | ChangedLine::New(text) => without_line_numbers(text),
+    };
+    let side = |is_old: bool| -> BTreeSet<String> {
+        let of_side = lines
+            .iter()
+            .filter(|line| matches!(line, ChangedLine::Old(_)) == is_old);
+        of_side.map(unnumbered).collect()
+    };
+    let (old, new) = (side(true), side(false));
+    let is_moved = |line: &ChangedLine| {
+        let text = unnumbered(line);
+        old.contains(&text) && new.contains(&text)
+    };
+    lines.iter().filter(|line| !is_moved(line)).cloned().collect()
+}
+
+/// `line #` for `line 248`.
+fn without_line_numbers(text: &str) -> String {
+    let mut parts = text.split("line ");
+    let mut found = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        found.push_str(if rest.len() < part.len() {
+            "line #"
+        } else {
+            "line "
+        });
+        found.push_str(rest);
+    }
+    found
 }
 
 fn changed(before: &[&str], after: &[&str], noise: &Noise<'_>) -> Vec<ChangedLine> {
@@ -352,6 +391,21 @@ mod tests {
     fn a_changed_line_has_both_sides() {
         assert_eq!(lines("a\nb\n", "a\nc\n", None), ["- b", "+ c"]);
         assert!(lines("a\n", "a\n", None).is_empty());
+    }
+
+    #[test]
+    fn a_line_of_user_data_that_only_moved_is_no_difference() {
+        let state = |text: &str| state("user data", text);
+        let (old, new) = (
+            state("last words: a: line 248: x\nlast words: exited at line 7\n"),
+            state("last words: a: line 247: y\nlast words: exited at line 9\n"),
+        );
+        let found = differences(&old, &new, None);
+        assert_eq!(found[0].lines.len(), 2, "{found:?}");
+        assert_eq!(
+            found[0].lines[0],
+            ChangedLine::Old("last words: a: line 248: x".to_owned())
+        );
     }
 
     #[test]

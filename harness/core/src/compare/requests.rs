@@ -13,6 +13,8 @@ use crate::vocabulary::service::Service;
 pub struct MachineRequests {
     /// Operations of AWS services, each once.
     calls: Vec<(Service, String)>,
+    /// How often each of them succeeded.
+    counts: BTreeMap<(Service, String), u32>,
     /// Paths of the metadata service, each once, with the number of requests before the user data.
     metadata: Vec<(String, u32)>,
     /// Number of requests of the metadata service before the user data.
@@ -37,6 +39,7 @@ impl MachineRequests {
         let is_new = |call: &&(Service, String)| !others.calls.contains(call);
         Self {
             calls: self.calls.iter().filter(is_new).cloned().collect(),
+            counts: self.counts.clone(),
             ..Self::default()
         }
     }
@@ -73,6 +76,7 @@ impl MachineRequests {
                 continue;
             }
             let named = (service, call.operation.clone());
+            *requests.counts.entry(named.clone()).or_default() += 1;
             if !requests.calls.contains(&named) {
                 requests.calls.push(named);
             }
@@ -137,6 +141,17 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
             is_survivable: false,
             ..of_call("denied-once", *service, operation, Some(1), error(403))
         });
+        // The first one can be that of a waiter, or of another program.
+        let count = requests.counts.get(&(*service, operation.clone()));
+        if let Some(before) = count
+            .and_then(|count| count.checked_sub(1))
+            .filter(|before| *before > 0)
+        {
+            let mut last = of_call("denied-last", *service, operation, Some(1), error(403));
+            last.is_survivable = false;
+            last.faults.iter_mut().for_each(|fault| fault.after = before);
+            failures.push(last);
+        }
     }
     for (service, operation) in calls {
         for (word, effect) in [("denied", error(403)), ("empty", Effect::EmptyBody)] {
@@ -273,6 +288,7 @@ mod tests {
                 ("unavailable-metadata", true),
                 ("refused-metadata", false),
                 ("denied-once-eks-describecluster", false),
+                ("denied-last-eks-describecluster", false),
                 ("denied-eks-describecluster", false),
                 ("empty-eks-describecluster", false),
                 ("missing-metadata-token", false),
@@ -289,6 +305,10 @@ mod tests {
         let refused = &failures[3].faults[0];
         assert_eq!((refused.after, refused.times), (2, Some(2)));
         assert_eq!(failures[4].faults[0].times, Some(1));
-        assert_eq!(failures[9].faults[0].times, None);
+        assert_eq!(
+            (failures[5].faults[0].after, failures[5].faults[0].times),
+            (1, Some(1))
+        );
+        assert_eq!(failures[10].faults[0].times, None);
     }
 }

@@ -85,6 +85,13 @@ impl MachineState {
         self
     }
 
+    /// Adds the result of user data that ran again.
+    #[must_use]
+    pub fn with_second_run(mut self, result: &UserDataResult) -> Self {
+        self.add("user data, second run", result_lines(result));
+        self
+    }
+
     /// Replaces values that belong to this instance and cluster by their names.
     #[must_use]
     pub fn named(mut self, values: &Values) -> Self {
@@ -303,6 +310,11 @@ mod tests {
             let state = MachineState::default().with_observation(&seen);
             state.lines("user data").join("; ")
         };
+        let again = MachineState::default().with_second_run(&result(1));
+        assert_eq!(
+            again.lines("user data, second run")[0],
+            "exit code of part-001: 1"
+        );
         assert_eq!(lines(0), "exit code of part-001: 0");
         assert_eq!(
             lines(3),

@@ -64,6 +64,9 @@ impl ScenarioTraits {
             "metadata without tokens".to_owned(),
         );
         add(plan.role.is_none(), "no role".to_owned());
+        for step in &plan.then {
+            add(true, format!("the step {}", step.action.word()));
+        }
         if let Some(version) = &plan.probed_kubelet {
             add(true, format!("a kubelet of {version}"));
         }

@@ -1,22 +1,20 @@
 //! Compares two versions of the same scenarios: a probe of each, and a join of both for each difference.
 
 mod blessed;
+mod worlds;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
     BlessedStates, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests,
-    ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places, differences, group, representatives,
-    worlds, worlds_of_kubelet,
+    ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places, differences, group,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::{OverlayFile, Plan};
-use nodejoin_core::scenario::with_own_instance;
 use tokio_util::sync::CancellationToken;
 
 use crate::probe::ProbeEnd;
@@ -24,6 +22,8 @@ use crate::report::text::outcome_word;
 use crate::runner::Runner;
 
 pub use blessed::{RecordedMachine, record};
+pub use worlds::WorldsWhen;
+use worlds::{worlds_of, worlds_of_newest_kubelet};
 
 /// One scenario with each version of its files.
 #[derive(Debug, Clone)]
@@ -85,37 +85,6 @@ pub enum CompareStep<'a> {
     },
     /// A scenario joined with both versions.
     Joined(&'a JoinOutcome),
-}
-
-/// In which other worlds versions are compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorldsWhen {
-    Never,
-    /// The representative of each folder runs in all worlds.
-    Always,
-    /// It runs in the worlds of these names, and no other scenario runs.
-    Only(Vec<String>),
-}
-
-impl WorldsWhen {
-    /// The scenarios to compare as they are.
-    fn chosen(&self, pairs: &[Pair]) -> Vec<Pair> {
-        let Self::Only(_) = self else {
-            return pairs.to_vec();
-        };
-        let different = pairs.iter().filter(|pair| pair.can_differ());
-        let representatives = representatives(different.filter_map(|pair| pair.new.as_ref()));
-        let chosen = pairs.iter().filter(|pair| representatives.contains(&pair.id));
-        chosen.cloned().collect()
-    }
-
-    fn has(&self, world: &str) -> bool {
-        match self {
-            Self::Never => false,
-            Self::Always => true,
-            Self::Only(names) => names.iter().any(|name| name == world),
-        }
-    }
 }
 
 /// How versions are compared.
@@ -222,105 +191,6 @@ async fn compare_pairs(
         .into_iter()
         .map(|(_, pair, compared)| (pair, compared))
         .collect()
-}
-
-/// The worlds of the representative of each folder, of the scenarios whose versions have different files.
-fn worlds_of(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec<Pair> {
-    let booted = compared
-        .iter()
-        .filter(|(_, result)| matches!(result, Compared::States { .. }));
-    let representatives = representatives(booted.filter_map(|(pair, _)| pair.new.as_ref()));
-    let mut pairs = Vec::new();
-    let mut taken = BTreeSet::new();
-    for (pair, result) in compared {
-        let Compared::States { requests, .. } = result else {
-            continue;
-        };
-        let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
-            continue;
-        };
-        if !representatives.contains(&pair.id) {
-            continue;
-        }
-        let of_new: BTreeMap<String, Plan> = worlds(new, requests, &pair.inputs).into_iter().collect();
-        for (world, old) in worlds(old, requests, &pair.inputs) {
-            if let Some(new) = of_new.get(&world).cloned().filter(|_| when.has(&world)) {
-                pairs.extend(in_world(pair, world, old, new, &mut taken));
-            }
-        }
-    }
-    pairs
-}
-
-/// Worlds of the newest kubelet that scripts tell apart, if a script makes other requests with it. `compared` are
-/// scenarios and their worlds.
-fn worlds_of_newest_kubelet(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec<Pair> {
-    let requests = |id: &ScenarioId| {
-        let found = compared.iter().find(|(pair, _)| pair.id == *id);
-        match found.map(|(_, result)| result) {
-            Some(Compared::States { requests, .. }) => Some(requests),
-            _ => None,
-        }
-    };
-    let mut newest: BTreeMap<ScenarioId, &Pair> = BTreeMap::new();
-    let with_kubelet = compared.iter().map(|(pair, _)| pair);
-    let with_kubelet = with_kubelet.filter(|pair| {
-        pair.new
-            .as_ref()
-            .is_some_and(|plan| plan.probed_kubelet.is_some())
-    });
-    for (base, pair) in with_kubelet.filter_map(|pair| Some((pair.base()?, pair))) {
-        newest.insert(base, pair);
-    }
-    let (mut pairs, mut taken) = (Vec::new(), BTreeSet::new());
-    for (base, pair) in newest {
-        let (Some(before), Some(after)) = (requests(&base), requests(&pair.id)) else {
-            continue;
-        };
-        let (Some(old), Some(new), Some(kubelet)) = (&pair.old, &pair.new, &pair.world) else {
-            continue;
-        };
-        let of_new = worlds_of_kubelet(new, before, after);
-        let both = worlds_of_kubelet(old, before, after).into_iter().zip(of_new);
-        for ((world, old), (_, new)) in both {
-            let world = format!("{kubelet}-{world}");
-            if when.has(&world) {
-                let of_base = Pair {
-                    id: base.clone(),
-                    ..pair.clone()
-                };
-                pairs.extend(in_world(&of_base, world, old, new, &mut taken));
-            }
-        }
-    }
-    pairs
-}
-
-/// A scenario in another world, of which `old` and `new` are the plans.
-fn in_world(
-    pair: &Pair,
-    world: String,
-    mut old: Plan,
-    mut new: Plan,
-    taken: &mut BTreeSet<Ipv4Addr>,
-) -> Option<Pair> {
-    let id = format!("{}@{world}", pair.id).parse::<ScenarioId>().ok()?;
-    old.id = id.clone();
-    new.id = id.clone();
-    // Worlds of one scenario run side by side. Both versions of a world have the same instance.
-    let own_old = with_own_instance(&old, &id, &mut taken.clone());
-    let own_new = with_own_instance(&new, &id, taken);
-    if own_old.instance.id == own_new.instance.id {
-        (old, new) = (own_old, own_new);
-    }
-    Some(Pair {
-        id,
-        world: Some(world),
-        old: Some(old),
-        new: Some(new),
-        inputs: ScriptInputs::default(),
-        blessed: pair.blessed.clone(),
-    })
 }
 
 /// The result for one pair.

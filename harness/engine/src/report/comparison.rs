@@ -10,7 +10,12 @@ use nodejoin_core::redact::redact_lines;
 /// The part of a machine that started a kubelet.
 const KUBELET: &str = "kubelet arguments";
 /// Parts that say why a machine has no kubelet.
-const WHY: [&str; 3] = ["user data", "end of the machine", "failed units"];
+const WHY: [&str; 4] = [
+    "user data",
+    "user data, second run",
+    "end of the machine",
+    "failed units",
+];
 /// Scenarios of a group that the report names.
 const NAMED: usize = 8;
 /// Lines of a difference in the text and in Markdown; the JSON report has all of them.

@@ -135,6 +135,54 @@ fn a_changed_script_differs_where_its_machines_do() {
 }
 
 #[test]
+fn a_change_shows_with_another_kubelet_or_when_user_data_runs_again() {
+    let folder = repository();
+    let path = folder.path();
+    let old = "#!/bin/bash\nset -o errexit\nmkdir -p /etc/pool.d\n\
+        if [[ $(kubelet --version) == *v1.27.* ]]; then echo newer > /etc/pool.d/version; fi\n\
+        /etc/eks/bootstrap.sh $2 --container-runtime containerd\n";
+    std::fs::write(path.join("pool.sh"), old).unwrap();
+    git(path, &["commit", "--quiet", "--all", "--message", "y"]);
+    let new = old
+        .replace("mkdir -p", "mkdir")
+        .replace("echo newer", "echo newest");
+    std::fs::write(path.join("pool.sh"), new).unwrap();
+    let worlds = ["--world", "kubelet-1.27", "--world", "user-data-twice"];
+    let arguments = ["diff", "HEAD", "--format", "json", "--joins", "none"];
+    let output = nodejoin(path, &[&arguments[..], &worlds[..]].concat())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let report: Comparison = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = |part: &str| {
+        let has_part = |group: &&Group| group.differences.iter().any(|one| one.part == part);
+        let found = report.groups.iter().find(has_part);
+        let found = found.unwrap_or_else(|| panic!("{part}: {}", both(&output)));
+        (
+            found.scenarios[0].to_string(),
+            found.only_with.clone().unwrap_or_default(),
+        )
+    };
+    assert_eq!(
+        shown("file /etc/pool.d/version"),
+        ("large@kubelet-1.27".to_owned(), "a kubelet of v1.27.0".to_owned())
+    );
+    assert_eq!(
+        shown("user data, second run"),
+        (
+            "large@user-data-twice".to_owned(),
+            "the step run-user-data-again".to_owned()
+        )
+    );
+    assert_eq!(
+        (report.groups.len(), report.compared()),
+        (2, 3),
+        "{}",
+        both(&output)
+    );
+}
+
+#[test]
 fn equal_files_start_nothing() {
     let folder = repository();
     let output = nodejoin(folder.path(), &["diff", "HEAD"]).output().unwrap();
