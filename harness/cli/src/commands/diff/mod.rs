@@ -115,7 +115,26 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         ..comparison
     };
     print(&comparison, args)?;
+    let missing = missing_worlds(&comparison, &args.world);
+    if !missing.is_empty() {
+        note!(
+            "error: no compared scenario has the world {}: its user data makes no such request, its scripts have no such \
+             flag, or the name is misspelt; `nodejoin diff --worlds` prints every name",
+            missing.join(", ")
+        );
+        return Err(ExitCode::NothingRan);
+    }
     Ok(exit_code(&comparison))
+}
+
+/// The requested worlds in which nothing was compared.
+fn missing_worlds<'w>(comparison: &Comparison, requested: &'w [String]) -> Vec<&'w str> {
+    let compared = |name: &&String| {
+        let mut scenarios = comparison.scenarios.iter();
+        scenarios.any(|one| one.world.as_ref() == Some(*name))
+    };
+    let missing = requested.iter().filter(|name| !compared(name));
+    missing.map(String::as_str).collect()
 }
 
 /// The scenarios of both versions, each with the files of each version.
@@ -248,6 +267,13 @@ mod tests {
         };
         let mut comparison = Comparison::default();
         assert_eq!(exit_code(&comparison), ExitCode::NothingRan);
+        let in_world = ComparedScenario {
+            world: Some("ipv6".to_owned()),
+            ..compared.clone()
+        };
+        let requested = ["ipv6".to_owned(), "ipv7".to_owned()];
+        comparison.scenarios = vec![compared.clone(), in_world];
+        assert_eq!(missing_worlds(&comparison, &requested), ["ipv7"]);
         comparison.scenarios = vec![compared];
         assert_eq!(exit_code(&comparison), ExitCode::Passed);
         comparison.groups = vec![group];
