@@ -1,10 +1,12 @@
 //! The arguments of `nodejoin diff`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use nodejoin_core::run::filter::ScenarioFilter;
 
+use crate::explore_args::budget;
 use crate::probing_args::ProbingArgs;
 
 pub const HELP: &str = "\
@@ -51,10 +53,15 @@ pub struct DiffArgs {
     /// Only scenarios that this expression selects, as in `nodejoin run`
     #[arg(long, short = 'E', value_name = "EXPRESSION")]
     pub filter: Option<ScenarioFilter>,
-    /// Run one joining scenario of each folder in other worlds, too: instance types, regions, networks, IPv6, arguments
-    /// of its scripts, failures of its AWS calls, a reboot
-    #[arg(long)]
-    pub worlds: bool,
+    /// Other worlds that run, too: instance types, regions, networks, IPv6, arguments of scripts, failures of AWS
+    /// calls, a reboot. `--worlds` alone means `--worlds=all`
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true,
+          default_value_t = WorldsArg::Related, default_missing_value = "all")]
+    pub worlds: WorldsArg,
+    /// Time after which no further world starts, such as `90s`, `10m` or `1h`. Worlds that the changed lines are about
+    /// come first [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub budget: Option<Duration>,
     /// Run one joining scenario of each folder in this world, by its name in the report, such as `ipv6`, and nothing
     /// else. Several times: in these worlds
     #[arg(long, value_name = "NAME", conflicts_with_all = ["worlds", "bless"])]
@@ -73,6 +80,17 @@ pub struct DiffArgs {
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub probing: ProbingArgs,
+}
+
+/// Which other worlds run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorldsArg {
+    /// Those that the changed lines are about, a reboot and a second run of the user data, with one scenario
+    Related,
+    /// All, with one joining scenario of each folder
+    All,
+    /// None
+    None,
 }
 
 /// Which scenarios join.

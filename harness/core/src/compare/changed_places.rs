@@ -1,12 +1,14 @@
 //! Where the files of two versions differ, and which of these places can cause a difference of machines.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::difference::{ChangedLine, MachineDifference};
 use super::lines::edits;
+use super::surroundings::surroundings;
 use crate::plan::sources::{LineMap, SourceLine};
 use crate::plan::{OverlayFile, Plan};
 use crate::user_data;
@@ -25,10 +27,57 @@ pub struct ChangedPlace {
     changed: BTreeSet<String>,
     /// All words of the place.
     all: BTreeSet<String>,
+    /// The lines that only one version has there.
+    pub(super) lines: Vec<String>,
+    /// How many of them are in the new version.
+    added: u64,
+    /// Lines of the new version that decide whether and with what these run: those that enclose them, those that set
+    /// their variables, those that call their function. The name of the file is one, too.
+    pub(super) around: Vec<String>,
+}
+
+impl ChangedPlace {
+    /// The lines of the new version, by their numbers; none of a new file.
+    #[must_use]
+    pub fn new_lines(&self) -> Range<u64> {
+        let first = self.source.line.unwrap_or_default();
+        first..first + self.added
+    }
+
+    /// A file that only the new version has. None of its words changed: it is likely only if no other place is.
+    fn new_file(name: &str, content: &str) -> Self {
+        Self {
+            source: SourceLine {
+                file: name.to_owned(),
+                line: None,
+            },
+            changed: BTreeSet::new(),
+            all: BTreeSet::new(),
+            lines: content.lines().map(str::to_owned).collect(),
+            added: 0,
+            around: name.rsplit('/').next().map(str::to_owned).into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl ChangedPlace {
+    pub(super) fn with_lines(lines: &[&str], around: &[&str]) -> Self {
+        let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        Self {
+            source: SourceLine::default(),
+            changed: BTreeSet::new(),
+            all: BTreeSet::new(),
+            lines: owned(lines),
+            added: 0,
+            around: owned(around),
+        }
+    }
 }
 
 /// The changed places of the scripts of two versions of a scenario. A file that a later overlay replaces has none: it
-/// is not on the node. `read` returns the content that a file of an overlay puts on the node.
+/// is not on the node. One that only the new version has is one place.
+/// `read` returns the content that a file of an overlay puts on the node.
 pub fn changed_places(
     old: &Plan,
     new: &Plan,
@@ -41,7 +90,11 @@ pub fn changed_places(
             continue;
         }
         let before = old.image.overlay.iter().rfind(|other| other.to == file.to);
-        let (Some(before), Some(after)) = (before.and_then(&read), read(file)) else {
+        let Some(after) = read(file) else {
+            continue;
+        };
+        let Some(before) = before.and_then(&read) else {
+            places.push(ChangedPlace::new_file(&file.from, &after));
             continue;
         };
         let lines = file.patched.as_ref().map(|patched| &patched.lines);
@@ -129,10 +182,17 @@ fn places_of(old: &str, new: &str, source: impl Fn(u64) -> SourceLine) -> Vec<Ch
                 lines.flat_map(|edit| words(edit.1)).collect()
             };
             let (before, after) = (side('-'), side('+'));
+            let source = source((line + 1).min(last) as u64);
+            let lines: Vec<String> = place.iter().map(|edit| edit.1.to_owned()).collect();
+            let mut around = surroundings(&new, line, &lines);
+            around.extend(source.file.rsplit('/').next().map(str::to_owned));
             places.push(ChangedPlace {
-                source: source((line + 1).min(last) as u64),
+                source,
                 changed: before.symmetric_difference(&after).cloned().collect(),
                 all: before.union(&after).cloned().collect(),
+                added: place.iter().filter(|edit| edit.0 == '+').count() as u64,
+                lines,
+                around,
             });
         }
         line += place.iter().filter(|edit| edit.0 != '-').count();
@@ -195,6 +255,7 @@ mod tests {
         let places = places(&with_overlay(OLD), &with_overlay(&new));
         assert_eq!(places.len(), 2, "{places:?}");
         assert_eq!(places[0].source.file, "/checkout/pool.sh");
+        assert_eq!(places[0].new_lines(), 3..4);
         let label = difference(
             "kubelet arguments",
             "--node-labels=pool=blue",

@@ -1,6 +1,7 @@
 //! The worlds in which two versions of a scenario are compared.
 
 use super::inputs::ScriptInputs;
+use super::relevance::ChangedWords;
 use super::requests::MachineRequests;
 use super::step_changes::lasting_steps;
 use super::worlds::{Dimension, WorldChange, change, world_changes};
@@ -10,21 +11,39 @@ use crate::plan::Plan;
 /// The most versions of the kubelet, each in a world of its own.
 const MOST_KUBELETS: usize = 6;
 
-/// The worlds of a plan in which two versions are compared, each with its name. `requests` are those of the plan: they
-/// fail once. Arguments in `inputs` that the user data does not pass yet have worlds of their own, too.
+/// A plan in another world.
+#[derive(Debug, Clone)]
+pub struct ComparedWorld {
+    pub name: String,
+    pub plan: Plan,
+    /// How much it has to do with a change; 0 for nothing.
+    pub relevance: f64,
+}
+
+/// The worlds of a plan in which two versions are compared. `requests` are those of the plan: they fail once. Arguments
+/// in `inputs` that the user data does not pass yet have worlds of their own, too. `changed` are the words of a change.
 #[must_use]
-pub fn worlds(plan: &Plan, requests: &MachineRequests, inputs: &ScriptInputs) -> Vec<(String, Plan)> {
-    let changes = world_changes(plan, requests, inputs).into_iter();
-    changes
-        .chain(lasting_steps(plan))
-        .chain(kubelets(plan, inputs))
-        .filter(|change| change.is_compared)
-        .map(|change| {
-            let mut changed = plan.clone();
-            change.apply(&mut changed);
-            (change.name, changed)
-        })
-        .collect()
+pub fn worlds(
+    plan: &Plan,
+    requests: &MachineRequests,
+    inputs: &ScriptInputs,
+    changed: &ChangedWords,
+) -> Vec<ComparedWorld> {
+    let mut changes = world_changes(plan, requests, inputs);
+    changes.extend(lasting_steps(plan));
+    changes.extend(kubelets(plan, inputs));
+    changes.retain(|change| change.is_compared);
+    let relevance = changed.relevance(&changes);
+    let in_world = |(change, relevance): (WorldChange, f64)| {
+        let mut plan = plan.clone();
+        change.apply(&mut plan);
+        ComparedWorld {
+            name: change.name,
+            plan,
+            relevance,
+        }
+    };
+    changes.into_iter().zip(relevance).map(in_world).collect()
 }
 
 /// Worlds of a plan with the newest of these kubelets: each of the requests that only it makes fails once, and what
@@ -87,20 +106,29 @@ mod tests {
     use crate::testing::{plan, user_data_of};
     use crate::vocabulary::service::Service;
 
-    fn world<'a>(worlds: &'a [(String, Plan)], name: &str) -> &'a Plan {
-        let found = worlds.iter().find(|(world, _)| world == name);
-        &found.unwrap_or_else(|| panic!("{name}")).1
+    fn world<'a>(worlds: &'a [ComparedWorld], name: &str) -> &'a Plan {
+        let found = worlds.iter().find(|world| world.name == name);
+        &found.unwrap_or_else(|| panic!("{name}")).plan
+    }
+
+    fn worlds(plan: &Plan, inputs: &ScriptInputs) -> Vec<ComparedWorld> {
+        super::worlds(
+            plan,
+            &MachineRequests::default(),
+            inputs,
+            &ChangedWords::default(),
+        )
     }
 
     #[test]
     fn a_machine_reboots_and_runs_its_user_data_again() {
         let mut plan = plan();
         plan.user_data = Some(user_data_of("#!/bin/sh\n"));
-        let worlds = worlds(&plan, &MachineRequests::default(), &ScriptInputs::default());
+        let worlds = worlds(&plan, &ScriptInputs::default());
         let action = |name| world(&worlds, name).then[0].action;
         assert_eq!(action("reboot"), Action::Reboot);
         assert_eq!(action("user-data-twice"), Action::RunUserDataAgain);
-        assert!(!worlds.iter().any(|(name, _)| name.starts_with("restart-")));
+        assert!(!worlds.iter().any(|world| world.name.starts_with("restart-")));
     }
 
     #[test]
@@ -110,10 +138,10 @@ mod tests {
             ..ScriptInputs::default()
         };
         let kubelets = |plan: &Plan| {
-            let worlds = worlds(plan, &MachineRequests::default(), &inputs).into_iter();
-            let worlds = worlds.filter(|(name, _)| name.starts_with("kubelet-"));
+            let worlds = worlds(plan, &inputs).into_iter();
+            let worlds = worlds.filter(|world| world.name.starts_with("kubelet-"));
             worlds
-                .map(|(_, plan)| plan.probed_kubelet.unwrap())
+                .map(|world| world.plan.probed_kubelet.unwrap())
                 .collect::<Vec<_>>()
         };
         let mut plan = plan();
@@ -159,7 +187,7 @@ mod tests {
             instance_types: ["i3.16xlarge".to_owned()].into(),
             ..ScriptInputs::default()
         };
-        let worlds = worlds(&plan(), &MachineRequests::default(), &inputs);
+        let worlds = worlds(&plan(), &inputs);
         assert_eq!(
             world(&worlds, "i3.16xlarge").instance.instance_type,
             "i3.16xlarge"
@@ -168,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_world_changes_what_follows_from_its_property() {
-        let worlds = worlds(&plan(), &MachineRequests::default(), &ScriptInputs::default());
+        let worlds = worlds(&plan(), &ScriptInputs::default());
         let moved = world(&worlds, "us-east-1");
         assert!(moved.instance.private_dns_name.ends_with(".ec2.internal"));
         assert_eq!(moved.instance.availability_zone, "us-east-1a");
@@ -191,9 +219,9 @@ mod tests {
     fn a_world_that_the_plan_has_already_is_none() {
         let mut plan = plan();
         plan.instance.life_cycle = LifeCycle::Spot;
-        let names: Vec<String> = worlds(&plan, &MachineRequests::default(), &ScriptInputs::default())
+        let names: Vec<String> = worlds(&plan, &ScriptInputs::default())
             .into_iter()
-            .map(|(name, _)| name)
+            .map(|world| world.name)
             .collect();
         assert!(!names.contains(&"spot".to_owned()), "{names:?}");
         assert!(names.contains(&"ipv6".to_owned()), "{names:?}");

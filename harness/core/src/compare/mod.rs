@@ -10,6 +10,8 @@
 //! | `step_changes.rs` | what happens to a machine after its start in other worlds |
 //! | `worlds.rs` | other worlds for the user data of a scenario |
 //! | `compared_worlds.rs` | the worlds in which two versions are compared |
+//! | `relevance.rs` | which worlds a change is about |
+//! | `surroundings.rs` | the lines that decide whether a changed line runs |
 //! | `representatives.rs` | which scenario of a folder runs in other worlds |
 //! | `requests.rs` | the requests of a machine, and how they fail in other worlds |
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
@@ -26,18 +28,20 @@ mod difference;
 mod group;
 mod inputs;
 mod lines;
+mod relevance;
 mod report;
 mod representatives;
 mod requests;
 mod state;
 mod step_changes;
+mod surroundings;
 mod traits;
 mod worlds;
 
 pub use arguments::{ScriptArguments, value_for};
 pub use blessed::BlessedStates;
 pub use changed_places::{ChangedPlace, changed_places, likely_places};
-pub use compared_worlds::{worlds, worlds_of_kubelet};
+pub use compared_worlds::{ComparedWorld, worlds, worlds_of_kubelet};
 pub use difference::{
     ChangedLine, MachineDifference, differences, settled_differences, unstable_differences,
 };
@@ -45,8 +49,9 @@ pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
 pub use inputs::{ScriptInputs, compared_minors, type_named_twice};
 pub(crate) use lines::edits;
+pub use relevance::ChangedWords;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
-pub use representatives::representatives;
+pub use representatives::{plainest, representatives};
 pub use requests::MachineRequests;
 pub(crate) use state::CALLS_OF;
 pub use state::MachineState;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
+use crate::plan::sources::SourceLine;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::ids::ScenarioId;
 
@@ -21,6 +22,9 @@ pub struct Comparison {
     pub joins: Vec<JoinOutcome>,
     /// All scenarios of both versions, in their order.
     pub scenarios: Vec<ComparedScenario>,
+    /// First lines of changed statements that no machine of the new version was seen to run, of bash scripts that ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<SourceLine>,
     /// Ids of groups that `--approve` lists.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,
@@ -120,6 +124,18 @@ impl Comparison {
     pub fn joins_of<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = &'a JoinOutcome> {
         let is_of = |join: &&JoinOutcome| group.scenarios.contains(&join.scenario);
         self.joins.iter().filter(is_of)
+    }
+
+    /// Scenarios that were not compared, by the reason.
+    #[must_use]
+    pub fn not_compared(&self) -> BTreeMap<&str, Vec<&ScenarioId>> {
+        let mut by_reason: BTreeMap<&str, Vec<&ScenarioId>> = BTreeMap::new();
+        for one in &self.scenarios {
+            if let Some(reason) = &one.not_compared {
+                by_reason.entry(reason).or_default().push(&one.scenario);
+            }
+        }
+        by_reason
     }
 
     /// Scenarios that expect a join, and start no kubelet with either version, by the reason of the new one.

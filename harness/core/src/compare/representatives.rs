@@ -33,6 +33,12 @@ pub fn representatives<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Vec<Sce
     chosen.into_values().map(|plan| plan.id.clone()).collect()
 }
 
+/// The plainest of several plans.
+#[must_use]
+pub fn plainest<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Option<&'p Plan> {
+    plans.into_iter().min_by_key(|plan| peculiarity(plan))
+}
+
 /// How far a scenario is from the plain join of its folder.
 fn peculiarity(plan: &Plan) -> (bool, bool, usize, usize) {
     let is_elsewhere = plan.region.as_str() != Region::DEFAULT;
@@ -78,6 +84,7 @@ mod tests {
             one("b/iso", "us-iso-east-1", ""),
             one("b/gov", "us-gov-west-1", ""),
         ];
+        assert_eq!(plainest(&plans[1..7]).unwrap().id.as_str(), "a/second");
         let found = representatives(&plans);
         let found: Vec<&str> = found.iter().map(ScenarioId::as_str).collect();
         assert_eq!(found, ["a/second", "b/iso"]);

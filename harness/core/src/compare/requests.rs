@@ -33,6 +33,23 @@ pub(super) struct Failure {
 }
 
 impl MachineRequests {
+    /// These requests, and those that only the others contain.
+    #[must_use]
+    pub fn with(mut self, others: &Self) -> Self {
+        let new = others.calls.iter().filter(|call| !self.calls.contains(call));
+        let new: Vec<_> = new.cloned().collect();
+        self.calls.extend(new);
+        for (call, count) in &others.counts {
+            self.counts.entry(call.clone()).or_insert(*count);
+        }
+        for (path, before) in &others.metadata {
+            if !self.metadata.iter().any(|(known, _)| known == path) {
+                self.metadata.push((path.clone(), *before));
+            }
+        }
+        self
+    }
+
     /// The requests of AWS services that the others do not contain. Those of the metadata service are left out.
     #[must_use]
     pub(super) fn without(&self, others: &Self) -> Self {

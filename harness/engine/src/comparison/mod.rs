@@ -5,12 +5,12 @@ mod worlds;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    BlessedStates, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference, MachineRequests,
-    ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places, differences, group,
+    BlessedStates, ChangedPlace, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference,
+    MachineRequests, ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places, differences, group,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
@@ -24,6 +24,9 @@ use crate::runner::Runner;
 pub use blessed::{RecordedMachine, record};
 pub use worlds::WorldsWhen;
 use worlds::{worlds_of, worlds_of_newest_kubelet};
+
+/// Why a world was not compared.
+const BUDGET_OVER: &str = "the time of `--budget` was over";
 
 /// One scenario with each version of its files.
 #[derive(Debug, Clone)]
@@ -46,7 +49,17 @@ impl Pair {
         let then = self.world.as_ref().map(|_| plan.then.clone());
         Plan {
             then: then.unwrap_or_default(),
+            is_traced: true,
             ..plan.probe()
+        }
+    }
+
+    /// Where the versions differ.
+    #[must_use]
+    pub fn changed_places(&self) -> Vec<ChangedPlace> {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => changed_places(old, new, text),
+            _ => Vec::new(),
         }
     }
 
@@ -94,6 +107,8 @@ pub struct CompareSettings {
     pub jobs: usize,
     pub joins: JoinsWhen,
     pub worlds: WorldsWhen,
+    /// After this time no further world starts.
+    pub budget: Option<Duration>,
 }
 
 /// Compares all pairs. `None` if it was cancelled.
@@ -106,12 +121,14 @@ pub async fn compare(
 ) -> Option<Comparison> {
     let started = Instant::now();
     let chosen = settings.worlds.chosen(pairs);
-    let mut compared = compare_pairs(runner, chosen, settings.jobs, report, cancel).await;
+    let jobs = settings.jobs;
+    let mut compared = compare_pairs(runner, chosen, jobs, None, report, cancel).await;
     if settings.worlds != WorldsWhen::Never && !cancel.is_cancelled() {
+        let until = settings.budget.map(|budget| started + budget);
         let worlds = worlds_of(&compared, &settings.worlds);
-        compared.extend(compare_pairs(runner, worlds, settings.jobs, report, cancel).await);
+        compared.extend(compare_pairs(runner, worlds, jobs, until, report, cancel).await);
         let further = worlds_of_newest_kubelet(&compared, &settings.worlds);
-        compared.extend(compare_pairs(runner, further, settings.jobs, report, cancel).await);
+        compared.extend(compare_pairs(runner, further, jobs, until, report, cancel).await);
     }
     if cancel.is_cancelled() {
         return None;
@@ -167,15 +184,19 @@ pub async fn compare(
     Some(comparison)
 }
 
-/// Compares pairs, several at a time, and returns them in their order.
+/// Compares pairs, several at a time, and returns them in their order. None starts after a time.
 async fn compare_pairs(
     runner: &Runner,
     pairs: Vec<Pair>,
     jobs: usize,
+    until: Option<Instant>,
     report: &(dyn Fn(CompareStep<'_>) + Sync),
     cancel: &CancellationToken,
 ) -> Vec<(Pair, Compared)> {
     let one = async |(index, pair): (usize, Pair)| {
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return (index, pair, Compared::Not(BUDGET_OVER.to_owned()));
+        }
         let compared = compare_pair(runner, &pair, cancel).await;
         let (scenario, result) = (&pair.id, compared.text());
         report(CompareStep::Compared { scenario, result });
@@ -199,7 +220,7 @@ enum Compared {
     SameFiles,
     /// What differs; nothing if both machines are equal.
     States {
-        /// What the old version requests.
+        /// What the versions request.
         requests: MachineRequests,
         /// Why the new version has no kubelet, if neither has one.
         without_kubelet: Option<String>,
@@ -248,9 +269,9 @@ impl Compared {
         Some(Shown {
             scenario: pair.id.clone(),
             traits: ScenarioTraits::of(plan),
-            places: match (&pair.old, &pair.new) {
-                (Some(old), Some(new)) if !differences.is_empty() => changed_places(old, new, text),
-                _ => Vec::new(),
+            places: match differences.is_empty() {
+                true => Vec::new(),
+                false => pair.changed_places(),
             },
             differences,
         })
@@ -301,7 +322,7 @@ async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) 
                 true => None,
                 false => after.without_kubelet(),
             },
-            requests: before.requests.clone(),
+            requests: before.requests.clone().with(&after.requests),
             differences: found,
         })
     };

@@ -3,18 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use nodejoin_core::compare::{ScriptInputs, representatives, worlds, worlds_of_kubelet};
+use nodejoin_core::compare::{
+    ChangedWords, ComparedWorld, ScriptInputs, plainest, representatives, worlds, worlds_of_kubelet,
+};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::scenario::with_own_instance;
 
 use super::{Compared, Pair};
 
+/// The most worlds that are related to a change, besides a reboot and a second run of the user data.
+const MOST_RELATED: usize = 12;
+
 /// In which other worlds versions are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorldsWhen {
     Never,
-    /// The representative of each folder runs in all worlds.
+    /// One scenario runs in the worlds that the changed lines are about: one for all scenarios with the same changes.
+    Related,
+    /// The representative of each folder runs in all worlds, those that the changed lines are about first.
     Always,
     /// It runs in the worlds of these names, and no other scenario runs.
     Only(Vec<String>),
@@ -35,20 +42,23 @@ impl WorldsWhen {
     fn has(&self, world: &str) -> bool {
         match self {
             Self::Never => false,
-            Self::Always => true,
+            Self::Related | Self::Always => true,
             Self::Only(names) => names.iter().any(|name| name == world),
         }
     }
 }
 
-/// The worlds of the representative of each folder, of the scenarios whose versions have different files.
+/// The worlds of the representative of each folder, of the scenarios whose versions have different files. Those that
+/// have most to do with the change come first.
 pub(super) fn worlds_of(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec<Pair> {
     let booted = compared
         .iter()
         .filter(|(_, result)| matches!(result, Compared::States { .. }));
-    let representatives = representatives(booted.filter_map(|(pair, _)| pair.new.as_ref()));
-    let mut pairs = Vec::new();
-    let mut taken = BTreeSet::new();
+    let mut chosen = representatives(booted.filter_map(|(pair, _)| pair.new.as_ref()));
+    if *when == WorldsWhen::Related {
+        chosen = one_of_each_change(compared, &chosen);
+    }
+    let (mut found, mut taken) = (Vec::new(), BTreeSet::new());
     for (pair, result) in compared {
         let Compared::States { requests, .. } = result else {
             continue;
@@ -56,17 +66,60 @@ pub(super) fn worlds_of(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec
         let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
             continue;
         };
-        if !representatives.contains(&pair.id) {
+        if !chosen.contains(&pair.id) {
             continue;
         }
-        let of_new: BTreeMap<String, Plan> = worlds(new, requests, &pair.inputs).into_iter().collect();
-        for (world, old) in worlds(old, requests, &pair.inputs) {
-            if let Some(new) = of_new.get(&world).cloned().filter(|_| when.has(&world)) {
-                pairs.extend(in_world(pair, world, old, new, &mut taken));
-            }
+        let changed = ChangedWords::of(&pair.changed_places());
+        let of_new = worlds(new, requests, &pair.inputs, &changed);
+        let of_new: BTreeMap<String, Plan> = of_new.into_iter().map(|one| (one.name, one.plan)).collect();
+        let mut of_old = worlds(old, requests, &pair.inputs, &changed);
+        of_old.retain(|world| when.has(&world.name));
+        if *when == WorldsWhen::Related {
+            of_old = related(of_old);
+        }
+        for ComparedWorld {
+            name,
+            plan,
+            relevance,
+        } in of_old
+        {
+            let Some(new) = of_new.get(&name).cloned() else {
+                continue;
+            };
+            let in_world = in_world(pair, name, plan, new, &mut taken);
+            found.extend(in_world.map(|pair| (relevance, pair)));
         }
     }
-    pairs
+    found.sort_by(|one, other| other.0.total_cmp(&one.0));
+    found.into_iter().map(|(_, pair)| pair).collect()
+}
+
+/// The worlds that a change is about, and those of what happens later.
+fn related(mut worlds: Vec<ComparedWorld>) -> Vec<ComparedWorld> {
+    worlds.retain(|world| world.relevance > 0.0);
+    worlds.sort_by(|one, other| other.relevance.total_cmp(&one.relevance));
+    let mut others = 0;
+    worlds.retain(|world| {
+        let is_later = !world.plan.then.is_empty();
+        others += usize::from(!is_later);
+        is_later || others <= MOST_RELATED
+    });
+    worlds
+}
+
+/// Of these scenarios, the plainest one for each set of changes.
+fn one_of_each_change(compared: &[(Pair, Compared)], chosen: &[ScenarioId]) -> Vec<ScenarioId> {
+    let mut by_change: BTreeMap<BTreeSet<String>, Vec<&Plan>> = BTreeMap::new();
+    let pairs = compared.iter().map(|(pair, _)| pair);
+    for pair in pairs.filter(|pair| chosen.contains(&pair.id)) {
+        let places = pair
+            .changed_places()
+            .into_iter()
+            .map(|place| format!("{:?}", place.source));
+        by_change.entry(places.collect()).or_default().extend(&pair.new);
+    }
+    let plainest = by_change.into_values().filter_map(plainest);
+    plainest.map(|plan| plan.id.clone()).collect()
 }
 
 /// Worlds of the newest kubelet that scripts tell apart, if a script makes other requests with it. `compared` are

@@ -5,7 +5,7 @@ use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome};
 use nodejoin_core::redact::redact_lines;
 
 use super::{STYLE, policy};
-use crate::report::comparison::{changed, counted, last_line, where_shown, without_kubelet};
+use crate::report::comparison::{changed, counted, last_line, not_run, where_shown, without_kubelet};
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -15,7 +15,7 @@ struct ComparisonPage<'a> {
     old: &'a str,
     new: &'a str,
     counts: String,
-    warning: Option<String>,
+    warnings: Vec<String>,
     groups: Vec<ShownGroup<'a>>,
     approved: Vec<(&'a str, String)>,
     not_compared: Vec<(&'a str, &'a str)>,
@@ -55,7 +55,10 @@ pub fn html(comparison: &Comparison) -> Result<String, askama::Error> {
         old: &comparison.old,
         new: &comparison.new,
         counts: last_line(comparison),
-        warning: without_kubelet(comparison),
+        warnings: [without_kubelet(comparison), not_run(comparison)]
+            .into_iter()
+            .flatten()
+            .collect(),
         groups: comparison
             .open()
             .into_iter()

@@ -54,12 +54,13 @@ pub fn text(comparison: &Comparison) -> String {
         }
         text.push('\n');
     }
-    for one in &comparison.scenarios {
-        if let Some(why) = &one.not_compared {
-            let _ = writeln!(text, "not compared: {}: {why}", one.scenario);
-        }
+    for (why, ids) in comparison.not_compared() {
+        let _ = writeln!(text, "not compared: {}: {why}", listed(&ids));
     }
     if let Some(line) = without_kubelet(comparison) {
+        let _ = writeln!(text, "{line}");
+    }
+    if let Some(line) = not_run(comparison) {
         let _ = writeln!(text, "{line}");
     }
     text.push_str(&last_line(comparison));
@@ -78,6 +79,9 @@ pub fn markdown(comparison: &Comparison) -> String {
     );
     if let Some(line) = without_kubelet(comparison) {
         let _ = write!(text, "\n{line}\n");
+    }
+    if let Some(line) = not_run(comparison) {
+        let _ = write!(text, "\n{}\n", html(&line));
     }
     for group in comparison.open() {
         let mark = match comparison.joins_of(group).any(JoinOutcome::is_new_failure) {
@@ -134,6 +138,15 @@ pub fn markdown(comparison: &Comparison) -> String {
         );
     }
     redact_lines(&text)
+}
+
+/// The first ids, and how many follow.
+fn listed(ids: &[&ScenarioId]) -> String {
+    let first: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
+    match ids.len() - first.len() {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
+    }
 }
 
 /// Which scenarios show a group, and what separates them from the others.
@@ -246,22 +259,33 @@ fn longest_run(line: &str) -> usize {
 /// A warning about scenarios that compare little: their user data ends before the kubelet with both versions.
 pub(crate) fn without_kubelet(comparison: &Comparison) -> Option<String> {
     let line = |(reason, ids): (&str, Vec<&ScenarioId>)| {
-        let first: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
-        let more = match ids.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
         let why = match reason {
             "" => "`nodejoin run` says why".to_owned(),
             reason => reason.to_owned(),
         };
         format!(
-            "no kubelet started with either version, although a join is expected: {}{more}; {why}",
-            first.join(", ")
+            "no kubelet started with either version, although a join is expected: {}; {why}",
+            listed(&ids)
         )
     };
     let lines: Vec<String> = comparison.without_kubelet().into_iter().map(line).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// The changed statements that no machine was seen to run.
+pub(crate) fn not_run(comparison: &Comparison) -> Option<String> {
+    let all = &comparison.not_run;
+    let first: Vec<String> = all.iter().take(NAMED).map(place).collect();
+    let more = match all.len() - first.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (!all.is_empty()).then(|| {
+        format!(
+            "changed statements that no compared machine ran: {}{more}; nothing here shows what they do",
+            first.join(", ")
+        )
+    })
 }
 
 /// The counts of a comparison in one line.

@@ -4,8 +4,9 @@ mod formats;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use crate::coverage::{BranchCoverage, ScriptCoverage};
+use crate::coverage::{BranchCoverage, ScriptCoverage, StatementCoverage};
 
 /// The coverage of several scripts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,6 +128,24 @@ impl CoveredScript {
     #[must_use]
     pub fn line_counts(&self) -> BTreeMap<u64, u64> {
         line_counts(&self.total(), self.offset)
+    }
+
+    /// The statements of which a part is in one of these lines of the file, with their first lines and how often they
+    /// ran. None if no statement of the script ran.
+    #[must_use]
+    pub fn statements_in(&self, lines: &Range<u64>) -> Vec<(u64, u64)> {
+        let statements = self.total().statements;
+        if statements.iter().all(|statement| statement.count == 0) {
+            return Vec::new();
+        }
+        let first = |statement: &StatementCoverage| statement.line + self.offset;
+        let is_in = |statement: &&StatementCoverage| {
+            first(statement) < lines.end && statement.last_line + self.offset >= lines.start
+        };
+        let found = statements.iter().filter(is_in);
+        found
+            .map(|statement| (first(statement), statement.count))
+            .collect()
     }
 
     fn lines(&self) -> Share {

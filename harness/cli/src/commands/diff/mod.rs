@@ -1,6 +1,7 @@
 //! `nodejoin diff`: what two versions of a script leave differently on the machines of all scenarios.
 
 mod bless;
+mod not_run;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -15,13 +16,13 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::comparison as report;
 use nodejoin_engine::report::github::comparison as annotations;
 use nodejoin_engine::{
-    CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, WorldsWhen, compare, comparison_page,
-    new_run_id, record,
+    CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, TraceLog, WorldsWhen, compare,
+    comparison_page, new_run_id, record,
 };
 
 use crate::args::DiffCommand;
 use crate::commands::{inspect, preflight, probing, run};
-use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg};
+use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg, WorldsArg};
 use crate::reports::Github;
 use crate::{artifacts, process};
 use versions::{ComparedVersion, ComparedVersions};
@@ -60,7 +61,8 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let (events, stream) = Events::stream();
     let told = tokio::spawn(probing::tell(stream));
     let jobs = settings.jobs;
-    let runner = Runner::new(engine, new_run_id(), settings, events);
+    let traces = TraceLog::default();
+    let runner = Runner::new(engine, new_run_id(), settings, events).with_traces(traces.clone());
     let joins = match args.joins {
         JoinsArg::Group => JoinsWhen::OfEachGroup,
         JoinsArg::Every => JoinsWhen::Always,
@@ -78,14 +80,8 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let how = CompareSettings {
         jobs,
         joins,
-        worlds: match (
-            args.world.is_empty(),
-            args.worlds || versions.has_blessed_worlds(),
-        ) {
-            (false, _) => WorldsWhen::Only(args.world.clone()),
-            (true, true) => WorldsWhen::Always,
-            (true, false) => WorldsWhen::Never,
-        },
+        worlds: worlds_when(&versions, args),
+        budget: args.budget,
     };
     let (compared, recorded) = match blessed {
         Some(_) => (None, record(&runner, &pairs, how, &step, &cancel).await),
@@ -101,7 +97,9 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let Some(mut comparison) = compared else {
         return Ok(ExitCode::Cancelled);
     };
+    comparison.not_run = not_run::not_run(&pairs, &traces);
     let places = comparison.groups.iter_mut().flat_map(|group| &mut group.changed);
+    let places = places.chain(&mut comparison.not_run);
     places.for_each(|place| place.file = versions.file_of_caller(&place.file));
     let comparison = Comparison {
         old: args.old.clone().unwrap_or_default(),
@@ -125,6 +123,19 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         return Err(ExitCode::NothingRan);
     }
     Ok(exit_code(&comparison))
+}
+
+/// Blessed states have no other lines than the files now: no world is related to a change, and those of the file run.
+fn worlds_when(versions: &ComparedVersions, args: &DiffArgs) -> WorldsWhen {
+    let is_blessed = args.bless.is_some() || matches!(versions.old, ComparedVersion::Blessed(_));
+    match args.worlds {
+        _ if !args.world.is_empty() => WorldsWhen::Only(args.world.clone()),
+        WorldsArg::All => WorldsWhen::Always,
+        WorldsArg::Related if versions.has_blessed_worlds() => WorldsWhen::Always,
+        WorldsArg::Related if is_blessed => WorldsWhen::Never,
+        WorldsArg::Related => WorldsWhen::Related,
+        WorldsArg::None => WorldsWhen::Never,
+    }
 }
 
 /// The requested worlds in which nothing was compared.
@@ -171,7 +182,7 @@ fn pairs(
         let entry = known.entry(files.collect());
         entry.or_insert_with(|| probing::inputs(plan)).clone()
     };
-    let has_worlds = args.worlds || !args.world.is_empty() || versions.has_blessed_worlds();
+    let has_worlds = worlds_when(versions, args) != WorldsWhen::Never;
     // A flag or a type of one version is a world of both.
     let mut inputs = |old: Option<&Plan>, new: &Plan| match (old, has_worlds) {
         (_, false) => ScriptInputs::default(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nodejoin_core::compare::{ChangedLine, Comparison, Group};
+use nodejoin_core::plan::sources::SourceLine;
 use tempfile::TempDir;
 
 use crate::support::{both, nodejoin};
@@ -70,7 +71,16 @@ fn a_changed_script_differs_where_its_machines_do() {
         .replace("echo burst", "echo unlimited")
         .replace("pool=blue", "pool=green");
     std::fs::write(path.join("pool.sh"), changed).unwrap();
-    let output = nodejoin(path, &["diff", "HEAD", "--format", "json", "--html", "diff.html"])
+    let arguments = [
+        "diff",
+        "HEAD",
+        "--worlds=none",
+        "--format",
+        "json",
+        "--html",
+        "diff.html",
+    ];
+    let output = nodejoin(path, &arguments)
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_WORKSPACE", path)
         .output()
@@ -180,6 +190,74 @@ fn a_change_shows_with_another_kubelet_or_when_user_data_runs_again() {
         "{}",
         both(&output)
     );
+}
+
+#[test]
+fn a_change_runs_in_the_worlds_that_it_is_about() {
+    let folder = repository();
+    let path = folder.path();
+    let old = "#!/bin/bash\nset -o errexit\nwhile [[ $# -gt 2 ]]; do\n  case $1 in\n\
+        \x20   --paint) echo \"$2\" > /etc/paint; shift 2 ;;\n  esac\ndone\n\
+        if [[ -e /nowhere ]]; then\n  touch /etc/somewhere\nfi\n\
+        /etc/eks/bootstrap.sh $2 --container-runtime containerd\n";
+    std::fs::write(path.join("pool.sh"), old).unwrap();
+    git(path, &["commit", "--quiet", "--all", "--message", "y"]);
+    let new = old
+        .replace("echo \"$2\" >", "echo \"x$2\" >")
+        .replace("touch /etc/somewhere", "touch /etc/elsewhere");
+    std::fs::write(path.join("pool.sh"), new).unwrap();
+    let run = |more: &[&str]| {
+        let arguments = [
+            "diff",
+            "HEAD",
+            "--format",
+            "json",
+            "--joins",
+            "none",
+            "-E",
+            "id(large)",
+        ];
+        let output = nodejoin(path, &[&arguments[..], more].concat()).output().unwrap();
+        let report: Comparison =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
+        (output, report)
+    };
+    let (output, report) = run(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    let [group] = &report.groups[..] else {
+        panic!("{}", both(&output))
+    };
+    assert_eq!(group.differences[0].part, "file /etc/paint");
+    assert_eq!(
+        group.scenarios[0].as_str(),
+        "large@paint-nodejoin",
+        "{}",
+        both(&output)
+    );
+    let worlds: Vec<&str> = report
+        .scenarios
+        .iter()
+        .filter_map(|one| one.world.as_deref())
+        .collect();
+    assert_eq!(worlds[0], "paint-nodejoin", "{worlds:?}");
+    for later in ["reboot", "user-data-twice"] {
+        assert!(worlds.contains(&later), "{worlds:?}");
+    }
+    assert!(!worlds.contains(&"us-iso-east-1"), "{worlds:?}");
+    // Nothing leads to the other change, and the report says so.
+    let line = |at: &SourceLine| (at.file.clone(), at.line);
+    let not_run: Vec<_> = report.not_run.iter().map(line).collect();
+    assert_eq!(not_run, [("pool.sh".to_owned(), Some(9))], "{}", both(&output));
+
+    let (output, report) = run(&["--budget", "1s"]);
+    assert_eq!(
+        (output.status.code(), report.compared()),
+        (Some(0), 1),
+        "{}",
+        both(&output)
+    );
+    let reasons: Vec<&str> = report.not_compared().into_keys().collect();
+    assert_eq!(reasons, ["the time of `--budget` was over"]);
 }
 
 #[test]
