@@ -65,7 +65,7 @@ pub struct ManifestEntry {
     #[serde(default)]
     pub mode: Option<String>,
     /// Whether to leave the entry out if `from` does not exist, for files that only some versions of a checkout have.
-    /// What the node image has at `to` remains.
+    /// What the node image has at `to` is removed, unless another entry brings it or `to` ends with `/`.
     #[serde(default)]
     pub optional: bool,
 }
@@ -130,12 +130,12 @@ fn resolve(
         let hint = "add `files:` or `remove:`";
         problems.add("", "the overlay changes nothing", "", hint);
     }
-    let mut any_missing = false;
+    let mut missing = Vec::new();
     let mut overlay = removed(manifest, path, files, problems);
     for (index, entry) in manifest.files.iter().enumerate() {
         let key = format!("files[{index}]");
         if entry.optional && is_missing(&root.join(&entry.from), files) {
-            any_missing = true;
+            missing.push(entry.to.as_str());
             continue;
         }
         let mut placed = place_entry(entry, &key, &root, files, problems);
@@ -145,11 +145,14 @@ fn resolve(
         }
         overlay.extend(placed);
     }
-    if overlay.is_empty() && any_missing {
+    if overlay.is_empty() && !missing.is_empty() {
         let what = format!("`{}` has none of the optional files", root.display());
         problems.add("files", what, "", "name a checkout that the overlay is for");
     }
-    overlay
+    // A machine of that version does not have the file: one that the image has there would be of another version.
+    missing.retain(|to| !to.ends_with('/') && !overlay.iter().any(|file| file.to == **to));
+    let gone = missing.into_iter().map(|to| removed_file(path, to, files));
+    gone.chain(overlay).collect()
 }
 
 /// Whether there is neither a file nor a folder. A file that cannot be read for another reason is not missing.
@@ -167,7 +170,6 @@ fn removed(
     files: &dyn Files,
     problems: &mut Problems<'_>,
 ) -> Vec<OverlayFile> {
-    let from = files.absolute(path).display().to_string();
     let mut removed = Vec::new();
     for (index, given) in manifest.remove.iter().enumerate() {
         let to = given.trim_end_matches('/');
@@ -178,15 +180,20 @@ fn removed(
             problems.add(&format!("remove[{index}]"), what, why, hint);
             continue;
         }
-        removed.push(OverlayFile {
-            from: from.clone(),
-            to: to.to_owned(),
-            mode: 0,
-            removed: true,
-            patched: None,
-        });
+        removed.push(removed_file(path, to, files));
     }
     removed
+}
+
+/// A path of a node that the manifest removes.
+fn removed_file(manifest: &Path, to: &str, files: &dyn Files) -> OverlayFile {
+    OverlayFile {
+        from: files.absolute(manifest).display().to_string(),
+        to: to.to_owned(),
+        mode: 0,
+        removed: true,
+        patched: None,
+    }
 }
 
 fn place_entry(
@@ -400,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_file_that_is_missing_is_left_out() {
+    fn an_optional_file_that_is_missing_is_not_on_the_node() {
         let text = |optional: &str, from: &str| {
             format!(
                 "root: /src/files\nfiles:\n  - {{ from: {from}, to: /usr/{from}{optional} }}\n  - {{ from: bootstrap.sh, to: /etc/eks/ }}\n"
@@ -412,8 +419,17 @@ mod tests {
         let optional = ", optional: true";
         assert_eq!(
             places(&text(optional, "bin/gone")).unwrap(),
-            ["/etc/eks/bootstrap.sh"]
+            ["/usr/bin/gone", "/etc/eks/bootstrap.sh"]
         );
+        // That of the image is removed.
+        let gone = load_text(&text(optional, "bin/gone")).unwrap().remove(0);
+        assert_eq!(
+            gone,
+            ("/overlays/a.yaml".to_owned(), "/usr/bin/gone".to_owned(), 0)
+        );
+        // Another entry brings the file.
+        let both = text(optional, "bin/gone") + "  - { from: bin/imds, to: /usr/bin/gone }\n";
+        assert_eq!(places(&both).unwrap(), ["/etc/eks/bootstrap.sh", "/usr/bin/gone"]);
         assert_eq!(
             places(&text(optional, "gone/")).unwrap(),
             ["/etc/eks/bootstrap.sh"]
