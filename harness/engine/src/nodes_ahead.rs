@@ -280,6 +280,7 @@ mod tests {
             to: "/etc/systemd/system/x.service".to_owned(),
             mode: 0o644,
             removed: false,
+            may_be_missing: false,
             patched: None,
         };
         assert!(is_early_unit(&file), "unreadable");

@@ -31,7 +31,7 @@ pub struct ChangedPlace {
     pub(super) lines: Vec<String>,
     /// How many of them are in the new version.
     added: u64,
-    /// Lines of the new version that decide whether and with what these run: those that enclose them, those that set
+    /// Lines of both versions that decide whether and with what these run: those that enclose them, those that set
     /// their variables, those that call their function. The name of the file is one, too.
     pub(super) around: Vec<String>,
 }
@@ -161,10 +161,10 @@ fn at(file: &str, line: u64, patched: Option<&LineMap>) -> SourceLine {
 
 /// The changed places of a text. `source` names the file and line of a line of the new text.
 fn places_of(old: &str, new: &str, source: impl Fn(u64) -> SourceLine) -> Vec<ChangedPlace> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let (before, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
-    let start = old.iter().zip(&new).take_while(same).count();
-    let (old, rest) = (&old[start..], &new[start..]);
+    let start = before.iter().zip(&new).take_while(same).count();
+    let (old, rest) = (&before[start..], &new[start..]);
     let end = old.iter().rev().zip(rest.iter().rev()).take_while(same).count();
     let (old, rest) = (&old[..old.len() - end], &rest[..rest.len() - end]);
     let edits = if old.len().saturating_mul(rest.len()) > MOST_PAIRS {
@@ -174,17 +174,22 @@ fn places_of(old: &str, new: &str, source: impl Fn(u64) -> SourceLine) -> Vec<Ch
         edits(old, rest)
     };
     let last = new.len().max(1);
-    let (mut line, mut places) = (start, Vec::new());
+    let (mut line, mut old_line, mut places) = (start, start, Vec::new());
     for place in edits.chunk_by(|one, other| (one.0 == ' ') == (other.0 == ' ')) {
         if place[0].0 != ' ' {
             let side = |mark| -> BTreeSet<String> {
                 let lines = place.iter().filter(|edit| edit.0 == mark);
                 lines.flat_map(|edit| words(edit.1)).collect()
             };
+            let of_side = |mark| -> Vec<&str> {
+                let lines = place.iter().filter(|edit| edit.0 == mark);
+                lines.map(|edit| edit.1).collect()
+            };
+            let mut around = surroundings(&new, line, &of_side('+'));
+            around.extend(surroundings(&before, old_line, &of_side('-')));
             let (before, after) = (side('-'), side('+'));
             let source = source((line + 1).min(last) as u64);
             let lines: Vec<String> = place.iter().map(|edit| edit.1.to_owned()).collect();
-            let mut around = surroundings(&new, line, &lines);
             around.extend(source.file.rsplit('/').next().map(str::to_owned));
             places.push(ChangedPlace {
                 source,
@@ -196,6 +201,7 @@ fn places_of(old: &str, new: &str, source: impl Fn(u64) -> SourceLine) -> Vec<Ch
             });
         }
         line += place.iter().filter(|edit| edit.0 != '-').count();
+        old_line += place.iter().filter(|edit| edit.0 != '+').count();
     }
     places
 }
@@ -230,6 +236,7 @@ mod tests {
             to: "/usr/bin/pool".to_owned(),
             mode: 0o755,
             removed: false,
+            may_be_missing: false,
             patched: Some(PatchedFile {
                 patch: String::new(),
                 content: content.to_owned(),

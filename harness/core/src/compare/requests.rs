@@ -8,6 +8,12 @@ use crate::observation::{AwsCall, CalledService, Millis, Observation, ObservedEv
 use crate::plan::fault::{Effect, Fault};
 use crate::vocabulary::service::Service;
 
+/// Long for a response, and shorter than the timeouts of clients: 60 seconds for the AWS CLI, often 2 for curl.
+const SLOW_CALL_MS: u64 = 8_000;
+const SLOW_METADATA_MS: u64 = 1_500;
+/// Enough for the beginning of a document.
+const TRUNCATED_BYTES: u64 = 40;
+
 /// What user data requested, and succeeded with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MachineRequests {
@@ -57,6 +63,15 @@ impl MachineRequests {
         Self {
             calls: self.calls.iter().filter(is_new).cloned().collect(),
             counts: self.counts.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The requests that need a token of the metadata service.
+    fn without_tokens(&self) -> Self {
+        let needs_token = |(path, _): &&(String, u32)| !path.ends_with("/api/token");
+        Self {
+            metadata: self.metadata.iter().filter(needs_token).cloned().collect(),
             ..Self::default()
         }
     }
@@ -130,6 +145,15 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
         for (word, effect) in [("throttled", Effect::Throttle), ("unavailable", error(503))] {
             failures.push(of_call(word, *service, operation, Some(1), effect));
         }
+        let explored = [
+            ("throttled-twice", Some(2), Effect::Throttle),
+            ("closed", Some(1), Effect::Close),
+            ("slow", Some(1), Effect::DelayMs(SLOW_CALL_MS)),
+        ];
+        failures.extend(explored.map(|(word, times, effect)| Failure {
+            is_compared: false,
+            ..of_call(word, *service, operation, times, effect)
+        }));
     }
     if !requests.metadata.is_empty() {
         let faults = requests.metadata.iter();
@@ -141,6 +165,16 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
                 .map(|(path, before)| metadata(path, *before, Some(1), error(500)))
                 .collect(),
         });
+        failures.push(Failure {
+            is_survivable: true,
+            ..of_metadata("slow-metadata", requests, Effect::DelayMs(SLOW_METADATA_MS))
+        });
+        failures.push(of_metadata("page-once-metadata", requests, page(503)));
+        failures.push(of_metadata(
+            "expired-token-metadata",
+            &requests.without_tokens(),
+            error(401),
+        ));
         failures.push(Failure {
             name: "refused-metadata".to_owned(),
             is_survivable: false,
@@ -171,13 +205,29 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
         }
     }
     for (service, operation) in calls {
+        failures.push(Failure {
+            is_survivable: false,
+            is_compared: false,
+            ..of_call(
+                "truncated",
+                *service,
+                operation,
+                Some(1),
+                Effect::CutAfter(TRUNCATED_BYTES),
+            )
+        });
         for (word, effect) in [("denied", error(403)), ("empty", Effect::EmptyBody)] {
             failures.push(of_call(word, *service, operation, None, effect));
         }
     }
     for (path, before) in &requests.metadata {
         let last = path.trim_matches('/').rsplit('/').next().unwrap_or_default();
-        for (word, effect) in [("missing", error(404)), ("empty", Effect::EmptyBody)] {
+        let effects = [
+            ("missing", error(404)),
+            ("empty", Effect::EmptyBody),
+            ("page", page(200)),
+        ];
+        for (word, effect) in effects {
             failures.push(Failure {
                 name: format!("{word}-metadata-{}", slug(last)),
                 is_survivable: false,
@@ -188,6 +238,19 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
         }
     }
     failures
+}
+
+/// Every path fails once. Only `explore` runs it.
+fn of_metadata(name: &str, requests: &MachineRequests, effect: Effect) -> Failure {
+    let paths = requests.metadata.iter();
+    Failure {
+        name: name.to_owned(),
+        is_survivable: false,
+        is_compared: false,
+        faults: paths
+            .map(|(path, before)| metadata(path, *before, Some(1), effect.clone()))
+            .collect(),
+    }
 }
 
 fn of_call(word: &str, service: Service, operation: &str, times: Option<u32>, effect: Effect) -> Failure {
@@ -224,6 +287,15 @@ fn fault(service: Service, effect: Effect) -> Fault {
         above_per_second: None,
         effect,
         may_fire: true,
+    }
+}
+
+/// What a proxy responds: a page of HTML of several lines.
+fn page(status: u16) -> Effect {
+    Effect::Response {
+        status,
+        body: "<!DOCTYPE html>\n<html>\n<body>\n<h1>The service is not available</h1>\n</body>\n</html>\n"
+            .to_owned(),
     }
 }
 
@@ -302,30 +374,42 @@ mod tests {
             [
                 ("throttled-eks-describecluster", true),
                 ("unavailable-eks-describecluster", true),
+                ("throttled-twice-eks-describecluster", true),
+                ("closed-eks-describecluster", true),
+                ("slow-eks-describecluster", true),
                 ("unavailable-metadata", true),
+                ("slow-metadata", true),
+                ("page-once-metadata", false),
+                ("expired-token-metadata", false),
                 ("refused-metadata", false),
                 ("denied-once-eks-describecluster", false),
                 ("denied-last-eks-describecluster", false),
+                ("truncated-eks-describecluster", false),
                 ("denied-eks-describecluster", false),
                 ("empty-eks-describecluster", false),
                 ("missing-metadata-token", false),
                 ("empty-metadata-token", false),
+                ("page-metadata-token", false),
                 ("missing-metadata-macs", false),
                 ("empty-metadata-macs", false),
+                ("page-metadata-macs", false),
             ]
         );
-        let [first, second] = &failures[2].faults[..] else {
-            panic!("{:?}", failures[2].faults)
+        let faults = |name: &str| {
+            let found = failures.iter().find(|failure| failure.name == name);
+            found.unwrap_or_else(|| panic!("{name}")).faults.clone()
         };
-        assert_eq!((first.after, first.times), (1, Some(1)));
-        assert_eq!(second.after, 0);
-        let refused = &failures[3].faults[0];
-        assert_eq!((refused.after, refused.times), (2, Some(2)));
-        assert_eq!(failures[4].faults[0].times, Some(1));
-        assert_eq!(
-            (failures[5].faults[0].after, failures[5].faults[0].times),
-            (1, Some(1))
-        );
-        assert_eq!(failures[10].faults[0].times, None);
+        let counts = |name: &str| -> Vec<(u32, Option<u32>)> {
+            let found = faults(name).into_iter();
+            found.map(|fault| (fault.after, fault.times)).collect()
+        };
+        assert_eq!(counts("unavailable-metadata"), [(1, Some(1)), (0, Some(1))]);
+        assert_eq!(counts("refused-metadata"), [(2, Some(2))]);
+        assert_eq!(counts("denied-once-eks-describecluster"), [(0, Some(1))]);
+        assert_eq!(counts("denied-last-eks-describecluster"), [(1, Some(1))]);
+        assert_eq!(counts("throttled-twice-eks-describecluster"), [(0, Some(2))]);
+        assert_eq!(counts("missing-metadata-macs"), [(0, None)]);
+        // A token is not rejected where it is requested.
+        assert_eq!(counts("expired-token-metadata"), [(0, Some(1))]);
     }
 }

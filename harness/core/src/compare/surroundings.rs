@@ -7,9 +7,9 @@ const MOST_OF_A_NAME: usize = 8;
 
 /// The lines of a file that enclose the place at an index, that set a variable of its lines, or that call a function
 /// which encloses it.
-pub(super) fn surroundings(file: &[&str], at: usize, place: &[String]) -> Vec<String> {
+pub(super) fn surroundings(file: &[&str], at: usize, place: &[&str]) -> Vec<String> {
     let enclosing = enclosing(file, at, place);
-    let used = place.iter().map(String::as_str).chain(enclosing.iter().copied());
+    let used = place.iter().chain(&enclosing).copied();
     let variables: BTreeSet<&str> = used.flat_map(variables).collect();
     let functions = enclosing.iter().filter_map(|line| defined_function(line));
     let sets = |line: &str| set_variable(line).is_some_and(|name| variables.contains(name));
@@ -31,10 +31,10 @@ fn of_names<'f>(file: &[&'f str], is_of: impl Fn(&str) -> bool) -> Vec<&'f str> 
 }
 
 /// The lines before a place that are indented less, from the inside to the outside.
-fn enclosing<'f>(file: &[&'f str], at: usize, place: &[String]) -> Vec<&'f str> {
+fn enclosing<'f>(file: &[&'f str], at: usize, place: &[&str]) -> Vec<&'f str> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let with_text = |line: &&str| !line.trim().is_empty();
-    let own = place.iter().map(String::as_str).filter(with_text);
+    let own = place.iter().copied().filter(with_text);
     let mut depth = own.map(indent).min().unwrap_or_default();
     let mut found = Vec::new();
     for line in file.iter().take(at).rev().copied().filter(with_text) {
@@ -107,7 +107,7 @@ address=$(get_address \"$IP_FAMILY\")
     fn around(text: &str) -> Vec<String> {
         let file: Vec<&str> = SCRIPT.lines().collect();
         let at = file.iter().position(|line| line.contains(text)).unwrap();
-        surroundings(&file, at, &[file[at].to_owned()])
+        surroundings(&file, at, &[file[at]])
     }
 
     #[test]

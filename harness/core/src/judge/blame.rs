@@ -156,6 +156,7 @@ mod tests {
             to: (*to).to_owned(),
             mode: 0o755,
             removed: false,
+            may_be_missing: false,
             patched: None,
         });
         let text = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";

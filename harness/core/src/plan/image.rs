@@ -76,7 +76,7 @@ impl ImagePlan {
             let mut earlier = self.overlay[..index].iter();
             (
                 file.to.as_str(),
-                !earlier.any(|earlier| file.removes(&earlier.to)),
+                !file.may_be_missing && !earlier.any(|earlier| file.removes(&earlier.to)),
             )
         })
     }
@@ -105,6 +105,9 @@ pub struct OverlayFile {
     /// Whether the path is removed, with everything below it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
+    /// Whether the image need not have the path that is removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_missing: bool,
     /// Replaces the content of `from` if the manifest names a patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patched: Option<PatchedFile>,
@@ -140,6 +143,7 @@ mod tests {
             to: to.to_owned(),
             mode: 0,
             removed,
+            may_be_missing: false,
             patched: None,
         };
         let mut plan = ImagePlan::named("al2");
@@ -149,11 +153,20 @@ mod tests {
             entry("/etc/docker", true),
             entry("/etc/eks", true),
             entry("/etc/eks/new", false),
+            OverlayFile {
+                may_be_missing: true,
+                ..entry("/etc/of-other-versions", true)
+            },
         ];
         let added: Vec<&str> = plan.added().map(|file| file.to.as_str()).collect();
         assert_eq!(added, ["/etc/dockerd", "/etc/eks/new"]);
         let removed: Vec<_> = plan.removed().collect();
-        assert_eq!(removed, [("/etc/docker", false), ("/etc/eks", true)]);
+        let expected = [
+            ("/etc/docker", false),
+            ("/etc/eks", true),
+            ("/etc/of-other-versions", false),
+        ];
+        assert_eq!(removed, expected);
     }
 
     #[test]

@@ -151,7 +151,10 @@ fn resolve(
     }
     // A machine of that version does not have the file: one that the image has there would be of another version.
     missing.retain(|to| !to.ends_with('/') && !overlay.iter().any(|file| file.to == **to));
-    let gone = missing.into_iter().map(|to| removed_file(path, to, files));
+    let gone = missing.into_iter().map(|to| OverlayFile {
+        may_be_missing: true,
+        ..removed_file(path, to, files)
+    });
     gone.chain(overlay).collect()
 }
 
@@ -192,6 +195,7 @@ fn removed_file(manifest: &Path, to: &str, files: &dyn Files) -> OverlayFile {
         to: to.to_owned(),
         mode: 0,
         removed: true,
+        may_be_missing: false,
         patched: None,
     }
 }
@@ -322,6 +326,7 @@ fn overlay_file(from: &Path, to: String, mode: Option<u32>, files: &dyn Files) -
         to,
         mode,
         removed: false,
+        may_be_missing: false,
         patched: None,
     }
 }

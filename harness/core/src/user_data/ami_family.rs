@@ -132,6 +132,7 @@ mod tests {
             to: to.to_owned(),
             mode: 0o755,
             removed: false,
+            may_be_missing: false,
             patched: None,
         }));
         plan.user_data = Some(crate::plan::UserDataPlan {

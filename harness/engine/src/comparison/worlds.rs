@@ -13,7 +13,7 @@ use nodejoin_core::scenario::with_own_instance;
 use super::{Compared, Pair};
 
 /// The most worlds that are related to a change, besides a reboot and a second run of the user data.
-const MOST_RELATED: usize = 12;
+const MOST_RELATED: usize = 16;
 
 /// In which other worlds versions are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,4 +191,37 @@ fn in_world(
         inputs: ScriptInputs::default(),
         blessed: pair.blessed.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::compare::MachineRequests;
+    use nodejoin_core::testing::{plan, user_data_of};
+
+    use super::*;
+
+    #[test]
+    fn related_worlds_are_the_most_relevant_ones_and_those_of_later() {
+        let mut plan = plan();
+        plan.user_data = Some(user_data_of("#!/bin/sh\n"));
+        let mut worlds = worlds(
+            &plan,
+            &MachineRequests::default(),
+            &ScriptInputs::default(),
+            &ChangedWords::default(),
+        );
+        let names =
+            |worlds: &[ComparedWorld]| worlds.iter().map(|world| world.name.clone()).collect::<Vec<_>>();
+        // Without a change, only what every change can break is related.
+        assert_eq!(names(&related(worlds.clone())), ["reboot", "user-data-twice"]);
+        let all = worlds.len();
+        assert!(all > MOST_RELATED + 2, "{all}");
+        for (index, world) in worlds.iter_mut().enumerate() {
+            world.relevance += (all - index) as f64;
+        }
+        let found = names(&related(worlds.clone()));
+        assert_eq!(found.len(), MOST_RELATED + 2, "{found:?}");
+        assert_eq!(found[0], worlds[0].name);
+        assert_eq!(found[MOST_RELATED..], ["reboot", "user-data-twice"]);
+    }
 }

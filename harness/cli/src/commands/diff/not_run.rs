@@ -63,6 +63,7 @@ mod tests {
                 to: "/usr/bin/pool".to_owned(),
                 mode: 0o755,
                 removed: false,
+                may_be_missing: false,
                 patched: None,
             }];
             plan

@@ -95,6 +95,7 @@ impl TargetScript {
             to: path.to_owned(),
             mode: MODE,
             removed: false,
+            may_be_missing: false,
             patched: Some(self.patched(text)),
         }
     }

@@ -1,5 +1,7 @@
 //! `nodejoin explore` on a script that fails in one combination of properties.
 
+use std::collections::BTreeSet;
+
 use nodejoin_core::explore::{Exploration, FindingKind};
 use tempfile::TempDir;
 
@@ -107,7 +109,7 @@ user_data: |
 "#;
 
 #[test]
-fn an_error_page_in_an_argument_is_found_where_metadata_are_missing() {
+fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_responds() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     std::fs::create_dir(path.join("scenarios")).unwrap();
@@ -122,6 +124,8 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing() {
         "30m",
         "--change",
         "missing-metadata-availability-zone",
+        "--change",
+        "page-metadata-availability-zone",
     ];
     let output = nodejoin(path, &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
@@ -131,12 +135,14 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing() {
         kinds.contains(&FindingKind::SuspiciousValue) && !kinds.contains(&FindingKind::NoKubelet),
         "{report:#?}"
     );
-    let only_with = &report.findings[0].only_with;
-    assert_eq!(
-        only_with[..],
-        ["missing-metadata-availability-zone"],
-        "{report:#?}"
-    );
+    let findings = report.findings.iter();
+    let suspicious = findings.filter(|finding| finding.kind == FindingKind::SuspiciousValue);
+    let worlds: BTreeSet<&str> = suspicious
+        .flat_map(|finding| &finding.worlds)
+        .map(|id| id.as_str())
+        .collect();
+    let both = ["missing", "page"].map(|word| format!("a@{word}-metadata-availability-zone"));
+    assert_eq!(worlds, both.iter().map(String::as_str).collect(), "{report:#?}");
 }
 
 /// A script that is not made for a second start: the kubelet is not enabled, a file grows, and another file stays.
