@@ -363,6 +363,25 @@ mod tests {
     }
 
     #[test]
+    fn requests_of_one_version_alone_fail_in_both() {
+        let old = MachineRequests::of(&seen());
+        let mut new = old.clone();
+        new.calls = vec![(Service::Ec2, "DescribeTags".to_owned())];
+        new.counts = [((Service::Ec2, "DescribeTags".to_owned()), 2)].into();
+        new.metadata = vec![("/latest/meta-data/tags/".to_owned(), 3)];
+        let both = old.clone().with(&new);
+        let operations: Vec<&str> = both
+            .calls
+            .iter()
+            .map(|(_, operation)| operation.as_str())
+            .collect();
+        assert_eq!(operations, ["DescribeCluster", "DescribeTags"]);
+        assert_eq!(both.metadata.len(), old.metadata.len() + 1);
+        assert_eq!(both.counts.len(), 2);
+        assert_eq!(old.clone().with(&old), old);
+    }
+
+    #[test]
     fn each_request_fails_once_and_for_ever() {
         let failures = failures(&MachineRequests::of(&seen()));
         let names: Vec<(&str, bool)> = failures

@@ -8,6 +8,7 @@ mod instance_tools;
 mod mime_parts;
 mod nodeadm_files;
 mod packages;
+mod probed_kubelet;
 mod settings;
 mod toml_text;
 mod user_data;
