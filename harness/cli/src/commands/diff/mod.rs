@@ -114,7 +114,8 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     };
     print(&comparison, args)?;
     let missing = missing_worlds(&comparison, &args.world);
-    if !missing.is_empty() {
+    // Without a compared scenario, the report says why, and no name is wrong.
+    if comparison.compared() > 0 && !missing.is_empty() {
         note!(
             "error: no compared scenario has the world {}: its user data makes no such request, its scripts have no such \
              flag, or the name is misspelt; `nodejoin diff --worlds` prints every name",

@@ -1,12 +1,13 @@
 //! The changed statements of scripts that no compared machine was seen to run.
 
+use std::ops::Range;
 use std::path::Path;
 
 use nodejoin_core::compare::ChangedPlace;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_engine::{Pair, TraceLog};
-use nodejoin_script::CoverageReport;
+use nodejoin_script::{CoverageReport, CoveredScript};
 
 use crate::commands::coverage;
 use crate::process;
@@ -33,13 +34,27 @@ pub(super) fn not_run(pairs: &[Pair], traces: &TraceLog) -> Vec<SourceLine> {
 fn not_run_of(place: &ChangedPlace, report: &CoverageReport, here: &Path) -> Vec<u64> {
     let file = Path::new(&place.source.file);
     let name = file.strip_prefix(here).unwrap_or(file).display().to_string();
-    let script = report.scripts.iter().find(|script| script.name == name);
-    let statements = script.map(|script| script.statements_in(&place.new_lines()));
-    let never = statements
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|(_, count)| *count == 0);
+    let changed = place.new_lines();
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let scripts = report.scripts.iter();
+    let scripts = scripts.filter(|script| script.name == name && has_lines_of(script, &text, &changed));
+    let statements = scripts.flat_map(|script| script.statements_in(&changed));
+    let never = statements.filter(|(_, count)| *count == 0);
     never.map(|(line, _)| line).collect()
+}
+
+/// Whether a script has these lines as its file has them. User data of the old version has the same name, and other
+/// lines; a line with a value of the scenario is another one on the node, and says nothing here.
+fn has_lines_of(script: &CoveredScript, file: &str, lines: &Range<u64>) -> bool {
+    let line_of = |text: &str, line: u64| -> Option<String> {
+        let index = usize::try_from(line.checked_sub(1)?).ok()?;
+        text.lines().nth(index).map(|line| line.trim().to_owned())
+    };
+    lines.clone().all(|line| {
+        let on_node = line.checked_sub(script.offset);
+        let on_node = on_node.and_then(|line| line_of(&script.text, line));
+        on_node.is_some() && on_node == line_of(file, line)
+    })
 }
 
 #[cfg(test)]
@@ -53,6 +68,10 @@ mod tests {
     const NEW: &str = "#!/bin/bash\necho always\nif [ -e /x ]; then\n  echo never\nfi\necho \\\n  more\n";
 
     fn not_run(old: &str, commands: &[(u64, &str, u64)]) -> Vec<u64> {
+        not_run_of_script(old, NEW, commands)
+    }
+
+    fn not_run_of_script(old: &str, on_node: &str, commands: &[(u64, &str, u64)]) -> Vec<u64> {
         let folder = tempfile::tempdir().unwrap();
         let with = |name: &str, text: &str| {
             let file = folder.path().join(name);
@@ -78,8 +97,8 @@ mod tests {
         };
         let places = pair.changed_places();
         let mut report = CoverageReport::default();
-        let covered = coverage(&ParsedScript::of(NEW), commands.iter().copied());
-        report.add("a", "new", 0, NEW, covered);
+        let covered = coverage(&ParsedScript::of(on_node), commands.iter().copied());
+        report.add("a", "new", 0, on_node, covered);
         not_run_of(&places[0], &report, folder.path())
     }
 
@@ -91,5 +110,8 @@ mod tests {
         assert_eq!(not_run(&NEW.replace("always", "often"), &ran), [0_u64; 0]);
         assert_eq!(not_run(&NEW.replace("  more", "  less"), &ran), [0_u64; 0]);
         assert_eq!(not_run(&NEW.replace("bash", "bash -e"), &ran), [0_u64; 0]);
+        // What the old version did not run says nothing about the new one.
+        let old = NEW.replace("never", "ever");
+        assert_eq!(not_run_of_script(&old, &old, &ran), [0_u64; 0]);
     }
 }
