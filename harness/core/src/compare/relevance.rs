@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::changed_places::ChangedPlace;
 use super::worlds::{Dimension, WorldChange};
 
-/// Shorter words fit too many worlds by chance.
-const SHORTEST_WORD: usize = 4;
+/// Shorter words say nothing, and are parts of many others: up to the second length they have to be a whole topic.
+const SHORTEST_WORD: usize = 3;
+const SHORTEST_PART: usize = 4;
 /// Words that say nothing about a change.
 const OF_EVERY_SCRIPT: [&str; 12] = [
     "echo", "then", "else", "elif", "local", "true", "false", "null", "name", "names", "exit", "done",
@@ -81,7 +82,7 @@ impl ChangedWords {
 
 /// Whether a word is the topic or a part of it. A version fits itself alone: 1.2 does not fit 1.27.
 fn fits(word: &str, topic: &str) -> bool {
-    match word.starts_with(MINOR) {
+    match word.starts_with(MINOR) || word.len() < SHORTEST_PART {
         true => topic == word,
         false => topic.contains(word),
     }
@@ -304,7 +305,6 @@ fn of_fault(name: &str) -> &'static [&'static str] {
         "max-attempts",
         "backoff",
         "sleep",
-        "rc",
         "aws-max-attempts",
         "aws-retry-mode",
     ]
@@ -383,6 +383,15 @@ mod tests {
             order(&["IP=$(get local-ipv4)"], &[], &worlds),
             ["empty-metadata-local-ipv4"]
         );
+    }
+
+    #[test]
+    fn a_short_word_is_a_topic_as_a_whole() {
+        let worlds = [
+            (Dimension::Interfaces, "two-interfaces"),
+            (Dimension::Region, "machine-zone"),
+        ];
+        assert_eq!(order(&["MAC=$(get x)"], &[], &worlds), ["two-interfaces"]);
     }
 
     #[test]
