@@ -154,6 +154,12 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
             is_compared: false,
             ..of_call(word, *service, operation, times, effect)
         }));
+        // A client waits for a minute or longer before it tries again, and a wait of the script can end before.
+        failures.push(Failure {
+            is_survivable: false,
+            is_compared: false,
+            ..of_call("hung", *service, operation, Some(1), Effect::Hang)
+        });
     }
     if !requests.metadata.is_empty() {
         let faults = requests.metadata.iter();
@@ -169,6 +175,7 @@ pub(super) fn failures(requests: &MachineRequests) -> Vec<Failure> {
             is_survivable: true,
             ..of_metadata("slow-metadata", requests, Effect::DelayMs(SLOW_METADATA_MS))
         });
+        failures.push(of_metadata("hung-metadata", requests, Effect::Hang));
         failures.push(of_metadata("page-once-metadata", requests, page(503)));
         failures.push(of_metadata(
             "expired-token-metadata",
@@ -396,8 +403,10 @@ mod tests {
                 ("throttled-twice-eks-describecluster", true),
                 ("closed-eks-describecluster", true),
                 ("slow-eks-describecluster", true),
+                ("hung-eks-describecluster", false),
                 ("unavailable-metadata", true),
                 ("slow-metadata", true),
+                ("hung-metadata", false),
                 ("page-once-metadata", false),
                 ("expired-token-metadata", false),
                 ("refused-metadata", false),
