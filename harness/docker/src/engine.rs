@@ -17,6 +17,7 @@ use crate::object::ObjectKind;
 use crate::privileges::Privileges;
 use crate::removal::Remover;
 use crate::settings::ImageSettings;
+use crate::usr_volume::UsrVolumes;
 
 /// The oldest supported API: private cgroup namespaces were added with it.
 const OLDEST_API: (usize, usize) = (1, 41);
@@ -39,6 +40,7 @@ struct Connection {
     time_factor: TimeFactor,
     /// Probed once: privileges do not change while an engine runs.
     privileges: Mutex<Option<Privileges>>,
+    usr_volumes: UsrVolumes,
 }
 
 /// What an engine reports about itself and its host.
@@ -157,6 +159,7 @@ impl Engine {
                 cache: cache.into(),
                 time_factor,
                 privileges,
+                usr_volumes: UsrVolumes::default(),
             }),
         })
     }
@@ -208,6 +211,10 @@ impl Engine {
 
     pub(crate) fn cache(&self) -> &Path {
         &self.inner.cache
+    }
+
+    pub(crate) fn known_usr_volumes(&self) -> &UsrVolumes {
+        &self.inner.usr_volumes
     }
 
     pub(crate) fn known_privileges(&self) -> &Mutex<Option<Privileges>> {

@@ -27,6 +27,8 @@ pub(crate) const SOURCE: &str = "nodejoin.source";
 pub(crate) const STATE: &str = "nodejoin.state";
 /// What an imported image has, as JSON.
 pub(crate) const FACTS: &str = "nodejoin.facts";
+/// Name of the image whose files below /usr a volume holds.
+pub(crate) const USR_OF: &str = "nodejoin.usr-of";
 /// Version of the Kubernetes programs in the image.
 pub(crate) const KUBERNETES: &str = "nodejoin.kubernetes";
 

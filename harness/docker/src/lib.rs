@@ -13,6 +13,7 @@
 //! | `engine.rs`, `exec.rs`, `privileges.rs`, `privilege_probe.rs` | What is this engine, and what does it allow? |
 //! | `labels.rs`, `object.rs`, `owner.rs` | Who owns an object, and is the owner alive? |
 //! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs`, `removal.rs` | How are objects created and removed? |
+//! | `usr_volume.rs` | How do nodes read programs on an engine with slow storage? |
 //! | `sweep.rs` | What did dead runs leave? |
 //! | `doctor/` | Does this machine have what a run needs? |
 //! | `file_lock.rs` | Which process builds or unpacks in a shared cache folder? |
@@ -55,6 +56,7 @@ mod start;
 mod subnet;
 mod sweep;
 mod teardown;
+mod usr_volume;
 
 pub use engine::{Engine, EngineFacts, ImageStore};
 pub use error::DockerError;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use nodejoin_core::plan::machine::MachineSize;
 use nodejoin_docker::{EngineFacts, ImageRef, Privileges, Run};
 use testcontainers::bollard::models::{
-    DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountType,
 };
 use testcontainers::{ContainerRequest, CopyDataSource, GenericImage, ImageExt as _};
 
@@ -19,6 +19,8 @@ use crate::tools::Tools;
 const VOLUME: &str = "/var/lib";
 /// The data of the instance store, whose disks are mounted in place of these folders.
 const STORE: &str = "/opt/nodejoin/store";
+/// The files of the image below /usr on an engine with slow storage, and what the node changes of them.
+const USR: [&str; 2] = ["/opt/nodejoin/usr/image", "/opt/nodejoin/usr/changes"];
 
 /// What a node can use of its host, so that a script that goes wrong harms its own node only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +57,17 @@ pub(crate) fn request(
     privileges: &Privileges,
     limits: ContainerLimits,
     has_store: bool,
+    usr_volume: Option<String>,
     archive: Vec<u8>,
 ) -> ContainerRequest<GenericImage> {
     let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
     let store = has_store.then_some(STORE);
     let volumes = std::iter::once(VOLUME).chain(store);
-    let mounts: Vec<_> = volumes.map(|target| run.volume_mount(target)).collect();
+    let mut mounts: Vec<_> = volumes.map(|target| run.volume_mount(target)).collect();
+    if let Some(volume) = usr_volume {
+        mounts.push(image_files(volume));
+        mounts.push(run.volume_mount(USR[1]));
+    }
     let privileges = privileges.clone();
     let engine = run.engine().facts().clone();
     let tools = Tools::of(image);
@@ -75,6 +82,17 @@ pub(crate) fn request(
             limits.apply(host);
             allow(host, &privileges, &engine);
         })
+}
+
+/// The mount of a volume with files of the image, which all nodes share.
+fn image_files(volume: String) -> Mount {
+    Mount {
+        source: Some(volume),
+        target: Some(USR[0].to_owned()),
+        typ: Some(MountType::VOLUME),
+        read_only: Some(true),
+        ..Mount::default()
+    }
 }
 
 /// Sets what systemd needs as the first process.

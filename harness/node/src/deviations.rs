@@ -22,6 +22,8 @@ pub enum DeviationKind {
     MachineViews,
     /// The host has fewer processors or less memory than the instance type.
     SmallerHost,
+    /// /usr is a mount of its own.
+    MountedUsr,
     /// The disks of the instance are views.
     DiskViews,
     /// Programs of the harness stand in for those that format and mount disks.
@@ -102,6 +104,7 @@ impl DeviationKind {
         Self::PrivateKernelSettings,
         Self::MachineViews,
         Self::SmallerHost,
+        Self::MountedUsr,
         Self::DiskViews,
         Self::DiskTools,
         Self::JournalStream,
@@ -148,6 +151,7 @@ impl DeviationKind {
             Self::PrivateKernelSettings => "private-kernel-settings",
             Self::MachineViews => "machine-views",
             Self::SmallerHost => "smaller-host",
+            Self::MountedUsr => "mounted-usr",
             Self::DiskViews => "disk-views",
             Self::DiskTools => "disk-tools",
             Self::JournalStream => "journal-stream",
@@ -198,6 +202,7 @@ impl DeviationKind {
             | Self::JournalStream => "always",
             Self::DiskTools => "an instance type with an instance store, and `stubs: packages`",
             Self::SmallerHost => "a host with fewer processors or less memory than the instance type",
+            Self::MountedUsr => "a container engine with the storage driver fuse-overlayfs",
             Self::CloudInitDataSource => "`user_data.engine: cloud-init`, the default",
             Self::DirectUserData => "`user_data.engine: direct`",
             Self::ReplacedAuthority => {
@@ -257,6 +262,9 @@ impl DeviationKind {
             }
             Self::SmallerHost => {
                 "the node runs on the host's processors and memory, and a program in place of `nproc` reports the processors of the type; the list of processors that a newer kubelet gives to its pods has no effect with control groups of version 1, and version 2 refuses it; other programs that count the processors that they may use, as Go programs do, get those of the host"
+            }
+            Self::MountedUsr => {
+                "/usr is an overlay of its own, so `mount` lists it, and hard links between it and other folders fail"
             }
             Self::DiskViews => {
                 "/sys/block, /proc/partitions, /proc/diskstats and /dev have the root volume, with a size of `limits.disk`, and the disks of the instance store, none of which can be opened; what the node writes is measured, and its programs end when it is more than the root volume holds"
@@ -365,6 +373,7 @@ impl DeviationKind {
                 "scripts and kubelets reserve resources by them, and a container has those of its host"
             }
             Self::SmallerHost => "this host has fewer processors or less memory than the instance type",
+            Self::MountedUsr => "the storage driver of the container engine is slow",
             Self::DiskViews => "the disks of the host must not be touched, whatever user data does",
             Self::DiskTools => {
                 "user data formats and mounts the instance store before it calls the bootstrap script"
@@ -532,6 +541,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::MachineViews => instance.machine().is_some(),
         DeviationKind::DiskTools => has_disk_tools(request.plan),
         DeviationKind::SmallerHost => host.is_smaller,
+        DeviationKind::MountedUsr => host.mounts_usr,
         DeviationKind::CloudInitDataSource => engine == UserDataEngine::CloudInit,
         DeviationKind::DirectUserData => engine == UserDataEngine::Direct && !lacks(ImagePart::CloudInit),
         DeviationKind::ReplacedAuthority => replaced.contains(&ReplacedValue::CertificateAuthority),

@@ -17,6 +17,8 @@ pub(crate) struct HostWorkarounds {
     pub(crate) forces_cgroup_v1: bool,
     /// The host has fewer processors or less memory than the instance type.
     pub(crate) is_smaller: bool,
+    /// Mounts an overlay at /usr, because the storage of the engine is slow.
+    pub(crate) mounts_usr: bool,
 }
 
 /// The first systemd that refuses control groups of version 1.
@@ -32,6 +34,7 @@ impl HostWorkarounds {
             permits_cgroup_v1: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(&image.kubernetes)),
             forces_cgroup_v1: cgroup_version == 1 && systemd.is_some_and(|major| major >= REFUSES_CGROUP_V1),
             is_smaller: false,
+            mounts_usr: false,
         }
     }
 

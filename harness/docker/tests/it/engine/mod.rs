@@ -9,3 +9,4 @@ mod privileges;
 mod run;
 mod support;
 mod sweep;
+mod usr_volume;

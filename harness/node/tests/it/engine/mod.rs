@@ -7,3 +7,4 @@ mod node;
 mod outside;
 mod own_image;
 mod stubs;
+mod usr;

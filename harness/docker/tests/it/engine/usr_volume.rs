@@ -1,0 +1,111 @@
+//! Volumes with the files of an image below /usr, on an engine whose storage driver runs in user space.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bollard::models::{ContainerCreateBody, HostConfig, VolumeCreateRequest};
+use bollard::query_parameters::{
+    CreateContainerOptions, ListVolumesOptionsBuilder, RemoveContainerOptions, RemoveImageOptions,
+    RemoveVolumeOptions, StartContainerOptions, WaitContainerOptions,
+};
+use futures::StreamExt as _;
+use nodejoin_docker::{Engine, ImageSettings, Images};
+
+use super::support::{build, engine, shell_image, sweep_lock};
+
+const IMAGE: &str = "nodejoin-test-usr:1";
+
+async fn volumes(engine: &Engine, image: &str) -> Vec<String> {
+    let filters = HashMap::from([("label", vec![format!("nodejoin.usr-of={image}")])]);
+    let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
+    let listed = engine.docker().list_volumes(Some(options)).await.unwrap();
+    let mut names: Vec<_> = listed
+        .volumes
+        .unwrap_or_default()
+        .into_iter()
+        .map(|volume| volume.name)
+        .collect();
+    names.sort();
+    names
+}
+
+/// Whether the volume has a file, by a container that mounts it elsewhere.
+async fn has_file(engine: &Engine, volume: &str, path: &str) -> bool {
+    let host = HostConfig {
+        binds: Some(vec![format!("{volume}:/seen:ro")]),
+        network_mode: Some("none".to_owned()),
+        ..HostConfig::default()
+    };
+    let body = ContainerCreateBody {
+        image: Some(IMAGE.to_owned()),
+        entrypoint: Some(["test", "-e", path].map(str::to_owned).to_vec()),
+        host_config: Some(host),
+        ..ContainerCreateBody::default()
+    };
+    let docker = engine.docker();
+    let created = docker
+        .create_container(None::<CreateContainerOptions>, body)
+        .await;
+    let id = created.unwrap().id;
+    docker
+        .start_container(&id, None::<StartContainerOptions>)
+        .await
+        .unwrap();
+    let ended = docker
+        .wait_container(&id, None::<WaitContainerOptions>)
+        .next()
+        .await;
+    let removed = docker.remove_container(&id, None::<RemoveContainerOptions>);
+    removed.await.unwrap();
+    ended.unwrap().is_ok_and(|end| end.status_code == 0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_volume_is_made_for_all_processes_and_goes_with_its_image() {
+    // A sweep of another test must not remove the containers that copy.
+    let _lock = sweep_lock();
+    let engines = [engine().await, engine().await];
+    let engine = &engines[0];
+    let driver = engine.facts().storage_driver.clone();
+    let (name, tag) = shell_image(engine).await;
+    let dockerfile = format!("FROM {name}:{tag}\nRUN echo here > /usr/share/of-the-image\n");
+    build(engine.docker(), IMAGE, &dockerfile, &[]).await;
+    // Each connection stands for a process: they share no memory.
+    let (one, other) = tokio::join!(engines[0].usr_volume(IMAGE), engines[1].usr_volume(IMAGE));
+    assert_eq!(one, other);
+    if driver == "fuse-overlayfs" {
+        let volume = one.unwrap();
+        assert_eq!(
+            volumes(engine, IMAGE).await,
+            [volume.clone(), format!("{volume}-complete")]
+        );
+        assert!(has_file(engine, &volume, "/seen/share/of-the-image").await);
+        // What a process left that ended while it copied is copied again.
+        for name in [&volume, &format!("{volume}-complete")] {
+            engine
+                .docker()
+                .remove_volume(name, None::<RemoveVolumeOptions>)
+                .await
+                .unwrap();
+        }
+        let partial = VolumeCreateRequest {
+            name: Some(volume.clone()),
+            ..VolumeCreateRequest::default()
+        };
+        engine.docker().create_volume(partial).await.unwrap();
+        let third = super::support::engine().await;
+        assert_eq!(third.usr_volume(IMAGE).await, Some(volume.clone()));
+        assert!(has_file(engine, &volume, "/seen/share/of-the-image").await);
+    } else {
+        eprintln!("nothing to copy: the storage driver is {driver}");
+        assert_eq!(one, None);
+    }
+    let removed = engine
+        .docker()
+        .remove_image(IMAGE, None::<RemoveImageOptions>, None);
+    removed.await.unwrap();
+    let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
+    let images = Images::new(engine.clone(), settings, Arc::new(|_| ()));
+    images.prune().await.unwrap();
+    assert_eq!(volumes(engine, IMAGE).await, Vec::<String>::new());
+}
