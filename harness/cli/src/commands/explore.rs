@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Parser;
-use nodejoin_core::explore::{Exploration, FindingKind};
+use nodejoin_core::explore::Exploration;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::{Expect, UserDataExpect};
@@ -73,11 +73,14 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
     Ok(exit_code(&exploration))
 }
 
-/// Writes a scenario for each finding that a join shows. Values that look wrong have no expectation.
+/// Writes a scenario for each finding that an expectation describes.
 fn write(exploration: &Exploration, folder: &Path) {
-    let shows_in_join = |kind| matches!(kind, FindingKind::NoKubelet | FindingKind::NoJoin);
-    for finding in exploration.open().filter(|finding| shows_in_join(finding.kind)) {
-        let Some(found) = &finding.reproduction else {
+    for finding in exploration.open() {
+        let (Some(found), Some(more)) = (&finding.reproduction, &finding.expect) else {
+            note!(
+                "not written: {}: no expectation of a scenario describes it",
+                finding.id
+            );
             continue;
         };
         let is_scenario = Path::new(&found.scenario.file)
@@ -95,16 +98,29 @@ fn write(exploration: &Exploration, folder: &Path) {
             true => String::new(),
             false => format!(", with {}", finding.only_with.join(" and ")),
         };
-        let succeeded = (!found.world.then.is_empty()).then_some(true);
-        // Steps follow the end of user data.
-        let user_data = succeeded.map(|_| UserDataExpect {
-            succeeded,
-            ..UserDataExpect::default()
-        });
-        let expect = Expect {
-            phase: Some(Phase::Registered),
-            user_data,
-            ..Expect::default()
+        let mut world = found.world.clone();
+        let expect = match world.then.last_mut() {
+            Some(step) => {
+                step.expect = extended(step.expect.clone(), more);
+                // Steps follow the end of user data.
+                Expect {
+                    phase: Some(Phase::Registered),
+                    user_data: Some(UserDataExpect {
+                        succeeded: Some(true),
+                        ..UserDataExpect::default()
+                    }),
+                    ..Expect::default()
+                }
+            }
+            // A script may end without a kubelet here.
+            None if !more.one_of.is_empty() => extended(Expect::default(), more),
+            None => extended(
+                Expect {
+                    phase: Some(Phase::Registered),
+                    ..Expect::default()
+                },
+                more,
+            ),
         };
         let derived = Derived {
             name: &format!("{}{with}", found.scenario.name),
@@ -113,13 +129,25 @@ fn write(exploration: &Exploration, folder: &Path) {
                 finding.what.trim_end_matches('.')
             ),
             expect: &expect,
-            world: Some(&found.world),
+            world: Some(&world),
             folder,
         };
         let path = folder.join(format!("{}.yaml", finding.id));
         if let Some(path) = probing::written::write(&path, &found.scenario, &derived) {
             note!("wrote {path}");
         }
+    }
+}
+
+/// An expectation with what a finding adds to it.
+fn extended(expect: Expect, more: &Expect) -> Expect {
+    Expect {
+        kubelet: more.kubelet.clone(),
+        files: more.files.clone(),
+        units: more.units.clone(),
+        clean: more.clean,
+        one_of: more.one_of.clone(),
+        ..expect
     }
 }
 

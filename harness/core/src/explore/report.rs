@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::short_id;
 use crate::plan::Plan;
+use crate::plan::expect::Expect;
 use crate::vocabulary::ids::ScenarioId;
 
 /// The result of `nodejoin explore`.
@@ -71,6 +72,10 @@ pub struct ExploreFinding {
     /// The scenario, and the scenario in the world with the fewest changes: for a scenario file of the finding.
     #[serde(skip)]
     pub reproduction: Option<Box<Reproduction>>,
+    /// What that scenario file expects besides a join, after the step of the world if it has one. `None` if no
+    /// expectation tells a machine with the finding from others.
+    #[serde(skip)]
+    pub expect: Option<Box<Expect>>,
 }
 
 /// What a scenario file of a finding is made of.
@@ -149,6 +154,7 @@ mod tests {
                 what: what.to_owned(),
                 details: Vec::new(),
                 reproduction: None,
+                expect: None,
             };
             finding.with_id()
         };

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use crate::compare::MachineState;
 use crate::plan::Plan;
 use crate::plan::aws::IpFamily;
+use crate::plan::expect::{Expect, UnitDetails, UnitExpect};
 use crate::vocabulary::cidr::Cidr;
 
 const ARGUMENTS: &str = "kubelet arguments";
@@ -12,55 +13,105 @@ const ARGUMENTS: &str = "kubelet arguments";
 const NOTHING: [&str; 4] = ["null", "None", "nil", "undefined"];
 /// How pages of HTML begin.
 const HTML: [&str; 4] = ["<!doctype", "<html", "<head>", "<body>"];
+/// Length of the beginning of a page by which it is recognized: the shortest of these texts without its last character.
+const HTML_PREFIX: usize = 5;
 
 /// A value that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Suspicion {
     /// The part of the machine, such as `kubelet arguments`.
     pub part: String,
     /// What is wrong, in one sentence.
     pub what: String,
+    /// An expectation that the machine does not meet, and that one with any right value meets. `None` if there is
+    /// none.
+    pub expect: Option<Expect>,
+}
+
+/// What is wrong with a value, and the text that a machine with a right one lacks.
+struct Wrong {
+    what: String,
+    text: Option<String>,
+}
+
+impl Wrong {
+    fn new(what: impl Into<String>, text: Option<&str>) -> Self {
+        Self {
+            what: what.into(),
+            text: text.map(str::to_owned),
+        }
+    }
 }
 
 /// What is wrong on the machine of a plan.
 #[must_use]
 pub fn suspicions(state: &MachineState, plan: &Plan) -> Vec<Suspicion> {
     let mut found = Vec::new();
-    let mut add = |part: &str, what: String| {
+    let mut add = |part: &str, what: String, expect: Option<Expect>| {
         found.push(Suspicion {
             part: part.to_owned(),
             what,
+            expect,
         });
     };
     for line in state.lines("failed units") {
-        add("failed units", format!("the unit {line}"));
+        let unit = line.split(' ').next().map(has_succeeded);
+        add("failed units", format!("the unit {line}"), unit);
     }
     for line in state.lines(ARGUMENTS) {
-        if let Some(what) = wrong_argument(line, plan) {
-            add(ARGUMENTS, what);
+        if let Some(wrong) = wrong_argument(line, plan) {
+            add(ARGUMENTS, wrong.what, wrong.text.map(lacks_argument));
         }
     }
     for part in state.names().filter(|part| part.starts_with("file ")) {
         // The first line has mode and owner.
         let lines = state.lines(part);
         let content = lines.get(1..).unwrap_or_default().join("\n");
-        if let Some(what) = wrong_file(part, &content, plan) {
-            add(part, what);
+        if let Some(wrong) = wrong_file(part, &content, plan) {
+            let path = part.trim_start_matches("file ");
+            let expect = wrong.text.map(|text| lacks_text(path, text));
+            add(part, wrong.what, expect);
         }
     }
     found
 }
 
-fn wrong_argument(argument: &str, plan: &Plan) -> Option<String> {
+/// The expectation that a unit has not failed.
+pub(super) fn has_succeeded(unit: &str) -> Expect {
+    let mut expect = Expect::default();
+    let details = UnitDetails {
+        show: [("Result".to_owned(), "success".to_owned())].into(),
+        ..UnitDetails::default()
+    };
+    expect.units.insert(unit.to_owned(), UnitExpect::Details(details));
+    expect
+}
+
+fn lacks_argument(argument: String) -> Expect {
+    let mut expect = Expect::default();
+    expect.kubelet.get_or_insert_default().argv_absent.push(argument);
+    expect
+}
+
+fn lacks_text(path: &str, text: String) -> Expect {
+    let mut expect = Expect::default();
+    expect.files.entry(path.to_owned()).or_default().lacks.push(text);
+    expect
+}
+
+fn wrong_argument(argument: &str, plan: &Plan) -> Option<Wrong> {
     let (flag, value) = argument.split_once('=')?;
     if !flag.starts_with("--") {
         return None;
     }
     if value.is_empty() {
-        return Some(format!("`{flag}` has an empty value"));
+        // A right value begins with the same text.
+        return Some(Wrong::new(format!("`{flag}` has an empty value"), None));
     }
-    if is_html(value) {
-        return Some(format!("`{flag}` has a page of HTML as its value"));
+    if let Some(at) = html_at(value) {
+        let what = format!("`{flag}` has a page of HTML as its value");
+        let end = flag.len() + 1 + at;
+        return Some(Wrong::new(what, argument.get(..end + HTML_PREFIX)));
     }
     let is_nothing = |value: &str| NOTHING.contains(&value);
     if is_nothing(value)
@@ -68,19 +119,26 @@ fn wrong_argument(argument: &str, plan: &Plan) -> Option<String> {
             .split(',')
             .any(|pair| pair.split_once('=').is_some_and(|(_, it)| is_nothing(it)))
     {
-        return Some(format!("`{argument}` has the value of a missing one"));
+        let what = format!("`{argument}` has the value of a missing one");
+        return Some(Wrong::new(what, Some(argument)));
     }
     if flag == "--cluster-dns" {
-        return value.split(',').find_map(|address| wrong_dns(address, plan));
+        let wrong = value.split(',').find_map(|address| wrong_dns(address, plan));
+        return wrong.map(|what| Wrong::new(what, Some(argument)));
     }
     None
 }
 
-fn wrong_file(part: &str, content: &str, plan: &Plan) -> Option<String> {
+fn wrong_file(part: &str, content: &str, plan: &Plan) -> Option<Wrong> {
     let path = part.trim_start_matches("file ");
     // Pages that a program of the machine serves are not of the script.
-    if is_html(content) && !path.ends_with(".html") {
-        return Some("it holds a page of HTML".to_owned());
+    if let Some(at) = html_at(content)
+        && !path.ends_with(".html")
+    {
+        return Some(Wrong::new(
+            "it holds a page of HTML",
+            content.get(at..at + HTML_PREFIX),
+        ));
     }
     // A name in place of a value has two braces.
     let is_object = content.starts_with('{') && !content.starts_with("{{");
@@ -90,11 +148,14 @@ fn wrong_file(part: &str, content: &str, plan: &Plan) -> Option<String> {
     let json: serde_json::Value = match serde_json::from_str(content) {
         Ok(json) => json,
         // A scanner of several values reads an empty file as none.
-        Err(error) => return Some(format!("it is not valid JSON: {error}")),
+        Err(error) => return Some(Wrong::new(format!("it is not valid JSON: {error}"), None)),
     };
     let servers = json.get("clusterDNS").and_then(|servers| servers.as_array());
     let addresses = servers.into_iter().flatten().filter_map(|one| one.as_str());
-    addresses.into_iter().find_map(|address| wrong_dns(address, plan))
+    addresses.into_iter().find_map(|address| {
+        let what = wrong_dns(address, plan)?;
+        Some(Wrong::new(what, Some(address)))
+    })
 }
 
 /// Pods find the cluster's DNS at an address of a Service, or at a cache on the node.
@@ -130,9 +191,10 @@ fn shares_network(ip: std::net::Ipv6Addr, network: &str) -> bool {
         .is_ok_and(|network| u128::from(ip) >> HOST_BITS == u128::from(network) >> HOST_BITS)
 }
 
-fn is_html(text: &str) -> bool {
+/// Where a page of HTML begins.
+fn html_at(text: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
-    HTML.iter().any(|start| text.contains(start))
+    HTML.iter().filter_map(|start| text.find(start)).min()
 }
 
 #[cfg(test)]
@@ -143,6 +205,10 @@ mod tests {
     use crate::testing::plan;
 
     fn found(parts: &[(&str, &str)]) -> Vec<String> {
+        suspicious(parts).into_iter().map(|one| one.what).collect()
+    }
+
+    fn suspicious(parts: &[(&str, &str)]) -> Vec<Suspicion> {
         let mut plan = plan();
         plan.cluster.service_ipv4_cidr = Some("10.100.0.0/16".to_owned());
         let parts: BTreeMap<_, _> = parts
@@ -151,9 +217,6 @@ mod tests {
             .collect();
         let state = MachineState::of_machine(parts);
         suspicions(&state, &plan)
-            .into_iter()
-            .map(|one| one.what)
-            .collect()
     }
 
     #[test]
@@ -207,6 +270,36 @@ mod tests {
                 "the DNS address 10.101.0.10 is outside the CIDR of services 10.100.0.0/16",
             ]
         );
+    }
+
+    #[test]
+    fn an_expectation_tells_the_wrong_value_from_right_ones() {
+        let found = suspicious(&[
+            (
+                ARGUMENTS,
+                "--node-ip=\n--hostname-override=a<HTML>502\n--provider-id=null\n",
+            ),
+            ("failed units", "containerd.service failed failed\n"),
+            (
+                "file /etc/b",
+                "rw-r--r-- root:root\n\n<!DOCTYPE html><title>502</title>\n",
+            ),
+            (
+                "file /etc/d.json",
+                "rw-r--r-- root:root\n{\"clusterDNS\": [\"10.101.0.10\"]}\n",
+            ),
+        ]);
+        let expected = found.iter().map(|one| one.expect.clone().unwrap_or_default());
+        let expected: Vec<Expect> = expected.collect();
+        assert_eq!(expected[0], has_succeeded("containerd.service"));
+        assert_eq!(expected[1], Expect::default());
+        assert_eq!(
+            expected[2],
+            lacks_argument("--hostname-override=a<HTML".to_owned())
+        );
+        assert_eq!(expected[3], lacks_argument("--provider-id=null".to_owned()));
+        assert_eq!(expected[4], lacks_text("/etc/b", "<!DOC".to_owned()));
+        assert_eq!(expected[5], lacks_text("/etc/d.json", "10.101.0.10".to_owned()));
     }
 
     #[test]

@@ -56,8 +56,13 @@ pub(super) fn change(keys: &mut Map<String, Value>, base: &Plan, world: &Plan) {
     if !world.then.is_empty() {
         let steps = world.then.iter().map(|step| {
             let unit = step.unit.as_ref().map(|unit| ("unit".to_owned(), text(unit)));
-            let keys = std::iter::once(("do".to_owned(), text(step.action))).chain(unit);
-            Value::Object(keys.collect())
+            let expect = (step.expect != step.action.expected(step.unit.as_deref())).then(|| {
+                let expect = serde_json::to_value(&step.expect).unwrap_or_default();
+                let expect = super::derived::without_defaults(expect);
+                ("expect".to_owned(), expect.unwrap_or_else(|| Map::new().into()))
+            });
+            let keys = std::iter::once(("do".to_owned(), text(step.action)));
+            Value::Object(keys.chain(unit).chain(expect).collect())
         });
         keys.insert("then".to_owned(), Value::Array(steps.collect()));
     }

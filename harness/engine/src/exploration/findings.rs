@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use nodejoin_core::compare::{ChangedLine, MachineRequests, MachineState, WorldChange, unstable_differences};
 use nodejoin_core::diagnosis::{Cause, Diagnosis};
 use nodejoin_core::explore::{
-    Exploration, ExploreFinding, ExploredWorld, FindingKind, Suspicion, suspicions,
+    Exploration, ExploreFinding, ExploredWorld, FindingKind, Suspicion, lasting, suspicions,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::observation::{ScriptTrace, UserDataResult};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::expect::{Expect, UserDataExpect};
 use nodejoin_core::plan::step::{Action, StepPlan};
 
 use super::Subject;
@@ -118,6 +119,27 @@ impl Joins {
     }
 }
 
+/// What one world shows.
+struct Found {
+    kind: FindingKind,
+    what: String,
+    details: Vec<String>,
+    /// What a scenario of the finding expects besides a join. `None` if no expectation describes it.
+    expect: Option<Expect>,
+}
+
+impl Found {
+    /// A finding that a scenario shows without further expectations.
+    fn by_join(kind: FindingKind, what: String, details: Vec<String>) -> Self {
+        Self {
+            kind,
+            what,
+            details,
+            expect: Some(Expect::default()),
+        }
+    }
+}
+
 /// Parts of lines that cloud-init prints after a failed script.
 const OF_CLOUD_INIT: [&str; 3] = ["cc_scripts_user", "util.py[WARNING]", "Cloud-init v."];
 /// The finding of a machine whose user data printed nothing.
@@ -154,20 +176,21 @@ impl Findings<'_> {
         let mut findings: Vec<ExploreFinding> = Vec::new();
         // Single changes come before their combinations.
         for (index, world) in self.worlds.iter().enumerate() {
-            for (kind, what, details) in self.of_world(index, world) {
+            for found in self.of_world(index, world) {
                 match findings
                     .iter_mut()
-                    .find(|known| known.kind == kind && known.what == what)
+                    .find(|known| known.kind == found.kind && known.what == found.what)
                 {
                     Some(known) => known.worlds.push(world.plan.id.clone()),
                     None => findings.push(ExploreFinding {
                         id: String::new(),
-                        kind,
+                        kind: found.kind,
                         worlds: vec![world.plan.id.clone()],
                         only_with: self.names(&world.changes),
-                        what,
-                        details,
+                        what: found.what,
+                        details: found.details,
                         reproduction: None,
+                        expect: found.expect.map(Box::new),
                     }),
                 }
             }
@@ -175,7 +198,7 @@ impl Findings<'_> {
         findings
     }
 
-    fn of_world(&self, index: usize, world: &Explored) -> Vec<(FindingKind, String, Vec<String>)> {
+    fn of_world(&self, index: usize, world: &Explored) -> Vec<Found> {
         let Some(machine) = world.machine() else {
             return Vec::new();
         };
@@ -199,7 +222,7 @@ impl Findings<'_> {
         }
         if !machine.state.has_kubelet() {
             // What else is wrong on the machine follows from it, or does not matter.
-            return vec![(
+            return vec![Found::by_join(
                 FindingKind::NoKubelet,
                 without_kubelet(machine),
                 script_lines(machine).into_iter().chain(cause(machine)).collect(),
@@ -207,7 +230,16 @@ impl Findings<'_> {
         }
         let mut found = Vec::new();
         for suspicion in &machine.suspicions {
-            found.push((FindingKind::SuspiciousValue, sentence(suspicion), Vec::new()));
+            let expect = suspicion.expect.clone();
+            found.push(Found {
+                kind: FindingKind::SuspiciousValue,
+                what: sentence(suspicion),
+                details: Vec::new(),
+                expect: match should_join {
+                    true => expect,
+                    false => expect.map(or_ends),
+                },
+            });
         }
         if let Some(join) = self.joins.of(index).filter(|_| should_join) {
             found.extend(of_join(join));
@@ -216,14 +248,14 @@ impl Findings<'_> {
     }
 
     /// What a step changed.
-    fn after_step(&self, step: &StepPlan, machine: &WorldMachine) -> Vec<(FindingKind, String, Vec<String>)> {
+    fn after_step(&self, step: &StepPlan, machine: &WorldMachine) -> Vec<Found> {
         let after = after(step);
         if !machine.state.has_kubelet() {
             let unit = machine.state.lines("unit kubelet.service").into_iter();
             let state =
                 unit.filter(|line| line.starts_with("UnitFileState=") || line.starts_with("ActiveState="));
             let state = state.map(|line| format!("kubelet.service: {line}"));
-            return vec![(
+            return vec![Found::by_join(
                 FindingKind::NoKubelet,
                 format!("no kubelet runs after {after}"),
                 state.chain(cause(machine)).collect(),
@@ -236,7 +268,9 @@ impl Findings<'_> {
         });
         for (what, output) in failed {
             let words = last_words(output);
-            found.push((FindingKind::Unstable, format!("{what} in {after}"), words));
+            // That a second run succeeds is expected anyway.
+            let what = format!("{what} in {after}");
+            found.push(Found::by_join(FindingKind::Unstable, what, words));
         }
         let (Some(Some(base)), Some(second)) = (self.worlds.first().map(Explored::machine), self.second)
         else {
@@ -247,8 +281,12 @@ impl Findings<'_> {
                 ChangedLine::Old(line) => format!("- {line}"),
                 ChangedLine::New(line) => format!("+ {line}"),
             });
-            let what = format!("{} is different after {after}", part.part);
-            found.push((FindingKind::Unstable, what, lines.collect()));
+            found.push(Found {
+                kind: FindingKind::Unstable,
+                what: format!("{} is different after {after}", part.part),
+                details: lines.collect(),
+                expect: lasting(&part, &base.alone, &machine.alone),
+            });
         }
         found
     }
@@ -338,8 +376,23 @@ fn last_words(output: &str) -> Vec<String> {
     last.iter().map(|line| format!("last words: {line}")).collect()
 }
 
+/// The expectation, or user data that ends with an error: in this world a script need not start a kubelet.
+fn or_ends(expect: Expect) -> Expect {
+    let ends = Expect {
+        user_data: Some(UserDataExpect {
+            succeeded: Some(false),
+            ..UserDataExpect::default()
+        }),
+        ..Expect::default()
+    };
+    Expect {
+        one_of: vec![expect, ends],
+        ..Expect::default()
+    }
+}
+
 /// What a join shows. A limit of the harness says nothing about the script.
-fn of_join(join: &WorldJoin) -> Vec<(FindingKind, String, Vec<String>)> {
+fn of_join(join: &WorldJoin) -> Vec<Found> {
     let is_limit = join
         .verdict
         .diagnosis
@@ -349,13 +402,21 @@ fn of_join(join: &WorldJoin) -> Vec<(FindingKind, String, Vec<String>)> {
         Outcome::Failed if !is_limit => {
             let cause = cause_of(&join.verdict).unwrap_or_else(|| "the node did not register".to_owned());
             let evidence = join.evidence.iter().map(|folder| format!("evidence: {folder}"));
-            vec![(FindingKind::NoJoin, cause, evidence.collect())]
+            vec![Found::by_join(FindingKind::NoJoin, cause, evidence.collect())]
         }
         Outcome::Passed => join
             .verdict
             .notes
             .iter()
-            .map(|note| (FindingKind::SuspiciousValue, note.what.clone(), Vec::new()))
+            .map(|note| Found {
+                kind: FindingKind::SuspiciousValue,
+                what: note.what.clone(),
+                details: Vec::new(),
+                expect: Some(Expect {
+                    clean: Some(true),
+                    ..Expect::default()
+                }),
+            })
             .collect(),
         Outcome::Failed | Outcome::Errored(_) | Outcome::Skipped(_) | Outcome::Cancelled => Vec::new(),
     }

@@ -412,6 +412,7 @@ fn race(subject: &Subject, first: &WorldMachine, second: &WorldMachine) -> Optio
         what: "two boots of the same world leave different machines".to_owned(),
         details: parts.into_iter().map(|part| format!("differs: {part}")).collect(),
         reproduction: None,
+        expect: None,
     })
 }
 

@@ -143,6 +143,7 @@ mod tests {
                     what: "join.sh: <a|b>".to_owned(),
                     details: vec!["exit code of part-001: 3".to_owned()],
                     reproduction: None,
+                    expect: None,
                 },
                 ExploreFinding {
                     id: "abcdef0123".to_owned(),
@@ -152,6 +153,7 @@ mod tests {
                     what: "kubelet arguments: `--node-ip` has an empty value".to_owned(),
                     details: Vec::new(),
                     reproduction: None,
+                    expect: None,
                 },
             ],
             worlds: vec![

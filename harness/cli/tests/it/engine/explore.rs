@@ -122,6 +122,8 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_r
         "json",
         "--budget",
         "30m",
+        "--write",
+        "found",
         "--change",
         "missing-metadata-availability-zone",
         "--change",
@@ -141,8 +143,29 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_r
         .flat_map(|finding| &finding.worlds)
         .map(|id| id.as_str())
         .collect();
-    let both = ["missing", "page"].map(|word| format!("a@{word}-metadata-availability-zone"));
-    assert_eq!(worlds, both.iter().map(String::as_str).collect(), "{report:#?}");
+    let names = ["missing", "page"].map(|word| format!("a@{word}-metadata-availability-zone"));
+    assert_eq!(worlds, names.iter().map(String::as_str).collect(), "{report:#?}");
+
+    // A scenario of it fails, and passes with user data that ends instead.
+    let written = report
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == FindingKind::SuspiciousValue)
+        .map(|finding| path.join(format!("found/{}.yaml", finding.id)))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| panic!("nothing written: {}", both(&output)));
+    let written = written.to_str().unwrap();
+    let failed = nodejoin(path, &["run", written]).output().unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
+    let text = std::fs::read_to_string(written).unwrap();
+    for part in ["one_of:", "argv_absent:", "status: 404"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let careful = text.replace("zone=$(curl -s -H", "set -e\n  zone=$(curl -sf -H");
+    assert_ne!(text, careful);
+    std::fs::write(written, careful).unwrap();
+    let output = nodejoin(path, &["run", written]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
 }
 
 /// A script that is not made for a second start: the kubelet is not enabled, a file grows, and another file stays.
@@ -214,4 +237,23 @@ fn what_a_reboot_or_a_second_run_changes_is_found() {
         .unwrap();
     let text = std::fs::read_to_string(path.join(format!("found/{}.yaml", reboot.id))).unwrap();
     assert!(text.contains("then:\n- do: reboot"), "{text}");
+    // That of the file that grows expects the file as it was, and fails for that reason.
+    let grows = report
+        .findings
+        .iter()
+        .find(|one| one.only_with == ["user-data-twice"])
+        .unwrap();
+    let written = format!("found/{}.yaml", grows.id);
+    let failed = nodejoin(path, &["run", &written]).output().unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
+    for part in ["/etc/pool-starts", "started\\nstarted"] {
+        assert!(both(&failed).contains(part), "{part}: {}", both(&failed));
+    }
+    std::fs::write(
+        path.join("pool.sh"),
+        ONCE.replace(">> /etc/pool-starts", "> /etc/pool-starts"),
+    )
+    .unwrap();
+    let passed = nodejoin(path, &["run", &written]).output().unwrap();
+    assert_eq!(passed.status.code(), Some(0), "{}", both(&passed));
 }
