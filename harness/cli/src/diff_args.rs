@@ -60,7 +60,7 @@ pub struct DiffArgs {
     pub worlds: WorldsArg,
     /// Time after which no further world starts, such as `90s`, `10m` or `1h`. Worlds that the changed lines are about
     /// come first [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = budget, conflicts_with = "bless")]
+    #[arg(long, value_name = "TIME", value_parser = budget, conflicts_with_all = ["bless", "world"])]
     pub budget: Option<Duration>,
     /// Run one joining scenario of each folder in this world, by its name in the report, such as `ipv6`, and nothing
     /// else. Several times: in these worlds

@@ -33,7 +33,7 @@ fn each_mistake_is_named_before_anything_starts() {
     )
     .unwrap();
     std::fs::write(folder.path().join("other.json"), "{ \"mine\": 1 }\n").unwrap();
-    let rows: [(&[&str], &[&str]); 13] = [
+    let rows: [(&[&str], &[&str]); 14] = [
         (&[], &["arguments were not provided", "<OLD>"]),
         (
             &["other.json"],
@@ -47,6 +47,10 @@ fn each_mistake_is_named_before_anything_starts() {
             &["`other.json` has no blessed states"],
         ),
         (&["HEAD", "--bless", "states.json"], &["cannot be used with"]),
+        (
+            &["HEAD", "--world", "ipv6", "--budget", "1m"],
+            &["'--world <NAME>' cannot be used with '--budget <TIME>'"],
+        ),
         (
             &["no-such-revision"],
             &["no-such-revision", "neither a folder, nor an overlay manifest"],
