@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,8 +47,10 @@ def main():
             kills(folder, *numbers)
         elif command == "signals":
             signals(folder, *numbers)
+        elif command == "beside":
+            beside(folder, *numbers)
         else:
-            sys.exit("soak: expected joins, kills or signals; see the head of ci/soak/run")
+            sys.exit("soak: expected joins, kills, signals or beside; see the head of ci/soak/run")
 
 
 def joins(folder, passing=500, refused=100):
@@ -127,6 +130,89 @@ def signals(folder, seed=1):
             check_left(folder, foreign, [process.pid], name)
         works(folder)
     print("every signal ends a run, and the next run passes")
+
+
+class Client:
+    """A user of nodejoin with a folder, a copy of the program, and the keeper that its runs start."""
+
+    def __init__(self, name, folder, program, user=None):
+        self.name, self.folder, self.program = name, folder, program
+        self.words = []
+        if user is not None:
+            group = os.stat("/var/run/docker.sock").st_gid
+            self.words = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups"]
+        folder.mkdir(exist_ok=True)
+        (folder / "runtime").mkdir(mode=0o700, exist_ok=True)
+        for index in range(2):
+            (folder / f"j{index}.yaml").write_text(JOINS.format(index=f"{name} {index}"))
+        if user is not None:
+            for path in (folder, folder / "runtime"):
+                os.chown(path, user, group)
+
+    def command(self, *words):
+        home = {} if not self.words else {"HOME": str(self.folder), "NODEJOIN_CACHE": str(self.folder / "cache")}
+        return subprocess.Popen([*self.words, self.program, *words], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, env={**environment(self.folder), **home})
+
+    def run(self):
+        return self.command("run", "--keeper", ".")
+
+    def keepers(self):
+        """The keepers of this program alone: those of two builds can share a folder."""
+        return [pid for pid in keepers(self.folder) if os.readlink(f"/proc/{pid}/exe") == str(self.program)]
+
+
+def beside(folder, rounds=1):
+    """Keepers of two builds, two folders and two users work at the same time, and one is killed."""
+    os.chmod(folder, 0o755)
+    programs = [folder / "one", folder / "other"]
+    for program in programs:
+        shutil.copy(PROGRAM, program)
+    # Another build: the bytes behind the program change nothing.
+    with open(programs[1], "ab") as other:
+        other.write(b"another build")
+    clients = [Client("one", folder / "a", programs[0]), Client("other build", folder / "a", programs[1]),
+               Client("other folder", folder / "b", programs[0])]
+    if os.geteuid() == 0:
+        clients.append(Client("other user", folder / "c", programs[0], user=65534))
+    else:
+        print("no second user: only root starts programs as another user")
+    chance = random.Random(1)
+    try:
+        for number in range(rounds):
+            for client in clients:
+                client.started = client.run()
+            for client in clients:
+                finish(client, "at the same time")
+            pids = [pid for client in clients for pid in client.keepers()]
+            require(len(set(pids)) == len(clients), f"each client has a keeper of its own: {pids}")
+            victim = clients[1 + number % (len(clients) - 1)]
+            others = [client for client in clients if client is not victim]
+            for client in others:
+                client.started = client.run()
+            time.sleep(chance.uniform(0.5, 5.0))
+            killed = victim.keepers()
+            for pid in killed:
+                kill(pid, signal.SIGKILL)
+            for client in others:
+                finish(client, f"while the keeper of `{victim.name}` was killed")
+            require(subprocess.run([PROGRAM, "sweep"], stdout=subprocess.DEVNULL).returncode == 0, "the sweep succeeds")
+            require(not objects_of(killed), f"nothing of the killed keeper is left: {objects_of(killed)}")
+            print(f"round {number + 1}: {len(clients)} clients, the keeper of `{victim.name}` killed")
+    finally:
+        owners = [pid for client in clients for pid in client.keepers()]
+        for client in clients:
+            client.command("keeper", "stop").communicate(timeout=RUN_SECONDS)
+    deadline = time.monotonic() + 60
+    while objects_of(owners) and time.monotonic() < deadline:
+        time.sleep(1)
+    require(not objects_of(owners), f"nothing is left: {objects_of(owners)}")
+    print("clients side by side: every run passes, and nothing is left")
+
+
+def finish(client, when):
+    output, _ = client.started.communicate(timeout=2 * RUN_SECONDS)
+    require(client.started.returncode == 0, f"the run of `{client.name}` passes {when}:\n{output}")
 
 
 def start(folder, arguments):
