@@ -7,6 +7,8 @@ use serde_json::Value;
 
 /// Folder in which cloud-init stores the scripts of user data.
 const SCRIPTS: &str = "/scripts/";
+/// Folder of its boothooks.
+const BOOTHOOKS: &str = "/boothooks";
 /// A shell's exit code for a file that it cannot execute; cloud-init reports none.
 const NOT_EXECUTABLE: i32 = 126;
 
@@ -135,6 +137,10 @@ fn exit_codes(log: &str) -> BTreeMap<String, i32> {
         {
             settle(&mut codes, running.replace(part), failed);
             failed = false;
+        } else if line.contains("Running command [") {
+            // cloud-init runs one command at a time: a boothook has ended when another command runs.
+            settle(&mut codes, running.take(), failed);
+            failed = false;
         } else if line.contains("Unexpected error while running command") {
             failed = true;
         } else if let (Some(part), Some(code)) = (&running, line.strip_prefix("Exit code: ")) {
@@ -162,7 +168,8 @@ fn script(rest: &str) -> Option<String> {
         _ => return None,
     };
     let (folder, name) = path.rsplit_once('/')?;
-    format!("{folder}/").ends_with(SCRIPTS).then(|| name.to_owned())
+    let is_part = format!("{folder}/").ends_with(SCRIPTS) || folder.ends_with(BOOTHOOKS);
+    is_part.then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -193,6 +200,20 @@ Reason: [Errno 8] Exec format error: b'/var/lib/cloud/instance/scripts/part-003'
         let over =
             format!("{LOG}x - handlers.py[DEBUG]: finish: modules-final/config-scripts-user: SUCCESS\n");
         assert_eq!(exit_codes(&over)["runcmd"], 0);
+    }
+
+    #[test]
+    fn a_boothook_has_its_exit_code_and_no_later_command_changes_it() {
+        let hook = |number: u8| {
+            format!(
+                "x - subp.py[DEBUG]: Running command ['/var/lib/cloud/instance/boothooks/part-00{number}'] with allowed return codes [0]\n"
+            )
+        };
+        let failed = "x - subp.py[DEBUG]: Unexpected error while running command.\nExit code: -\n";
+        let other = "x - subp.py[DEBUG]: Running command ['hostnamectl', 'set-hostname', 'x'] with allowed return codes [0]\n\
+            x - subp.py[DEBUG]: Unexpected error while running command.\nExit code: 5\n";
+        let codes = exit_codes(&format!("{}{failed}{}{other}", hook(1), hook(2)));
+        assert_eq!((codes["part-001"], codes["part-002"]), (126, 0));
     }
 
     #[test]

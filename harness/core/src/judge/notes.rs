@@ -50,7 +50,7 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
         return Vec::new();
     };
     let done = user_data_done(observation).is_some();
-    let mut notes = failed_parts(plan.expect.user_data.as_ref(), result);
+    let mut notes = failed_parts(observation, plan.expect.user_data.as_ref(), result);
     if !done {
         notes.push(Note::new(
             NoteKind::UserDataRuns,
@@ -71,7 +71,11 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
 }
 
 /// Parts with an exit code that the scenario does not expect.
-fn failed_parts(required: Option<&UserDataExpect>, result: &UserDataResult) -> Vec<Note> {
+fn failed_parts(
+    observation: &Observation,
+    required: Option<&UserDataExpect>,
+    result: &UserDataResult,
+) -> Vec<Note> {
     let is_expected = |part: &str, code: i32| {
         required.is_some_and(|required| {
             required.succeeded == Some(false) || required.exit_codes.get(part) == Some(&code)
@@ -82,7 +86,15 @@ fn failed_parts(required: Option<&UserDataExpect>, result: &UserDataResult) -> V
         .iter()
         .filter(|(part, code)| **code != 0 && !is_expected(part, **code));
     let note = |(part, code): (&String, &i32)| {
-        let what = format!("the user data failed although the node joined: {part} exited with {code}");
+        let name = format!("/{part}: line ");
+        let reported = journal(observation).filter(|line| {
+            is_of_user_data(line) && is_shell_error(&line.message) && line.message.contains(&name)
+        });
+        let why = reported.last().map_or_else(String::new, |line| {
+            let message = line.message.trim();
+            format!(": {message}{}", of_ami(message))
+        });
+        let what = format!("the user data failed although the node joined: {part} exited with {code}{why}");
         Note::new(NoteKind::UserDataFailed, what)
     };
     failed.map(note).collect()
@@ -368,8 +380,17 @@ mod tests {
         let mut seen = joined(vec![journal("cloud-final.service", "cloud-init", shell)]);
         result(&mut seen).exit_codes = [("part-001".to_owned(), 127)].into();
         let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
-        let kinds: Vec<NoteKind> = notes.iter().map(|(kind, _)| *kind).collect();
-        assert_eq!(kinds, [NoteKind::UserDataFailed]);
+        let [(NoteKind::UserDataFailed, what)] = &notes[..] else {
+            panic!("{notes:?}")
+        };
+        // The reason of the shell, and whose limit it can be.
+        for part in [
+            "part-001 exited with 127",
+            "line 3: jq: command not found",
+            "a limit of nodejoin",
+        ] {
+            assert!(what.contains(part), "{what}");
+        }
     }
 
     #[test]

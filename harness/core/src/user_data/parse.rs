@@ -158,6 +158,13 @@ impl Parsed {
                     &format!("a script must start with `#!`, found `{first}`"),
                 );
             }
+            BOOTHOOK if !is_executable_boothook(content) => {
+                self.fault(
+                    name,
+                    FaultKind::MissingShebang,
+                    "a boothook must start with `#!` behind its line `#cloud-boothook`",
+                );
+            }
             CLOUD_CONFIG => {
                 if let Err(error) = CloudConfig::read(&String::from_utf8_lossy(content)) {
                     self.fault(name, FaultKind::CloudConfig, &error.to_string());
@@ -198,6 +205,7 @@ impl Parsed {
 
 pub(super) const SHELL: &str = "text/x-shellscript";
 const CLOUD_CONFIG: &str = "text/cloud-config";
+const BOOTHOOK: &str = "text/cloud-boothook";
 /// nodeadm reads it.
 const NODE_CONFIG: &str = "application/node.eks.aws";
 
@@ -211,12 +219,19 @@ const HANDLED: [&str; 13] = [
     CLOUD_CONFIG,
     "text/cloud-config-archive",
     "text/cloud-config-jsonp",
-    "text/cloud-boothook",
+    BOOTHOOK,
     "text/jinja2",
     "text/part-handler",
     "text/x-include-once-url",
     "text/x-include-url",
 ];
+
+/// cloud-init removes the line `#cloud-boothook` and executes what follows.
+fn is_executable_boothook(content: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content);
+    let text = text.strip_prefix("#cloud-boothook").unwrap_or(&text);
+    text.trim_start().starts_with("#!")
+}
 
 /// cloud-init searches the first 4 KiB for the header.
 fn is_mime(bytes: &[u8]) -> bool {
@@ -232,7 +247,7 @@ fn detected_type(content: &[u8]) -> Option<&'static str> {
         ("#!", SHELL),
         ("#cloud-config-archive", "text/cloud-config-archive"),
         ("#cloud-config", CLOUD_CONFIG),
-        ("#cloud-boothook", "text/cloud-boothook"),
+        ("#cloud-boothook", BOOTHOOK),
         ("#part-handler", "text/part-handler"),
         ("## template: jinja", "text/jinja2"),
         ("#upstart-job", "text/upstart-job"),
@@ -359,7 +374,7 @@ mod tests {
         };
         for handled in HANDLED
             .iter()
-            .filter(|handled| **handled != SHELL && **handled != CLOUD_CONFIG)
+            .filter(|handled| ![SHELL, CLOUD_CONFIG, BOOTHOOK].contains(*handled))
         {
             assert_eq!(faults(handled), [], "{handled}");
         }
@@ -396,6 +411,10 @@ mod tests {
                 FaultKind::MissingShebang,
             ),
             ("\n#!/bin/sh\n".to_owned(), FaultKind::MissingShebang),
+            (
+                mime("Content-Type: text/cloud-boothook\n\n#cloud-boothook\nset -ex"),
+                FaultKind::MissingShebang,
+            ),
             ("set -ex\n".to_owned(), FaultKind::Unhandled),
             (STANDARD.encode("#!/bin/bash\necho hello\n"), FaultKind::Base64),
             (
