@@ -42,7 +42,11 @@ impl NodeConfigs {
     }
 
     fn document(&mut self, document: &Tree) {
-        let cluster = |key: &str| document.text_at(&["spec", "cluster", key]);
+        // A block scalar (`|`) ends with a line break.
+        let cluster = |key: &str| {
+            let text = document.text_at(&["spec", "cluster", key])?;
+            Some(text.trim().to_owned())
+        };
         let set = |old: &mut Option<String>, new: Option<String>| *old = new.or(old.take());
         set(&mut self.name, cluster("name"));
         set(&mut self.endpoint, cluster("apiServerEndpoint"));

@@ -74,7 +74,7 @@ fn a_script_of_terraform_is_adopted_as_a_whole() {
     assert_has(
         &shown(&machine),
         &[
-            "chosen: AL2 with its last bootstrap script, of 2026: the user data calls /etc/eks/bootstrap.sh with `--service-ipv4-cidr`\n",
+            "chosen: AL2 with its last bootstrap script, of 2026: the user data calls /etc/eks/bootstrap.sh; `--service-ipv4-cidr` is in no earlier one\n",
             "adopted: cluster name demo\n",
             "adopted: region us-east-1\n",
             "adopted: account 123456789012\n",
@@ -195,6 +195,37 @@ fn taints_in_the_configuration_are_expected_and_translated() {
             "\nnewer_settings: translate\n",
         ],
     );
+}
+
+#[test]
+fn values_of_a_node_config_in_block_scalars_have_no_line_breaks() {
+    let authority = STANDARD.encode(AUTHORITY);
+    let text = format!(
+        "#!/bin/bash\ncat > /c.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    \
+         apiServerEndpoint: |\n      https://ABC.gr7.us-east-1.eks.amazonaws.com\n    certificateAuthority: |\n      {authority}\n    \
+         cidr: 172.20.0.0/16\nEOF\nnodeadm init -c file:///c.yaml\n"
+    );
+    assert_has(
+        &shown(&machine(&text)),
+        &[
+            "adopted: endpoint https://ABC.gr7.us-east-1.eks.amazonaws.com\n",
+            "replaced: the certificate authority of the cluster",
+        ],
+    );
+    let trial = adopt(&machine(&text), &BTreeMap::new()).unwrap();
+    assert_eq!(trial.user_data.unwrap(), text.as_bytes());
+}
+
+#[test]
+fn requests_without_a_token_meet_a_choice_that_is_named() {
+    let text = |header: &str| {
+        format!(
+            "#!/bin/bash\nz=$(curl -s {header} http://169.254.169.254/latest/meta-data/placement/availability-zone)\n/etc/eks/bootstrap.sh demo\n"
+        )
+    };
+    let chosen = "chosen: metadata tokens required";
+    assert!(shown(&machine(&text(""))).contains(chosen));
+    assert!(!shown(&machine(&text("-H \"X-aws-ec2-metadata-token: $t\""))).contains(chosen));
 }
 
 #[test]
