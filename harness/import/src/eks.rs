@@ -143,7 +143,8 @@ impl EksPart {
             cluster.dns_ip = dns_ip(STAND_IN_IPV6);
             cluster.service_cidr = Some(STAND_IN_IPV6.to_owned());
         }
-        let cluster = cluster.or(&ClusterTraits::stand_in());
+        let region = traits.region.as_deref().and_then(|region| region.parse().ok());
+        let cluster = cluster.or(&ClusterTraits::stand_in_at(region));
         Self {
             labels: labels(machine, group),
             taints: group.taints.clone(),

@@ -106,6 +106,7 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
         return user_data(input, rendered.as_bytes(), &rendered);
     }
     let body = content.trim_start_matches('\u{feff}').trim_start();
+    template::check_program(input.name, body)?;
     if text::format(content).is_none_or(|format| format == FileFormat::BottlerocketSettings) {
         template::check(input.name, body)?;
     }

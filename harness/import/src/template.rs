@@ -13,10 +13,6 @@ const TERRAFORM: Renderer = Renderer {
     kind: "Terraform code",
     command: "`terraform plan -out plan && terraform show -json plan > plan.json`",
 };
-const TERRAFORM_TEMPLATE: Renderer = Renderer {
-    kind: "a template of Terraform",
-    command: "`terraform plan -out plan && terraform show -json plan > plan.json` (or `--set NAME=VALUE` for each name)",
-};
 const TERRAFORM_PLAN: Renderer = Renderer {
     kind: "a saved plan of Terraform",
     command: "`terraform show -json PLAN > plan.json`",
@@ -72,16 +68,23 @@ pub(crate) fn check_binary(bytes: &[u8]) -> Result<(), ImportError> {
     Ok(())
 }
 
+/// Rejects source code of a program, in which user data can stand as a text.
+pub(crate) fn check_program(name: &str, text: &str) -> Result<(), ImportError> {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_source = extension.is_some_and(|end| ["ts", "js", "py", "go", "java", "cs"].contains(&end));
+    if is_source || is_program(text) {
+        let renderer = if text.contains("pulumi") { &PULUMI } else { &CDK };
+        return Err(not_rendered(renderer, None));
+    }
+    Ok(())
+}
+
 /// Rejects a text that is not rendered yet.
 pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
     let extension = name
         .rsplit_once('.')
         .map(|(_, extension)| extension)
         .unwrap_or_default();
-    if ["ts", "js", "py", "go", "java", "cs"].contains(&extension) || is_program(text) {
-        let renderer = if text.contains("pulumi") { &PULUMI } else { &CDK };
-        return Err(not_rendered(renderer, None));
-    }
     let is_action = |line: &str| {
         let rest = line.trim_start();
         let symbols = ["+ ", "- ", "~ ", "-/+ ", "+/- ", "<= "];
@@ -141,11 +144,7 @@ pub(crate) fn terraform_template(
     if ![".tpl", ".tftpl"].iter().any(|end| name.ends_with(end)) {
         return Ok(None);
     }
-    let has_directive = |line: &str| line.replace("%%{", "").contains("%{");
-    let is_open = |line: &str| has_directive(line) || names(line).iter().any(|name| !set.contains_key(*name));
-    if let Some(line) = line_of(text, is_open) {
-        return Err(not_rendered(&TERRAFORM_TEMPLATE, Some(line)));
-    }
+    check_template(name, text, set)?;
     let mut rendered = text.replace("$${", "\u{0}").replace("%%{", "%{");
     for name in names(&rendered.clone()) {
         if let Some(value) = set.get(name) {
@@ -153,6 +152,74 @@ pub(crate) fn terraform_template(
         }
     }
     Ok(Some(rendered.replace('\u{0}', "${")))
+}
+
+/// Rejects a template that `set` does not render, with everything that is missing.
+fn check_template(file: &str, text: &str, set: &BTreeMap<String, String>) -> Result<(), ImportError> {
+    let invalid = |line: Option<usize>, problem: String, hint: String| ImportError::Invalid {
+        line,
+        column: None,
+        problem,
+        hint,
+    };
+    let is_unbalanced = |line: &str| {
+        let mut at = line.match_indices("${");
+        at.any(|(at, _)| !line[..at].ends_with('$') && !line[at..].contains('}'))
+    };
+    if let Some(line) = line_of(text, is_unbalanced) {
+        return Err(invalid(
+            Some(line),
+            "a template of Terraform with `${` and no `}` behind it: Terraform rejects it".to_owned(),
+            "close the name with `}`, or write `$${` for a variable of the shell".to_owned(),
+        ));
+    }
+    let has_directive = |line: &str| line.replace("%%{", "").contains("%{");
+    if let Some(line) = line_of(text, has_directive) {
+        return Err(invalid(
+            Some(line),
+            "a template of Terraform with `%{ }`, which only Terraform evaluates".to_owned(),
+            format!(
+                "render it with `echo 'templatefile(\"{file}\", {{ NAME = \"VALUE\" }})' | terraform console`, or with \
+                 `terraform plan -out plan && terraform show -json plan > plan.json`"
+            ),
+        ));
+    }
+    let mut open: BTreeMap<&str, usize> = BTreeMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        for name in names(line).into_iter().filter(|name| !set.contains_key(*name)) {
+            open.entry(name).or_insert(number);
+        }
+    }
+    let Some(first) = open.values().min().copied() else {
+        return Ok(());
+    };
+    let listed: Vec<String> = open
+        .iter()
+        .map(|(name, line)| format!("`{name}` (line {line})"))
+        .collect();
+    let flags: Vec<String> = open
+        .keys()
+        .map(|name| {
+            match name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            {
+                true => format!("--set {name}=VALUE"),
+                false => format!("--set '{name}=VALUE'"),
+            }
+        })
+        .collect();
+    Err(invalid(
+        Some(first),
+        format!(
+            "a template of Terraform with names that have no value: {}",
+            listed.join(", ")
+        ),
+        format!(
+            "give them values: `{}`; or render it with `terraform plan -out plan && terraform show -json plan > plan.json`",
+            flags.join(" ")
+        ),
+    ))
 }
 
 /// The expressions in `${...}`.

@@ -54,9 +54,9 @@ pub(crate) fn choose(machine: &Machine, stated: &Stated) -> Result<AmiChoice, Ad
         ));
     }
     let choice = match machine.traits.ami_family {
-        Some(AmiFamily::Al2023) => al2023("AL2023: the file states the AMI family, or has a NodeConfig"),
-        Some(AmiFamily::Ubuntu) => of(AmiFiles::Ubuntu, "Ubuntu: the file states the AMI family"),
-        Some(AmiFamily::Al2) => al2(stated, "the file states the AMI family"),
+        Some(AmiFamily::Al2023) => al2023("AL2023: the AMI family of the file, stated or by default"),
+        Some(AmiFamily::Ubuntu) => of(AmiFiles::Ubuntu, "Ubuntu: the AMI family of the file"),
+        Some(AmiFamily::Al2) => al2(stated, "the AMI family of the file, stated or by default"),
         _ => by_content(machine, stated),
     };
     Ok(choice)
@@ -113,12 +113,14 @@ fn al2(stated: &Stated, why: &str) -> AmiChoice {
         Some(flag) => AmiChoice {
             image: None,
             files: vec![AmiFiles::Al2Of2026, AmiFiles::OldKubelet],
-            text: format!("AL2 with its last bootstrap script, of 2026: {why} with `{flag}`"),
+            text: format!(
+                "AL2 with its last bootstrap script, of 2026: {why}; `{flag}` is in no earlier one"
+            ),
         },
         None => AmiChoice {
             image: None,
             files: Vec::new(),
-            text: format!("AL2 with the bootstrap script of 2022: {why} without a newer flag"),
+            text: format!("AL2 with the bootstrap script of 2022: {why}; no flag of a later one is passed"),
         },
     }
 }

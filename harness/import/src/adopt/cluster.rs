@@ -325,6 +325,12 @@ fn instance(
     ])
 }
 
+/// Whether a text requests metadata and never names the header with the token.
+fn reads_without_token(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("169.254.169.254/latest/meta-data") && !text.contains("x-aws-ec2-metadata-token")
+}
+
 fn metadata(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> YamlText {
     let tokens = traits.http_tokens.map(|tokens| match tokens {
         Tokens::Required => "required",
@@ -332,6 +338,10 @@ fn metadata(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) ->
     });
     if let Some(tokens) = tokens {
         line(report, AdoptionKind::Adopted, format!("metadata tokens {tokens}"));
+    } else if reads_without_token(&stated.text) {
+        let text = "metadata tokens required, as EKS sets them: a request of the user data has none, and gets an error; \
+                    `--with 'instance: { metadata: { tokens: optional } }'` for a launch template without them";
+        line(report, AdoptionKind::Chosen, text);
     }
     if let Some(limit) = traits.hop_limit {
         line(

@@ -89,6 +89,12 @@ impl<'a> EksctlGroup<'a> {
                 "give the output of `aws ec2 describe-launch-template-versions --launch-template-id ID`",
             ));
         }
+        if let Some(ami) = self.text("ami").filter(|ami| ami.contains(['<', '>'])) {
+            return Err(self.invalid(
+                format!("`ami: {ami}` is not filled in"),
+                "give the id of an AMI, such as `ami: ami-0123456789abcdef0`",
+            ));
+        }
         let family = self.family()?;
         let mut machine = Machine {
             name: name.to_owned(),
@@ -101,6 +107,24 @@ impl<'a> EksctlGroup<'a> {
         if self.text("overrideBootstrapCommand").is_some() && !self.is_bootstrapped_by_eks() {
             // The command decides what the node becomes.
             machine.traits.max_pods = None;
+            if !self.is_managed {
+                let note = "eksctl leaves labels and taints of the group to `overrideBootstrapCommand`: source \
+                            /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh in it, and pass `$NODE_LABELS` to the kubelet";
+                machine.notes.push(note.to_owned());
+            }
+        }
+        if self.is_managed && !self.is_bootstrapped_by_eks() {
+            machine.traits.later_labels = std::mem::take(&mut machine.traits.labels);
+            machine.traits.later_taints = std::mem::take(&mut machine.traits.taints);
+        }
+        if self.text("amiFamily").is_none() {
+            let (family, other) = match family {
+                AmiFamily::Al2 => ("AmazonLinux2", "AmazonLinux2023"),
+                _ => ("AmazonLinux2023", "AmazonLinux2"),
+            };
+            machine.notes.push(format!(
+                "the group has no `amiFamily`: eksctl uses {family} for this version of Kubernetes; set `amiFamily: {other}` for the other"
+            ));
         }
         Ok(machine)
     }

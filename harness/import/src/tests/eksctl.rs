@@ -116,6 +116,48 @@ fn managed_al2_keeps_commands_as_they_are() {
         (true, Some("ami-1"))
     );
     assert!(user_data(&own_ami).contains("\n/opt/join\r\n"));
+    // EKS gives labels to the Nodes of a managed node group, whatever the command passes.
+    assert!(own_ami.traits.labels.is_empty());
+    assert_eq!(
+        own_ami.traits.later_labels["alpha.eksctl.io/nodegroup-name"],
+        "ng"
+    );
+    let open = refused("c", &config("1.29", "managedNodeGroups", "  ami: ami-<id>\n"));
+    assert!(open.contains("`ami: ami-<id>` is not filled in"), "{open}");
+}
+
+#[test]
+fn the_default_of_the_ami_family_is_noted() {
+    let note = |version: &str, group: &str| {
+        let notes = machine(&config(version, "nodeGroups", group)).notes;
+        notes.into_iter().find(|note| note.contains("amiFamily"))
+    };
+    for (version, family, other) in [
+        ("1.29", "AmazonLinux2 ", "`amiFamily: AmazonLinux2023`"),
+        ("1.30", "AmazonLinux2023 ", "`amiFamily: AmazonLinux2`"),
+    ] {
+        let note = note(version, "  spot: true\n").unwrap();
+        assert!(note.contains(family) && note.contains(other), "{note}");
+    }
+    assert_eq!(note("1.30", "  amiFamily: AmazonLinux2\n"), None);
+    let machine = machine(&config(
+        "1.29",
+        "nodeGroups",
+        "  amiFamily: AmazonLinux2\n  overrideBootstrapCommand: /opt/join\n",
+    ));
+    assert!(machine.notes[0].contains("$NODE_LABELS"), "{:?}", machine.notes);
+}
+
+#[test]
+fn stand_ins_of_a_managed_group_are_of_its_region() {
+    let group = "  amiFamily: AmazonLinux2023\n  preBootstrapCommands: [echo]\n";
+    let machine = machine(&config("1.33", "managedNodeGroups", group));
+    let complete = complete_user_data(&machine, &crate::ClusterTraits::default());
+    let complete = String::from_utf8(complete.unwrap().unwrap()).unwrap();
+    assert!(
+        complete.contains(".eu-west-1.eks.amazonaws.com") && !complete.contains("us-west-2"),
+        "{complete}"
+    );
 }
 
 #[test]

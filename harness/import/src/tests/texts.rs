@@ -147,6 +147,39 @@ fn a_template_with_all_values_is_rendered() {
     );
     let error = read_with("u.tpl", text.as_bytes(), &[("name", "demo")]).unwrap_err();
     assert_eq!(error.line(), Some(3));
+    // Everything that is missing is named at once.
+    let error = read_with("u.tpl", text.as_bytes(), &[]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("no value: `args` (line 3), `name` (line 3)"),
+        "{error}"
+    );
+    assert!(
+        error.hint().contains("`--set args=VALUE --set name=VALUE`"),
+        "{}",
+        error.hint()
+    );
+    for (text, words) in [
+        (
+            "#!/bin/bash\necho ${name)\n",
+            "line 2: a template of Terraform with `${` and no `}`",
+        ),
+        (
+            "#!/bin/bash\n\n%{ if proxy }\n%{ endif }\n",
+            "line 3: a template of Terraform with `%{ }`",
+        ),
+    ] {
+        let error = read_with("u.tpl", text.as_bytes(), &[("proxy", "x")]).unwrap_err();
+        assert!(error.to_string().starts_with(words), "{error}");
+    }
+}
+
+#[test]
+fn source_code_with_user_data_in_it_is_source_code() {
+    let text = format!("import pulumi\nuser_data = f\"\"\"{MIME}\"\"\"\n");
+    let error = read_with("__main__.py", text.as_bytes(), &[]).unwrap_err();
+    assert!(error.to_string().contains("source code of Pulumi"), "{error}");
 }
 
 #[test]
