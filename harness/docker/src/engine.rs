@@ -1,5 +1,6 @@
 //! The connection to a container engine, and the facts about it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,6 @@ use crate::object::ObjectKind;
 use crate::privileges::Privileges;
 use crate::removal::Remover;
 use crate::settings::ImageSettings;
-use crate::usr_volume::UsrVolumes;
 
 /// The oldest supported API: private cgroup namespaces were added with it.
 const OLDEST_API: (usize, usize) = (1, 41);
@@ -40,7 +40,8 @@ struct Connection {
     time_factor: TimeFactor,
     /// Probed once: privileges do not change while an engine runs.
     privileges: Mutex<Option<Privileges>>,
-    usr_volumes: UsrVolumes,
+    /// The complete volumes of images, by the image's name; `None` for an image without one.
+    usr_volumes: Mutex<HashMap<String, Option<String>>>,
 }
 
 /// What an engine reports about itself and its host.
@@ -159,7 +160,7 @@ impl Engine {
                 cache: cache.into(),
                 time_factor,
                 privileges,
-                usr_volumes: UsrVolumes::default(),
+                usr_volumes: Mutex::default(),
             }),
         })
     }
@@ -213,7 +214,7 @@ impl Engine {
         &self.inner.cache
     }
 
-    pub(crate) fn known_usr_volumes(&self) -> &UsrVolumes {
+    pub(crate) fn known_usr_volumes(&self) -> &Mutex<HashMap<String, Option<String>>> {
         &self.inner.usr_volumes
     }
 

@@ -11,7 +11,6 @@ use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeC
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListImagesOptions, ListVolumesOptionsBuilder,
 };
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::engine::Engine;
@@ -29,10 +28,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time between two looks at a copy by another process.
 const POLL: Duration = Duration::from_millis(200);
 
-/// The volumes that are known to be complete, by the name of their image. An image without a volume is
-/// `None`.
-pub(crate) type UsrVolumes = Mutex<HashMap<String, Option<String>>>;
-
 /// The volume of one image, by the image's id.
 struct UsrVolume<'a> {
     engine: &'a Engine,
@@ -41,8 +36,8 @@ struct UsrVolume<'a> {
 }
 
 impl Engine {
-    /// The name of the volume with the files of an image below /usr, which is created at first. It stays while its image
-    /// exists: `nodejoin images prune`, and the first node of another image, remove it afterwards.
+    /// The name of the volume with the files of an image below /usr, which is created at first. It stays while its
+    /// image exists: `nodejoin images prune`, and the first node of another image, remove it afterwards.
     ///
     /// `None` if containers are as fast without it, or the volume could not be made: everything works without it.
     pub async fn usr_volume(&self, image: &str) -> Option<String> {
@@ -144,7 +139,7 @@ impl<'a> UsrVolume<'a> {
             return Ok(());
         }
         self.engine.remove_obsolete_usr_volumes().await?;
-        // What an ended process has copied may be incomplete. The mark goes before the volume.
+        // What an ended process has copied may be incomplete. The mark is removed first.
         let container = format!("{}-copy", self.name);
         self.engine.remove(ObjectKind::Container, &container).await?;
         for name in [self.mark(), self.name.clone()] {

@@ -26,7 +26,8 @@ pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 ///
 /// A second boot unpacks nothing, so that changes by scripts remain.
 ///
-/// On an engine with slow storage, /usr becomes an overlay of the kernel, at each boot and before the archive is unpacked.
+/// On an engine with slow storage, /usr becomes an overlay of the kernel, at each boot and before the archive is
+/// unpacked.
 const COMMAND: &str = "usr=/opt/nodejoin/usr; if [ -d $usr/image/bin ]; then \
      mkdir -p $usr/changes/upper $usr/changes/work && mount -t overlay \
      -o lowerdir=$usr/image,upperdir=$usr/changes/upper,workdir=$usr/changes/work overlay /usr || :; fi; if [ -e /opt/nodejoin.tar ]; then \
