@@ -27,10 +27,11 @@ pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 /// A second boot unpacks nothing, so that changes by scripts remain.
 ///
 /// On an engine with slow storage, /usr becomes an overlay of the kernel, at each boot and before the archive is
-/// unpacked.
+/// unpacked. Its layers are then unmounted, which leaves them to the overlay alone: root on the node could otherwise
+/// make the volume that all nodes share writable.
 const COMMAND: &str = "usr=/opt/nodejoin/usr; if [ -d $usr/image/bin ]; then \
      mkdir -p $usr/changes/upper $usr/changes/work && mount -t overlay \
-     -o lowerdir=$usr/image,upperdir=$usr/changes/upper,workdir=$usr/changes/work overlay /usr || :; fi; if [ -e /opt/nodejoin.tar ]; then \
+     -o lowerdir=$usr/image,upperdir=$usr/changes/upper,workdir=$usr/changes/work overlay /usr && umount $usr/image $usr/changes || :; fi; if [ -e /opt/nodejoin.tar ]; then \
      tar --extract --file /opt/nodejoin.tar --directory / opt/nodejoin/remove && . /opt/nodejoin/remove && \
      tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar || exit 98; fi; exec /opt/nodejoin/enter";
 

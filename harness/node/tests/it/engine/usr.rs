@@ -13,6 +13,7 @@ user_data: |
   say removed "$(command -v bc || echo removed)"
   say mount "$(awk '$5 == "/usr" { print $(NF - 2) }' /proc/self/mountinfo)"
   say option "$(awk '$5 == "/usr" { print $6 }' /proc/self/mountinfo | cut -d , -f 1)"
+  say shared "$(ls /opt/nodejoin/usr/image 2> /dev/null | head -n 1)"
   touch /usr/local/share/changed
   rm -f /usr/bin/bc
   mv /usr/bin/socat /usr/local/bin/
@@ -34,7 +35,7 @@ async fn a_node_changes_its_own_programs_alone_and_keeps_the_changes() {
         let collected = node.collect(&ask(&[], &[], plan, &bench.aws.ca_pem)).await;
         let seen = Seen::of(&collected.unwrap().user_data.unwrap().output);
         // The second node has none of the changes of the first one.
-        seen.check(&[("changed", ""), ("removed", "/usr/bin/bc")]);
+        seen.check(&[("changed", ""), ("removed", "/usr/bin/bc"), ("shared", "")]);
         let is_named = node.deviations.iter().any(|one| one.name == "mounted-usr");
         assert_eq!(is_named, has_volume);
         match has_volume {
