@@ -158,7 +158,7 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_r
     let failed = nodejoin(path, &["run", written]).output().unwrap();
     assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
     let text = std::fs::read_to_string(written).unwrap();
-    for part in ["one_of:", "argv_absent:", "status: 404"] {
+    for part in ["one_of:", "lacks:", "status: 404"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let careful = text.replace("zone=$(curl -s -H", "set -e\n  zone=$(curl -sf -H");
