@@ -39,6 +39,7 @@ pub fn plan() -> Plan {
         requested: RequestedVersions::default(),
         network: Network::Isolated,
         outside: BTreeMap::new(),
+        http_proxy: None,
         image: ImagePlan::named("al2"),
         account: parsed("111122223333"),
         region: parsed("eu-west-1"),

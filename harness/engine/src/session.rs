@@ -54,7 +54,7 @@ impl<'a> ScenarioSession<'a> {
         let (to_cluster, cluster) = mpsc::unbounded_channel();
         let world = World {
             certificate_authority: authority.clone(),
-            control_plane_ip: *control_plane.endpoint.ip(),
+            control_plane: control_plane.endpoint,
             control_plane_name: control_plane.kubeadm_host().map(str::to_owned),
             kubernetes_version: Minor::of(&control_plane.version).to_string(),
             user_data: user_data.clone(),

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | a host name of [a service or a resource](crate::endpoint::HostName), emulated or not | A | [`SERVICES`] |
 //! | a host name of a service to which a fault refuses connections | A | an address of its own |
-//! | a host in the scenario's answers or in `outside` | A | [`OUTSIDE`] |
+//! | a host in the scenario's answers or in `outside`, the HTTP proxy | A | [`OUTSIDE`] |
 //! | the cluster's endpoint, and its name in kubeadm's ConfigMaps | A | the control plane's address |
 //! | the instance's private DNS name, its host name | A | its private address |
 //! | the private address, reversed | PTR | the private DNS name |
@@ -104,9 +104,15 @@ fn address(world: &World, name: &str) -> Option<Ipv4Addr> {
         None if world.answers_host(name) => return Some(OUTSIDE),
         None => {}
     }
-    let is_endpoint = name == world.cluster.endpoint_host(&world.region).to_ascii_lowercase();
-    if is_endpoint || world.control_plane_name.as_deref() == Some(name) {
-        return Some(world.control_plane_ip);
+    if world.is_endpoint(name) {
+        return Some(*world.control_plane.ip());
+    }
+    if world
+        .http_proxy
+        .as_ref()
+        .is_some_and(|proxy| proxy.host() == name)
+    {
+        return Some(OUTSIDE);
     }
     let own = [&instance.private_dns_name, &instance.host_name];
     own.iter()

@@ -16,6 +16,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         region: "eu-west-1".parse().unwrap(),
         network: Network::Isolated,
         outside: Default::default(),
+        http_proxy: None,
         instance: instance(),
         role: Some(role()),
         cluster: ClusterPlan {
@@ -24,7 +25,7 @@ pub(crate) fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         },
         kubernetes_version: "v1.20.2".into(),
         certificate_authority: "-----BEGIN CERTIFICATE-----\n".into(),
-        control_plane_ip: "172.30.0.9".parse().unwrap(),
+        control_plane: "172.30.0.9:443".parse().unwrap(),
         control_plane_name: None,
         user_data: Some(b"#!/bin/sh\n\xff".to_vec()),
         aws: AwsPlan::default(),

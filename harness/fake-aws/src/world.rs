@@ -1,6 +1,6 @@
 //! The AWS account of one scenario. Pure data, no sockets.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::SystemTime;
 
 use nodejoin_core::observation::{AwsCall, DnsQuery};
@@ -11,7 +11,7 @@ use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::link_local;
 use nodejoin_core::plan::outside::{OutsideFiles, is_host_of};
 use nodejoin_core::plan::region::Region;
-use nodejoin_core::plan::{ClusterPlan, InstancePlan, Network, Plan, RolePlan};
+use nodejoin_core::plan::{ClusterPlan, HttpProxyUrl, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
 
 use crate::arn;
@@ -29,6 +29,8 @@ pub struct World {
     pub network: Network,
     /// Recorded answers of hosts outside: files by URL.
     pub outside: OutsideFiles,
+    /// The HTTP proxy that the node reaches.
+    pub http_proxy: Option<HttpProxyUrl>,
     pub instance: InstancePlan,
     /// The role of the instance profile; `None` for an instance without a profile.
     pub role: Option<RolePlan>,
@@ -38,7 +40,7 @@ pub struct World {
     /// The certificate authority in DescribeCluster's response, in PEM.
     pub certificate_authority: String,
     /// Address of the cluster's endpoint.
-    pub control_plane_ip: Ipv4Addr,
+    pub control_plane: SocketAddrV4,
     /// A second host name of the endpoint, used by kubeadm's ConfigMaps.
     pub control_plane_name: Option<String>,
     /// User data, decoded.
@@ -80,12 +82,13 @@ impl World {
             region: plan.region.clone(),
             network: plan.network,
             outside: plan.outside.clone(),
+            http_proxy: plan.http_proxy.clone(),
             instance: plan.instance.clone(),
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),
             kubernetes_version: String::new(),
             certificate_authority: String::new(),
-            control_plane_ip: Ipv4Addr::LOCALHOST,
+            control_plane: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 443),
             control_plane_name: None,
             user_data: None,
             aws: plan.aws.clone(),
@@ -100,6 +103,12 @@ impl World {
     /// Whether the scenario answers requests to this host, in lower case.
     pub(crate) fn answers_host(&self, host: &str) -> bool {
         self.aws.answers.iter().any(|answer| answer.is_of_host(host)) || is_host_of(&self.outside, host)
+    }
+
+    /// Whether a name in lower case is one of the cluster's API server.
+    pub(crate) fn is_endpoint(&self, name: &str) -> bool {
+        name == self.cluster.endpoint_host(&self.region).to_ascii_lowercase()
+            || self.control_plane_name.as_deref() == Some(name)
     }
 
     /// Address of a service in the node.

@@ -291,6 +291,7 @@ fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: TimeFactor) 
         ("DNS_IP", link_local::RESOLVER.to_string()),
         ("TLS_IPS", refusals::tls_addresses(&request.plan.faults)),
         ("OUTSIDE_IP", link_local::OUTSIDE.to_string()),
+        ("HTTP_PROXY_AT", outside::http_proxy(request.plan)),
         (
             "INSIDE",
             outside::inside(

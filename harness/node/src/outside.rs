@@ -1,9 +1,10 @@
-//! Which addresses a node of an isolated network does not reach: connections to them are refused at once.
+//! Which addresses a node of an isolated network does not reach, where connections are refused at once; and the
+//! address of its HTTP proxy.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::{Plan, link_local};
 
 /// Private, shared, link-local and loopback networks, multicast and what is reserved.
 const NOT_PUBLIC: [&str; 8] = [
@@ -30,6 +31,14 @@ pub(crate) fn inside(plan: &Plan, subnet: &str, api_server: Option<IpAddr>) -> S
     inside.into_iter().collect::<Vec<_>>().join(" ")
 }
 
+/// Where the node finds the HTTP proxy of the plan, as `address:port`; empty without one.
+pub(crate) fn http_proxy(plan: &Plan) -> String {
+    plan.http_proxy.as_ref().map_or_else(String::new, |proxy| {
+        let address = proxy.address().unwrap_or(link_local::OUTSIDE);
+        format!("{address}:{}", proxy.port())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +49,14 @@ mod tests {
             nodejoin_core::scenario::default_account(&nodejoin_core::input::files::Disk::with_variables([]));
         plan.instance.vpc_cidrs = vec!["52.10.0.0/16".to_owned(), "10.0.0.0/8".to_owned()];
         plan.cluster.service_ipv4_cidr = Some("203.0.113.0/24".to_owned());
+        assert_eq!(http_proxy(&plan), "");
+        for (proxy, at) in [
+            ("http://proxy:3128", "169.254.171.2:3128"),
+            ("http://10.0.0.4", "10.0.0.4:80"),
+        ] {
+            plan.http_proxy = Some(proxy.parse().unwrap());
+            assert_eq!(http_proxy(&plan), at);
+        }
         let api_server = "198.51.100.9".parse().unwrap();
         assert_eq!(
             inside(&plan, "198.18.4.0/24", Some(api_server)),

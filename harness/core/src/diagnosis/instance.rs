@@ -2,7 +2,7 @@
 
 use super::facts::{Evidence, Facts, between};
 use super::types::Finding;
-use crate::observation::{AwsCall, JournalLine, Millis, Observation};
+use crate::observation::{AwsCall, CalledService, JournalLine, Millis, Observation};
 use crate::plan::{ImagePlan, Plan};
 use crate::user_data::{self, FaultKind, PartFault};
 use crate::vocabulary::cause::Cause;
@@ -60,6 +60,9 @@ pub(super) fn metadata_too_slow(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The path with the name of the role, which comes before the path with its credentials.
+/// The host of requests to the metadata service.
+const METADATA_HOST: &str = "169.254.169.254";
+
 const CREDENTIALS: &str = "meta-data/iam/security-credentials";
 
 /// All requests to the metadata service failed.
@@ -98,6 +101,35 @@ pub(super) fn metadata_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     }
     because.push_str("; cloud-init gave up and finished without running any user data");
     facts.final_(Cause::MetadataUnreachable, because, &evidence, remedy)
+}
+
+/// The last requests to the metadata service went to the HTTP proxy of the scenario.
+pub(super) fn metadata_by_proxy(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Authenticated) {
+        return None;
+    }
+    let by_proxy = || {
+        let calls = facts.calls();
+        calls.filter(|(_, call)| call.service == CalledService::Outside && call.host == METADATA_HOST)
+    };
+    let (_, last) = by_proxy().last()?;
+    let mut after = facts.calls().skip_while(|(_, call)| !std::ptr::eq(*call, last));
+    if after.any(|(_, call)| call.service == Service::Imds) {
+        return None;
+    }
+    let (at, first) = by_proxy().next()?;
+    let because = format!(
+        "{} went to the HTTP proxy, which does not reach the metadata service of an instance",
+        first.operation
+    );
+    let remedy =
+        "add 169.254.169.254 to `NO_PROXY` (and `no_proxy`), in the script and in each unit with a proxy";
+    facts.found(
+        Cause::MetadataByProxy,
+        because,
+        &Evidence::call(at, first),
+        remedy.to_owned(),
+    )
 }
 
 /// The script uses IMDSv1 on an instance that requires IMDSv2, and can take the error page for the value.

@@ -1,12 +1,17 @@
 //! Requests to hosts outside that the scenario does not answer. The node refuses them at once, so that a script which
 //! needs one ends soon after it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::facts::{Evidence, Facts};
 use super::limits::{WAITING, is_about};
 use super::script_output::{is_before_end, is_by_script, is_complaint, is_failure, lines_before_the_end};
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
+use crate::user_data::http_proxies;
 use crate::vocabulary::cause::Cause;
+use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::phase::Phase;
 
 /// What clients print about a connection that closes without a response. Few of them name the host.
@@ -23,12 +28,47 @@ const CLOSED: [&str; 7] = [
     "socket hang up",
 ];
 
+/// What clients print about an HTTP proxy that they do not reach.
+const UNREACHED: [&str; 7] = [
+    // curl.
+    "resolve proxy",
+    "Failed to connect to",
+    // wget.
+    "failed:",
+    // botocore.
+    "connect to proxy",
+    // Go.
+    "proxyconnect",
+    "Connection refused",
+    "No route to host",
+];
+
 /// Lines that a script prints about a failed request before it ends. After more, it has continued without the request.
 const WORDS_OF_AN_END: usize = 3;
 
 /// Requests to hosts outside that nothing answered.
 pub(super) fn refused<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a AwsCall)> + use<'a> {
     facts.calls().filter(|(_, call)| call.is_refused_outside())
+}
+
+/// A program does not reach an HTTP proxy of the user data, and the scenario has none.
+pub(super) fn missing_proxy(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.plan.http_proxy.is_some() || !facts.is_before(Phase::Registered) {
+        return None;
+    }
+    let data = facts.plan.user_data.as_ref()?;
+    let text = STANDARD.decode(&data.base64).ok()?;
+    let proxies = http_proxies(&String::from_utf8_lossy(&text));
+    let is_about_it = |line: &JournalLine, proxy: &HttpProxyUrl| {
+        is_about(&line.message, proxy.host()) && UNREACHED.iter().any(|words| line.message.contains(words))
+    };
+    let (at, line, proxy) = facts.journal().find_map(|(at, line)| {
+        let proxy = proxies.iter().find(|proxy| is_about_it(line, proxy))?;
+        Some((at, line, proxy))
+    })?;
+    let because = format!("a limit of nodejoin, not an error of the script: it needs the HTTP proxy {proxy}");
+    let remedy = facts.plan.key_hint(&format!("http_proxy: \"{proxy}\""));
+    facts.found(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
 }
 
 /// Whether the node asked for a name that belongs to nothing in the scenario.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::cluster_status::{ClusterStatus, UnknownClusterStatus};
 use crate::vocabulary::endpoint::EndpointUrl;
+use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioTag, TokenText};
 use crate::vocabulary::region::{Region, UnknownRegion};
 use crate::vocabulary::upstream::UpstreamUrl;
@@ -28,6 +29,7 @@ pub(crate) fn check(format: &str, text: &str) -> Result<(), FormatMismatch> {
         "bootstrap-token" => parse::<TokenText>(text),
         "ec2-instance-id" => parse::<InstanceId>(text),
         "eks-endpoint" => parse::<EndpointUrl>(text),
+        "http-proxy" => parse::<HttpProxyUrl>(text),
         "eks-cluster-status" => parse_with_hint::<ClusterStatus>(text, UnknownClusterStatus::hint),
         "ipv4" => address::<Ipv4Addr>("IPv4", "192.168.40.16", text),
         "ipv4-network" => parse::<Cidr>(text),

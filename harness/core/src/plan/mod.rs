@@ -31,6 +31,7 @@ mod values;
 
 pub use crate::vocabulary::cluster_status::ClusterStatus;
 pub use crate::vocabulary::endpoint::{EndpointUrl, InvalidEndpoint};
+pub use crate::vocabulary::http_proxy::HttpProxyUrl;
 pub use crate::vocabulary::{cidr, cluster_status, ids, region};
 pub use aws_auth::{AwsAuthWriter, RoleMapping};
 pub use cluster::{Approval, CaChoice, ClusterPlan, LateApproval, LateRight, StatusStep};

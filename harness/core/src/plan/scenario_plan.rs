@@ -19,6 +19,7 @@ use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
 use crate::plan::values::{Cni, Network, NewerSettings, PodPlan, Stubs, Timeouts, UserDataPlan};
 use crate::vocabulary::cause::Cause;
+use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::ids::{AccountId, ScenarioId, ScenarioTag};
 use crate::vocabulary::region::Region;
 
@@ -67,6 +68,9 @@ pub struct Plan {
     /// Recorded answers to requests outside: paths of files by URL.
     #[serde(default, skip_serializing_if = "OutsideFiles::is_empty")]
     pub outside: OutsideFiles,
+    /// The HTTP proxy that the node reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_proxy: Option<HttpProxyUrl>,
     /// The node image and its overlay files.
     pub image: ImagePlan,
     pub account: AccountId,

@@ -186,6 +186,7 @@ fn scenario(file: AccountFile) -> Scenario {
         control_plane: None,
         network: Network::default(),
         outside: BTreeMap::new(),
+        http_proxy: None,
         image: None,
         overlay: None,
         account: file.account,

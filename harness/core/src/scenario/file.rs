@@ -21,6 +21,7 @@ use crate::plan::outside::OutsideFiles;
 use crate::plan::step::Action;
 use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts};
 use crate::vocabulary::cidr::Cidr;
+use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioTag};
 use crate::vocabulary::region::Region;
 
@@ -61,6 +62,10 @@ pub struct Scenario {
     /// receive the file. Every other request to the outside is refused at once, unless the network is open.
     #[serde(default)]
     pub outside: OutsideFiles,
+    /// An HTTP proxy in the network of the node, such as `http://proxy.corp.internal:3128`, without credentials. It
+    /// leads to AWS, to the API server and to the hosts of `outside` (default: none).
+    #[serde(default)]
+    pub http_proxy: Option<HttpProxyUrl>,
     /// The node image: a built-in name, the name of an image of the container engine as `name:tag`, or a root file
     /// system as `rootfs: FILE` (default: `al2`).
     #[serde(default)]

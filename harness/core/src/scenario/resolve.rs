@@ -78,6 +78,7 @@ pub(super) fn resolve(
         requested: RequestedVersions::default(),
         network: scenario.network,
         outside: outside::resolve(&scenario.outside, path, files, problems),
+        http_proxy: scenario.http_proxy.clone(),
         image: ImagePlan {
             overlay: overlay.files,
             ..image

@@ -11,6 +11,7 @@
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
 //! | `mime.rs` | MIME messages |
 //! | `ami_family.rs` | user data for another AMI family than that of the node image |
+//! | `http_proxies.rs` | the HTTP proxies that it names |
 //! | `cloud_config.rs` | the files and commands of `#cloud-config` |
 
 mod ami_family;
@@ -19,6 +20,7 @@ mod cloud_config;
 mod compose;
 mod fill;
 mod fill_expect;
+mod http_proxies;
 mod mime;
 mod parse;
 mod placeholder_typo;
@@ -28,6 +30,7 @@ pub use ami_family::OtherFamily;
 pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use fill::{UnknownTemplate, Values, fill};
+pub use http_proxies::http_proxies;
 pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse, unpacked};
 pub use placeholder_typo::{PlaceholderTypo, placeholder_typos};
 pub use replace::{ReplacedUserData, ReplacedValue, replace_cluster, replaced_values};

@@ -27,6 +27,15 @@ macro_rules! cause_table {
         remedy: "Enable the instance's metadata service, and remove routes, proxies and firewalls in front of 169.254.169.254.",
         proof: Scenario("refused/metadata-down"),
     }
+    /// Requests to the metadata service go to an HTTP proxy, which does not reach the link-local address of the
+    /// instance.
+    MetadataByProxy = "metadata-by-proxy" {
+        rules: Stopped { 65: instance::metadata_by_proxy },
+        phases: Booted..=KubeletStarted, permanence: Lasts, blames: LastOfScript,
+        evidence: "requests to the HTTP proxy",
+        remedy: "Add 169.254.169.254 to `NO_PROXY`, also to that of the units.",
+        proof: Scenario("mistakes/metadata-by-proxy"),
+    }
     /// The instance requires IMDSv2, and the script sends requests without a session token.
     MetadataTokenMissing = "metadata-token-missing" {
         rules: Stopped { 270: instance::metadata_token_missing },
@@ -96,7 +105,7 @@ macro_rules! cause_table {
     /// result says nothing about the script.
     HarnessLimit = "harness-limit" {
         rules: Stopped {
-            229: nodeadm::unsupported, 275: kubelet::lacks_processors, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit,
+            204: outside::missing_proxy, 229: nodeadm::unsupported, 275: kubelet::lacks_processors, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit,
             319: limits::reported_call, 321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
             324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::not_stored,
             329: outside::unreported_request

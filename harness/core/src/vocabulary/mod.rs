@@ -15,6 +15,7 @@
 //! | `cluster_status.rs` | the statuses of an EKS cluster |
 //! | `cidr.rs` | IPv4 networks |
 //! | `file_type.rs` | the types of paths in a file system |
+//! | `http_proxy.rs` | URLs of HTTP proxies |
 //! | `inotify.rs` | the inotify instances that nodes need |
 //! | `nearest.rs` | suggestions for misspelled words |
 //! | `unit.rs` | systemd units |
@@ -30,6 +31,7 @@ pub mod cluster_status;
 pub mod ec2_type;
 pub mod endpoint;
 pub mod file_type;
+pub mod http_proxy;
 pub mod ids;
 pub mod inotify;
 pub mod instance_store;

@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::shared_socket::SharedSocket;
-use super::{connect_proxy, resolver, serve};
+use super::{connect_proxy, http_proxy, resolver, serve};
 use crate::world_registry::WorldRegistry;
 
 /// Timeout for the start of a connection: `CONNECT`, the TLS handshake, and the headers of each request.
@@ -89,13 +89,34 @@ async fn tls_or_http(stream: TcpStream, acceptor: TlsAcceptor, source: IpAddr, w
             let port = serve::Port::Node(Scheme::Https);
             tls(SharedSocket::new(stream), acceptor, source, port, worlds).await;
         }
-        Ok(Ok(_)) => {
-            let socket = SharedSocket::new(stream);
+        Ok(Ok(_)) => match http_proxy::is_tunnel(&stream, source, &worlds).await {
+            Ok(true) => tunnel(stream, acceptor, source, worlds).await,
+            Ok(false) => {
+                let socket = SharedSocket::new(stream);
+                let port = serve::Port::Node(Scheme::Http);
+                http(socket.clone(), socket, source, port, worlds).await;
+            }
+            Err(error) => tracing::debug!(%error, "a connection ended before its first request"),
+        },
+        Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
+        Err(_) => tracing::debug!("timeout while waiting for the first byte of a connection"),
+    }
+}
+
+/// Serves a node through the HTTP proxy of its scenario.
+async fn tunnel(stream: TcpStream, acceptor: TlsAcceptor, source: IpAddr, worlds: Arc<WorldRegistry>) {
+    let timeout = worlds.time_factor.scale(START_TIMEOUT);
+    match http_proxy::open(stream, source, &worlds, timeout).await {
+        Ok(Some((socket, Scheme::Https))) => {
+            let port = serve::Port::Node(Scheme::Https);
+            tls(socket, acceptor, source, port, worlds).await;
+        }
+        Ok(Some((socket, Scheme::Http))) => {
             let port = serve::Port::Node(Scheme::Http);
             http(socket.clone(), socket, source, port, worlds).await;
         }
-        Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
-        Err(_) => tracing::debug!("timeout while waiting for the first byte of a connection"),
+        Ok(None) => {}
+        Err(error) => tracing::debug!(%error, "a tunnel ended"),
     }
 }
 

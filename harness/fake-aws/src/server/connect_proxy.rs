@@ -14,7 +14,7 @@ pub(super) const HANDSHAKE: u8 = 0x16;
 const MAX_HEAD: usize = 8 * 1024;
 /// Limit of a request's headers: curl and the SDKs send fewer than ten.
 const MAX_HEADERS: usize = 64;
-const ESTABLISHED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
+pub(super) const ESTABLISHED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Accepts a TLS handshake, or a tunnel to an AWS service. Returns the socket when TLS follows; any other request has
 /// its response by then.
@@ -44,7 +44,7 @@ pub(super) async fn accept_tunnel(
 }
 
 /// Reads the request line and the headers, byte by byte: the bytes after them belong to TLS.
-async fn read_head(socket: &mut SharedSocket) -> io::Result<Vec<u8>> {
+pub(super) async fn read_head(socket: &mut SharedSocket) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_HEAD {
         head.push(socket.read_u8().await?);
@@ -52,21 +52,41 @@ async fn read_head(socket: &mut SharedSocket) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
+/// The end of a tunnel that a client requests.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Host name in lower case, or an address.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Target {
+    /// Reads a `CONNECT` request; `None` for anything else.
+    pub(super) fn of(head: &[u8]) -> Option<Self> {
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let is_complete = matches!(request.parse(head), Ok(httparse::Status::Complete(_)));
+        let (true, Some("CONNECT"), Some(target)) = (is_complete, request.method, request.path) else {
+            return None;
+        };
+        let (host, port) = target.rsplit_once(':').unwrap_or((target, "443"));
+        Some(Self {
+            host: host.to_ascii_lowercase(),
+            port: port.parse().ok()?,
+        })
+    }
+}
+
 /// Accepts `CONNECT` to an AWS service, and to a host that the account answers. The error is the response to any other
 /// request.
 fn check(head: &[u8], is_answered: impl Fn(&str) -> bool) -> Result<(), String> {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut headers);
-    let is_complete = matches!(request.parse(head), Ok(httparse::Status::Complete(_)));
-    let (true, Some("CONNECT"), Some(target)) = (is_complete, request.method, request.path) else {
+    let Some(Target { host, .. }) = Target::of(head) else {
         return Err(refusal(
             "400 Bad Request",
             "this port accepts TLS, or CONNECT as a proxy does",
         ));
     };
-    let host = target.rsplit_once(':').map_or(target, |(host, _)| host);
-    let name = host.to_ascii_lowercase();
-    if HostName::parse(&name).is_some() || is_answered(&name) {
+    if HostName::parse(&host).is_some() || is_answered(&host) {
         return Ok(());
     }
     Err(refusal(
@@ -75,7 +95,7 @@ fn check(head: &[u8], is_answered: impl Fn(&str) -> bool) -> Result<(), String> 
     ))
 }
 
-fn refusal(status: &str, reason: &str) -> String {
+pub(super) fn refusal(status: &str, reason: &str) -> String {
     let body = format!("{reason}\n");
     let length = body.len();
     let headers = format!("Content-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close");

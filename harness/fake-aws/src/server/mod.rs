@@ -17,6 +17,7 @@ mod accept;
 mod account;
 mod body;
 mod connect_proxy;
+mod http_proxy;
 mod resolver;
 mod serve;
 mod shared_socket;

@@ -19,6 +19,7 @@ use nodejoin_net::read_body;
 use tokio::time::Instant;
 
 use super::body::ResponseBody;
+use super::http_proxy;
 use super::shared_socket::SharedSocket;
 use crate::answers::FoundAnswer;
 use crate::effects::{Applied, Disconnect, applied};
@@ -129,10 +130,17 @@ pub(super) async fn request(
     }
     let started = Instant::now();
     let (parts, body) = incoming.into_parts();
+    // The target of a request to a proxy contains the host.
+    let is_for_a_proxy = parts.uri.authority().is_some();
     let head = head(parts);
     let limit = body_limit(&connection.port, &head, &shared);
     let is_outside = matches!(route(&connection.port, &head, &shared), Route::Outside(_));
     if connection.port == Port::Node(Scheme::Http) && !is_outside {
+        if is_for_a_proxy && shared.lock().world.http_proxy.is_some() {
+            http_proxy::record_unreachable(&shared, at, &head);
+            let reason = "this proxy does not reach the host of the request\n";
+            return Ok(plain_text(StatusCode::BAD_GATEWAY, reason.to_owned()));
+        }
         return Err(ConnectionDropped::PlainHttp);
     }
     // No answer of a host outside depends on the body, and a refusal comes at once.

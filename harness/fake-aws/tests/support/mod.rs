@@ -101,6 +101,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         region: "eu-west-1".parse().unwrap(),
         network: Network::Isolated,
         outside: Default::default(),
+        http_proxy: None,
         instance: instance(),
         role: Some(RolePlan {
             path: "/eks/".into(),
@@ -112,7 +113,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
         },
         kubernetes_version: "v1.20.2".into(),
         certificate_authority: "-----BEGIN CERTIFICATE-----\ndemo\n-----END CERTIFICATE-----\n".into(),
-        control_plane_ip: "172.30.0.9".parse().unwrap(),
+        control_plane: "172.30.0.9:443".parse().unwrap(),
         control_plane_name: None,
         user_data: None,
         aws: AwsPlan::default(),

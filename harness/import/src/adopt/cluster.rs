@@ -3,11 +3,12 @@
 use std::net::Ipv4Addr;
 
 use nodejoin_core::kubernetes::Minor;
-use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::region::Region;
+use nodejoin_core::plan::{EndpointUrl, HttpProxyUrl};
+use nodejoin_core::user_data::http_proxies;
 
 use super::access::NodeAccess;
 use super::outpost::outpost;
@@ -98,6 +99,7 @@ pub(crate) fn surroundings(
         ("instance", Some(instance)),
         ("cluster", Some(cluster)),
         ("aws", stack(machine, report)),
+        ("http_proxy", http_proxy(stated, report)),
     ];
     let keys = keys
         .into_iter()
@@ -107,6 +109,27 @@ pub(crate) fn surroundings(
         endpoint,
         kubernetes: WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET)),
     }
+}
+
+/// The HTTP proxy that the user data names. One on the node itself is a program that the user data starts.
+fn http_proxy(stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<YamlText> {
+    let is_elsewhere = |proxy: &HttpProxyUrl| {
+        let address = proxy.address();
+        proxy.host() != "localhost"
+            && address.is_none_or(|address| !address.is_loopback() && !address.is_link_local())
+    };
+    let mut proxies = http_proxies(&stated.text).into_iter().filter(is_elsewhere);
+    let first = proxies.next()?.to_string();
+    let text = format!(
+        "the HTTP proxy {first}, which leads to AWS, to the API server and to the hosts of `outside`; the node reaches \
+         AWS without it, too"
+    );
+    line(report, AdoptionKind::Adopted, text);
+    for other in proxies {
+        let text = format!("the HTTP proxy {other} does not exist: a scenario has one, here {first}");
+        line(report, AdoptionKind::Note, text);
+    }
+    Some(YamlText::text(&first))
 }
 
 fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {

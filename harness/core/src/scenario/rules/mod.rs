@@ -5,6 +5,7 @@ mod answers;
 mod aws;
 mod dns_faults;
 mod expectations;
+mod http_proxy;
 mod many;
 mod names;
 mod outcome;
@@ -29,6 +30,7 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_
     sizes(plan, problems);
     settle(plan, problems);
     outside::check(plan, problems);
+    http_proxy::check(plan, problems);
     dns_faults::check(plan, problems);
     many::many(scenario, plan, problems);
     many::golden(plan, problems);

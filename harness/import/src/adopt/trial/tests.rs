@@ -483,3 +483,20 @@ fn a_script_that_asks_for_its_lifecycle_state_is_in_service() {
         &["lifecycle_state: InService", "is InService, as of"],
     );
 }
+
+#[test]
+fn the_http_proxy_of_the_user_data_is_adopted() {
+    let text = "#!/bin/bash\nPROXY=http://me:secret@proxy.corp.internal:3128\nexport HTTPS_PROXY=$PROXY\n\
+                echo proxy=http://10.0.0.4:80 >> /etc/yum.conf\nLOCAL_PROXY=http://127.0.0.1:3128\n\
+                /etc/eks/bootstrap.sh demo\n";
+    let shown = shown(&machine(text));
+    assert_has(
+        &shown,
+        &[
+            "adopted: the HTTP proxy http://proxy.corp.internal:3128, which leads to AWS",
+            "note: the HTTP proxy http://10.0.0.4:80 does not exist: a scenario has one, here http://proxy.corp.internal:3128\n",
+            "http_proxy: \"http://proxy.corp.internal:3128\"\n",
+        ],
+    );
+    assert!(!shown.contains("127.0.0.1"), "{shown}");
+}

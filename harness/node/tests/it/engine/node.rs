@@ -1,6 +1,7 @@
 //! A node in a container engine, against the real fakes and without a control plane: everything up to a kubelet that
 //! runs.
 
+use std::net::SocketAddrV4;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt as _;
@@ -89,13 +90,14 @@ impl Bench {
             account: plan.account.clone(),
             region: plan.region.clone(),
             network: plan.network,
+            http_proxy: plan.http_proxy.clone(),
             outside: plan.outside.clone(),
             instance: plan.instance.clone(),
             role: plan.role.clone(),
             cluster: plan.cluster.clone(),
             kubernetes_version: "1.20".to_owned(),
             certificate_authority: ca.clone(),
-            control_plane_ip: self.network.gateway,
+            control_plane: SocketAddrV4::new(self.network.gateway, 443),
             control_plane_name: None,
             user_data,
             aws: plan.aws.clone(),

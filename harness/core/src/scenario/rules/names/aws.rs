@@ -49,11 +49,16 @@ pub(in crate::scenario::rules) fn check_call(name: &str, at: &[PathStep<'_>], pr
     }
 }
 
-/// Checks a request to a host outside, `METHOD URL`, whose URL may end in `*`.
+/// Checks a request to a host outside, `METHOD URL`, or to an HTTP proxy, `CONNECT HOST:PORT`. Both may end in `*`.
 fn check_outside(operation: &str, at: &[PathStep<'_>], problems: &mut Problems<'_>) {
-    let url = operation.split_once(' ').map(|(_, url)| url);
-    if url.is_none_or(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
-        let what = format!("invalid request `{operation}`: expected a method and a URL");
+    let is_valid = match operation.split_once(' ') {
+        Some(("CONNECT", target)) => target.ends_with('*') || target.contains(':') && !target.contains('/'),
+        Some((_, url)) => url.starts_with("https://") || url.starts_with("http://"),
+        None => false,
+    };
+    if !is_valid {
+        let what =
+            format!("invalid request `{operation}`: expected a method and a URL, or `CONNECT HOST:PORT`");
         let hint = "for example `outside.GET https://downloads.example.com/agent.tar.gz`";
         problems.add_at(at, what, "", hint);
     }

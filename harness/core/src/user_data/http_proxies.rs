@@ -1,0 +1,78 @@
+//! The HTTP proxies that user data names.
+
+use crate::vocabulary::http_proxy::HttpProxyUrl;
+
+const SCHEME: &str = "http://";
+
+/// The values of variables and settings whose name contains `proxy`, as far as they are URLs of HTTP proxies, without
+/// credentials and in the order of the text.
+#[must_use]
+pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        for (start, _) in line.match_indices(SCHEME) {
+            if !is_value_of_a_proxy(&line[..start]) {
+                continue;
+            }
+            let rest = &line[start + SCHEME.len()..];
+            let is_end = |c: char| c.is_whitespace() || "\"'`,;)}|&\\<>".contains(c);
+            let url = rest.split(is_end).next().unwrap_or_default();
+            let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
+            if let Ok(proxy) = format!("{SCHEME}{place}").parse::<HttpProxyUrl>()
+                && !found.contains(&proxy)
+            {
+                found.push(proxy);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a text ends with a name that contains `proxy`, and what assigns to it.
+fn is_value_of_a_proxy(before: &str) -> bool {
+    let assigned = before.trim_end_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
+    let Some(name) = assigned
+        .strip_suffix(['=', ':'])
+        .or_else(|| assigned.strip_suffix(":-"))
+    else {
+        return false;
+    };
+    let name = name.trim_end_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-';
+    let name = name.rsplit(|c: char| !is_part(c)).next().unwrap_or_default();
+    name.to_ascii_lowercase().contains("proxy")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_proxy_variables_are_found_without_credentials() {
+        let found = |text: &str| {
+            let urls = http_proxies(text).into_iter();
+            urls.map(|url| url.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        for (text, expected) in [
+            (
+                "export HTTPS_PROXY=http://proxy.corp:3128",
+                "http://proxy.corp:3128",
+            ),
+            ("PROXY='http://me:secret@10.0.0.4:8080/'", "http://10.0.0.4:8080"),
+            ("        HTTP_PROXY: \"http://proxy:80\"", "http://proxy:80"),
+            ("Environment=\"https_proxy=http://proxy:1\"", "http://proxy:1"),
+            ("p=${HTTP_PROXY:-http://proxy:2}", "http://proxy:2"),
+            ("\"httpProxy\": \"http://proxy:3\",", "http://proxy:3"),
+            (
+                "HTTP_PROXY=http://a:1 HTTPS_PROXY=http://b:2\nhttp_proxy=http://a:1",
+                "http://a:1 http://b:2",
+            ),
+            ("curl http://proxy.corp/install.sh", ""),
+            ("HTTPS_PROXY=https://proxy:3128", ""),
+            ("HTTP_PROXY=http://$HOST:3128", ""),
+            ("proxy http://proxy:3128", ""),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+}
