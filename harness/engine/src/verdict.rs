@@ -12,6 +12,7 @@ pub(crate) fn verdict_without_observation(outcome: Outcome) -> Verdict {
         diagnosis: None,
         checks,
         notes,
+        node: None,
         deviations,
         parts: Vec::new(),
     }

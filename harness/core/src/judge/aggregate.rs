@@ -56,6 +56,7 @@ pub fn of_nodes(nodes: &[Joined<'_>]) -> Verdict {
         diagnosis: worst(nodes),
         checks,
         notes: nodes.iter().flat_map(of_node).collect(),
+        node: None,
         deviations: deviations.into_iter().collect(),
         parts: Vec::new(),
     }

@@ -207,6 +207,7 @@ mod tests {
             diagnosis: Some(diagnosis),
             checks: checks.collect(),
             notes: Vec::new(),
+            node: None,
             deviations: Vec::new(),
             parts: Vec::new(),
             versions: None,

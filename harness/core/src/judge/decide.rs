@@ -2,6 +2,7 @@
 
 use super::blame::placeholder_typos;
 use super::checks::{End, Join, final_checks};
+use super::joined_node::JoinedNode;
 use super::notes::notes;
 use crate::diagnosis::{Cause, Diagnosis, diagnose};
 use crate::judge::verdict::{Check, Outcome, Verdict, Versions};
@@ -48,6 +49,7 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         diagnosis: diagnosis.filter(|_| is_reported),
         checks,
         notes,
+        node: JoinedNode::of(observation),
         deviations: observation.deviations.clone(),
         parts: Vec::new(),
     }

@@ -9,6 +9,7 @@
 //! | `checks.rs` | the list of checks for both |
 //! | `alternatives.rs` | the check of `one_of` |
 //! | `same_machine.rs` | the check of `same_as` |
+//! | `joined_node.rs` | the Node that a verdict shows |
 //! | `join.rs` | checks of phase, cause, authentication, AWS calls, faults |
 //! | `certificates.rs` | checks of certificate signing requests and port 10250 |
 //! | `node.rs` | checks of the Node object |
@@ -31,6 +32,7 @@ mod decide;
 mod files;
 mod golden;
 mod join;
+mod joined_node;
 mod lost;
 mod node;
 mod node_state;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::joined_node::JoinedNode;
 use crate::diagnosis::Diagnosis;
 use crate::observation::{Deviation, Millis};
 use crate::vocabulary::phase::Phase;
@@ -24,6 +25,9 @@ pub struct Verdict {
     /// Problems of a node that joined nevertheless.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// The Node at the end of the join; `None` if there is none, or if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<JoinedNode>,
     /// Differences between the node and the AMI that the harness caused.
     pub deviations: Vec<Deviation>,
     /// The steps after the join.

@@ -259,6 +259,7 @@ pub(crate) mod tests {
             diagnosis: None,
             checks: Vec::new(),
             notes: Vec::new(),
+            node: None,
             deviations: Vec::new(),
             parts: Vec::new(),
         };

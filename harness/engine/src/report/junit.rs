@@ -201,6 +201,7 @@ mod tests {
                 kind: NoteKind::UserDataRuns,
                 what: "it still runs".to_owned(),
             }],
+            node: None,
             deviations: Vec::new(),
             parts: Vec::new(),
         };

@@ -188,8 +188,29 @@ fn passed(text: &mut String, verdict: &Verdict) {
             &format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
         );
     }
+    node(text, verdict);
     notes(text, verdict);
     changes(text, verdict);
+}
+
+/// The Node that joined, without the labels that every node has.
+fn node(text: &mut String, verdict: &Verdict) {
+    let Some(node) = &verdict.node else {
+        return;
+    };
+    let labels: Vec<String> = node
+        .own_labels()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let mut parts = vec![node.name.clone()];
+    if !labels.is_empty() {
+        parts.push(format!("labels {}", labels.join(" ")));
+    }
+    if !node.taints.is_empty() {
+        parts.push(format!("taints {}", node.taints.join(" ")));
+    }
+    parts.extend(node.pods.as_ref().map(|pods| format!("{pods} pods")));
+    line(text, "node", &parts.join(", "));
 }
 
 /// What deviations change in this node.
@@ -275,7 +296,7 @@ fn push(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::judge::verdict::{Check, Note, NoteKind, VerdictPart};
+    use nodejoin_core::judge::verdict::{Check, JoinedNode, Note, NoteKind, VerdictPart};
 
     use super::*;
 
@@ -291,6 +312,7 @@ mod tests {
             diagnosis: None,
             checks: Vec::new(),
             notes: Vec::new(),
+            node: None,
             deviations: Vec::new(),
             parts: Vec::new(),
         }
@@ -384,6 +406,23 @@ mod tests {
             text.ends_with(
                 "\n        note      part-001 exited with 3\n        note      systemd ignored a line"
             ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_passed_join_shows_its_node() {
+        let mut passed = verdict(Outcome::Passed);
+        let label = |key: &str| (key.to_owned(), "x".to_owned());
+        passed.node = Some(JoinedNode {
+            name: "ip-10-0-0-1".to_owned(),
+            labels: [label("kubernetes.io/os"), label("team")].into(),
+            taints: vec!["a:NoSchedule".to_owned()],
+            pods: Some("29".to_owned()),
+        });
+        let text = scenario("a node joins", &passed, 1.0, None);
+        assert!(
+            text.ends_with("\n        node      ip-10-0-0-1, labels team=x, taints a:NoSchedule, 29 pods"),
             "{text}"
         );
     }
