@@ -218,11 +218,12 @@ pub struct Traits {
     pub labels: BTreeMap<String, String>,
     /// Taints that the Node must have when it registers.
     pub taints: Vec<Taint>,
-    /// Labels that EKS gives to the Node about half a minute after it joined, because the launch template of the group
-    /// names an AMI (containers-roadmap#1962).
+    /// Labels that a controller gives to the Node after the join.
     pub later_labels: BTreeMap<String, String>,
     /// Such taints.
     pub later_taints: Vec<Taint>,
+    /// The controller that gives them.
+    pub later_by: LaterBy,
     /// Pod capacity that the Node must have.
     pub max_pods: Option<u32>,
     pub cluster: ClusterTraits,
@@ -233,7 +234,24 @@ impl Traits {
     pub(crate) fn leave_group_to_eks(&mut self) {
         self.later_labels = std::mem::take(&mut self.labels);
         self.later_taints = std::mem::take(&mut self.taints);
+        self.later_by = LaterBy::Eks;
     }
+
+    /// The user data starts the kubelet before Karpenter's part does: Karpenter gives the labels to the Node.
+    pub(crate) fn leave_labels_to_karpenter(&mut self) {
+        self.later_labels = std::mem::take(&mut self.labels);
+        self.later_by = LaterBy::Karpenter;
+    }
+}
+
+/// Who gives a Node labels and taints after its join.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LaterBy {
+    /// EKS, about half a minute later (containers-roadmap#1962).
+    #[default]
+    Eks,
+    /// Karpenter's controller, when it finds the Node of its NodeClaim.
+    Karpenter,
 }
 
 /// What the file states about the cluster.

@@ -198,6 +198,28 @@ fn file_of(name: &str) -> OverlayFile {
     file
 }
 
+/// Other images need all of it: a forgotten module ends nodeadm before it reads anything.
+#[test]
+fn the_overlay_of_nodeadm_has_all_of_its_modules() {
+    let manifest = root().join("fixtures/overlays/nodeadm/overlay.yaml");
+    let overlay = overlay::load(&manifest, &Disk::with_variables([])).expect("the overlay is valid");
+    let modules = root().join("fixtures/images/nodes/al2023/rootfs/usr/lib/nodeadm");
+    for module in std::fs::read_dir(modules).expect("the folder exists") {
+        let path = module.expect("a readable entry").path();
+        let is_module = path.extension().is_some_and(|extension| extension == "py");
+        let is_in = overlay
+            .files
+            .iter()
+            .any(|file| std::path::Path::new(&file.from).ends_with(path.file_name().unwrap()));
+        assert!(
+            !is_module || is_in,
+            "{} is not in {}",
+            path.display(),
+            manifest.display()
+        );
+    }
+}
+
 #[test]
 fn every_broken_script_is_listed() {
     let mut names: Vec<_> = std::fs::read_dir(folder())

@@ -179,7 +179,10 @@ pub(super) fn unresolved_name(facts: &Facts<'_>) -> Option<Finding> {
         true => "which is the host name of no AWS service in a region that nodejoin knows",
         false => "a name outside",
     };
-    let open = facts.plan.key_hint("network: open");
+    let open = match facts.plan.network {
+        Network::Isolated => facts.plan.key_hint("network: open"),
+        Network::Open => "let the resolver of the container engine know the name".to_owned(),
+    };
     let answer = facts
         .plan
         .key_hint(&format!("aws: {{ answers: [{{ host: {name}, file: FILE }}] }}"));
@@ -493,7 +496,10 @@ pub(super) fn no_route(facts: &Facts<'_>) -> Option<Finding> {
 
 /// What to do about something outside of the run's network.
 fn overlay_or_open(facts: &Facts<'_>) -> String {
-    let open = facts.plan.key_hint("network: open");
+    let open = match facts.plan.network {
+        Network::Isolated => facts.plan.key_hint("network: open"),
+        Network::Open => "let the network of the container engine reach it".to_owned(),
+    };
     format!("put the file into the node with an overlay (`--overlay MANIFEST`), or {open}")
 }
 

@@ -9,6 +9,7 @@ use super::limits::{WAITING, is_about};
 use super::script_output::{is_before_end, is_by_script, is_complaint, is_failure, lines_before_the_end};
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
+use crate::plan::Network;
 use crate::user_data::http_proxies;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::http_proxy::HttpProxyUrl;
@@ -165,6 +166,14 @@ fn remedy(facts: &Facts<'_>, call: &AwsCall) -> String {
             facts.plan.key_hint(&key)
         }
     };
-    let open = facts.plan.key_hint("network: open");
-    format!("{answer}; or put the file into the node with an overlay (`--overlay MANIFEST`); or {open}")
+    let overlay = "put the file into the node with an overlay (`--overlay MANIFEST`)";
+    match facts.plan.network {
+        Network::Isolated => format!(
+            "{answer}; or {overlay}; or {}",
+            facts.plan.key_hint("network: open")
+        ),
+        Network::Open => {
+            format!("{answer}; or {overlay}; or let the network of the container engine reach it")
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
-use crate::machine::{Machine, Taint};
+use crate::machine::{LaterBy, Machine, Taint};
 
 /// The key `expect` of the scenario.
 pub(crate) fn expectations(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) -> YamlText {
@@ -53,8 +53,14 @@ pub(crate) fn expectations(machine: &Machine, stated: &Stated, report: &mut Vec<
         .filter(|taint| !taints.contains(taint))
         .map(|taint| format!("taint {}", text_of(taint)));
     for what in later_labels.chain(later_taints) {
-        let why =
-            "EKS gives it to the Node after the join, because the launch template of the group names an AMI";
+        let why = match traits.later_by {
+            LaterBy::Eks => {
+                "EKS gives it to the Node after the join, because the launch template of the group names an AMI"
+            }
+            LaterBy::Karpenter => {
+                "Karpenter gives it to the Node after the join, because the user data starts the kubelet itself"
+            }
+        };
         line(report, AdoptionKind::NotChecked, format!("{what}: {why}"));
     }
     for unclear in &flags.unclear {

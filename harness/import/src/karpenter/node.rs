@@ -23,6 +23,17 @@ pub(super) struct KarpenterNode<'a> {
     pub(super) pool: Option<&'a NodePool<'a>>,
 }
 
+/// Whether the user data of a class calls the bootstrap script itself.
+fn starts_kubelet(text: &str) -> bool {
+    let words = ["", "exec ", "sudo ", "bash "];
+    text.lines().map(str::trim).any(|line| {
+        words.iter().any(|word| {
+            line.strip_prefix(word)
+                .is_some_and(|rest| rest.starts_with("/etc/eks/bootstrap.sh"))
+        })
+    })
+}
+
 /// What Karpenter's part of the user data contains.
 pub(super) struct NodeOptions<'a> {
     pub(super) cluster: ClusterTraits,
@@ -54,11 +65,11 @@ impl KarpenterNode<'_> {
         };
         let text = own.and_then(Tree::text).unwrap_or_default();
         machine.user_data = user_data(self.class, family, text, &options, &mut machine.notes)?;
-        self.describe(&mut machine, family, options);
+        self.describe(&mut machine, family, text, options);
         Ok(machine)
     }
 
-    fn describe(&self, machine: &mut Machine, family: AmiFamily, options: NodeOptions<'_>) {
+    fn describe(&self, machine: &mut Machine, family: AmiFamily, text: &str, options: NodeOptions<'_>) {
         let traits = &mut machine.traits;
         let cluster = options.cluster.name.clone().unwrap_or_default();
         traits
@@ -71,8 +82,15 @@ impl KarpenterNode<'_> {
         traits.ami_family = Some(family);
         traits.instance_type = self.pool.and_then(NodePool::instance_type);
         traits.taints = options.taints;
-        if family != AmiFamily::Custom {
-            traits.labels = options.labels;
+        traits.labels = options.labels;
+        if family == AmiFamily::Custom {
+            traits.leave_labels_to_karpenter();
+        } else if starts_kubelet(text) && matches!(family, AmiFamily::Al2 | AmiFamily::Ubuntu) {
+            traits.leave_labels_to_karpenter();
+            let note = "the user data calls /etc/eks/bootstrap.sh before Karpenter's part does: the kubelet starts with the \
+                        flags of this call, and Karpenter ends a node without the taint `karpenter.sh/unregistered`";
+            machine.notes.push(note.to_owned());
+        } else {
             traits.max_pods = Some(options.max_pods);
         }
         if traits.instance_type.is_none() {

@@ -3,6 +3,7 @@
 use nodejoin_core::plan::Tokens;
 
 use super::{all_refused, machine, read, refused, user_data};
+use crate::machine::{LaterBy, Machine};
 use crate::{AmiFamily, FileFormat};
 
 const POOL: &str = "---
@@ -61,6 +62,35 @@ fn al2_merges_a_script() {
     assert_eq!(traits.labels["size"], "big");
     assert!(!traits.labels.contains_key("node-role.kubernetes.io/web"));
     assert_eq!(traits.tags["karpenter.sh/nodepool"], "default");
+}
+
+#[test]
+fn labels_of_a_node_that_starts_its_kubelet_itself_are_left_to_karpenter() {
+    for spec in [
+        "  amiFamily: AL2\n  userData: |\n    #!/bin/bash\n    /etc/eks/bootstrap.sh demo\n",
+        "  amiFamily: Custom\n  amiSelectorTerms: [{ id: ami-0123456789abcdef0 }]\n  userData: |\n    #!/bin/bash\n",
+    ] {
+        let Machine { traits, notes, .. } = machine(&with_pool(spec));
+        assert_eq!(traits.labels.len(), 0, "{spec}");
+        assert_eq!(traits.later_labels["size"], "big", "{spec}");
+        assert_eq!(
+            (traits.later_by, traits.max_pods),
+            (LaterBy::Karpenter, None),
+            "{spec}"
+        );
+        // It must be there when the node registers.
+        assert!(
+            traits
+                .taints
+                .iter()
+                .any(|taint| taint.key == "karpenter.sh/unregistered"),
+            "{spec}"
+        );
+        let is_noted = notes
+            .iter()
+            .any(|note| note.contains("before Karpenter's part does"));
+        assert_eq!(is_noted, spec.contains("AL2"), "{notes:?}");
+    }
 }
 
 #[test]
