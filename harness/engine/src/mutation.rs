@@ -75,7 +75,7 @@ pub struct MutantCase {
     pub id: String,
     /// The whole script.
     pub text: String,
-    /// Indexes of the scenarios that run the changed statement.
+    /// Indexes of the scenarios that run the changed statement, the one that tells most first.
     pub reached_by: Vec<usize>,
 }
 
@@ -181,7 +181,7 @@ struct MutantRuns<'a> {
     replace: &'a ReplaceScript<'a>,
     settings: &'a MutationSettings,
     cancel: &'a CancellationToken,
-    /// Mutants that each scenario killed: the next mutant begins with the one that killed most.
+    /// Mutants that each scenario killed.
     kills: Mutex<BTreeMap<usize, usize>>,
     /// How joins of changed machines ended.
     joined: Mutex<Vec<(usize, MachineState, JoinEnd)>>,
@@ -365,11 +365,17 @@ impl MutantRuns<'_> {
         }
     }
 
-    /// The scenarios of a mutant: those that killed most first.
+    /// The scenarios of a mutant: the one that killed most, then the others in their order.
     fn order(&self, reached_by: &[usize]) -> Vec<usize> {
         let kills = self.kills.lock();
+        let kills = |index: &usize| kills.get(index).copied().unwrap_or_default();
         let mut order = reached_by.to_vec();
-        order.sort_by_key(|index| std::cmp::Reverse(kills.get(index).copied().unwrap_or_default()));
+        if let Some(most) = order.iter().copied().max_by_key(kills)
+            && kills(&most) > 0
+        {
+            order.retain(|index| *index != most);
+            order.insert(0, most);
+        }
         order.truncate(self.settings.most.max(1));
         order
     }

@@ -81,7 +81,17 @@ impl<'a> BootstrapConfig<'a> {
     pub(super) fn machine(&self) -> Result<Machine, ImportError> {
         let (text, family) = match self.kind {
             BootstrapKind::Eks => (eks_config::render(self)?, Some(AmiFamily::Al2)),
-            BootstrapKind::Nodeadm => (nodeadm_config::render(self), Some(AmiFamily::Al2023)),
+            BootstrapKind::Nodeadm => {
+                if let Some(hybrid) = self.spec.get("hybrid") {
+                    return Err(ImportError::OutOfScope {
+                        line: hybrid.line(),
+                        what: "a hybrid node",
+                        why: "it is no instance of EC2, and joins by another nodeadm",
+                        hint: "only machines of EC2 can be tried",
+                    });
+                }
+                (nodeadm_config::render(self), Some(AmiFamily::Al2023))
+            }
             BootstrapKind::Kubeadm => (kubeadm_config::render(self), None),
         };
         let mut machine = Machine {
@@ -94,6 +104,15 @@ impl<'a> BootstrapConfig<'a> {
         machine.managed = self.managed.clone();
         machine.traits.ami_family = family;
         machine.traits.cluster = self.stated.clone();
+        if self.kind == BootstrapKind::Nodeadm {
+            machine
+                .notes
+                .extend(nodeadm_config::unknown_fields(self).map(|field| {
+                    format!(
+                        "`spec.{field}` is not in the user data: a NodeadmConfig does not have this field"
+                    )
+                }));
+        }
         if self.text(&["format"]).as_deref() == Some("ignition") {
             machine
                 .notes

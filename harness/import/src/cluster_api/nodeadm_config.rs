@@ -9,9 +9,28 @@ use crate::tree::Tree;
 /// What Cluster API assumes if the Cluster names no range for services.
 const DEFAULT_CIDR: &str = "172.20.0.0/16";
 
+/// The fields of a NodeadmConfig's specification, for instances of EC2.
+const FIELDS: [&str; 9] = [
+    "containerd",
+    "diskSetup",
+    "featureGates",
+    "files",
+    "kubelet",
+    "mounts",
+    "ntp",
+    "preNodeadmCommands",
+    "users",
+];
+
 /// What stands before the content of a part besides its type.
 const ENCODING: &str =
     "MIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\nContent-Disposition: attachment; filename=";
+
+/// Fields that a NodeadmConfig does not have. The API server drops them, with a warning or an error of the client.
+pub(super) fn unknown_fields<'a>(config: &'a BootstrapConfig<'_>) -> impl Iterator<Item = &'a str> {
+    let fields = config.spec.entries().iter().map(|(field, _)| field.as_str());
+    fields.filter(|field| !FIELDS.contains(field))
+}
 
 /// The user data. Each part ends with a boundary of its own: after the commands stands an empty part.
 pub(super) fn render(config: &BootstrapConfig<'_>) -> String {

@@ -72,6 +72,21 @@ fn a_nodeadm_config_is_a_message() {
 }
 
 #[test]
+fn fields_that_a_nodeadm_config_does_not_have_are_named() {
+    let notes = machine(&config(
+        "NodeadmConfig",
+        "      instance: { localStorage: { strategy: RAID0 } }\n      mounts: []\n",
+    ))
+    .notes;
+    assert_eq!(
+        notes,
+        ["`spec.instance` is not in the user data: a NodeadmConfig does not have this field"]
+    );
+    let refused = refused("m.yaml", &config("NodeadmConfig", "      hybrid: { ssm: {} }\n"));
+    assert!(refused.contains("a hybrid node"), "{refused}");
+}
+
+#[test]
 fn a_kubeadm_config_calls_kubeadm() {
     let spec = "      joinConfiguration: { nodeRegistration: { name: \"{{ ds.meta_data.local_hostname }}\" } }\n      preKubeadmCommands: [hostname x]\n";
     insta::assert_snapshot!(user_data(&machine(&config("KubeadmConfig", spec))));

@@ -134,16 +134,19 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// The innermost statement around a change, or the first one within it.
+/// The statement with which a change begins, otherwise the innermost one around it, otherwise the first one within it.
+/// Around two statements that change places is the definition of their function, which runs without them.
 fn statement_at(script: &ParsedScript, bytes: &Range<usize>) -> Option<usize> {
     let statements = script.statements.iter().enumerate();
-    let around = statements
+    let mut within = statements
         .clone()
+        .filter(|(_, one)| bytes.start <= one.bytes.start && one.bytes.end <= bytes.end);
+    let first = within.next();
+    let around = statements
         .filter(|(_, one)| one.bytes.start <= bytes.start && bytes.end <= one.bytes.end)
         .min_by_key(|(_, one)| one.bytes.len());
-    let mut within =
-        statements.filter(|(_, one)| bytes.start <= one.bytes.start && one.bytes.end <= bytes.end);
-    around.or_else(|| within.next()).map(|(index, _)| index)
+    let begins = first.filter(|(_, one)| one.bytes.start == bytes.start);
+    begins.or(around).or(first).map(|(index, _)| index)
 }
 
 #[cfg(test)]
@@ -162,6 +165,17 @@ mod tests {
     fn changes(text: &str, operator: Operator) -> Vec<String> {
         let lines = |(line, before, after): (u64, String, String)| format!("{line}: {before} -> {after}");
         found(text, operator).into_iter().map(lines).collect()
+    }
+
+    #[test]
+    fn swapped_statements_of_a_function_run_when_the_first_one_runs() {
+        let text = "f() {\n  a=0\n  b || c\n}\nf\n";
+        let script = ParsedScript::of(text);
+        let swapped = mutants(text)
+            .into_iter()
+            .find(|mutant| mutant.operator == Operator::SwapStatements && mutant.line == 2)
+            .unwrap();
+        assert_eq!(script.statements[swapped.statement.unwrap()].line, 2);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 mod changed_lines;
 mod embedded;
 mod image_script;
+mod rarity;
 mod target;
 mod written;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -220,10 +222,15 @@ fn cases(chosen: &[NamedMutant], base: &[BaseScenario], target: &TargetScript) -
             None => counts.iter().any(|count| *count > 0),
         };
         let reached = counts.iter().enumerate().filter(|(_, counts)| runs(counts));
+        let mut reached_by: Vec<usize> = reached.map(|(index, _)| index).collect();
+        if let Some(statement) = one.mutant.statement {
+            let rarity = |scenario: &usize| Reverse(rarity::of(&counts, *scenario, statement));
+            reached_by.sort_by_cached_key(rarity);
+        }
         MutantCase {
             id: one.id.clone(),
             text: one.mutant.text.clone(),
-            reached_by: reached.map(|(index, _)| index).collect(),
+            reached_by,
         }
     };
     chosen.iter().map(case).collect()
