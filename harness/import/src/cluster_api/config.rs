@@ -86,7 +86,7 @@ impl<'a> BootstrapConfig<'a> {
                     return Err(ImportError::OutOfScope {
                         line: hybrid.line(),
                         what: "a hybrid node",
-                        why: "it is no instance of EC2, and joins by another nodeadm",
+                        why: "it runs outside of EC2, and joins by another nodeadm",
                         hint: "only machines of EC2 can be tried",
                     });
                 }
