@@ -59,10 +59,10 @@ pub(super) fn metadata_too_slow(facts: &Facts<'_>) -> Option<Finding> {
     )
 }
 
-/// The path with the name of the role, which comes before the path with its credentials.
 /// The host of requests to the metadata service.
 const METADATA_HOST: &str = "169.254.169.254";
 
+/// The path with the name of the role, which comes before the path with its credentials.
 const CREDENTIALS: &str = "meta-data/iam/security-credentials";
 
 /// All requests to the metadata service failed.

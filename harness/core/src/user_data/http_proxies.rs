@@ -1,11 +1,13 @@
 //! The HTTP proxies that user data names.
 
+use std::net::Ipv4Addr;
+
 use crate::vocabulary::http_proxy::HttpProxyUrl;
 
 const SCHEME: &str = "http://";
 
 /// The values of variables and settings whose name contains `proxy`, as far as they are URLs of HTTP proxies, without
-/// credentials and in the order of the text.
+/// credentials and in the order of the text. Those on the node itself are programs that the user data starts.
 #[must_use]
 pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
     let mut found = Vec::new();
@@ -19,6 +21,7 @@ pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
             let url = rest.split(is_end).next().unwrap_or_default();
             let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
             if let Ok(proxy) = format!("{SCHEME}{place}").parse::<HttpProxyUrl>()
+                && !is_on_the_node(&proxy)
                 && !found.contains(&proxy)
             {
                 found.push(proxy);
@@ -26,6 +29,11 @@ pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
         }
     }
     found
+}
+
+fn is_on_the_node(proxy: &HttpProxyUrl) -> bool {
+    let is_own = |address: Ipv4Addr| address.is_loopback() || address.is_link_local();
+    proxy.host() == "localhost" || proxy.address().is_some_and(is_own)
 }
 
 /// Whether a text ends with a name that contains `proxy`, and what assigns to it.
@@ -71,6 +79,8 @@ mod tests {
             ("HTTPS_PROXY=https://proxy:3128", ""),
             ("HTTP_PROXY=http://$HOST:3128", ""),
             ("proxy http://proxy:3128", ""),
+            ("HTTP_PROXY=http://127.0.0.1:3128", ""),
+            ("HTTP_PROXY=http://localhost:3128", ""),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }

@@ -3,11 +3,11 @@
 use std::net::Ipv4Addr;
 
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::region::Region;
-use nodejoin_core::plan::{EndpointUrl, HttpProxyUrl};
 use nodejoin_core::user_data::http_proxies;
 
 use super::access::NodeAccess;
@@ -111,14 +111,9 @@ pub(crate) fn surroundings(
     }
 }
 
-/// The HTTP proxy that the user data names. One on the node itself is a program that the user data starts.
+/// The HTTP proxy that the user data names.
 fn http_proxy(stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<YamlText> {
-    let is_elsewhere = |proxy: &HttpProxyUrl| {
-        let address = proxy.address();
-        proxy.host() != "localhost"
-            && address.is_none_or(|address| !address.is_loopback() && !address.is_link_local())
-    };
-    let mut proxies = http_proxies(&stated.text).into_iter().filter(is_elsewhere);
+    let mut proxies = http_proxies(&stated.text).into_iter();
     let first = proxies.next()?.to_string();
     let text = format!(
         "the HTTP proxy {first}, which leads to AWS, to the API server and to the hosts of `outside`; the node reaches \
