@@ -19,6 +19,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The server name that clients verify: no certificate has the container's address.
 const SERVER_NAME: &str = "kubernetes";
 
+/// Tells whether an API server is ready: all its checks pass.
+pub(crate) const READYZ: &str = "/readyz";
+
 /// User with every right. The audit policy has a rule for it.
 const ADMIN: &str = "nodejoin:admin";
 
@@ -182,13 +185,22 @@ pub(crate) fn base64(text: &str) -> String {
     base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text)
 }
 
-/// Polls `/readyz` until it answers `ok`, and returns when that was. Nothing can be watched before the API server
-/// serves; one request costs it less than a millisecond.
+/// Polls [`READYZ`] until it answers `ok`, and returns when that was.
 pub(crate) async fn await_ready(client: &Client, timeout: Duration) -> Result<Instant, ClusterError> {
+    await_ready_at(client, READYZ, timeout).await
+}
+
+/// Polls a path until it answers `ok`, and returns when that was. Nothing can be watched before the API server serves;
+/// one request costs it less than a millisecond.
+pub(crate) async fn await_ready_at(
+    client: &Client,
+    path: &str,
+    timeout: Duration,
+) -> Result<Instant, ClusterError> {
     let mut last_status = "no response".to_owned();
     let ready = async {
         loop {
-            match readyz(client).await {
+            match readyz(client, path).await {
                 Ok(()) => return Instant::now(),
                 Err(error) => last_status = last_line(&error),
             }
@@ -197,14 +209,14 @@ pub(crate) async fn await_ready(client: &Client, timeout: Duration) -> Result<In
     };
     let ended = tokio::time::timeout(timeout, ready).await;
     ended.map_err(|_| ClusterError::TimedOut {
-        what: "/readyz of the API server".to_owned(),
+        what: format!("{path} of the API server"),
         timeout,
         last_status,
     })
 }
 
-async fn readyz(client: &Client) -> kube::Result<()> {
-    let request = http::Request::get("/readyz")
+async fn readyz(client: &Client, path: &str) -> kube::Result<()> {
+    let request = http::Request::get(path)
         .body(Vec::new())
         .map_err(kube::Error::HttpError)?;
     client.request_text(request).await.map(|_| ())

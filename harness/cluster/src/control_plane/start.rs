@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::eks_layer::{EksLayer, SharedState, Tasks, await_service_account};
 use super::running::ControlPlane;
 use crate::ClusterError;
-use crate::api_server::access::{Access, await_ready};
+use crate::api_server::access::{Access, await_ready_at};
 use crate::client_certificates::kubeadm::Bootstrap;
 use crate::iam::authenticator::Authenticator;
 use crate::iam::aws_auth::AwsAuth;
@@ -249,7 +249,7 @@ async fn lacks(
 
 async fn ready_or_ended(client: &Client, install: &Install, timeout: Duration) -> Result<(), ClusterError> {
     tokio::select! {
-        ready = await_ready(client, timeout) => ready.map(|_| ()),
+        ready = await_ready_at(client, install.readyz(), timeout) => ready.map(|_| ()),
         error = install.ended_at_start() => Err(error),
     }
 }

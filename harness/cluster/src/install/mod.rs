@@ -7,6 +7,7 @@ pub(crate) use external::ExternalInstall;
 pub(crate) use relay::Relay;
 
 use crate::ClusterError;
+use crate::api_server::access::READYZ;
 use crate::api_server::container::ApiServerContainer;
 use crate::client_certificates::kubeadm::Kubeadm;
 
@@ -25,6 +26,8 @@ pub(crate) struct OwnInstall {
     pub(crate) kubeadm: Option<Kubeadm>,
     /// Files on this machine that the container needs.
     pub(crate) files: Option<Box<dyn LocalFiles>>,
+    /// The path that tells whether it has started.
+    pub(crate) readyz: &'static str,
 }
 
 /// Files of a provider on this machine. Dropping them removes them.
@@ -72,6 +75,14 @@ impl Install {
         match self {
             Self::Own(own) => own.files.iter().for_each(|files| files.keep()),
             Self::External(_) => {}
+        }
+    }
+
+    /// The path that tells whether the API server has started.
+    pub(crate) fn readyz(&self) -> &'static str {
+        match self {
+            Self::Own(own) => own.readyz,
+            Self::External(_) => READYZ,
         }
     }
 

@@ -15,7 +15,7 @@ use nodejoin_docker::{DockerError, ImageRef};
 use super::definition::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
-use crate::api_server::access::Access;
+use crate::api_server::access::{Access, READYZ};
 use crate::api_server::container::ApiServerContainer;
 use crate::install::{Install, OwnInstall};
 
@@ -91,6 +91,7 @@ impl K3sProvider {
                 container: ApiServerContainer::new(context.run.clone(), started.id),
                 kubeadm: None,
                 files: None,
+                readyz: READYZ,
             }),
         })
     }

@@ -37,7 +37,7 @@ use nodejoin_docker::{ImageRef, Run, StartedContainer};
 use super::definition::{Capabilities, ProviderInputs, ProviderKind};
 use super::{Provider, StartContext, StartedApiServer, Starting};
 use crate::ClusterError;
-use crate::api_server::access::Access;
+use crate::api_server::access::{Access, READYZ};
 use crate::api_server::container::ApiServerContainer;
 use crate::api_server::objects::deleted;
 use crate::client_certificates::kubeadm::Kubeadm;
@@ -238,6 +238,7 @@ impl KindProvider {
                     created_by_kubeadm: true,
                 }),
                 files: Some(Box::new(folder)),
+                readyz: READYZ,
             }),
         })
     }

@@ -87,6 +87,7 @@ impl LocalProvider {
                     created_by_kubeadm: false,
                 }),
                 files: None,
+                readyz: settings::READYZ,
             }),
         })
     }

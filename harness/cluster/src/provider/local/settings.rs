@@ -12,6 +12,11 @@ pub(crate) const ARCHIVE: &str = "/etc/nodejoin.tar";
 /// Folder of the files in the container.
 const FOLDER: &str = "/etc/nodejoin";
 
+/// Tells whether the API server is ready. The two hooks wait one second before they look for objects that the image's
+/// etcd has.
+pub(crate) const READYZ: &str = "/readyz?exclude=poststarthook/rbac/bootstrap-roles\
+    &exclude=poststarthook/scheduling/bootstrap-system-priority-classes";
+
 /// Nodes connect to `https://<ID>.gr7.<region>.eks.amazonaws.com`, without a port.
 pub(crate) const SECURE_PORT: u16 = 443;
 
@@ -85,6 +90,7 @@ pub(crate) fn files(wiring: &ApiServerWiring, minor: Minor) -> Vec<ApiServerFile
         file("sa.key", pki.service_account_key.reveal()),
         file("sa.pub", &pki.service_account_public_key),
         file("controller-manager.kubeconfig", &manager),
+        file("readyz", READYZ),
         flags("etcd", &Program::Etcd.lines(ETCD, minor)),
         flags("kube-apiserver", &api_server(wiring, minor)),
         flags(

@@ -8,8 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Taint};
-use kube::api::PostParams;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret, ServiceAccount, Taint};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::api::{ListParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
 use nodejoin_cluster::{
@@ -74,6 +75,7 @@ async fn tokens_map_to_nodes_and_the_controllers_of_eks_work() {
     let mut mapped = Watched::admit(&plane, MAPPED, true).await;
     let mut unmapped = Watched::admit(&plane, UNMAPPED, false).await;
 
+    what_no_key_signs_is_from_the_image(&plane).await;
     the_cluster_accepts_windows_nodes(&plane).await;
     a_role_that_is_not_mapped_is_unauthorized(&plane, &mut unmapped).await;
     a_node_registers_and_is_initialized(&plane, &mut mapped).await;
@@ -110,6 +112,43 @@ pub(super) async fn start() -> (Run, ControlPlane) {
         .unwrap();
     println!("{} {:#?}", plane.version, plane.start_times());
     (run, plane)
+}
+
+/// The image's etcd has what every control plane writes first. Keys, and what has them, are of this control plane.
+async fn what_no_key_signs_is_from_the_image(plane: &ControlPlane) {
+    let client = plane.client();
+    let account = Api::<ServiceAccount>::namespaced(client.clone(), "default");
+    let account = account.get("default").await.unwrap();
+    let of_image = account.creation_timestamp().unwrap().0;
+    for role in ["cluster-admin", "system:node", "admin"] {
+        let role = Api::<ClusterRole>::all(client.clone()).get(role).await.unwrap();
+        assert!(
+            role.rules.is_some_and(|rules| !rules.is_empty()),
+            "{:?}",
+            role.metadata
+        );
+        assert!(role.metadata.creation_timestamp.unwrap().0 <= of_image);
+    }
+    let of_harness = Api::<ClusterRole>::all(client.clone())
+        .get("eks:node-bootstrapper")
+        .await
+        .unwrap();
+    assert!(of_harness.creation_timestamp().unwrap().0 > of_image);
+    let all = ListParams::default();
+    for secret in &Api::<Secret>::all(client.clone()).list(&all).await.unwrap() {
+        assert!(
+            secret.creation_timestamp().unwrap().0 > of_image,
+            "{:?}",
+            secret.metadata
+        );
+    }
+    for map in &Api::<ConfigMap>::all(client).list(&all).await.unwrap() {
+        assert!(
+            map.creation_timestamp().unwrap().0 > of_image,
+            "{:?}",
+            map.metadata
+        );
+    }
 }
 
 async fn the_cluster_accepts_windows_nodes(plane: &ControlPlane) {
