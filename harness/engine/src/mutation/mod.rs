@@ -1,0 +1,164 @@
+//! Runs the scenarios of a script with changed versions of it: a probe of each, and a join where the machine differs.
+
+mod end;
+mod runs;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use futures::stream::{self, StreamExt as _};
+use nodejoin_core::compare::MachineState;
+use nodejoin_core::mutation::MutantResult;
+use nodejoin_core::observation::ScriptTrace;
+use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::expect::Expect;
+use nodejoin_core::plan::ids::ScenarioId;
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
+use tokio_util::sync::CancellationToken;
+
+use crate::probe::ProbeEnd;
+use crate::runner::Runner;
+use crate::trace_log::TraceLog;
+use runs::MutantRuns;
+
+/// How mutants run.
+#[derive(Debug, Clone)]
+pub struct MutationSettings {
+    /// Scenarios that run at the same time.
+    pub jobs: usize,
+    /// Time after which no further mutant starts; `None`: all run.
+    pub budget: Option<Duration>,
+    /// Scenarios that a mutant runs at most.
+    pub most: usize,
+    /// Time after which a scenario with a mutant has timed out; `None`: twice the time of the script as it is, and
+    /// 15 s more.
+    pub timeout: Option<Duration>,
+    /// Whether to search an expectation for each mutant that survives.
+    pub searches_killers: bool,
+}
+
+/// A mutant after its runs.
+pub struct MutantOutcome {
+    pub result: MutantResult,
+    /// What would notice a mutant that survived; `None` if it did not, or nothing was found.
+    pub killer: Option<KillingExpectation>,
+}
+
+/// An expectation that holds with the script as it is, and not with a mutant.
+pub struct KillingExpectation {
+    /// Index of the scenario.
+    pub scenario: usize,
+    pub expect: Expect,
+}
+
+/// A scenario with the script as it is.
+pub struct BaseScenario {
+    pub plan: Plan,
+    /// What its node ran.
+    pub trace: ScriptTrace,
+    state: MachineState,
+    /// How long its probe took.
+    seconds: f64,
+    /// Further boots, for what differs between two of them.
+    boots: AsyncMutex<Vec<Option<MachineState>>>,
+    /// Why the scenario does not pass with the script as it is; `None` if it passes.
+    fails: OnceCell<Option<String>>,
+    joined_seconds: Mutex<f64>,
+}
+
+/// A changed script.
+pub struct MutantCase {
+    /// Part of the ids of its scenarios.
+    pub id: String,
+    /// The whole script.
+    pub text: String,
+    /// Indexes of the scenarios that run the changed statement, the one that tells most first.
+    pub reached_by: Vec<usize>,
+}
+
+/// Puts a script in place of the original one.
+pub type ReplaceScript<'a> = dyn Fn(&Plan, &str) -> Plan + Sync + 'a;
+
+/// A probe of each scenario with the script as it is. The second part are those that did not run, and why.
+pub async fn base_scenarios(
+    runner: &Runner,
+    traces: &TraceLog,
+    plans: &[Plan],
+    jobs: usize,
+    cancel: &CancellationToken,
+) -> (Vec<BaseScenario>, Vec<(ScenarioId, String)>) {
+    let one = async |(index, plan): (usize, &Plan)| {
+        let started = Instant::now();
+        let traced = Plan {
+            is_traced: true,
+            ..plan.probe()
+        };
+        let end = runner.probe(&traced, cancel).await;
+        (index, end, started.elapsed().as_secs_f64())
+    };
+    let mut ends: Vec<_> = stream::iter(plans.iter().enumerate())
+        .map(one)
+        .buffer_unordered(jobs.max(1))
+        .collect()
+        .await;
+    ends.sort_by_key(|(index, ..)| *index);
+    let mut traces: BTreeMap<ScenarioId, ScriptTrace> = traces.take().into_iter().collect();
+    let (mut base, mut not_run) = (Vec::new(), Vec::new());
+    for (index, end, seconds) in ends {
+        let plan = &plans[index];
+        match end {
+            ProbeEnd::Machine(probed) => match probed.limit() {
+                Some(limit) => not_run.push((plan.id.clone(), limit)),
+                None => base.push(BaseScenario {
+                    plan: plan.clone(),
+                    trace: traces.remove(&plan.id).unwrap_or_default(),
+                    state: probed.state,
+                    seconds,
+                    boots: AsyncMutex::default(),
+                    fails: OnceCell::new(),
+                    joined_seconds: Mutex::default(),
+                }),
+            },
+            ProbeEnd::NotRun(why) => not_run.push((plan.id.clone(), why)),
+            ProbeEnd::Cancelled => {}
+        }
+    }
+    (base, not_run)
+}
+
+/// Runs all mutants, several at a time, and returns their results in order.
+pub async fn mutate(
+    runner: &Runner,
+    base: &[BaseScenario],
+    mutants: &[MutantCase],
+    replace: &ReplaceScript<'_>,
+    settings: &MutationSettings,
+    report: &(dyn Fn(&MutantCase, &MutantOutcome) + Sync),
+    cancel: &CancellationToken,
+) -> Vec<MutantOutcome> {
+    let until = settings.budget.map(|budget| Instant::now() + budget);
+    let runs = MutantRuns::new(runner, base, replace, settings, cancel);
+    let one = async |(index, mutant): (usize, &MutantCase)| {
+        let is_late = until.is_some_and(|until| Instant::now() >= until) || cancel.is_cancelled();
+        let outcome = match is_late {
+            true => MutantOutcome::from(MutantResult::LeftOut),
+            false => runs.outcome(mutant).await,
+        };
+        report(mutant, &outcome);
+        (index, outcome)
+    };
+    let mut results: Vec<_> = stream::iter(mutants.iter().enumerate())
+        .map(one)
+        .buffer_unordered(settings.jobs.max(1))
+        .collect()
+        .await;
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+impl From<MutantResult> for MutantOutcome {
+    fn from(result: MutantResult) -> Self {
+        Self { result, killer: None }
+    }
+}
