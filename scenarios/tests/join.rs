@@ -34,8 +34,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Two per processor: a join waits half of its time, for example for the kubelet's first status.
+/// Three per processor: a join waits more than half of its time, for example for the kubelet's first status.
 fn joins_at_a_time() -> Option<usize> {
     let processors = std::thread::available_parallelism().ok()?;
-    Some(processors.get() * 2)
+    Some(processors.get() * 3)
 }
