@@ -12,5 +12,6 @@ mod modules;
 mod names;
 mod packages;
 mod ratchet;
+mod regressions;
 mod sources;
 mod words;
