@@ -11,7 +11,7 @@ use super::types::Finding;
 use super::versions;
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{JournalLine, Millis};
-use crate::plan::CaChoice;
+use crate::plan::{CaChoice, ImagePlan};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 
@@ -267,6 +267,28 @@ pub(super) fn lacks_processors(facts: &Facts<'_>) -> Option<Finding> {
         facts.plan.instance.instance_type
     );
     let remedy = "choose an instance type with at most as many processors as the host has, or run the scenario on a larger host"
+        .to_owned();
+    facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
+}
+
+/// Settings of the kubelet need control groups of version 2, which the AMI has and the host does not: a container has
+/// those of its host. AL2 has version 1, where the same settings fail.
+pub(super) fn needs_cgroup_v2(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Registered) || facts.plan.image.name == ImagePlan::DEFAULT {
+        return None;
+    }
+    let is_refused = |line: &JournalLine| {
+        let message = line.message.to_ascii_lowercase();
+        ["only supported with cgroupv2", "only supported with cgroup v2"]
+            .iter()
+            .any(|word| message.contains(word))
+    };
+    let (at, line) = facts.kubelet().find(|(_, line)| is_refused(line))?;
+    let because =
+        "a limit of nodejoin, not an error of the user data: settings of the kubelet need control groups of \
+                   version 2 (cgroup v2), and this host has version 1"
+            .to_owned();
+    let remedy = "run it on a host with cgroup v2 (`stat -fc %T /sys/fs/cgroup` prints `cgroup2fs`), or without these settings"
         .to_owned();
     facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
 }

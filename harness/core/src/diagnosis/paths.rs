@@ -4,7 +4,6 @@ use super::facts::{Evidence, Facts};
 use super::limits::missing_path;
 use super::types::Finding;
 use crate::vocabulary::cause::Cause;
-use crate::vocabulary::nearest::nearest;
 use crate::vocabulary::phase::Phase;
 
 /// Files of the EKS AMIs that scripts use (awslabs/amazon-eks-ami).
@@ -35,7 +34,12 @@ pub(super) fn misspelt(facts: &Facts<'_>) -> Option<Finding> {
     let known: Vec<&str> = PATHS.into_iter().chain(overlay).collect();
     let (at, line, path, right) = facts.user_data_lines().find_map(|(at, line)| {
         let path = missing_path(&line.message).filter(|path| !known.contains(path))?;
-        Some((at, line, path, nearest(path, known.iter().copied())?))
+        Some((
+            at,
+            line,
+            path,
+            known.iter().copied().find(|known| is_close(path, known))?,
+        ))
     })?;
     let because = format!(
         "the user data uses `{path}`, which the node does not have, and the kubelet was never started"
@@ -46,8 +50,11 @@ pub(super) fn misspelt(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Whether a path differs from one of an AMI by a letter or two: a file of that name exists nowhere.
 pub(super) fn is_misspelt(path: &str) -> bool {
-    let is_close = |known: &&str| strsim::damerau_levenshtein(path, known) <= 2;
-    !PATHS.contains(&path) && PATHS.iter().any(is_close)
+    !PATHS.contains(&path) && PATHS.iter().any(|known| is_close(path, known))
+}
+
+fn is_close(path: &str, known: &str) -> bool {
+    strsim::damerau_levenshtein(path, known) <= 2
 }
 
 #[cfg(test)]
@@ -60,6 +67,10 @@ mod tests {
         assert!(is_misspelt("/etc/eks/bootstarp.sh"));
         assert!(!is_misspelt("/etc/eks/bootstrap.sh"), "an AMI has it");
         assert!(!is_misspelt("/etc/eks/log-collector.sh"), "a file of its own");
+        assert!(
+            !is_misspelt("/etc/logrotate.conf"),
+            "not near to /etc/containerd/config.toml"
+        );
     }
 
     #[test]

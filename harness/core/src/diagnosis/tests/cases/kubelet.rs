@@ -41,6 +41,12 @@ fn unregistered(error: &str) -> Vec<ObservedEvent> {
     ))
 }
 
+fn swap() -> Vec<ObservedEvent> {
+    let message = "E1121 10:00:00.000001     321 run.go:72] \"command failed\" err=\"failed to run Kubelet: swap feature is \
+                   enabled and LimitedSwap but it is only supported with cgroupv2\"";
+    after_start([kubelet(message), ended()])
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let distrust = || {
         unregistered(&format!(
@@ -80,6 +86,9 @@ pub(super) fn cases() -> Vec<Case> {
                 ended(),
             ]),
         ),
+        Case::new("control groups of version 2", swap())
+            .plan(|plan| plan.image.name = "al2023".to_owned()),
+        Case::new("control groups of version 2 on AL2", swap()),
         Case::new("certificate authority of another cluster", distrust())
             .plan(|plan| plan.cluster.certificate_authority = CaChoice::Other),
         Case::new("wrong certificate authority", distrust()),
