@@ -93,7 +93,7 @@ pub(crate) fn find(text: &str) -> Vec<Placeholder> {
     let is_jinja = text.trim_start().starts_with("## template: jinja");
     let assigned = assigned(text);
     let mut found = Vec::new();
-    let mut is_node_config = false;
+    let (mut is_node_config, mut is_call, mut is_continued) = (false, false, false);
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with("--") || line.trim() == "---" {
             is_node_config = false;
@@ -107,7 +107,10 @@ pub(crate) fn find(text: &str) -> Vec<Placeholder> {
         if !is_jinja {
             texts.extend(braces(line));
         }
-        texts.extend(dollars(line, is_node_config, &assigned));
+        // A call with its flags on further lines.
+        is_call = is_call_or_value(line) || (is_call && is_continued);
+        is_continued = line.trim_end().ends_with('\\');
+        texts.extend(dollars(line, is_node_config, is_call, &assigned));
         texts.extend(formats(line));
         found.extend(texts.into_iter().map(|text| Placeholder { line: number, text }));
     }
@@ -164,14 +167,23 @@ fn braces(line: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether the bootstrap script needs the values of a line.
+fn is_call_or_value(line: &str) -> bool {
+    let assigns = |name: &&str| {
+        line.trim_start_matches("export ")
+            .starts_with(&format!("{name}="))
+    };
+    CALLS.iter().any(|word| line.contains(word)) || VALUES.iter().any(|name| assigns(name))
+}
+
 /// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script
 /// never sets where the bootstrap script or a NodeConfig needs them.
-fn dollars(line: &str, is_node_config: bool, assigned: &Option<BTreeSet<String>>) -> Vec<String> {
-    let is_call = CALLS.iter().any(|word| line.contains(word))
-        || VALUES.iter().any(|name| {
-            line.trim_start_matches("export ")
-                .starts_with(&format!("{name}="))
-        });
+fn dollars(
+    line: &str,
+    is_node_config: bool,
+    is_call: bool,
+    assigned: &Option<BTreeSet<String>>,
+) -> Vec<String> {
     let is_open = |inside: &&str| {
         let is_name = inside
             .bytes()
@@ -238,6 +250,10 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
         for (at, _) in line.match_indices('=') {
             let before = line[..at].trim_end_matches('+');
             let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            // A flag, such as `--node-labels=`, sets no variable.
+            if start.is_some_and(|start| before[start..].starts_with('-')) {
+                continue;
+            }
             names.insert(before[start.map_or(0, |start| start + 1)..].to_owned());
         }
         let words: Vec<&str> = line.split([' ', '\t', ';']).collect();
@@ -283,6 +299,11 @@ mod tests {
             assert_eq!(texts(text), [expected], "{text}");
         }
         assert_eq!(find("a\nb <cluster-name>\n")[0].line, 2);
+        let call = "/etc/eks/bootstrap.sh ${name} \\\n  --use-max-pods ${pods} \\\n  --kubelet-extra-args '--node-labels=${labels}'\n\
+                    echo ${other}\n";
+        assert_eq!(texts(call), ["${name}", "${pods}", "${labels}"]);
+        let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
+        assert_eq!(texts(list), ["${name}", "${taints}"]);
     }
 
     #[test]
