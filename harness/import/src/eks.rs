@@ -14,8 +14,10 @@ use crate::words::{dns_ip, joined_labels, joined_taints};
 use crate::{bottlerocket, mime, text};
 
 /// The service network of an IPv6 cluster, which EKS chooses.
-const STAND_IN_IPV6: &str = "fd30:1c53:5f8a::/108";
+pub(crate) const STAND_IN_IPV6: &str = "fd30:1c53:5f8a::/108";
 const STAND_IN_GROUP: &str = "workers";
+/// The type of a scenario that states none.
+const DEFAULT_INSTANCE_TYPE: &str = "m5.large";
 /// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
 const AL2023_SINCE: u32 = 30;
 
@@ -179,7 +181,9 @@ impl EksPart {
             ));
         }
         let mut pods = "";
-        if let Some(max_pods) = self.max_pods {
+        // The flag is always there, and takes precedence over what the user data writes to a file.
+        let of_default = || least_max_pods(&[DEFAULT_INSTANCE_TYPE.to_owned()]);
+        if let Some(max_pods) = self.max_pods.or_else(of_default) {
             flags.push_str(&format!(" --max-pods={max_pods}"));
             pods = " --use-max-pods false";
         }

@@ -105,6 +105,23 @@ pub struct Machine {
     pub notes: Vec<String>,
 }
 
+impl Machine {
+    /// Whether EKS may add a part of its own to the user data: it does for a managed node group without an AMI id, and a
+    /// MIME message without more of a file can be for one.
+    #[must_use]
+    pub fn may_be_managed(&self) -> bool {
+        let is_bare_message = || {
+            let traits = Traits {
+                ami_family: None,
+                ..self.traits.clone()
+            };
+            let text = self.user_data.as_deref().map(String::from_utf8_lossy);
+            traits == Traits::default() && text.is_some_and(|text| crate::mime::is_message(&text))
+        };
+        self.managed.is_some() || is_bare_message()
+    }
+}
+
 /// A CloudFormation stack, as far as user data can read it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TemplateStack {

@@ -2,6 +2,7 @@
 
 use super::yaml_text::YamlText;
 use crate::error::ImportError;
+use crate::machine::AmiFamily;
 use crate::tree::{Tree, TreeValue, yaml};
 
 /// Keys of a scenario, such as `aws` or `network`, that no file of another tool has.
@@ -20,6 +21,17 @@ impl AddedKeys {
         };
         let mapping = document.is_map().then(|| entries(document));
         Ok(mapping.map(Self))
+    }
+
+    /// The AMI family of the built-in image that the keys choose.
+    #[must_use]
+    pub fn ami_family(&self) -> Option<AmiFamily> {
+        let image = self.0.iter().find(|(key, _)| key == "image");
+        match image {
+            Some((_, YamlText::Text(name))) if name == "al2" => Some(AmiFamily::Al2),
+            Some((_, YamlText::Text(name))) if name == "al2023" => Some(AmiFamily::Al2023),
+            _ => None,
+        }
     }
 
     /// Adds more keys, which win.
@@ -66,6 +78,15 @@ fn is_typed(tree: &Tree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_built_in_image_is_an_ami_family() {
+        let family = |text: &str| AddedKeys::read(text).unwrap().unwrap().ami_family();
+        assert_eq!(family("image: al2"), Some(AmiFamily::Al2));
+        assert_eq!(family("image: al2023"), Some(AmiFamily::Al2023));
+        assert_eq!(family("image: my-ami:1"), None);
+        assert_eq!(family("network: open"), None);
+    }
 
     #[test]
     fn mappings_are_merged_and_other_values_replaced() {

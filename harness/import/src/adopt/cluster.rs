@@ -17,6 +17,7 @@ use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
+use crate::eks::STAND_IN_IPV6;
 use crate::machine::{Machine, Traits};
 
 /// Where NodeLocal DNSCache listens.
@@ -211,10 +212,11 @@ enum ServiceNetwork {
 
 impl ServiceNetwork {
     fn of(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Self {
-        let given = stated
-            .cidr
-            .clone()
-            .or_else(|| traits.cluster.service_cidr.clone());
+        let of_ipv6 = || stated.is_ipv6.then(|| STAND_IN_IPV6.to_owned());
+        let given = stated.cidr.clone();
+        let given = given
+            .or_else(|| traits.cluster.service_cidr.clone())
+            .or_else(of_ipv6);
         let network = match given.as_deref().map(str::parse) {
             Some(Ok(cidr)) => Self::Ipv4(cidr),
             Some(Err(_)) if given.as_deref().is_some_and(|cidr| cidr.contains(':')) => {

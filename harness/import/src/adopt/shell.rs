@@ -155,10 +155,10 @@ impl Reader {
                         Some(c) => word.push(c),
                     }
                 }
-                '\'' => self.single_quoted(&mut word),
-                '"' => self.double_quoted(&mut word),
+                '\'' if self.is_closed('\'') => self.single_quoted(&mut word),
+                '"' if self.is_closed('"') => self.double_quoted(&mut word),
                 '$' => self.dollar(&mut word),
-                '`' => self.backquoted(&mut word),
+                '`' if self.is_closed('`') => self.backquoted(&mut word),
                 c => {
                     self.next();
                     word.push(c);
@@ -166,6 +166,12 @@ impl Reader {
             }
         }
         word
+    }
+
+    /// Whether the quote at this place has an end. One without is an error of the script, and hides nothing after it
+    /// from its reader.
+    fn is_closed(&self, quote: char) -> bool {
+        self.rest[self.at + 1..].contains(&quote)
     }
 
     fn single_quoted(&mut self, word: &mut String) {
@@ -210,11 +216,11 @@ impl Reader {
     fn dollar(&mut self, word: &mut String) {
         self.next();
         match self.peek() {
-            Some('(') => {
+            Some('(') if self.is_nested('(', ')') => {
                 self.skip_nested('(', ')');
                 word.push(UNKNOWN);
             }
-            Some('{') => {
+            Some('{') if self.is_nested('{', '}') => {
                 let start = self.at + 1;
                 self.skip_nested('{', '}');
                 let end = self.at.saturating_sub(1).max(start);
@@ -235,6 +241,16 @@ impl Reader {
             }
             _ => word.push('$'),
         }
+    }
+
+    /// Whether the bracket at this place has an end.
+    fn is_nested(&self, open: char, close: char) -> bool {
+        let mut depth = 0_usize;
+        self.rest[self.at..].iter().any(|c| {
+            depth += usize::from(*c == open);
+            depth -= usize::from(*c == close);
+            depth == 0
+        })
     }
 
     fn skip_nested(&mut self, open: char, close: char) {
@@ -358,6 +374,13 @@ mod tests {
             ("if ! a; then\n  b\nfi\n", vec![vec!["a"], vec!["b"]]),
         ] {
             assert_eq!(words(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unclosed_bracket_or_quote_hides_no_command() {
+        for text in ["a ${x)\nb c\n", "a $(x}\nb c\n", "a \"x\nb c\n", "a `x\nb c\n"] {
+            assert_eq!(words(text).last().unwrap(), &["b", "c"], "{text}");
         }
     }
 

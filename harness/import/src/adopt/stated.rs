@@ -27,6 +27,8 @@ pub(crate) struct Stated {
     pub(crate) endpoint: Option<String>,
     pub(crate) authority: Option<String>,
     pub(crate) cidr: Option<String>,
+    /// Whether a flag chooses IPv6.
+    pub(crate) is_ipv6: bool,
     /// The id of a local cluster on an Outpost.
     pub(crate) cluster_id: Option<String>,
     pub(crate) is_on_outpost: bool,
@@ -148,10 +150,11 @@ impl Stated {
         ]);
         self.cidr = first([
             flag("--service-ipv4-cidr"),
+            flag("--service-ipv6-cidr"),
             configs.cidr.clone(),
-            variable(&["SERVICE_IPV4_CIDR"]),
-            None,
+            variable(&["SERVICE_IPV4_CIDR", "SERVICE_IPV6_CIDR"]),
         ]);
+        self.is_ipv6 = flag("--ip-family").is_some_and(|family| family.eq_ignore_ascii_case("ipv6"));
         self.cluster_id = first([flag("--cluster-id"), configs.id.clone(), None, None]);
         self.is_on_outpost =
             configs.is_on_outpost || flag("--enable-local-outpost").as_deref() == Some("true");

@@ -17,8 +17,7 @@ use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
-use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, TemplateStack, Traits};
-use crate::mime::is_message;
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, TemplateStack};
 use crate::text::{is_gzip, settings};
 
 /// Programs of other people take longer than the scripts of this repository.
@@ -95,7 +94,7 @@ pub(crate) fn line(report: &mut Vec<AdoptionLine>, kind: AdoptionKind, text: imp
 pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial, AdoptError> {
     let mut report = Vec::new();
     ami::choose(machine, &Stated::default())?;
-    let user_data = own_user_data(machine, set, &mut report)?;
+    let (user_data, own_text) = own_user_data(machine, set, &mut report)?;
     let translated = translation(machine, user_data.as_deref())?;
     let read = translated
         .as_ref()
@@ -106,7 +105,11 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .map(TemplateStack::scripts)
         .unwrap_or_default();
     let stated = Stated::with_scripts(read.or(user_data.as_deref()).unwrap_or_default(), &scripts);
-    let choice = ami::choose(machine, &stated)?;
+    let mut choice = ami::choose(machine, &stated)?;
+    let is_stated = machine.traits.ami_family.is_some() || is_bottlerocket(machine);
+    if !is_stated && choice.image.is_some() && own_text.is_some_and(|text| !text.contains(NODE_CONFIG)) {
+        AL2023_OF_EKS.clone_into(&mut choice.text);
+    }
     line(&mut report, AdoptionKind::Chosen, choice.text);
     if choice.image.is_none() {
         note_parts_without_interpreter(user_data.as_deref().unwrap_or_default(), &mut report);
@@ -144,12 +147,18 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     })
 }
 
-/// The user data of the instance, filled in.
+/// How a NodeConfig names its kind.
+const NODE_CONFIG: &str = "node.eks.aws";
+/// The reason of a choice that the user data does not make.
+const AL2023_OF_EKS: &str =
+    "AL2023: the default of EKS for managed node groups; `--with 'image: al2'` for one of type AL2_x86_64";
+
+/// The user data of the instance, filled in; and its text without the part of EKS, if EKS adds one.
 fn own_user_data(
     machine: &Machine,
     set: &BTreeMap<String, String>,
     report: &mut Vec<AdoptionLine>,
-) -> Result<Option<Vec<u8>>, AdoptError> {
+) -> Result<(Option<Vec<u8>>, Option<String>), AdoptError> {
     let mut machine = machine.clone();
     machine.user_data = machine.user_data.map(|bytes| match String::from_utf8(bytes) {
         Ok(text) => placeholders::filled(&text, set).into_bytes(),
@@ -170,30 +179,52 @@ fn own_user_data(
     }
     if machine.managed.is_none() && is_of_managed_group(&machine) {
         machine.managed = Some(ManagedNodeGroup::default());
+        let own = String::from_utf8_lossy(machine.user_data.as_deref().unwrap_or_default());
+        if !own.contains("/etc/eks/bootstrap.sh") && !own.contains(NODE_CONFIG) {
+            let text = "only in a managed node group does a node with this user data join: nothing in it starts a kubelet";
+            line(report, AdoptionKind::Note, text);
+        }
     }
-    if eks::group(&machine).map_err(AdoptError::Rejected)?.is_some() {
+    let is_completed = eks::group(&machine).map_err(AdoptError::Rejected)?.is_some();
+    if is_completed {
         let text = "the part that EKS adds to the user data of a managed node group without an AMI id; values of the cluster \
                     that the file does not state are stand-ins";
         line(report, AdoptionKind::Chosen, text);
     }
-    complete_user_data(&machine, &ClusterTraits::default()).map_err(AdoptError::Rejected)
+    let own = machine.user_data.as_deref().unwrap_or_default();
+    let own = is_completed.then(|| String::from_utf8_lossy(own).into_owned());
+    let complete = complete_user_data(&machine, &ClusterTraits::default()).map_err(AdoptError::Rejected)?;
+    Ok((complete, own))
 }
 
 /// Whether a message is for a managed node group without an AMI id: it changes the bootstrap script and does not call
-/// it, or it has a NodeConfig without a cluster.
+/// it, it has a NodeConfig without a cluster, or nothing in it has to do with a kubelet. EKS accepts MIME alone there, and
+/// documents its user data by such a message.
 fn is_of_managed_group(machine: &Machine) -> bool {
-    let Some(user_data) = machine.user_data.as_deref() else {
+    let Some(user_data) = machine.user_data.as_deref().filter(|_| machine.may_be_managed()) else {
         return false;
     };
-    if machine.traits != Traits::default() || !is_message(&String::from_utf8_lossy(user_data)) {
-        return false;
-    }
     let stated = Stated::of(user_data);
     let is_complete = !stated.calls.is_empty() || stated.configs.name.is_some() || stated.kubeadm.is_some();
     let configs = &stated.configs;
     let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
-    !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial)
+    let names = |word: &&str| stated.text.to_ascii_lowercase().contains(word);
+    let starts_none = !parse(user_data).parts.is_empty() && !STARTERS.iter().any(|word| names(word));
+    !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
 }
+
+/// Words of user data that starts a kubelet, or gets a program that may do so.
+const STARTERS: [&str; 9] = [
+    "bootstrap",
+    "nodeadm",
+    "kubeadm",
+    "kubelet",
+    "node.eks.aws",
+    "curl",
+    "wget",
+    "aws s3",
+    "git ",
+];
 
 /// The NodeConfig in place of settings of Bottlerocket.
 fn translation(machine: &Machine, user_data: Option<&[u8]>) -> Result<Option<Translated>, AdoptError> {

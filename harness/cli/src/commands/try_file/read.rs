@@ -61,8 +61,14 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
     let imported = imported.map_err(|error| refusal(&name, &error))?;
     let (machines, mut not_tried) = selected(&imported, &args.select)?;
     let mut trials: Vec<Trial> = Vec::new();
+    let added = added_keys(&args.with)?;
     for machine in machines {
-        match adopt(machine, &set) {
+        let mut machine = machine.clone();
+        // EKS adds another part to the user data of another AMI family.
+        if machine.may_be_managed() {
+            machine.traits.ami_family = machine.traits.ami_family.or(added.ami_family());
+        }
+        match adopt(&machine, &set) {
             Ok(trial) => trials.push(unique(trial, &trials)),
             Err(error @ AdoptError::UnsupportedSystem { .. }) => {
                 not_tried.push((machine.name.clone(), format!("{error}: {}", error.hint())));
@@ -87,7 +93,7 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
         notes: imported.notes,
         name,
         trials,
-        added: added_keys(&args.with)?,
+        added,
         not_tried,
     })
 }

@@ -335,6 +335,68 @@ fn settings_of_bottlerocket_run_as_a_node_config() {
     );
 }
 
+fn message(script: &str) -> String {
+    format!(
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript\n\n\
+         #!/bin/bash\n{script}\n--//--\n"
+    )
+}
+
+#[test]
+fn a_message_without_a_word_about_a_kubelet_is_for_a_managed_node_group() {
+    let echo = machine(&message("echo hello"));
+    assert_has(
+        &shown(&echo),
+        &[
+            "the part that EKS adds",
+            "chosen: AL2023: the default of EKS",
+            "note: only in a managed node group",
+        ],
+    );
+    let mut al2 = echo;
+    al2.traits.ami_family = Some(AmiFamily::Al2);
+    assert_has(
+        &shown(&al2),
+        &[
+            "the part that EKS adds",
+            "chosen: AL2 with the bootstrap script of 2022",
+        ],
+    );
+    // A program from elsewhere may start one.
+    let downloads = shown(&machine(&message("aws s3 cp s3://b/join.sh . && bash join.sh")));
+    assert!(!downloads.contains("the part that EKS adds"), "{downloads}");
+}
+
+#[test]
+fn an_error_in_a_script_does_not_hide_its_call_of_the_bootstrap_script() {
+    let report = shown(&machine(&message("URL=${endpoint)\n/etc/eks/bootstrap.sh prod")));
+    assert!(!report.contains("the part that EKS adds"), "{report}");
+    assert_has(&report, &["adopted: cluster name prod"]);
+}
+
+#[test]
+fn a_managed_node_group_without_a_type_has_the_pods_of_the_type_that_runs() {
+    let report = shown(&machine(&message("sed -i s/a/b/ /etc/eks/bootstrap.sh")));
+    assert_has(&report, &["expected: capacity for 29 pods"]);
+}
+
+#[test]
+fn flags_for_ipv6_make_the_cluster_one_of_ipv6() {
+    for flags in ["--ip-family ipv6", "--service-ipv6-cidr fd30:1c53:5f8a::/108"] {
+        let report = shown(&machine(&format!(
+            "#!/bin/bash\n/etc/eks/bootstrap.sh demo {flags}\n"
+        )));
+        assert_has(
+            &report,
+            &[
+                "fd30:1c53:5f8a::/108, an IPv6 cluster",
+                "ip_family: ipv6",
+                "ipv6:",
+            ],
+        );
+    }
+}
+
 #[test]
 fn kubeadm_gets_the_endpoint_and_the_token_of_the_run() {
     let hash = "a1".repeat(32);
@@ -453,8 +515,7 @@ fn a_message_for_a_managed_node_group_gets_the_part_of_eks() {
     let mut of_ami = machine(&edits);
     of_ami.traits.ami_id = Some("ami-0123456789abcdef0".to_owned());
     let calls = edits.replace("--B--", "/etc/eks/bootstrap.sh demo\n--B--");
-    let installs = edits.replace("sed -i s/a/b/ /etc/eks/bootstrap.sh", "yum install -y jq");
-    for other in [of_ami, machine(&calls), machine(&installs)] {
+    for other in [of_ami, machine(&calls)] {
         let text = shown(&other);
         assert!(!text.contains(added), "{text}");
     }
