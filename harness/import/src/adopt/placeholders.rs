@@ -173,7 +173,7 @@ fn is_call_or_value(line: &str) -> bool {
         line.trim_start_matches("export ")
             .starts_with(&format!("{name}="))
     };
-    CALLS.iter().any(|word| line.contains(word)) || VALUES.iter().any(|name| assigns(name))
+    CALLS.iter().any(|word| line.contains(word)) || VALUES.iter().any(assigns)
 }
 
 /// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script

@@ -209,7 +209,7 @@ fn is_of_managed_group(machine: &Machine) -> bool {
     let configs = &stated.configs;
     let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
     let names = |word: &&str| stated.text.to_ascii_lowercase().contains(word);
-    let starts_none = !parse(user_data).parts.is_empty() && !STARTERS.iter().any(|word| names(word));
+    let starts_none = !parse(user_data).parts.is_empty() && !STARTERS.iter().any(names);
     !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
 }
 
