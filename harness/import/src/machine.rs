@@ -106,8 +106,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Whether EKS may add a part of its own to the user data: it does for a managed node group without an AMI id, and a
-    /// MIME message without more of a file can be for one.
+    /// Whether EKS may add a part of its own to the user data: it does for a managed node group without an AMI id, and
+    /// a MIME message without more of a file can be for one.
     #[must_use]
     pub fn may_be_managed(&self) -> bool {
         let is_bare_message = || {

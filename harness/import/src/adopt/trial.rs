@@ -198,8 +198,8 @@ fn own_user_data(
 }
 
 /// Whether a message is for a managed node group without an AMI id: it changes the bootstrap script and does not call
-/// it, it has a NodeConfig without a cluster, or nothing in it has to do with a kubelet. EKS accepts MIME alone there, and
-/// documents its user data by such a message.
+/// it, it has a NodeConfig without a cluster, or nothing in it has to do with a kubelet. EKS accepts MIME alone there,
+/// and AWS' documentation shows such a message.
 fn is_of_managed_group(machine: &Machine) -> bool {
     let Some(user_data) = machine.user_data.as_deref().filter(|_| machine.may_be_managed()) else {
         return false;
