@@ -214,7 +214,7 @@ fn is_of_managed_group(machine: &Machine) -> bool {
 }
 
 /// Words of user data that starts a kubelet, or gets a program that may do so.
-const STARTERS: [&str; 9] = [
+const STARTERS: [&str; 11] = [
     "bootstrap",
     "nodeadm",
     "kubeadm",
@@ -224,6 +224,9 @@ const STARTERS: [&str; 9] = [
     "wget",
     "aws s3",
     "git ",
+    // An AMI of its own can have such a program.
+    "join",
+    ".sh",
 ];
 
 /// The NodeConfig in place of settings of Bottlerocket.

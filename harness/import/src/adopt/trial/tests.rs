@@ -363,8 +363,13 @@ fn a_message_without_a_word_about_a_kubelet_is_for_a_managed_node_group() {
         ],
     );
     // A program from elsewhere may start one.
-    let downloads = shown(&machine(&message("aws s3 cp s3://b/join.sh . && bash join.sh")));
-    assert!(!downloads.contains("the part that EKS adds"), "{downloads}");
+    for other in [
+        "aws s3 cp s3://b/start . && bash start",
+        "/opt/acme/start.sh prod",
+    ] {
+        let report = shown(&machine(&message(other)));
+        assert!(!report.contains("the part that EKS adds"), "{report}");
+    }
 }
 
 #[test]
