@@ -42,6 +42,7 @@ mod hold;
 mod image_user_data;
 mod join;
 pub mod keeper;
+mod machine_snapshot;
 pub mod merge;
 mod mutation;
 mod name_locks;

@@ -24,6 +24,7 @@ use crate::evidence::{self, EvidenceFolder};
 use crate::hold::hold;
 use crate::image_user_data::without_cloud_init;
 use crate::join::{JoinContext, JudgedJoin, join};
+use crate::machine_snapshot::{self, ComparedSnapshot};
 use crate::node_driver::{ContainerNode, CurrentNode, NodeEvents};
 use crate::observer::Incoming;
 use crate::preparation::{Preparation, prepare};
@@ -92,6 +93,17 @@ pub(crate) async fn run(
         Ok(check) => check,
         Err(outcome) => return Ok(ScenarioResult::without_observation(outcome)),
     };
+    let snapshot = match Box::pin(machine_snapshot::compared(
+        context,
+        plan,
+        &image.kubernetes,
+        cancel,
+    ))
+    .await
+    {
+        Ok(snapshot) => snapshot,
+        Err(outcome) => return Ok(ScenarioResult::without_observation(outcome)),
+    };
     let scenario = ScenarioRun {
         context,
         environment: &environment,
@@ -99,6 +111,7 @@ pub(crate) async fn run(
         images,
         plan,
         compared,
+        snapshot,
         folder: EvidenceFolder::create(&context.folder.path, plan)?,
     };
     let started = Instant::now();
@@ -136,6 +149,8 @@ struct ScenarioRun<'a> {
     plan: &'a Plan,
     /// The check of `expect.same_as`.
     compared: Option<Check>,
+    /// What `golden.machine` is compared with.
+    snapshot: ComparedSnapshot,
     folder: EvidenceFolder,
 }
 
@@ -234,6 +249,7 @@ impl<'a> ScenarioRun<'a> {
         if let Some(check) = self.compared.clone() {
             judge::add_check(&mut verdict, check);
         }
+        self.snapshot.conclude(&self.context.events, &mut verdict)?;
         Ok((verdict, judged))
     }
 

@@ -143,7 +143,8 @@ impl<'a> ScenarioSession<'a> {
 
     /// Renders the snapshot of the node from the collected facts when the scenario has a `golden` file.
     pub(crate) fn render_snapshot(&self, seen: &mut Observation) {
-        let (Some(golden), Some(collected)) = (&self.plan.golden, &mut seen.collected) else {
+        let golden = self.plan.golden.as_ref().filter(|golden| golden.has_parts());
+        let (Some(golden), Some(collected)) = (golden, &mut seen.collected) else {
             return;
         };
         let values = values(&self.plan, self.certificate_authority());

@@ -297,7 +297,15 @@ fn each_broken_script_is_valid() {
 #[test]
 fn files_of_user_data_differ_by_more_than_a_patch() {
     let is_user_data = |path: &str| {
-        let others = [".yaml", ".rs", ".json", ".toml", ".patch", ".snapshot"];
+        let others = [
+            ".yaml",
+            ".rs",
+            ".json",
+            ".toml",
+            ".patch",
+            ".snapshot",
+            ".machine",
+        ];
         path.starts_with("scenarios/") && !others.iter().any(|end| path.ends_with(end))
     };
     let files: Vec<_> = files()

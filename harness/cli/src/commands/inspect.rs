@@ -7,6 +7,7 @@ use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::input::problem::{Position, Problem, ScenarioError};
 use nodejoin_core::judge::blame;
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::golden::overlay_names;
 use nodejoin_core::plan::ids::ScenarioTag;
 use nodejoin_core::plan::sources::Sources;
 use nodejoin_core::run::coverage;
@@ -145,6 +146,12 @@ pub(crate) fn load(
         let overlay = overlay::load(manifest, &disk)?;
         for plan in &mut plans {
             plan.add_overlay(&overlay);
+        }
+    }
+    // The overlays of the settings file belong to the scenarios; others leave other machines.
+    if let Some(name) = overlay_names(manifests) {
+        for golden in plans.iter_mut().filter_map(|plan| plan.golden.as_mut()) {
+            golden.of_overlay(&name, |path| std::fs::read_to_string(path).ok());
         }
     }
     preflight::images(&plans)?;

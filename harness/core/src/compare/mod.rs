@@ -6,6 +6,7 @@
 //! | `difference.rs` | the differing lines of two states, without those that differ between two runs of one version |
 //! | `lines.rs` | the differing lines of two texts |
 //! | `blessed.rs` | approved states, in a file |
+//! | `machine_snapshot.rs` | the machine of one scenario, in a file beside it |
 //! | `traits.rs` | the properties of a scenario that can explain why it shows a difference |
 //! | `step_changes.rs` | what happens to a machine after its start in other worlds |
 //! | `worlds.rs` | other worlds for the user data of a scenario |
@@ -28,6 +29,7 @@ mod difference;
 mod group;
 mod inputs;
 mod lines;
+mod machine_snapshot;
 mod relevance;
 mod report;
 mod representatives;
@@ -49,6 +51,7 @@ pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
 pub use inputs::{ScriptInputs, compared_minors, type_named_twice};
 pub(crate) use lines::edits;
+pub use machine_snapshot::MachineSnapshot;
 pub use relevance::ChangedWords;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
 pub use representatives::{plainest, representatives};

@@ -85,6 +85,8 @@ mod tests {
             argv: true,
             without_lines: vec!["\"cpu\":".into()],
             text: None,
+            machine: None,
+            is_optional: false,
         };
         let file = CollectedFile {
             exists: true,

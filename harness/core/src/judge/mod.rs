@@ -8,7 +8,7 @@
 //! | `decide.rs` | the verdict at the end of a join |
 //! | `checks.rs` | the list of checks for both |
 //! | `alternatives.rs` | the check of `one_of` |
-//! | `same_machine.rs` | the check of `same_as` |
+//! | `same_machine.rs` | the checks of `same_as` and `golden.machine` |
 //! | `joined_node.rs` | the Node that a verdict shows |
 //! | `join.rs` | checks of phase, cause, authentication, AWS calls, faults |
 //! | `certificates.rs` | checks of certificate signing requests and port 10250 |
@@ -49,7 +49,7 @@ pub mod verdict;
 pub use aggregate::{Joined, of_nodes, of_steps};
 pub use decide::{judge, judge_step};
 pub use progress::{Progress, progress};
-pub use same_machine::{add_check, same_machine};
+pub use same_machine::{add_check, machine_snapshot, same_machine, unusable_machine_snapshot};
 
 use crate::judge::verdict::Check;
 

@@ -1,4 +1,4 @@
-//! The check of `same_as`: two scenarios leave the same machine.
+//! The checks of `same_as` and `golden.machine`: two scenarios, or two versions of one, leave the same machine.
 
 use super::check;
 use crate::compare::{ChangedLine, MachineDifference};
@@ -8,6 +8,7 @@ use crate::vocabulary::wildcard::matches;
 
 /// Lines of each part that the check quotes.
 const QUOTED: usize = 3;
+const MACHINE_SNAPSHOT: &str = "golden.machine";
 
 /// Holds if the machines differ in excepted parts only. Of a difference, old lines are those of the other scenario.
 #[must_use]
@@ -24,6 +25,23 @@ pub fn same_machine(required: &SameAsExpect, differences: &[MachineDifference]) 
         true => check("same_as", true, expected, "the same machine"),
         false => check("same_as", false, expected, seen.join("; ")),
     }
+}
+
+/// The check of `golden.machine`. Of a difference, old lines are those of the snapshot.
+#[must_use]
+pub fn machine_snapshot(path: &str, differences: &[MachineDifference]) -> Check {
+    let seen: Vec<String> = differences.iter().map(text).collect();
+    let expected = format!("equal to {path}");
+    match seen.is_empty() {
+        true => check(MACHINE_SNAPSHOT, true, expected, "equal"),
+        false => check(MACHINE_SNAPSHOT, false, expected, seen.join("; ")),
+    }
+}
+
+/// The check of a snapshot that cannot be compared.
+#[must_use]
+pub fn unusable_machine_snapshot(path: &str, why: &str) -> Check {
+    check(MACHINE_SNAPSHOT, false, format!("equal to {path}"), why)
 }
 
 /// Adds a check to a verdict, which then passes only if it holds.
@@ -63,6 +81,19 @@ mod tests {
             })
             .collect();
         same_machine(&required, &differences)
+    }
+
+    #[test]
+    fn a_snapshot_is_equal_or_names_the_parts_that_differ() {
+        assert!(machine_snapshot("a.machine", &[]).held);
+        let differs = MachineDifference {
+            part: "kubelet arguments".to_owned(),
+            lines: vec![ChangedLine::Old("--v=2".into())],
+        };
+        let check = machine_snapshot("a.machine", &[differs]);
+        assert!(!check.held && check.key == "golden.machine");
+        assert_eq!(check.seen, "kubelet arguments: lacks `--v=2`");
+        assert_eq!(check.expected, "equal to a.machine");
     }
 
     #[test]

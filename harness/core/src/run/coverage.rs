@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::Plan;
 use crate::plan::expect::{Expect, NodeExpect};
+use crate::plan::golden::GoldenPlan;
 use crate::vocabulary::phase::Phase;
 
 /// A facet of a join, and whether a scenario proves it.
@@ -29,7 +30,8 @@ const FACETS: &[Facet] = &[
         any(plan, |expect| expect.node.as_ref().is_some_and(checks_labels))
     }),
     ("kubelet", |plan| {
-        any(plan, |expect| expect.kubelet.is_some()) || plan.golden.as_ref().is_some_and(|golden| golden.argv)
+        let is_in_snapshot = |golden: &GoldenPlan| golden.argv || golden.machine.is_some();
+        any(plan, |expect| expect.kubelet.is_some()) || plan.golden.as_ref().is_some_and(is_in_snapshot)
     }),
     ("files, units", |plan| {
         any(plan, |expect| {

@@ -14,7 +14,7 @@ use crate::plan::access_entry::AccessEntry;
 use crate::plan::aws::{AuthenticationMode, GROUP_TAG};
 use crate::plan::bootstrap_token::{BootstrapToken, DEFAULT_GROUP, TokenUsage};
 use crate::plan::expect::{Expect, PodExpect};
-use crate::plan::golden::{GoldenFile, GoldenPlan};
+use crate::plan::golden::{GoldenFile, GoldenPlan, MachineSnapshotPlan};
 use crate::plan::sources::Sources;
 use crate::plan::{
     ClusterPlan, ClusterStatus, Cni, ImagePlan, Overlay, Plan, PodPlan, ProviderName, RoleMapping, RolePlan,
@@ -155,13 +155,23 @@ fn snapshot(file: &GoldenFile, scenario: &Path, files: &dyn Files) -> GoldenPlan
         Some(name) => folder.join(name),
         None => scenario.with_extension("snapshot"),
     };
-    let text = files.read(&path).ok();
+    let read = |path: &Path| {
+        let bytes = files.read(path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let machine = path.with_extension("machine");
     GoldenPlan {
         path: path.display().to_string(),
         files: file.files.clone(),
         argv: file.argv,
         without_lines: file.without_lines.clone(),
-        text: text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        text: read(&path),
+        machine: file.machine.then(|| MachineSnapshotPlan {
+            text: read(&machine),
+            path: machine.display().to_string(),
+            except: file.except.clone(),
+        }),
+        is_optional: false,
     }
 }
 

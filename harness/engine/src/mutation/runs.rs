@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::end::{JoinEnd, MutantRun, without_kubelet};
 use super::{BaseScenario, KillingExpectation, MutantCase, MutantOutcome, MutationSettings, ReplaceScript};
 use crate::comparison::cause_of;
+use crate::machine_snapshot;
 use crate::probe::ProbeEnd;
 use crate::runner::Runner;
 
@@ -202,6 +203,12 @@ impl<'a> MutantRuns<'a> {
         }
         if let Some(run) = without_kubelet(&base.plan, &probed) {
             return run;
+        }
+        if machine_snapshot::is_compared(&base.plan) {
+            let found = self.differs(base, &probed.state, BOOTS_OF_SURVIVOR).await;
+            if let Some(one) = machine_snapshot::first_in_snapshot(&base.plan, &found) {
+                return MutantRun::Killed(format!("golden.machine: {}", one.part));
+            }
         }
         let joined = self.joined(index, plan, &probed.state).await;
         match joined {

@@ -9,6 +9,7 @@ mod keeper;
 mod kind;
 mod library;
 mod lifecycle;
+mod machine_snapshot;
 mod own_images;
 mod reports;
 mod try_file;

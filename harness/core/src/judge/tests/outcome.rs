@@ -49,6 +49,8 @@ fn a_node_that_differs_from_its_snapshot_fails_with_the_difference() {
             argv: true,
             without_lines: Vec::new(),
             text: text.map(str::to_owned),
+            machine: None,
+            is_optional: false,
         });
         let broken = broken(&required, &seen);
         assert_eq!(broken.len(), 1);

@@ -151,14 +151,25 @@ fn distinct(key: &str, plan: &Plan, problems: &mut Problems<'_>, value: fn(&Inst
     }
 }
 
-pub(super) fn golden(plan: &Plan, problems: &mut Problems<'_>) {
+pub(super) fn golden(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_>) {
     let Some(golden) = &plan.golden else { return };
-    if golden.files.is_empty() && !golden.argv {
+    if !golden.has_parts() && golden.machine.is_none() {
         problems.add(
             "golden",
             "the snapshot is empty",
             "",
-            "set `files` or `argv: true`",
+            "set `machine: true`, `argv: true` or `files`",
+        );
+    }
+    if let (None, Some(except)) = (
+        &golden.machine,
+        scenario.golden.iter().flat_map(|one| &one.except).next(),
+    ) {
+        problems.add(
+            "golden.except",
+            format!("`{except}` is a part of no snapshot"),
+            "",
+            "set `machine: true`",
         );
     }
     for (index, path) in golden.files.iter().enumerate() {

@@ -33,7 +33,7 @@ pub(super) fn check(scenario: &Scenario, plan: &Plan, problems: &mut Problems<'_
     http_proxy::check(plan, problems);
     dns_faults::check(plan, problems);
     many::many(scenario, plan, problems);
-    many::golden(plan, problems);
+    many::golden(scenario, plan, problems);
     outcome::outcome(plan, problems);
     expectations::expectations(plan, problems);
     steps::steps(plan, problems);

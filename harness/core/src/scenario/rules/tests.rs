@@ -87,6 +87,7 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\ncount: 2\ncluster: { restart_api_server_after: 3 }",
     "user_data: '#!'\ngolden: { snapshot: x }",
     "user_data: '#!'\ngolden: { files: [etc/x] }",
+    "user_data: '#!'\ngolden: { argv: true, except: [mounts] }",
     "user_data: '#!'\ncount: 2\ngolden: { argv: true }",
     "user_data: '#!'\nthen: [{ do: rebot }]",
     "user_data: '#!'\nthen: [{ expect: {} }]",
