@@ -1,6 +1,6 @@
 //! What an import returns: machines with their user data and everything else that the file states about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use base64::Engine as _;
@@ -102,6 +102,8 @@ pub struct Machine {
     pub traits: Traits,
     /// The stack whose metadata the user data reads.
     pub stack: Option<TemplateStack>,
+    /// Texts such as `${name}` that the file leaves to a shell of the instance by an escape.
+    pub literals: BTreeSet<String>,
     pub notes: Vec<String>,
 }
 

@@ -170,8 +170,9 @@ async fn body<T: for<'de> Deserialize<'de>>(request: Request<Incoming>, most: us
             tracing::warn!(most, "a webhook request exceeds the maximum size");
             None
         }
+        // The API server closed the connection, as it does when its own client has.
         Err(error) => {
-            tracing::warn!(%error, "invalid webhook body");
+            tracing::debug!(%error, "an incomplete webhook body");
             None
         }
     }

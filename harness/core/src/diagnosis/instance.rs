@@ -398,6 +398,55 @@ fn faulty_part(facts: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String
     ))
 }
 
+/// cloud-init knows a MIME message by its header. Parts without one, or a header that is indented, are a text that it
+/// ignores.
+pub(super) fn message_without_header(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let done = facts.user_data_done?;
+    let bytes = facts.user_data()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().skip_while(|line| line.trim().is_empty());
+    let first = lines.next()?;
+    let is_header = |line: &str| {
+        line.trim_start()
+            .to_ascii_lowercase()
+            .starts_with("content-type:")
+    };
+    let boundary = first
+        .trim_start()
+        .strip_prefix("--")
+        .filter(|name| !name.is_empty());
+    let because = match boundary {
+        Some(_) if lines.take(2).any(is_header) => {
+            "the user data is parts of a MIME message without its header, so cloud-init ran nothing of it"
+        }
+        None if first.starts_with([' ', '\t'])
+            && (first.trim_start().starts_with("MIME-Version:") || is_header(first)) =>
+        {
+            "the header of the MIME message in the user data is indented, so cloud-init ran nothing of it"
+        }
+        _ => return None,
+    };
+    let remedy = match boundary {
+        Some(name) => format!(
+            "begin the user data with the lines `MIME-Version: 1.0` and `Content-Type: multipart/mixed; \
+             boundary=\"{}\"`, and an empty line",
+            name.trim()
+        ),
+        None => "begin each line of the message in the first column".to_owned(),
+    };
+    let reported = facts
+        .user_data_lines()
+        .find(|(_, line)| line.message.contains("Unhandled"));
+    let evidence = reported.map_or_else(
+        || Evidence::new("user data", done, first.to_owned()),
+        |(at, line)| Evidence::journal(at, line),
+    );
+    facts.final_(Cause::UserDataNeverRan, because.to_owned(), &evidence, remedy)
+}
+
 /// cloud-init does not decode user data that is encoded twice: it warns about an unknown type and continues.
 pub(super) fn user_data_is_base64(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {

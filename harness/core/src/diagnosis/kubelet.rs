@@ -311,7 +311,10 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
         |(at, line)| Evidence::journal(at, line),
     );
     let error = last
-        .map(|(_, line)| format!(": {}", sentence(&line.message)))
+        .map(|(_, line)| match reserved(facts, &line.message) {
+            Some(error) => format!(": {error}"),
+            None => format!(": {}", sentence(&line.message)),
+        })
         .unwrap_or_default();
     let count = exits().count();
     let because = format!(
@@ -328,6 +331,17 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
         is_final: count >= 3,
         ..finding
     })
+}
+
+/// What a kubelet says that reserves more than its machine has.
+const RESERVES_TOO_MUCH: &str = "invalid Node Allocatable configuration";
+
+/// The kubelet prints the reserved amount and what is left of the machine in the form of its data structures.
+fn reserved(facts: &Facts<'_>, message: &str) -> Option<String> {
+    let (_, text) = message.split_once(RESERVES_TOO_MUCH)?;
+    let resource = between(text, "Resource \"", &['"'])?;
+    let machine = &facts.plan.instance.instance_type;
+    Some(format!("it reserves more {resource} than {machine} has"))
 }
 
 /// The first fatal line, else the last error before the kubelet's exit. The journal can have systemd's line about the
@@ -400,6 +414,19 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         return format!(
             "write the cluster's CA as PEM into {file}: the script receives it in base64 and has to decode it once"
         );
+    }
+    if message.contains(RESERVES_TOO_MUCH) {
+        let name = &facts.plan.instance.instance_type;
+        let type_ = facts.plan.key_hint("instance: { type: TYPE }");
+        return format!(
+            "lower `--kube-reserved` and `--system-reserved` below what {name} has, or, if the user data is for larger \
+             machines, {type_}"
+        );
+    }
+    if message.contains("is different from docker cgroup driver") {
+        return "give the kubelet and its container runtime the same cgroup driver: `cgroupDriver` in the kubelet's \
+                configuration, and `exec-opts` in /etc/docker/daemon.json"
+            .to_owned();
     }
     if message.contains("invalid kernel flag") {
         return "set the kernel parameters that `protectKernelDefaults` requires".to_owned();

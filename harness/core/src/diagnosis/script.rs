@@ -17,9 +17,11 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Authenticated) {
         return None;
     }
-    let (at, call) = facts
-        .calls()
-        .find(|(_, call)| is_denied(call) && !was_allowed_later(facts, call))?;
+    // A file that a script downloads is no longer needed once the kubelet runs.
+    let matters = |call: &AwsCall| call.service != Service::S3 || facts.is_before(Phase::KubeletStarted);
+    let (at, call) = facts.calls().find(|(_, call)| {
+        is_denied(call) && !is_unsigned_download(call) && matters(call) && !was_allowed_later(facts, call)
+    })?;
     let role = facts
         .plan
         .role
@@ -40,6 +42,33 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
         _ => format!("allow {action} in the role's policy"),
     };
     facts.found(Cause::AccessDenied, because, &Evidence::call(at, call), remedy)
+}
+
+fn is_unsigned_download(call: &AwsCall) -> bool {
+    call.service == Service::S3 && call.authorization.is_none()
+}
+
+/// A request without credentials for an object of a bucket that is not public here. On AWS it may be: several buckets
+/// of AWS itself are.
+pub(super) fn unsigned_download(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::KubeletStarted) {
+        return None;
+    }
+    let (at, call) = facts
+        .calls()
+        .find(|(_, call)| is_denied(call) && is_unsigned_download(call))?;
+    let object = call.subject.as_deref().unwrap_or("an object");
+    let because = format!(
+        "a limit of nodejoin if the bucket is public: a request without credentials for s3://{object} is refused"
+    );
+    let remedy = format!(
+        "serve it: {}; a bucket that is not public needs a signed request, such as `aws s3 cp`",
+        facts.plan.key_hint(&format!(
+            "aws: {{ answers: [{{ host: {}, path: {}, file: FILE }}] }}",
+            call.host, call.path
+        ))
+    );
+    facts.found(Cause::HarnessLimit, because, &Evidence::call(at, call), remedy)
 }
 
 fn is_denied(call: &AwsCall) -> bool {

@@ -46,7 +46,9 @@ macro_rules! cause_table {
     }
     /// cloud-init finished without running any user data.
     UserDataNeverRan = "user-data-never-ran" {
-        rules: Stopped { 240: instance::user_data_is_base64, 260: instance::user_data_never_ran },
+        rules: Stopped {
+            227: instance::message_without_header, 240: instance::user_data_is_base64, 260: instance::user_data_never_ran
+        },
         phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
         evidence: "cloud-init's log and status",
         remedy: "Pass user data that is encoded once, and make sure that the metadata service responds to every path that it lists.",
@@ -106,7 +108,7 @@ macro_rules! cause_table {
     HarnessLimit = "harness-limit" {
         rules: Stopped {
             204: outside::missing_proxy, 229: nodeadm::unsupported, 275: kubelet::lacks_processors, 276: kubelet::needs_cgroup_v2,
-            316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit, 319: limits::reported_call,
+            313: script::unsigned_download, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit, 319: limits::reported_call,
             321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
             324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::not_stored,
             329: outside::unreported_request

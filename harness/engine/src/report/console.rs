@@ -318,6 +318,13 @@ fn shown_place(scenario: &ScenarioId, file: &str, source: &SourceLine) -> String
     if source.file == file || source.file.is_empty() {
         return format!("{scenario} ({file}{line})");
     }
+    // A trial fills in values and unpacks messages: that user data is in the evidence, and in no file beside.
+    if source.file.ends_with(".user-data") && !Path::new(&source.file).exists() {
+        let number = source
+            .line
+            .map_or_else(String::new, |line| format!("line {line} of "));
+        return format!("{scenario} ({file}), {number}its user data, which is in the evidence");
+    }
     format!("{scenario} ({file}), at {}{line}", source.file)
 }
 
@@ -359,6 +366,21 @@ fn total(summary: &Summary, images: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_user_data_that_is_in_no_file_names_none() {
+        let source = |file: &str| SourceLine {
+            file: file.to_owned(),
+            line: Some(3),
+        };
+        let place = |file: &str| shown_place(&"web".parse().unwrap(), "web.sh", &source(file));
+        assert_eq!(place("web.sh"), "web (web.sh:3)");
+        assert_eq!(place("/x/join.sh"), "web (web.sh), at /x/join.sh:3");
+        assert_eq!(
+            place("/missing/web.user-data"),
+            "web (web.sh), line 3 of its user data, which is in the evidence"
+        );
+    }
 
     #[test]
     fn the_last_line_counts_every_outcome() {

@@ -40,6 +40,30 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("SERVICE_IPV4_CIDR", "--service-ipv4-cidr"),
 ];
 
+/// Flags of the scripts of all eras.
+const FLAGS: &[&str] = &[
+    "--apiserver-endpoint",
+    "--aws-api-retry-attempts",
+    "--b64-cluster-ca",
+    "--cluster-id",
+    "--container-runtime",
+    "--containerd-config-file",
+    "--dns-cluster-ip",
+    "--docker-config-json",
+    "--enable-docker-bridge",
+    "--enable-local-outpost",
+    "--help",
+    "--ip-family",
+    "--kubelet-extra-args",
+    "--local-disks",
+    "--mount-bpf-fs",
+    "--pause-container-account",
+    "--pause-container-version",
+    "--service-ipv4-cidr",
+    "--service-ipv6-cidr",
+    "--use-max-pods",
+];
+
 /// A call of `/etc/eks/bootstrap.sh`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BootstrapCall {
@@ -49,6 +73,8 @@ pub(crate) struct BootstrapCall {
     pub(crate) values: BTreeMap<String, String>,
     /// Flags of the command line.
     pub(crate) flags: BTreeSet<String>,
+    /// Words such as `--flag=value`.
+    joined: BTreeSet<String>,
 }
 
 /// The calls of a script, in order.
@@ -83,10 +109,36 @@ impl BootstrapCall {
                 if let Some(value) = words.next() {
                     self.values.insert(word.clone(), value.clone());
                 }
+            } else if word.starts_with("--") {
+                self.joined.insert(word.clone());
             } else if !word.starts_with('-') && self.cluster.is_none() {
                 self.cluster = Some(word.clone());
             }
         }
+    }
+}
+
+impl BootstrapCall {
+    /// Arguments of the call that no script of an EKS AMI reads, each with what to do.
+    pub(crate) fn ignored(&self) -> Vec<String> {
+        let unknown = self.flags.iter().filter(|flag| !FLAGS.contains(&flag.as_str()));
+        let unknown = unknown.map(|flag| {
+            format!(
+                "bootstrap.sh of the EKS AMIs has no flag `{flag}`: it has no effect; arguments of the kubelet belong \
+                 into `--kubelet-extra-args '{flag}=VALUE'`"
+            )
+        });
+        let joined = self.joined.iter().map(|word| {
+            let flag = word.split('=').next().unwrap_or_default();
+            match FLAGS.contains(&flag) {
+                true => format!("bootstrap.sh reads no `{flag}=VALUE`: it has no effect; write `{flag} VALUE`"),
+                false => format!(
+                    "bootstrap.sh of the EKS AMIs has no flag `{flag}`: it has no effect; arguments of the kubelet \
+                     belong into `--kubelet-extra-args '{flag}=VALUE'`"
+                ),
+            }
+        });
+        unknown.chain(joined).collect()
     }
 }
 

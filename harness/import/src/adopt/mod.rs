@@ -49,5 +49,6 @@ pub use added_keys::AddedKeys;
 pub use ami::AmiFiles;
 pub use error::AdoptError;
 pub use placeholders::Placeholder;
+pub(crate) use placeholders::filled;
 pub use trial::{AdoptionKind, AdoptionLine, Trial, adopt};
 pub use versions::{OfflineKubernetes, WantedKubernetes};

@@ -59,6 +59,8 @@ const KNOWN_VARIABLES: [&str; 16] = [
     "BASH_SOURCE",
 ];
 
+const SYSTEM_FILES: [&str; 2] = ["/etc/environment", "/etc/os-release"];
+
 /// A place that is not filled in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Placeholder {
@@ -92,6 +94,21 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
 pub(crate) fn find(text: &str) -> Vec<Placeholder> {
     let is_jinja = text.trim_start().starts_with("## template: jinja");
     let assigned = assigned(text);
+    let found = found_in(text, is_jinja, assigned.as_ref(), false);
+    // Where one name is left to a template engine, others are, too.
+    let is_template = found.iter().any(|one| one.text.starts_with("${"));
+    match is_template {
+        true => found_in(text, is_jinja, assigned.as_ref(), true),
+        false => found,
+    }
+}
+
+fn found_in(
+    text: &str,
+    is_jinja: bool,
+    assigned: Option<&BTreeSet<String>>,
+    is_template: bool,
+) -> Vec<Placeholder> {
     let mut found = Vec::new();
     let (mut is_node_config, mut is_call, mut is_continued) = (false, false, false);
     for (number, line) in (1..).zip(text.lines()) {
@@ -110,7 +127,13 @@ pub(crate) fn find(text: &str) -> Vec<Placeholder> {
         // A call with its flags on further lines.
         is_call = is_call_or_value(line) || (is_call && is_continued);
         is_continued = line.trim_end().ends_with('\\');
-        texts.extend(dollars(line, is_node_config, is_call, &assigned));
+        let scope = DollarScope {
+            is_node_config,
+            is_call,
+            is_template,
+            assigned,
+        };
+        texts.extend(dollars(line, &scope));
         texts.extend(formats(line));
         found.extend(texts.into_iter().map(|text| Placeholder { line: number, text }));
     }
@@ -176,14 +199,31 @@ fn is_call_or_value(line: &str) -> bool {
     CALLS.iter().any(|word| line.contains(word)) || VALUES.iter().any(assigns)
 }
 
-/// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script
-/// never sets where the bootstrap script or a NodeConfig needs them.
-fn dollars(
-    line: &str,
+/// Where a line stands.
+struct DollarScope<'a> {
     is_node_config: bool,
     is_call: bool,
-    assigned: &Option<BTreeSet<String>>,
-) -> Vec<String> {
+    /// Whether other names of the text are left to a template engine.
+    is_template: bool,
+    /// Names that the script sets; `None` if another file may set more.
+    assigned: Option<&'a BTreeSet<String>>,
+}
+
+/// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script
+/// never sets where the bootstrap script or a NodeConfig needs them, and in a template anywhere.
+fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
+    let is_unknown = |name: &str| {
+        !name.is_empty()
+            && !KNOWN_VARIABLES.contains(&name)
+            && !name.starts_with("AWS_")
+            && scope.assigned.is_some_and(|assigned| !assigned.contains(name))
+    };
+    let is_lower = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_lowercase())
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    };
     let is_open = |inside: &&str| {
         let is_name = inside
             .bytes()
@@ -192,15 +232,17 @@ fn dollars(
             && (inside.contains("::")
                 || inside.split_once('.').is_some_and(|(left, right)| {
                     is_word(left) && right.starts_with(|c: char| c.is_ascii_alphabetic())
-                }));
-        let is_unset = is_name
-            && !inside.is_empty()
-            && !KNOWN_VARIABLES.contains(inside)
-            && !inside.starts_with("AWS_")
-            && assigned
-                .as_ref()
-                .is_some_and(|assigned| !assigned.contains(*inside));
-        is_expression || (is_name && is_node_config) || (is_unset && is_call)
+                }))
+            || (inside.contains(" ? ") && inside.contains(" : "));
+        let is_unset = is_name && is_unknown(inside);
+        // For a shell this is a name with a default; a name of Terraform can have hyphens.
+        let has_hyphen = inside
+            .split_once('-')
+            .is_some_and(|(name, rest)| is_lower(name) && is_unknown(name) && rest.split('-').all(is_lower));
+        is_expression
+            || (is_name && scope.is_node_config)
+            || (is_unset && (scope.is_call || (scope.is_template && is_lower(inside))))
+            || has_hyphen
     };
     let texts = between(line, "${", "}").filter(is_open);
     texts.map(|inside| format!("${{{inside}}}")).collect()
@@ -240,7 +282,12 @@ fn between<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<It
 fn assigned(text: &str) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for line in text.lines().map(str::trim) {
-        let first = line.split_whitespace().next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        // Files of the system, which set names of their own.
+        if ["source", "."].contains(&first) && words.next().is_some_and(|file| SYSTEM_FILES.contains(&file)) {
+            continue;
+        }
         if ["source", ".", "eval"].contains(&first)
             || line.contains("&& source ")
             || line.contains("; source ")
@@ -248,13 +295,18 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
             return None;
         }
         for (at, _) in line.match_indices('=') {
+            let value = line[at + 1..].trim_start_matches(['"', '\'']);
             let before = line[..at].trim_end_matches('+');
             let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             // A flag, such as `--node-labels=`, sets no variable.
             if start.is_some_and(|start| before[start..].starts_with('-')) {
                 continue;
             }
-            names.insert(before[start.map_or(0, |start| start + 1)..].to_owned());
+            let name = &before[start.map_or(0, |start| start + 1)..];
+            // `pool=${pool}` needs a value from elsewhere.
+            if !value.starts_with(&format!("${{{name}}}")) {
+                names.insert(name.to_owned());
+            }
         }
         let words: Vec<&str> = line.split([' ', '\t', ';']).collect();
         for (index, word) in words.iter().enumerate() {
@@ -299,9 +351,27 @@ mod tests {
             assert_eq!(texts(text), [expected], "{text}");
         }
         assert_eq!(find("a\nb <cluster-name>\n")[0].line, 2);
+        let template = "#!/bin/bash\nVERSION=${client_version}\nNAME=x; echo ${NAME} ${other}\n\
+                        /etc/eks/bootstrap.sh ${cluster} --kubelet-extra-args '--node-labels=size=${size},pool=${pool}'\n\
+                        size=${size}\nPROXY=${proxy-host}\nX=${dedicated ? \"a\" : \"\"}\n";
+        assert_eq!(
+            texts(template),
+            [
+                "${client_version}",
+                "${other}",
+                "${cluster}",
+                "${size}",
+                "${pool}",
+                "${size}",
+                "${proxy-host}",
+                "${dedicated ? \"a\" : \"\"}"
+            ]
+        );
+        let sourced = "PROXY=${proxy}\nNO_PROXY=10.0.0.1,${cluster-host}\nset -a\nsource /etc/environment\n";
+        assert_eq!(texts(sourced), ["${proxy}", "${cluster-host}"]);
         let call = "/etc/eks/bootstrap.sh ${name} \\\n  --use-max-pods ${pods} \\\n  --kubelet-extra-args '--node-labels=${labels}'\n\
                     echo ${other}\n";
-        assert_eq!(texts(call), ["${name}", "${pods}", "${labels}"]);
+        assert_eq!(texts(call), ["${name}", "${pods}", "${labels}", "${other}"]);
         let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
         assert_eq!(texts(list), ["${name}", "${taints}"]);
     }
@@ -314,6 +384,7 @@ mod tests {
             "source /etc/profile.d/x.sh\n/etc/eks/bootstrap.sh ${CLUSTER}\n",
             "echo ${cluster_name}\n",
             "echo ${A%.*} ${A:-b.c} ${#A} ${A[0]} ${A//./-}\n",
+            "debug=1\necho ${debug-off} ${name-} ${NAME-x}\n",
             "docker inspect -f '{{.State.Running}}' x\ncrictl ps --format '{{.Id}}'\n",
             "join {{ cluster.name }}\n",
             "## template: jinja\n#cloud-config\nx: {{ v1.region }}\n",

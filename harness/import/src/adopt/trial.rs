@@ -8,6 +8,7 @@ use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_
 
 use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
+use super::bootstrap_call::BootstrapCall;
 use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
@@ -128,8 +129,9 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         let text = format!("`{path}`, which only Bottlerocket itself runs");
         line(&mut report, AdoptionKind::NotChecked, text);
     }
-    for note in &machine.notes {
-        line(&mut report, AdoptionKind::Note, note);
+    let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
+    for text in ignored.iter().chain(&machine.notes) {
+        line(&mut report, AdoptionKind::Note, text);
     }
     let limits = YamlText::map([("join_seconds", Some(YamlText::plain(JOIN_SECONDS)))]);
     keys.push(("limits".to_owned(), limits));
@@ -169,7 +171,8 @@ fn own_user_data(
         .as_deref()
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
     {
-        let found = placeholders::find(text);
+        let mut found = placeholders::find(text);
+        found.retain(|one| !machine.literals.contains(&one.text));
         if !found.is_empty() {
             return Err(AdoptError::Placeholders {
                 machine: machine.name.clone(),
@@ -208,17 +211,18 @@ fn is_of_managed_group(machine: &Machine) -> bool {
     let is_complete = !stated.calls.is_empty() || stated.configs.name.is_some() || stated.kubeadm.is_some();
     let configs = &stated.configs;
     let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
-    let names = |word: &&str| stated.text.to_ascii_lowercase().contains(word);
-    let starts_none = !parse(user_data).parts.is_empty() && !STARTERS.iter().any(names);
+    let is_code = |line: &&str| !line.trim_start().starts_with('#') || line.starts_with("#!");
+    let mut code = stated.text.lines().filter(is_code).map(str::to_ascii_lowercase);
+    let may_start = |line: String| STARTERS.iter().any(|word| line.contains(word)) || starts_kubelet(&line);
+    let starts_none = !parse(user_data).parts.is_empty() && !code.any(may_start);
     !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
 }
 
 /// Words of user data that starts a kubelet, or gets a program that may do so.
-const STARTERS: [&str; 11] = [
+const STARTERS: [&str; 10] = [
     "bootstrap",
     "nodeadm",
     "kubeadm",
-    "kubelet",
     "node.eks.aws",
     "curl",
     "wget",
@@ -228,6 +232,19 @@ const STARTERS: [&str; 11] = [
     "join",
     ".sh",
 ];
+
+/// Whether a line runs a kubelet or its unit. Others write its files.
+fn starts_kubelet(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_kubelet =
+        |word: &&str| ["kubelet", "kubelet.service"].contains(word) || word.ends_with("/kubelet");
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    let is_started = has(&["systemctl", "service"]) && has(&["start", "restart", "enable", "reenable"]);
+    let is_first = |word: &&str| words.first() == Some(word) || words.first() == Some(&"exec");
+    words
+        .iter()
+        .any(|word| is_kubelet(word) && (is_started || is_first(word)))
+}
 
 /// The NodeConfig in place of settings of Bottlerocket.
 fn translation(machine: &Machine, user_data: Option<&[u8]>) -> Result<Option<Translated>, AdoptError> {

@@ -56,6 +56,7 @@ fn add_resource(
     };
     let named = |machine: Machine| Machine {
         name: name.to_owned(),
+        literals: template.literals.borrow().clone(),
         ..machine
     };
     match resource.text_at(&["Type"]).unwrap_or_default().as_str() {

@@ -30,7 +30,11 @@ impl Template<'_> {
                 continue;
             };
             match name.strip_prefix('!') {
-                Some(literal) => result.push_str(&format!("${{{literal}}}")),
+                Some(literal) => {
+                    let text = format!("${{{literal}}}");
+                    result.push_str(&text);
+                    self.literals.borrow_mut().insert(text);
+                }
                 None => result.push_str(&self.named(template, name.trim(), names)?),
             }
             rest = after;

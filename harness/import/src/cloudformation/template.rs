@@ -1,7 +1,7 @@
 //! A template with the values of its parameters.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ImportError;
 use crate::input::Import;
@@ -21,6 +21,8 @@ pub(super) struct Template<'a> {
     /// What the cluster of a template returns, if the template does not state it.
     pub(super) cluster: ClusterTraits,
     pub(super) notes: RefCell<Vec<String>>,
+    /// What `${!NAME}` became: a text for a shell.
+    pub(super) literals: RefCell<BTreeSet<String>>,
     /// Whether notes are taken: only stand-ins in user data matter.
     pub(super) is_noting: Cell<bool>,
     depth: Cell<usize>,
@@ -34,6 +36,7 @@ impl<'a> Template<'a> {
             set: input.set,
             cluster: input.cluster.clone().or(&ClusterTraits::stand_in()),
             notes: RefCell::default(),
+            literals: RefCell::default(),
             is_noting: Cell::new(false),
             depth: Cell::new(0),
             steps: Cell::new(0),

@@ -10,6 +10,7 @@ mod cloud_config;
 mod group;
 mod render;
 
+use crate::adopt::filled;
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{ClusterTraits, FileFormat, Imported};
@@ -27,6 +28,19 @@ pub(crate) fn is_manifest(document: &Tree) -> bool {
 
 /// Reads a ClusterConfig.
 pub(crate) fn read(input: &Import<'_>, document: &Tree) -> Result<Imported, ImportError> {
+    // eksctl fills in nothing itself: people render such files with envsubst.
+    let document = &document.with_texts(&|text| filled(text, input.set));
+    if let Some(name) = document.at(&["metadata", "name"]) {
+        let text = name.text().unwrap_or_default();
+        if text.contains("${") {
+            return Err(ImportError::Invalid {
+                line: name.line(),
+                column: name.line().map(|_| name.column),
+                problem: format!("`metadata.name` is `{text}`, which is not filled in"),
+                hint: "give the values of its names: `--set NAME=VALUE`".to_owned(),
+            });
+        }
+    }
     let mut reading = Reading::of(FileFormat::Eksctl);
     reading.notes.push(
         "rendered as eksctl does: the launch template of the group has the true user data (`aws ec2 \

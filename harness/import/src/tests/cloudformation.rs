@@ -341,3 +341,18 @@ fn the_stack_of_cfn_init_has_the_metadata_of_the_template() {
         (&None, 0)
     );
 }
+
+#[test]
+fn what_sub_leaves_to_a_shell_needs_no_value() {
+    let text = "Resources:\n  Nodes:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        ImageId: ami-0123456789abcdef0\n        \
+                UserData:\n          Fn::Base64: !Sub |\n            #!/bin/bash\n            \
+                echo 'path: ${!path.config}/modules.d' > /etc/x.yml\n            /etc/eks/bootstrap.sh demo\n";
+    let machine = machine(text);
+    assert!(user_data(&machine).contains("path: ${path.config}/modules.d"));
+    let trial = crate::adopt(&machine, &Default::default()).unwrap();
+    assert!(
+        String::from_utf8(trial.user_data.unwrap())
+            .unwrap()
+            .contains("${path.config}")
+    );
+}

@@ -198,3 +198,21 @@ fn groups_without_user_data_are_reported() {
         "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nautoModeConfig: { enabled: true }\n"
     ));
 }
+
+#[test]
+fn names_in_a_config_are_filled_in() {
+    let text = config("1.29", "nodeGroups", "  labels: { team: \"${TEAM}\" }\n")
+        .replace("name: demo", "name: \"demo-${STAGE}\"");
+    let error = super::read_with("file", text.as_bytes(), &[("TEAM", "web")]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`metadata.name` is `demo-${STAGE}`, which is not filled in"),
+        "{error}"
+    );
+    assert!(error.hint().contains("--set NAME=VALUE"));
+    let read = super::read_with("file", text.as_bytes(), &[("TEAM", "web"), ("STAGE", "dev")]).unwrap();
+    let traits = &read.machines[0].traits;
+    assert_eq!(traits.cluster.name.as_deref(), Some("demo-dev"));
+    assert!(user_data(&read.machines[0]).contains("team=web"));
+}

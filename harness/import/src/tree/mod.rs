@@ -44,6 +44,24 @@ impl Tree {
         })
     }
 
+    /// This document with changed texts of all its scalars.
+    pub(crate) fn with_texts(&self, change: &impl Fn(&str) -> String) -> Tree {
+        let value = match &self.value {
+            TreeValue::Scalar { text, is_plain } => TreeValue::Scalar {
+                text: change(text),
+                is_plain: *is_plain,
+            },
+            TreeValue::List(items) => {
+                TreeValue::List(items.iter().map(|item| item.with_texts(change)).collect())
+            }
+            TreeValue::Map(entries) => {
+                let changed = |(key, tree): &(String, Tree)| (key.clone(), tree.with_texts(change));
+                TreeValue::Map(entries.iter().map(changed).collect())
+            }
+        };
+        Tree { value, ..*self }
+    }
+
     /// The text of a scalar at a path; empty text counts as missing.
     pub(crate) fn text_at(&self, path: &[&str]) -> Option<String> {
         let text = self.at(path)?.text()?;

@@ -82,6 +82,13 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
     let only = trials.first().filter(|_| trials.len() == 1);
     let is_unchanged = only.is_some_and(|trial| trial.user_data.as_deref() == Some(&bytes));
     let is_file = is_unchanged && name != STANDARD_INPUT;
+    let text = String::from_utf8_lossy(&bytes);
+    let unused = set
+        .keys()
+        .filter(|name| !bytes.is_empty() && !text.contains(name.as_str()));
+    let unused =
+        unused.map(|unused| format!("`--set {unused}=...` fills in nothing: {name} has no `{unused}`"));
+    let notes = imported.notes.iter().cloned().chain(unused).collect();
     Ok(Tried {
         folder: folder(&args.file),
         unchanged: args
@@ -90,7 +97,7 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
             .filter(|_| is_file)
             .map(|name| name.to_string_lossy().into_owned()),
         format: imported.format.to_string(),
-        notes: imported.notes,
+        notes,
         name,
         trials,
         added,

@@ -566,3 +566,40 @@ fn the_http_proxy_of_the_user_data_is_adopted() {
     );
     assert!(!shown.contains("127.0.0.1"), "{shown}");
 }
+
+#[test]
+fn arguments_that_no_bootstrap_script_reads_are_noted() {
+    let text = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kube-reserved cpu=250m --dns-cluster-ip=10.100.0.10\n",
+    ));
+    for expected in [
+        "note: bootstrap.sh of the EKS AMIs has no flag `--kube-reserved`: it has no effect; arguments of the kubelet belong \
+         into `--kubelet-extra-args '--kube-reserved=VALUE'`\n",
+        "note: bootstrap.sh reads no `--dns-cluster-ip=VALUE`: it has no effect; write `--dns-cluster-ip VALUE`\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    let known = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --use-max-pods false\n",
+    ));
+    assert!(!known.contains("has no flag"), "{known}");
+}
+
+#[test]
+fn a_message_that_writes_files_of_the_kubelet_is_for_a_managed_group() {
+    let message = |script: &str| {
+        format!(
+            "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n\n\
+             #!/bin/bash\n# before bootstrap.sh runs\n{script}\n--B--\n"
+        )
+    };
+    let of_eks = "the part that EKS adds to the user data of a managed node group";
+    let drop_in = shown(&machine(&message(
+        "tee /etc/systemd/system/kubelet.service.d/proxy.conf </dev/null",
+    )));
+    assert!(drop_in.contains(of_eks), "{drop_in}");
+    for script in ["systemctl enable --now kubelet", "exec /usr/bin/kubelet --v=2"] {
+        let started = shown(&machine(&message(script)));
+        assert!(!started.contains(of_eks), "{script}: {started}");
+    }
+}

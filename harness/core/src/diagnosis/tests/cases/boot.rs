@@ -99,6 +99,13 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("text without a header", after_boot([done("DataSourceEc2Local")])).user_data(
             "  MIME-Version: 1.0\n  Content-Type: multipart/mixed; boundary=B\n\n  --B\n  --B--\n",
         ),
+        Case::new(
+            "parts without the header of their message",
+            after_boot([done("DataSourceEc2Local")]),
+        )
+        .user_data(
+            "--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n/etc/eks/bootstrap.sh demo\n--B--\n",
+        ),
         Case::new("user data encoded twice", [boot(), failed_unit()])
             .user_data(&STANDARD.encode("#!/bin/bash\necho hello\n")),
         Case::new(

@@ -57,7 +57,14 @@ pub(super) fn cases() -> Vec<Case> {
         "failed to run Kubelet: could not init cloud provider \"aws\": AWS cloud failed to find ClusterID";
     let unknown_flag =
         || kubelet("F1121 11:27:03.227158     281 server.go:156] unknown flag: --allow-privileged");
+    let reserved = "F1127 07:51:51.792518     554 kubelet.go:1350] Failed to start ContainerManager invalid Node Allocatable \
+                    configuration. Resource \"memory\" has an allocatable of {{11559501824 0} {<nil>}  BinarySI}, capacity of \
+                    {{-3423223808 0} {<nil>}  BinarySI}";
+    let driver = "F1127 07:51:51.792518     554 server.go:269] failed to run Kubelet: misconfiguration: kubelet cgroup driver: \
+                  \"systemd\" is different from docker cgroup driver: \"cgroupfs\"";
     vec![
+        Case::new("more reserved than the machine has", after_start([kubelet(reserved), ended()])),
+        Case::new("another cgroup driver than docker", after_start([kubelet(driver), ended()])),
         Case::new(
             "label of kubernetes.io",
             says(

@@ -72,6 +72,21 @@ pub(super) fn cases() -> Vec<Case> {
             after_boot([describe(403, Some("AccessDeniedException"), None)]),
         ),
         Case::new(
+            "object of a bucket that may be public",
+            after_boot([call(Service::S3, "GetObject", 403, "AccessDenied"), failed_part()]),
+        ),
+        Case::new(
+            "object that is downloaded after the kubelet's start",
+            after_start([
+                call(Service::S3, "GetObject", 403, "AccessDenied"),
+                kubelet("F1121 11:23:05.288171     280 server.go:269] failed to run Kubelet: no such thing"),
+                systemd(
+                    "kubelet.service",
+                    "kubelet.service: Main process exited, code=exited, status=255/EXCEPTION",
+                ),
+            ]),
+        ),
+        Case::new(
             "DescribeInstances is denied",
             after_start([
                 call(Service::Ec2, "DescribeInstances", 403, "UnauthorizedOperation"),
