@@ -74,6 +74,8 @@ pub enum DeviationKind {
     TrustStoreTool,
     /// `ec2-metadata` is a program of the harness.
     MetadataTool,
+    /// `udevadm`, `chronyc` and others are programs of the harness.
+    SystemTools,
     /// `modprobe` records the modules of Amazon Linux.
     ModuleTool,
     /// `cfn-init`, `cfn-signal` and `cfn-get-metadata` are programs of the harness.
@@ -130,6 +132,7 @@ impl DeviationKind {
         Self::AgentStub,
         Self::TrustStoreTool,
         Self::MetadataTool,
+        Self::SystemTools,
         Self::ModuleTool,
         Self::CloudFormationTools,
         Self::CniBridge,
@@ -177,6 +180,7 @@ impl DeviationKind {
             Self::AgentStub => "agent-stub",
             Self::TrustStoreTool => "update-ca-trust-stub",
             Self::MetadataTool => "ec2-metadata-stub",
+            Self::SystemTools => "system-tool-stubs",
             Self::ModuleTool => "modprobe-stub",
             Self::CloudFormationTools => "cfn-bootstrap-stub",
             Self::CniBridge => "cni-bridge",
@@ -226,9 +230,11 @@ impl DeviationKind {
             }
             Self::HostDisk => "less than 30 % of the container engine's disk is free",
             Self::TracedScripts => "`nodejoin coverage`, `nodejoin mutate` and `nodejoin explore`",
-            Self::PackageStubs | Self::AgentStub | Self::TrustStoreTool | Self::MetadataTool => {
-                "`stubs: packages`, the default, and an image without them"
-            }
+            Self::PackageStubs
+            | Self::AgentStub
+            | Self::TrustStoreTool
+            | Self::MetadataTool
+            | Self::SystemTools => "`stubs: packages`, the default, and an image without them",
             Self::ModuleTool => "`stubs: packages`, the default",
             Self::CloudFormationTools => {
                 "`stubs: packages`, the default, and an image with Python 3 and without them"
@@ -324,12 +330,17 @@ impl DeviationKind {
             Self::PackageStubs => {
                 "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration) and units without a function, and fail for names that Amazon Linux does not have"
             }
-            Self::AgentStub => "the unit `amazon-ssm-agent` runs a program that does nothing",
+            Self::AgentStub => {
+                "the units `amazon-ssm-agent`, `auditd`, `chronyd`, `irqbalance`, `sshd`, and on Amazon Linux 2 `crond` and `rsyslog`, run a program that does nothing, and none starts with the node. /etc/ssh/sshd_config and /etc/chrony.conf have a few lines"
+            }
             Self::TrustStoreTool => {
                 "`update-ca-trust` is a script that writes the certificates in the folders of anchors behind those of the system into the one bundle of the image"
             }
             Self::MetadataTool => {
                 "`ec2-metadata` is a script with the options and the format of that of ec2-utils, which reads the metadata service"
+            }
+            Self::SystemTools => {
+                "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run"
             }
             Self::ModuleTool => {
                 "/usr/local/sbin/modprobe records modules that Amazon Linux has and loads nothing: their functions are those of the host's kernel. Other modules fail"
@@ -416,12 +427,15 @@ impl DeviationKind {
             Self::PackageStubs => {
                 "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network"
             }
-            Self::AgentStub => "the AMI contains the agent, and user data restarts it",
+            Self::AgentStub => "the AMI contains these services, and user data restarts them",
             Self::TrustStoreTool => {
                 "user data adds the authority of a proxy or registry with it, and Debian's program has another name and other folders"
             }
             Self::MetadataTool => {
                 "user data reads the instance's id and zone with it, and Debian does not have it"
+            }
+            Self::SystemTools => {
+                "a node has no udevd, no SELinux of its own, the clock of the host, and no daemon for jobs"
             }
             Self::ModuleTool => "the kernel and its modules belong to the host",
             Self::CloudFormationTools => {
@@ -470,9 +484,27 @@ impl DeviationKind {
                 "/usr/bin/rpm",
                 "/usr/bin/amazon-linux-extras",
             ],
-            Self::AgentStub => &["/usr/lib/systemd/system/amazon-ssm-agent.service"],
+            Self::AgentStub => &[
+                "/usr/lib/systemd/system/amazon-ssm-agent.service",
+                "/usr/lib/systemd/system/auditd.service",
+                "/usr/lib/systemd/system/chronyd.service",
+                "/usr/lib/systemd/system/crond.service",
+                "/usr/lib/systemd/system/irqbalance.service",
+                "/usr/lib/systemd/system/rsyslog.service",
+                "/usr/lib/systemd/system/sshd.service",
+            ],
             Self::TrustStoreTool => &["/usr/bin/update-ca-trust"],
             Self::MetadataTool => &["/usr/bin/ec2-metadata"],
+            Self::SystemTools => &[
+                "/usr/bin/udevadm",
+                "/usr/bin/getenforce",
+                "/usr/bin/setenforce",
+                "/usr/bin/sestatus",
+                "/usr/bin/restorecon",
+                "/usr/bin/chronyc",
+                "/usr/bin/chkconfig",
+                "/usr/bin/crontab",
+            ],
             Self::ModuleTool => &["/usr/local/sbin/modprobe"],
             Self::CloudFormationTools => &[
                 "/opt/aws/bin/cfn-init",
@@ -556,6 +588,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         | DeviationKind::AgentStub
         | DeviationKind::TrustStoreTool
         | DeviationKind::MetadataTool
+        | DeviationKind::SystemTools
         | DeviationKind::ModuleTool
         | DeviationKind::CloudFormationTools => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,

@@ -72,10 +72,11 @@ pub enum Cni {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stubs {
-    /// `yum`, `dnf`, `rpm` and `amazon-linux-extras` record the packages and install nothing, and the unit
-    /// `amazon-ssm-agent` does nothing. `update-ca-trust` and `ec2-metadata` are programs of the harness. `modprobe`
-    /// records modules of Amazon Linux and loads none. `cfn-init`, `cfn-signal` and `cfn-get-metadata` in /opt/aws/bin
-    /// use `aws.stacks`. What the image has stays. On an instance with an instance store, `mkfs`, `mdadm`, `blkid`,
+    /// `yum`, `dnf`, `rpm` and `amazon-linux-extras` record the packages and install nothing, and the units
+    /// `amazon-ssm-agent`, `chronyd`, `sshd` and other services of an AMI do nothing. `update-ca-trust`,
+    /// `ec2-metadata`, `udevadm`, `chronyc`, `setenforce` and others are programs of the harness. `modprobe` records
+    /// modules of Amazon Linux and loads none. `cfn-init`, `cfn-signal` and `cfn-get-metadata` in /opt/aws/bin use
+    /// `aws.stacks`. What the image has stays. On an instance with an instance store, `mkfs`, `mdadm`, `blkid`,
     /// `wipefs`, `lsblk` and `mount` use a folder in place of each of its disks.
     #[default]
     Packages,

@@ -1,4 +1,4 @@
-//! `update-ca-trust`, `ec2-metadata` and `modprobe` in a node do what those of Amazon Linux do.
+//! Commands of Amazon Linux in a node do what those of Amazon Linux do.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -125,4 +125,51 @@ fn metadata_is_printed_with_its_name_or_alone() {
     assert_eq!(String::from_utf8(missing.stdout).unwrap(), "not available\n");
     let nowhere = run(root.path(), "ec2-metadata", &["-i"], "http://127.0.0.1:1");
     assert_eq!(nowhere.status.code(), Some(1));
+}
+
+#[test]
+fn commands_of_the_system_say_what_amazon_linux_says() {
+    let root = tempfile::tempdir().unwrap();
+    let text = |tool: &str, arguments: &[&str]| {
+        let output = run(root.path(), tool, arguments, "");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    assert_eq!(
+        text("udevadm", &["settle", "--timeout=5"]),
+        (Some(0), String::new())
+    );
+    assert_eq!(text("udevadm", &["info", "/dev/xvda"]).0, Some(1));
+    assert_eq!(text("getenforce", &[]).1, "Disabled\n");
+    assert_eq!(
+        text("setenforce", &["0"]),
+        (Some(1), "setenforce: SELinux is disabled\n".to_owned())
+    );
+    assert!(text("sestatus", &[]).1.contains("disabled"));
+    assert_eq!(text("restorecon", &["-R", "/etc"]).0, Some(0));
+    assert!(text("chronyc", &["-n", "tracking"]).1.contains("169.254.169.123"));
+    assert_eq!(text("chronyc", &["shutdown"]).0, Some(1));
+
+    assert_eq!(text("crontab", &["-l"]).0, Some(1));
+    let jobs = root.path().join("jobs");
+    fs::write(&jobs, "0 * * * * /bin/true\n").unwrap();
+    assert_eq!(
+        text("crontab", &["-u", "ec2-user", jobs.to_str().unwrap()]).0,
+        Some(0)
+    );
+    assert_eq!(
+        text("crontab", &["-l", "-u", "ec2-user"]).1,
+        "0 * * * * /bin/true\n"
+    );
+    assert_eq!(text("crontab", &["-r", "-u", "ec2-user"]).0, Some(0));
+    assert_eq!(text("crontab", &["-l", "-u", "ec2-user"]).0, Some(1));
+
+    fs::create_dir(root.path().join("etc")).unwrap();
+    fs::write(
+        root.path().join("etc/os-release"),
+        "PLATFORM_ID=\"platform:al2023\"\n",
+    )
+    .unwrap();
+    assert_eq!(text("getenforce", &[]).1, "Permissive\n");
+    assert_eq!(text("setenforce", &["0"]).0, Some(0));
 }
