@@ -227,6 +227,15 @@ fn cases(chosen: &[NamedMutant], base: &[BaseScenario], target: &TargetScript) -
             let rarity = |scenario: &usize| Reverse(rarity::of(&counts, *scenario, statement));
             reached_by.sort_by_cached_key(rarity);
         }
+        let mut widest = reached_by.clone();
+        widest.sort_by_cached_key(|scenario| {
+            let golden = base[*scenario].plan.golden.as_ref();
+            let machine = golden.and_then(|golden| golden.machine.as_ref());
+            let has_snapshot = machine.is_some_and(|machine| machine.text.is_some());
+            let ran = counts[*scenario].iter().filter(|count| **count > 0).count();
+            Reverse((has_snapshot, ran))
+        });
+        let reached_by = rarity::in_turns(&reached_by, &widest);
         MutantCase {
             id: one.id.clone(),
             text: one.mutant.text.clone(),
