@@ -339,7 +339,9 @@ const RESERVES_TOO_MUCH: &str = "invalid Node Allocatable configuration";
 /// The kubelet prints the reserved amount and what is left of the machine in the form of its data structures.
 fn reserved(facts: &Facts<'_>, message: &str) -> Option<String> {
     let (_, text) = message.split_once(RESERVES_TOO_MUCH)?;
-    let resource = between(text, "Resource \"", &['"'])?;
+    // Newer kubelets print it as a quoted value of another message.
+    let text = text.replace('\\', "");
+    let resource = between(&text, "Resource \"", &['"'])?;
     let machine = &facts.plan.instance.instance_type;
     Some(format!("it reserves more {resource} than {machine} has"))
 }

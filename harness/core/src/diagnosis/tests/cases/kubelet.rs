@@ -60,10 +60,16 @@ pub(super) fn cases() -> Vec<Case> {
     let reserved = "F1127 07:51:51.792518     554 kubelet.go:1350] Failed to start ContainerManager invalid Node Allocatable \
                     configuration. Resource \"memory\" has an allocatable of {{11559501824 0} {<nil>}  BinarySI}, capacity of \
                     {{-3423223808 0} {<nil>}  BinarySI}";
+    let newer_reserved = "E1127 09:41:43.495335     513 kubelet.go:1839] \"Failed to start ContainerManager\" err=\"invalid Node \
+                          Allocatable configuration. Resource \\\"memory\\\" has a reservation of {{9542041600 0} {<nil>}  BinarySI}\"";
     let driver = "F1127 07:51:51.792518     554 server.go:269] failed to run Kubelet: misconfiguration: kubelet cgroup driver: \
                   \"systemd\" is different from docker cgroup driver: \"cgroupfs\"";
     vec![
         Case::new("more reserved than the machine has", after_start([kubelet(reserved), ended()])),
+        Case::new(
+            "more reserved than the machine has, by a newer kubelet",
+            after_start([kubelet(newer_reserved), ended()]),
+        ),
         Case::new("another cgroup driver than docker", after_start([kubelet(driver), ended()])),
         Case::new(
             "label of kubernetes.io",
