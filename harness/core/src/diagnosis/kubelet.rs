@@ -346,6 +346,11 @@ fn reserved(facts: &Facts<'_>, message: &str) -> Option<String> {
     Some(format!("it reserves more {resource} than {machine} has"))
 }
 
+/// A program that the kubelet started for a token finds out that the kubelet has ended.
+fn is_orphaned(line: &JournalLine) -> bool {
+    line.message.contains("BrokenPipeError")
+}
+
 /// The first fatal line, else the last error before the kubelet's exit. The journal can have systemd's line about the
 /// exit before the kubelet's last line.
 pub(super) fn last_error<'a>(
@@ -356,7 +361,7 @@ pub(super) fn last_error<'a>(
     let fatal = lines().find(|(_, line)| is_klog(line, &['F']));
     fatal.or_else(|| {
         lines()
-            .filter(|(at, line)| at <= range.end() && is_error(line))
+            .filter(|(at, line)| at <= range.end() && is_error(line) && !is_orphaned(line))
             .last()
     })
 }
