@@ -117,11 +117,6 @@ impl ComparedSnapshot {
     }
 }
 
-/// Whether a run compares machines of this kubelet with the snapshot of the plan.
-pub(crate) fn is_compared(plan: &Plan) -> bool {
-    snapshot_of(plan).is_some_and(|(snapshot, _)| snapshot.text.is_some())
-}
-
 /// The first of these differences that the snapshot of a plan has.
 pub(crate) fn first_in_snapshot<'a>(
     plan: &Plan,

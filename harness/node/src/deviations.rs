@@ -331,7 +331,7 @@ impl DeviationKind {
                 "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration) and units without a function, and fail for names that Amazon Linux does not have"
             }
             Self::AgentStub => {
-                "the units `amazon-ssm-agent`, `auditd`, `chronyd`, `irqbalance`, `sshd`, and on Amazon Linux 2 `crond` and `rsyslog`, run a program that does nothing, and none starts with the node. /etc/ssh/sshd_config and /etc/chrony.conf have a few lines"
+                "the units `amazon-ssm-agent`, `auditd`, `chronyd`, `irqbalance`, `sshd`, and on Amazon Linux 2 `crond` and `rsyslog`, run a program that does nothing, and only `sshd` starts with the node. /etc/ssh/sshd_config and /etc/chrony.conf have a few lines"
             }
             Self::TrustStoreTool => {
                 "`update-ca-trust` is a script that writes the certificates in the folders of anchors behind those of the system into the one bundle of the image"

@@ -3,7 +3,8 @@
 use super::facts::{Evidence, Facts, between, names};
 use super::limits::{is_removed, missing_command, missing_path};
 use super::script_output::{
-    LastOutput, is_failure, last_complaint, last_output, line_of_failed_job, shortened,
+    LastOutput, is_by_script, is_complaint, is_failure, last_complaint, last_output, line_of_failed_job,
+    shortened,
 };
 use super::stored_values;
 use super::types::Finding;
@@ -20,7 +21,10 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
     // A file that a script downloads is no longer needed once the kubelet runs.
     let matters = |call: &AwsCall| call.service != Service::S3 || facts.is_before(Phase::KubeletStarted);
     let (at, call) = facts.calls().find(|(_, call)| {
-        is_denied(call) && !is_unsigned_download(call) && matters(call) && !was_allowed_later(facts, call)
+        is_denied(call)
+            && !is_unsigned_download(facts, call)
+            && matters(call)
+            && !was_allowed_later(facts, call)
     })?;
     let role = facts
         .plan
@@ -44,8 +48,14 @@ pub(super) fn access_denied(facts: &Facts<'_>) -> Option<Finding> {
     facts.found(Cause::AccessDenied, because, &Evidence::call(at, call), remedy)
 }
 
-fn is_unsigned_download(call: &AwsCall) -> bool {
-    call.service == Service::S3 && call.authorization.is_none()
+/// Whether a request without credentials is for a bucket that the scenario does not have.
+fn is_unsigned_download(facts: &Facts<'_>, call: &AwsCall) -> bool {
+    let bucket = call
+        .subject
+        .as_deref()
+        .and_then(|subject| subject.split('/').next());
+    let is_known = bucket.is_some_and(|bucket| facts.plan.aws.buckets.contains_key(bucket));
+    call.service == Service::S3 && call.authorization.is_none() && !is_known
 }
 
 /// A request without credentials for an object of a bucket that is not public here. On AWS it may be: several buckets
@@ -56,7 +66,24 @@ pub(super) fn unsigned_download(facts: &Facts<'_>) -> Option<Finding> {
     }
     let (at, call) = facts
         .calls()
-        .find(|(_, call)| is_denied(call) && is_unsigned_download(call))?;
+        .filter(|(_, call)| is_denied(call) && is_unsigned_download(facts, call))
+        .last()?;
+    // A script that continued and failed for another reason had no need of the object.
+    let file = call.path.rsplit('/').next().unwrap_or_default();
+    let is_about = |line: &JournalLine| {
+        ["403", "Forbidden", "AccessDenied", "?xml", file]
+            .iter()
+            .any(|word| !word.is_empty() && line.message.contains(word))
+    };
+    let mut later = facts.user_data_lines().filter(|(seen, _)| *seen > at);
+    let has_own_reason =
+        later.any(|(_, line)| is_by_script(line) && is_complaint(&line.message) && !is_about(line));
+    let continued = facts
+        .calls()
+        .any(|(seen, other)| seen > at && !is_unsigned_download(facts, other));
+    if has_own_reason || continued {
+        return None;
+    }
     let object = call.subject.as_deref().unwrap_or("an object");
     let because = format!(
         "a limit of nodejoin if the bucket is public: a request without credentials for s3://{object} is refused"

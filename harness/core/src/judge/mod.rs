@@ -49,7 +49,9 @@ pub mod verdict;
 pub use aggregate::{Joined, of_nodes, of_steps};
 pub use decide::{judge, judge_step};
 pub use progress::{Progress, progress};
-pub use same_machine::{add_check, machine_snapshot, same_machine, unusable_machine_snapshot};
+pub use same_machine::{
+    MACHINE_SNAPSHOT, add_check, machine_snapshot, same_machine, unusable_machine_snapshot,
+};
 
 use crate::judge::verdict::Check;
 

@@ -8,7 +8,8 @@ use crate::vocabulary::wildcard::matches;
 
 /// Lines of each part that the check quotes.
 const QUOTED: usize = 3;
-const MACHINE_SNAPSHOT: &str = "golden.machine";
+/// The key of the check of `golden.machine`.
+pub const MACHINE_SNAPSHOT: &str = "golden.machine";
 
 /// Holds if the machines differ in excepted parts only. Of a difference, old lines are those of the other scenario.
 #[must_use]

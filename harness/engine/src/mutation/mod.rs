@@ -4,6 +4,7 @@ mod end;
 mod runs;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
@@ -65,6 +66,8 @@ pub struct BaseScenario {
     /// Why the scenario does not pass with the script as it is; `None` if it passes.
     fails: OnceCell<Option<String>>,
     joined_seconds: Mutex<f64>,
+    /// Whether that run compared the machine with a snapshot: one of another kubelet is not compared.
+    compares_machine: AtomicBool,
 }
 
 /// A changed script.
@@ -118,6 +121,7 @@ pub async fn base_scenarios(
                     boots: AsyncMutex::default(),
                     fails: OnceCell::new(),
                     joined_seconds: Mutex::default(),
+                    compares_machine: AtomicBool::default(),
                 }),
             },
             ProbeEnd::NotRun(why) => not_run.push((plan.id.clone(), why)),

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use nodejoin_core::compare::{MachineDifference, MachineState, differences};
+use nodejoin_core::judge::MACHINE_SNAPSHOT;
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::mutation::{MutantResult, Noticed, noticed, together};
 use nodejoin_core::plan::Plan;
@@ -204,7 +206,7 @@ impl<'a> MutantRuns<'a> {
         if let Some(run) = without_kubelet(&base.plan, &probed) {
             return run;
         }
-        if machine_snapshot::is_compared(&base.plan) {
+        if base.compares_machine.load(Ordering::Relaxed) {
             let found = self.differs(base, &probed.state, BOOTS_OF_SURVIVOR).await;
             if let Some(one) = machine_snapshot::first_in_snapshot(&base.plan, &found) {
                 return MutantRun::Killed(format!("golden.machine: {}", one.part));
@@ -278,6 +280,11 @@ impl<'a> MutantRuns<'a> {
         let started = Instant::now();
         let verdict = self.runner.run(&base.plan, self.cancel).await;
         *base.joined_seconds.lock() = started.elapsed().as_secs_f64();
+        let is_compared = verdict
+            .checks
+            .iter()
+            .any(|check| check.key == MACHINE_SNAPSHOT && check.held);
+        base.compares_machine.store(is_compared, Ordering::Relaxed);
         match verdict.outcome {
             Outcome::Passed => None,
             _ => Some(cause_of(&verdict).unwrap_or_else(|| "no cause is known".to_owned())),

@@ -76,6 +76,14 @@ pub(super) fn cases() -> Vec<Case> {
             after_boot([call(Service::S3, "GetObject", 403, "AccessDenied"), failed_part()]),
         ),
         Case::new(
+            "object that the script does without",
+            after_boot([
+                call(Service::S3, "GetObject", 403, "AccessDenied"),
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 9: NAME: unbound variable"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "object that is downloaded after the kubelet's start",
             after_start([
                 call(Service::S3, "GetObject", 403, "AccessDenied"),
