@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodejoin_core::plan::Tokens;
 
 use crate::error::ImportError;
-use crate::machine::{FileFormat, Machine, ManagedNodeGroup, Traits};
+use crate::machine::{FileFormat, LaunchTemplateVersion, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::from_base64;
 use crate::tree::Tree;
@@ -41,6 +41,12 @@ fn version_machine(name: &str, version: &Tree) -> Result<Machine, ImportError> {
             hint: "give the version that the node group uses: `aws ec2 describe-launch-template-versions --versions N`"
                 .to_owned(),
         });
+    }
+    if let Some(group) = &mut machine.managed {
+        let text = |key| version.text_at(&[key]);
+        group.launch_template = text("LaunchTemplateId")
+            .zip(text("VersionNumber"))
+            .map(|(id, number)| LaunchTemplateVersion { id, number });
     }
     if version.get("DefaultVersion").is_some_and(Tree::is_true) {
         machine

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use nodejoin_core::plan::aws::IpFamily;
+use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 
 use crate::error::ImportError;
 use crate::instance_types::least_max_pods;
 use crate::machine::{
-    AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, STAND_IN_AMI, System, Taint,
+    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, STAND_IN_AMI,
+    System, Taint,
 };
 use crate::toml_table::{set_labels, set_taints, subtable};
 use crate::words::{dns_ip, joined_labels, joined_taints};
@@ -16,8 +18,6 @@ use crate::{bottlerocket, mime, text};
 /// The service network of an IPv6 cluster, which EKS chooses.
 pub(crate) const STAND_IN_IPV6: &str = "fd30:1c53:5f8a::/108";
 const STAND_IN_GROUP: &str = "workers";
-/// The type of a scenario that states none.
-const DEFAULT_INSTANCE_TYPE: &str = "m5.large";
 /// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
 const AL2023_SINCE: u32 = 30;
 
@@ -242,7 +242,30 @@ fn labels(machine: &Machine, group: &ManagedNodeGroup) -> BTreeMap<String, Strin
     let own = own
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value.to_owned()));
-    group.labels.clone().into_iter().chain(own).collect()
+    // Only a launch template gives user data to a managed node group.
+    let stand_in = || {
+        machine
+            .user_data
+            .as_ref()
+            .map(|_| LaunchTemplateVersion::stand_in())
+    };
+    let template = group.launch_template.clone().or_else(stand_in);
+    let of_template = template.into_iter().flat_map(|template| {
+        [
+            ("eks.amazonaws.com/sourceLaunchTemplateId".to_owned(), template.id),
+            (
+                "eks.amazonaws.com/sourceLaunchTemplateVersion".to_owned(),
+                template.number,
+            ),
+        ]
+    });
+    group
+        .labels
+        .clone()
+        .into_iter()
+        .chain(own)
+        .chain(of_template)
+        .collect()
 }
 
 fn max_pods(machine: &Machine, group: &ManagedNodeGroup) -> Option<u32> {

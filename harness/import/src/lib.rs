@@ -74,7 +74,7 @@ pub use eks::complete_user_data;
 pub use error::ImportError;
 pub use input::Import;
 pub use machine::{
-    AmiFamily, CapacityType, ClusterTraits, FileFormat, Imported, Machine, ManagedNodeGroup, System, Taint,
-    TaintEffect, Traits, UnreadMachine,
+    AmiFamily, CapacityType, ClusterTraits, FileFormat, Imported, LaunchTemplateVersion, Machine,
+    ManagedNodeGroup, System, Taint, TaintEffect, Traits, UnreadMachine,
 };
 pub use recognize::import;

@@ -13,6 +13,8 @@ use crate::error::ImportError;
 
 /// In place of the id of an AMI that only AWS knows.
 pub(crate) const STAND_IN_AMI: &str = "ami-0123456789abcdef0";
+/// In place of the id of a launch template that only AWS knows.
+const STAND_IN_TEMPLATE: &str = "lt-0123456789abcdef0";
 const STAND_IN_REGION: &str = "us-west-2";
 /// In place of a cluster's certificate authority.
 const STAND_IN_AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nbm9kZWpvaW4gcmVwbGFjZXMgdGhpcyBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n";
@@ -201,6 +203,26 @@ pub struct ManagedNodeGroup {
     pub taints: Vec<Taint>,
     pub capacity_type: Option<CapacityType>,
     pub instance_types: Vec<String>,
+    /// The user's launch template. EKS copies it, and names it in labels.
+    pub launch_template: Option<LaunchTemplateVersion>,
+}
+
+/// A version of a launch template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchTemplateVersion {
+    /// `lt-` and hexadecimal digits.
+    pub id: String,
+    pub number: String,
+}
+
+impl LaunchTemplateVersion {
+    /// The first version of a template that only AWS knows.
+    pub(crate) fn stand_in() -> Self {
+        Self {
+            id: STAND_IN_TEMPLATE.to_owned(),
+            number: "1".to_owned(),
+        }
+    }
 }
 
 /// How EC2 sells the instances of a group.

@@ -233,6 +233,7 @@ impl PulumiResource<'_> {
                 taints: traits.taints.clone(),
                 capacity_type: self.text(&["capacityType"]).as_deref().and_then(capacity_type),
                 instance_types,
+                ..ManagedNodeGroup::default()
             });
         } else {
             traits.leave_group_to_eks();

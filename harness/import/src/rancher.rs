@@ -104,5 +104,6 @@ fn managed(name: &str, machine: &Machine, group: &Tree) -> ManagedNodeGroup {
             CapacityType::OnDemand
         }),
         instance_types: types,
+        ..ManagedNodeGroup::default()
     }
 }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::plan::InstancePlan;
 use crate::vocabulary::ec2_type::{Ec2Type, ec2_type};
 
+/// The type of an instance for which a scenario states none.
+pub const DEFAULT_INSTANCE_TYPE: &str = "m5.large";
+
 /// The figures of an instance type, as EC2 reports them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

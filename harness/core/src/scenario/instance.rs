@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use super::derived_defaults::DerivedDefaults;
 use super::file::InstanceFile;
 use crate::plan::InstancePlan;
+use crate::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::region::Region;
 
@@ -33,7 +34,7 @@ pub(super) fn instance(
         instance_type: file
             .instance_type
             .clone()
-            .unwrap_or_else(|| "m5.large".to_owned()),
+            .unwrap_or_else(|| DEFAULT_INSTANCE_TYPE.to_owned()),
         type_like: file.type_like.clone(),
         type_data: file.type_data.clone(),
         ami: file.ami.clone().unwrap_or_else(|| unique.aws_id("ami")),

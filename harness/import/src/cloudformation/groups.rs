@@ -109,6 +109,7 @@ impl<'a> StackGroup<'a> {
                 taints: traits.taints.clone(),
                 capacity_type: text("CapacityType").as_deref().and_then(capacity_type),
                 instance_types,
+                ..ManagedNodeGroup::default()
             });
         } else {
             traits.leave_group_to_eks();

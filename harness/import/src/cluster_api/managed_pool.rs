@@ -36,6 +36,7 @@ pub(super) fn described(document: &Tree) -> Option<Machine> {
             CapacityType::OnDemand
         }),
         instance_types: text("instanceType").into_iter().collect(),
+        ..ManagedNodeGroup::default()
     };
     let has_ami = ami_id.is_some() || text("amiType").as_deref() == Some("CUSTOM");
     let mut traits = Traits {

@@ -6,7 +6,9 @@ use nodejoin_core::plan::Tokens;
 
 use super::render::user_data;
 use crate::error::ImportError;
-use crate::machine::{AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, Taint, Traits};
+use crate::machine::{
+    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, Taint, Traits,
+};
 use crate::tree::{Tree, TreeValue};
 use crate::words::{list, taint, taint_of_text, texts};
 
@@ -174,6 +176,8 @@ impl<'a> EksctlGroup<'a> {
                 CapacityType::OnDemand
             }),
             instance_types: self.instance_types(),
+            // eksctl makes one for every group.
+            launch_template: Some(LaunchTemplateVersion::stand_in()),
         }
     }
 

@@ -99,5 +99,6 @@ pub(super) fn managed(machine: &Machine, group: &TerraformResource<'_>) -> Manag
         taints: machine.traits.taints.clone(),
         capacity_type: group.text(&["capacity_type"]).as_deref().and_then(capacity_type),
         instance_types: list(group.values.items_at(&["instance_types"])),
+        ..ManagedNodeGroup::default()
     }
 }

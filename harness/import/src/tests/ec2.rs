@@ -47,6 +47,18 @@ fn a_launch_template_without_ami_is_bootstrapped_by_eks() {
 }
 
 #[test]
+fn the_template_of_a_managed_node_group_is_known() {
+    let machine = machine(
+        r#"{"LaunchTemplateId": "lt-0a20a0a4b58b2e7ee", "VersionNumber": 3, "LaunchTemplateData": {"InstanceType": "m5.large"}}"#,
+    );
+    let template = machine.managed.unwrap().launch_template.unwrap();
+    assert_eq!(
+        (template.id.as_str(), template.number.as_str()),
+        ("lt-0a20a0a4b58b2e7ee", "3")
+    );
+}
+
+#[test]
 fn lists_single_versions_and_yaml_are_read() {
     let one = format!(
         "{{\"LaunchTemplateId\": \"lt-1\", \"LaunchTemplateData\": {{\"ImageId\": \"ami-1\", \"UserData\": \"{}\"}}}}",

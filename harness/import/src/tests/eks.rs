@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::SCRIPT;
 use crate::words::taint_of_text;
 use crate::{
-    AmiFamily, CapacityType, ClusterTraits, Machine, ManagedNodeGroup, System, Traits, complete_user_data,
+    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, System, Traits,
+    complete_user_data,
 };
 
 fn managed(family: AmiFamily, user_data: Option<&str>) -> Machine {
@@ -18,6 +19,7 @@ fn managed(family: AmiFamily, user_data: Option<&str>) -> Machine {
             taints: vec![taint_of_text("a=b:NoSchedule").unwrap()],
             capacity_type: Some(CapacityType::Spot),
             instance_types: vec!["m5.xlarge".to_owned(), "t3.medium".to_owned()],
+            launch_template: None,
         }),
         traits: Traits {
             ami_family: Some(family),
@@ -56,6 +58,23 @@ fn bottlerocket_gets_settings() {
     );
     machine.system = System::Bottlerocket;
     insta::assert_snapshot!(complete(&machine));
+}
+
+#[test]
+fn labels_name_the_launch_template_of_the_user() {
+    let label = "eks.amazonaws.com/sourceLaunchTemplateId=";
+    let mut machine = managed(AmiFamily::Al2, None);
+    assert!(!complete(&machine).contains(label));
+    machine.managed.as_mut().unwrap().launch_template = Some(LaunchTemplateVersion {
+        id: "lt-0a20a0a4b58b2e7ee".to_owned(),
+        number: "3".to_owned(),
+    });
+    let text = complete(&machine);
+    assert!(text.contains(&format!("{label}lt-0a20a0a4b58b2e7ee,")), "{text}");
+    assert!(
+        text.contains("eks.amazonaws.com/sourceLaunchTemplateVersion=3,"),
+        "{text}"
+    );
 }
 
 #[test]
