@@ -1,8 +1,9 @@
 //! Keys of the command line that the scenario of every machine gets.
 
 use super::yaml_text::YamlText;
+use crate::ec2::tokens as tokens_of;
 use crate::error::ImportError;
-use crate::machine::AmiFamily;
+use crate::machine::{AmiFamily, ClusterTraits, Machine};
 use crate::tree::{Tree, TreeValue, yaml};
 
 /// Keys of a scenario, such as `aws` or `network`, that no file of another tool has.
@@ -23,13 +24,54 @@ impl AddedKeys {
         Ok(mapping.map(Self))
     }
 
+    /// Gives a machine what the keys state and user data or its report depends on.
+    pub fn adopt_into(&self, machine: &mut Machine) {
+        let traits = &mut machine.traits;
+        let text = |path: &[&str]| self.text_at(path).map(str::to_owned);
+        if let Some(instance_type) = text(&["instance", "type"]) {
+            traits.instance_type = Some(instance_type);
+        }
+        if let Some(tokens) = self.text_at(&["instance", "metadata", "tokens"]) {
+            traits.http_tokens = tokens_of(tokens).or(traits.http_tokens);
+        }
+        if let Some(region) = text(&["region"]) {
+            traits.region = Some(region);
+        }
+        if !machine.may_be_managed() {
+            return;
+        }
+        // EKS adds another part to the user data of another AMI family, and names the cluster in it.
+        let traits = &mut machine.traits;
+        traits.ami_family = traits.ami_family.or_else(|| self.ami_family());
+        let cluster = ClusterTraits {
+            name: text(&["cluster", "name"]),
+            endpoint: text(&["cluster", "endpoint"]),
+            service_cidr: text(&["cluster", "service_ipv4_cidr"]),
+            ..ClusterTraits::default()
+        };
+        traits.cluster = cluster.or(&traits.cluster);
+    }
+
     /// The AMI family of the built-in image that the keys choose.
-    #[must_use]
-    pub fn ami_family(&self) -> Option<AmiFamily> {
-        let image = self.0.iter().find(|(key, _)| key == "image");
-        match image {
-            Some((_, YamlText::Text(name))) if name == "al2" => Some(AmiFamily::Al2),
-            Some((_, YamlText::Text(name))) if name == "al2023" => Some(AmiFamily::Al2023),
+    fn ami_family(&self) -> Option<AmiFamily> {
+        match self.text_at(&["image"])? {
+            "al2" => Some(AmiFamily::Al2),
+            "al2023" => Some(AmiFamily::Al2023),
+            _ => None,
+        }
+    }
+
+    fn text_at(&self, path: &[&str]) -> Option<&str> {
+        let (first, rest) = path.split_first()?;
+        let mut value = value_of(&self.0, first)?;
+        for key in rest {
+            value = match value {
+                YamlText::Map(entries) => value_of(entries, key)?,
+                _ => return None,
+            };
+        }
+        match value {
+            YamlText::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -43,6 +85,11 @@ impl AddedKeys {
     pub(super) fn merge_into(&self, keys: &mut Vec<(String, YamlText)>) {
         merge(keys, &self.0);
     }
+}
+
+fn value_of<'a>(entries: &'a [(String, YamlText)], key: &str) -> Option<&'a YamlText> {
+    let entry = entries.iter().find(|(known, _)| known == key);
+    entry.map(|(_, value)| value)
 }
 
 fn merge(keys: &mut Vec<(String, YamlText)>, added: &[(String, YamlText)]) {
@@ -77,15 +124,47 @@ fn is_typed(tree: &Tree) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::plan::Tokens;
+
     use super::*;
+    use crate::machine::ManagedNodeGroup;
+
+    fn adopted(keys: &str, machine: Machine) -> Machine {
+        let mut machine = machine;
+        AddedKeys::read(keys).unwrap().unwrap().adopt_into(&mut machine);
+        machine
+    }
 
     #[test]
-    fn a_built_in_image_is_an_ami_family() {
-        let family = |text: &str| AddedKeys::read(text).unwrap().unwrap().ami_family();
+    fn a_built_in_image_is_the_ami_family_of_a_managed_machine() {
+        let managed = || Machine {
+            managed: Some(ManagedNodeGroup::default()),
+            ..Machine::default()
+        };
+        let family = |keys: &str| adopted(keys, managed()).traits.ami_family;
         assert_eq!(family("image: al2"), Some(AmiFamily::Al2));
         assert_eq!(family("image: al2023"), Some(AmiFamily::Al2023));
         assert_eq!(family("image: my-ami:1"), None);
         assert_eq!(family("network: open"), None);
+        assert_eq!(adopted("image: al2", Machine::default()).traits.ami_family, None);
+    }
+
+    #[test]
+    fn what_the_keys_state_is_part_of_the_machine() {
+        let keys = "instance: { type: m5.xlarge, metadata: { tokens: optional } }\nregion: eu-west-1\ncluster: { name: prod }\n";
+        let plain = adopted(keys, Machine::default()).traits;
+        assert_eq!(plain.instance_type.as_deref(), Some("m5.xlarge"));
+        assert_eq!(plain.http_tokens, Some(Tokens::Optional));
+        assert_eq!(plain.region.as_deref(), Some("eu-west-1"));
+        assert_eq!(plain.cluster.name, None);
+        let managed = Machine {
+            managed: Some(ManagedNodeGroup::default()),
+            ..Machine::default()
+        };
+        assert_eq!(
+            adopted(keys, managed).traits.cluster.name.as_deref(),
+            Some("prod")
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
+use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::plan::region::Region;
 use nodejoin_core::user_data::http_proxies;
 
@@ -321,6 +322,12 @@ fn instance(
         if let Some(value) = value {
             line(report, AdoptionKind::Adopted, format!("{what} {value}"));
         }
+    }
+    if traits.instance_type.is_none() {
+        let text = format!(
+            "instance type {DEFAULT_INSTANCE_TYPE}, as the file states none; `--with 'instance: {{ type: ... }}'` for another"
+        );
+        line(report, AdoptionKind::Chosen, text);
     }
     if !traits.tags.is_empty() {
         let keys: Vec<&str> = traits.tags.keys().map(String::as_str).collect();

@@ -64,10 +64,7 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
     let added = added_keys(&args.with)?;
     for machine in machines {
         let mut machine = machine.clone();
-        // EKS adds another part to the user data of another AMI family.
-        if machine.may_be_managed() {
-            machine.traits.ami_family = machine.traits.ami_family.or(added.ami_family());
-        }
+        added.adopt_into(&mut machine);
         match adopt(&machine, &set) {
             Ok(trial) => trials.push(unique(trial, &trials)),
             Err(error @ AdoptError::UnsupportedSystem { .. }) => {

@@ -386,6 +386,17 @@ fn a_managed_node_group_without_a_type_has_the_pods_of_the_type_that_runs() {
 }
 
 #[test]
+fn an_instance_type_that_no_file_states_is_named() {
+    let mut machine = machine("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
+    assert_has(
+        &shown(&machine),
+        &["chosen: instance type m5.large, as the file states none"],
+    );
+    machine.traits.instance_type = Some("c5.large".to_owned());
+    assert!(!shown(&machine).contains("chosen: instance type"));
+}
+
+#[test]
 fn flags_for_ipv6_make_the_cluster_one_of_ipv6() {
     for flags in ["--ip-family ipv6", "--service-ipv6-cidr fd30:1c53:5f8a::/108"] {
         let report = shown(&machine(&format!(
