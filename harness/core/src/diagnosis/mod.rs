@@ -22,6 +22,7 @@
 //! | `nodeadm.rs` | the NodeConfig |
 //! | `identity.rs`, `access.rs` | the node's identity for the authenticator and the API server |
 //! | `cluster.rs`, `certificates.rs` | everything after registration |
+//! | `registration.rs` | ready nodes with other labels, taints or pods than the expected ones |
 //! | `lost.rs` | nodes that were ready and are not any more |
 //! | `unknown.rs` | what remains |
 //! | `clock.rs` | a clock that differs from AWS' time |
@@ -54,6 +55,7 @@ mod other_cluster;
 mod outside;
 mod paths;
 mod power;
+mod registration;
 mod rules;
 mod sandbox_image;
 mod script;
@@ -93,7 +95,8 @@ pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {
 pub fn diagnose(plan: &Plan, observation: &Observation) -> Option<Diagnosis> {
     let facts = Facts::of(plan, observation);
     if facts.reached == Some(Phase::Ready) {
-        return find_in(&facts).map(|finding| finding.diagnosis);
+        let found = find_in(&facts).or_else(|| apply(RuleScope::ReadyAtTheEnd, &facts));
+        return found.map(|finding| finding.diagnosis);
     }
     let found = find_in(&facts).or_else(|| apply(RuleScope::AtTheEnd, &facts));
     let mut diagnosis = found?.diagnosis;

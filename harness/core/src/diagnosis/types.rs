@@ -71,6 +71,8 @@ pub(super) enum RuleScope {
     Stopped,
     /// Joins that have reached `ready`.
     Ready,
+    /// Joins that have reached `ready` when they end, after all other rules.
+    ReadyAtTheEnd,
     /// Joins that have not reached `ready` when they end, after all other rules.
     AtTheEnd,
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{check, list, same};
 use crate::judge::verdict::Check;
 use crate::kubernetes::quantity::amount;
+use crate::kubernetes::{canonical_taint, labels_of_node, taints_of_node, value_of_flag};
 use crate::observation::Observation;
 use crate::plan::expect::{NodeExpect, Quantity};
 
@@ -225,12 +226,7 @@ impl ObservedNode<'_> {
     }
 
     fn labels(&self) -> BTreeMap<&str, &str> {
-        let labels = self.at("/metadata/labels").and_then(Value::as_object);
-        let texts = labels
-            .into_iter()
-            .flatten()
-            .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
-        texts.collect()
+        self.node.map(labels_of_node).unwrap_or_default()
     }
 
     fn label(&self, key: &str, label: &str, required: &str) -> Check {
@@ -334,7 +330,7 @@ impl ObservedNode<'_> {
     }
 
     fn taints(&self) -> Vec<String> {
-        self.node.map(taint_texts).unwrap_or_default()
+        self.node.map(taints_of_node).unwrap_or_default()
     }
 
     /// A node shares disk, memory and process ids with the host, so its pressure taints come from there.
@@ -356,7 +352,7 @@ impl ObservedNode<'_> {
         if self.is_ready() {
             seen.retain(|taint| !taint.starts_with("node.kubernetes.io/not-ready:"));
         }
-        let required: Vec<String> = required.iter().map(|taint| canonical(taint)).collect();
+        let required: Vec<String> = required.iter().map(|taint| canonical_taint(taint)).collect();
         let text = self.taints_text(&seen);
         check(
             "node.taints",
@@ -368,7 +364,7 @@ impl ObservedNode<'_> {
 
     fn taint(&self, key: &str, taint: &str, required: bool) -> Check {
         let seen = self.taints();
-        let held = self.node.is_some() && seen.contains(&canonical(taint)) == required;
+        let held = self.node.is_some() && seen.contains(&canonical_taint(taint)) == required;
         let expected = if required { "this taint" } else { "no such taint" };
         let text = match seen.is_empty() && required {
             true => self.not_registered("--register-with-taints"),
@@ -376,34 +372,6 @@ impl ObservedNode<'_> {
         };
         check(format!("{key}.{taint}"), held, expected, text)
     }
-}
-
-/// The taints of a Node, `key=value:Effect`.
-pub(super) fn taint_texts(node: &Value) -> Vec<String> {
-    let taints = node.pointer("/spec/taints").and_then(Value::as_array);
-    taints.into_iter().flatten().map(taint_text).collect()
-}
-
-fn taint_text(taint: &Value) -> String {
-    let part = |name: &str| taint[name].as_str().unwrap_or_default().to_owned();
-    canonical(&format!("{}={}:{}", part("key"), part("value"), part("effect")))
-}
-
-/// The last value of a flag, given as `--flag=value` or as `--flag value`.
-fn value_of_flag<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
-    let with_next = arguments
-        .iter()
-        .zip(arguments.iter().skip(1).map(Some).chain([None]));
-    let values = with_next.filter_map(|(argument, next)| match argument.strip_prefix(flag)? {
-        "" => next.map(String::as_str),
-        value => value.strip_prefix('='),
-    });
-    values.last()
-}
-
-/// `key=:Effect` and `key:Effect` are the same taint.
-fn canonical(taint: &str) -> String {
-    taint.replacen("=:", ":", 1)
 }
 
 /// Whether two quantities are equal, such as `1Gi` and `1024Mi`.

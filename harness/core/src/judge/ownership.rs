@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::join::{audits, count_matches, counted};
-use super::node::taint_texts;
 use super::{check, groups_without_authenticated, list, same};
 use crate::judge::verdict::Check;
+use crate::kubernetes::taints_of_node;
 use crate::observation::{Audit, Observation, ObservedEvent};
 use crate::plan::expect::{AuditExpect, NodeExpect};
 
@@ -88,7 +88,7 @@ fn label_set_by(key: &str, observation: &Observation) -> Option<String> {
 
 fn taint_set_by(taint: &str, observation: &Observation) -> Option<String> {
     let required = taint.replacen("=:", ":", 1);
-    let setter = last_setter(observation, |node| taint_texts(node).contains(&required))?;
+    let setter = last_setter(observation, |node| taints_of_node(node).contains(&required))?;
     let is_in_flag = |argument: &str| {
         let taints = argument
             .strip_prefix("--register-with-taints=")

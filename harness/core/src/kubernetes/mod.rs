@@ -16,6 +16,7 @@
 mod differences;
 mod kubelet_flags;
 pub(crate) mod quantity;
+mod registered;
 mod requested;
 pub mod resources;
 mod skew;
@@ -30,6 +31,9 @@ pub use differences::{
     refuses_cgroup_v1, takes_config_dir, token_review_api,
 };
 pub use kubelet_flags::nearest_kubelet_flag;
+pub(crate) use registered::{
+    canonical_taint, labels_of_flag, labels_of_node, taint_texts, taints_of_node, value_of_flag,
+};
 pub use requested::RequestedVersions;
 pub use skew::{SkewError, check_skew, oldest_kubelet};
 pub use version::{InvalidVersion, Minor, Version, VersionRequest, version_in_range};

@@ -378,6 +378,14 @@ macro_rules! cause_table {
         remedy: "Delete the Node before the kubelet of the new instance starts.",
         proof: Scenario("again/replaced"),
     }
+    /// The node is ready, and has other labels, taints or pods than the scenario expects.
+    NodeDiffers = "node-differs" {
+        rules: ReadyAtTheEnd { 362: registration::differs },
+        phases: Ready..=Ready, permanence: Lasts, blames: NoLine,
+        evidence: "the Node, the arguments and the configuration of the kubelet",
+        remedy: "Pass what is missing to the kubelet, and look for quotes, flags and drop-ins that lose it.",
+        proof: UnitTest("a scenario that expects what its node lacks fails"),
+    }
     /// The host that runs nodejoin lacks something that the node needs. The result says nothing about the node.
     HostLimit = "host-limit" {
         rules: Stopped { 10: instance::host_limit, 15: instance::metadata_too_slow, 300: kubelet::api_server_times_out },

@@ -131,7 +131,7 @@ pub fn summary(verdict: &Verdict) -> String {
         Outcome::Cancelled => "cancelled before it finished".to_owned(),
         Outcome::Errored(reason) | Outcome::Skipped(reason) => reason.clone(),
         Outcome::Failed => match (&verdict.diagnosis, failed_checks::of(verdict).next()) {
-            (Some(diagnosis), _) => format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
+            (Some(diagnosis), _) => why(diagnosis),
             (None, Some(check)) => format!("{}: expected {}, got {}", check.key, check.expected, check.seen),
             (None, None) => "failed".to_owned(),
         },
@@ -182,11 +182,7 @@ fn passed(text: &mut String, verdict: &Verdict) {
     push(text, &phases(&verdict.phases));
     parts(text, verdict);
     if let Some(diagnosis) = &verdict.diagnosis {
-        line(
-            text,
-            "expected",
-            &format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
-        );
+        line(text, "expected", &why(diagnosis));
     }
     node(text, verdict);
     notes(text, verdict);
@@ -241,8 +237,18 @@ fn failed(text: &mut String, verdict: &Verdict, detail: Detail) {
     conditions(text, verdict, detail);
 }
 
+/// The cause in one sentence, with the phase at which the join stopped.
+fn why(diagnosis: &Diagnosis) -> String {
+    match diagnosis.cause.is_after_ready() {
+        true => diagnosis.because.clone(),
+        false => format!("stopped {}: {}", at(diagnosis.phase), diagnosis.because),
+    }
+}
+
 fn stopped(text: &mut String, diagnosis: &Diagnosis) {
-    push(text, &format!("stopped {}", at(diagnosis.phase)));
+    if !diagnosis.cause.is_after_ready() {
+        push(text, &format!("stopped {}", at(diagnosis.phase)));
+    }
     line(text, "because", &diagnosis.because);
     line(text, "seen", &diagnosis.seen);
     line(text, "do", &diagnosis.remedy);

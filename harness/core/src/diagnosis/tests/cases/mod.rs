@@ -9,6 +9,7 @@ mod lost;
 mod other_cluster;
 mod outside;
 mod power;
+mod registration;
 mod script;
 mod tools;
 
@@ -62,8 +63,8 @@ impl Case {
     pub(in crate::diagnosis) fn found_by(&self) -> (u32, Cause) {
         let facts = Facts::of(&self.plan, &self.observation);
         let scopes = match facts.reached {
-            Some(Phase::Ready) => [RuleScope::Ready].as_slice(),
-            _ => &[RuleScope::Stopped, RuleScope::AtTheEnd],
+            Some(Phase::Ready) => [RuleScope::Ready, RuleScope::ReadyAtTheEnd],
+            _ => [RuleScope::Stopped, RuleScope::AtTheEnd],
         };
         let mut found = scopes.iter().filter_map(|scope| first_of(*scope, &facts));
         let (order, finding) = found.next().unwrap_or_else(|| panic!("{}: no rule", self.name));
@@ -83,6 +84,7 @@ pub(in crate::diagnosis) fn all() -> Vec<Case> {
         limits::cases(),
         power::cases(),
         lost::cases(),
+        registration::cases(),
         other_cluster::cases(),
         outside::cases(),
         kubelet::cases(),
@@ -163,6 +165,11 @@ fn diagnoses_of_requests_outside() {
 #[test]
 fn diagnoses_of_lost_nodes() {
     insta::assert_snapshot!(text(&lost::cases()));
+}
+
+#[test]
+fn diagnoses_of_ready_nodes_that_differ() {
+    insta::assert_snapshot!(text(&registration::cases()));
 }
 
 #[test]
