@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::diagnosis::ScriptLocation;
 use crate::judge::verdict::Verdict;
-use crate::plan::Plan;
 use crate::plan::sources::SourceLine;
+use crate::plan::{OverlayFile, Plan};
 use crate::user_data::{self, PlaceholderTypo, Script, Values};
 
 /// The line of the script or of the scenario that a verdict belongs to.
@@ -65,8 +65,15 @@ fn of_script(plan: &Plan, location: &ScriptLocation) -> Option<SourceLine> {
 fn of_nameless(plan: &Plan, line: Option<u64>) -> Option<SourceLine> {
     let scripts = scripts(plan);
     let is_called = |path: &str| scripts.iter().any(|script| line_with(script, path).is_some());
-    let called = plan.image.added().rev().find(|file| is_called(&file.to));
-    if let Some(file) = called {
+    let called: Vec<&OverlayFile> = plan
+        .image
+        .added()
+        .rev()
+        .filter(|file| is_called(&file.to))
+        .collect();
+    // User data names other files as well, such as configuration.
+    let program = called.iter().find(|file| file.mode & 0o111 != 0);
+    if let Some(file) = program.or(called.first()) {
         return of_overlay(plan, &file.to, line);
     }
     match (plan.sources.scripts.as_slice(), plan.image.overlay.as_slice()) {
@@ -147,7 +154,7 @@ mod tests {
     use crate::diagnosis::{Cause, Diagnosis};
     use crate::judge::verdict::{Check, Outcome};
     use crate::plan::sources::{LineMap, ScriptSource};
-    use crate::plan::{OverlayFile, PatchedFile, UserDataEngine, UserDataPlan};
+    use crate::plan::{PatchedFile, UserDataEngine, UserDataPlan};
 
     /// User data at line 3 of `demo.yaml` that calls the bootstrap script in its second line.
     fn plan(overlay: &[(&str, &str)]) -> Plan {
@@ -241,6 +248,18 @@ mod tests {
         ] {
             assert_eq!(found(&plan, script, 7), source, "{script:?}");
         }
+    }
+
+    #[test]
+    fn a_line_without_a_script_is_of_a_program_that_the_user_data_names() {
+        let mut plan = plan(&[
+            ("/src/boot.sh", "/etc/eks/bootstrap.sh"),
+            ("/src/settings", "/etc/eks/bootstrap"),
+        ]);
+        plan.image.overlay[1].mode = 0o644;
+        assert_eq!(found(&plan, None, 7), "/src/boot.sh:7");
+        plan.image.overlay[0].mode = 0o644;
+        assert_eq!(found(&plan, None, 7), "/src/settings:7");
     }
 
     #[test]
