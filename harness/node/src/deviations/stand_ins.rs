@@ -43,6 +43,8 @@ impl DeviationKind {
                 "/usr/bin/chronyc",
                 "/usr/bin/chkconfig",
                 "/usr/bin/crontab",
+                "/usr/bin/dracut",
+                "/usr/sbin/nvme",
             ],
             Self::ModuleTool => &["/usr/local/sbin/modprobe"],
             Self::CloudFormationTools => &[

@@ -221,13 +221,13 @@ deviations! {
     /// Package tools of Amazon Linux record what they should install.
     PackageStubs = "package-stubs" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration) and units without a function, and fail for names that Amazon Linux does not have",
+        what: "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration), folders, and units without a function, and fail for names that Amazon Linux does not have",
         why: "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network",
     }
     /// The unit of the SSM agent does nothing.
     AgentStub = "agent-stub" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "the units `amazon-ssm-agent`, `auditd`, `chronyd`, `irqbalance`, `sshd`, and on Amazon Linux 2 `crond` and `rsyslog`, run a program that does nothing, and only `sshd` starts with the node. /etc/ssh/sshd_config and /etc/chrony.conf have a few lines",
+        what: "the units `amazon-ssm-agent`, `auditd`, `chronyd`, `irqbalance`, `sshd`, and on Amazon Linux 2 `crond` and `rsyslog`, run a program that does nothing, and only `sshd` starts with the node. /etc/ssh/sshd_config, /etc/chrony.conf and /etc/audit/auditd.conf have a few lines",
         why: "the AMI contains these services, and user data restarts them",
     }
     /// `update-ca-trust` writes the trust store of the node image.
@@ -245,8 +245,8 @@ deviations! {
     /// `udevadm`, `chronyc` and others are programs of the harness.
     SystemTools = "system-tool-stubs" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run",
-        why: "a node has no udevd, no SELinux of its own, the clock of the host, and no daemon for jobs",
+        what: "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run; `nvme` lists and describes the disks of the instance, and `dracut` does nothing",
+        why: "a node has no udevd, no SELinux of its own, the clock of the host, no daemon for jobs, no disk that can be opened, and no initramfs",
     }
     /// `modprobe` records the modules of Amazon Linux.
     ModuleTool = "modprobe-stub" {

@@ -39,6 +39,7 @@ user_data: |
   # As on Amazon Linux 2: a disk with partitions is none of them.
   say inverse "$(lsblk --noheadings -dsno NAME,TYPE)"
   say model "$(lsblk --noheadings --nodeps --output MODEL /dev/nvme1n1)"
+  say nvme "$(nvme list | grep 'Amazon EC2 NVMe Instance Storage' | awk '{print $1}')"
   say block "$(ls /sys/block)"
   say partitions "$(awk 'NR > 2 { print $4 }' /proc/partitions)"
   say byid "$(find /dev/disk/by-id -name '*NVMe_Instance_Storage_*' -exec realpath {} + | sort --unique)"
@@ -64,6 +65,7 @@ async fn a_node_has_the_disks_of_its_instance_and_opens_none_of_its_host() {
         ("lsblk", "nvme0n1 20G disk nvme0n1p1 20G part nvme1n1 69.8G disk"),
         ("inverse", "nvme0n1p1 part nvme1n1 disk"),
         ("model", "Amazon EC2 NVMe Instance Storage"),
+        ("nvme", "/dev/nvme1n1"),
         ("block", "nvme0n1 nvme1n1"),
         ("partitions", "nvme0n1 nvme0n1p1 nvme1n1"),
         ("byid", "/dev/nvme1n1"),

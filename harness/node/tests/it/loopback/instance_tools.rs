@@ -149,6 +149,7 @@ fn commands_of_the_system_say_what_amazon_linux_says() {
     assert_eq!(text("restorecon", &["-R", "/etc"]).0, Some(0));
     assert!(text("chronyc", &["-n", "tracking"]).1.contains("169.254.169.123"));
     assert_eq!(text("chronyc", &["shutdown"]).0, Some(1));
+    assert_eq!(text("dracut", &["--force"]), (Some(0), String::new()));
 
     assert_eq!(text("crontab", &["-l"]).0, Some(1));
     let jobs = root.path().join("jobs");
@@ -172,4 +173,77 @@ fn commands_of_the_system_say_what_amazon_linux_says() {
     .unwrap();
     assert_eq!(text("getenforce", &[]).1, "Permissive\n");
     assert_eq!(text("setenforce", &["0"]).0, Some(0));
+}
+
+#[test]
+fn disks_are_listed_and_described_as_by_nvme_cli() {
+    let root = tempfile::tempdir().unwrap();
+    let text = |arguments: &[&str]| {
+        let output = run(root.path(), "nvme", arguments, "");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let rows = || {
+        let (code, table) = text(&["list"]);
+        assert_eq!(code, Some(0));
+        let mut lines = table.lines();
+        assert!(lines.next().unwrap().starts_with("Node             SN    "));
+        let dashes = [16, 20, 40, 9, 26, 16, 8]
+            .map(|width| "-".repeat(width))
+            .join(" ");
+        assert_eq!(lines.next(), Some(dashes.as_str()));
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.map(words).collect::<Vec<_>>()
+    };
+    // A type with Xen and without an instance store.
+    assert!(rows().is_empty());
+
+    for (name, sectors, model, serial) in [
+        (
+            "nvme0n1",
+            "41943040",
+            "Amazon Elastic Block Store",
+            "vol0123456789abcdef0",
+        ),
+        (
+            "nvme1n1",
+            "3710937500",
+            "Amazon EC2 NVMe Instance Storage",
+            "AWS0123456789ABCDEF0",
+        ),
+    ] {
+        let disk = root.path().join("sys/block").join(name);
+        fs::create_dir_all(disk.join("device")).unwrap();
+        fs::write(disk.join("size"), format!("{sectors}\n")).unwrap();
+        fs::write(disk.join("device/model"), format!("{model}\n")).unwrap();
+        fs::write(disk.join("device/serial"), format!("{serial}\n")).unwrap();
+    }
+    assert_eq!(
+        rows(),
+        [
+            "/dev/nvme0n1 vol0123456789abcdef0 Amazon Elastic Block Store 1 21.47 GB / 21.47 GB 512 B + 0 B 1.0",
+            "/dev/nvme1n1 AWS0123456789ABCDEF0 Amazon EC2 NVMe Instance Storage 1 1.90 TB / 1.90 TB 512 B + 0 B 0",
+        ]
+    );
+    let (_, listed) = text(&["list", "-o", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let store = &listed["Devices"][1];
+    assert_eq!(store["DevicePath"], "/dev/nvme1n1");
+    assert_eq!(store["PhysicalSize"], 1_900_000_000_000_u64);
+    assert_eq!(listed["Devices"][0]["SerialNumber"], "vol0123456789abcdef0");
+
+    let (_, described) = text(&["id-ctrl", "-v", "/dev/nvme0n1"]);
+    assert!(
+        described.contains("\nsn      : vol0123456789abcdef0\n"),
+        "{described}"
+    );
+    let first = "\n0000: 78 76 64 61 20 20 20 20 20 20 20 20 20 20 20 20 \"xvda............\"\n";
+    assert!(described.contains(first), "{described}");
+    let (_, bytes) = text(&["id-ctrl", "--raw-binary", "/dev/nvme1n1"]);
+    assert_eq!(bytes.len(), 4096);
+    assert_eq!(bytes.get(3072..3104).unwrap().trim_end(), "ephemeral0:none");
+    assert_eq!(text(&["id-ctrl", "/dev/nvme9n1"]).0, Some(1));
+    assert_eq!(text(&["format", "/dev/nvme1n1"]).0, Some(1));
 }

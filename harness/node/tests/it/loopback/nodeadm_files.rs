@@ -40,6 +40,38 @@ for image in sys.argv[2:]:
     print(asked.pop() if asked else "none", *answer["auth"])
 "#;
 
+/// A reader of YAML has the same nodes.
+const TYPES: &str = r#"
+from types import SimpleNamespace
+import field_types
+
+def node(value, line=0):
+    mark = SimpleNamespace(line=line)
+    if isinstance(value, dict):
+        pairs = [(node(key, at), node(item, at)) for at, (key, item) in enumerate(value.items(), line)]
+        return SimpleNamespace(id="mapping", value=pairs, start_mark=mark)
+    if isinstance(value, list):
+        return SimpleNamespace(id="sequence", value=[node(item, line) for item in value], start_mark=mark)
+    return SimpleNamespace(id="scalar", value=value, start_mark=mark)
+
+def decoded(spec):
+    config = {"kind": "NodeConfig", "spec": spec}
+    return field_types.decoded(config, node(config))["spec"]
+
+kept = {"kubelet": {"config": {"maxPods": None, "a": [1]}, "flags": ["--v=2"]}, "other": {"flags": 3}}
+assert decoded({**kept, "containerd": None, "featureGates": {}}) == {**kept, "featureGates": {}}
+assert decoded({"kubelet": {"flags": [None]}}) == {"kubelet": {"flags": [""]}}
+for spec in (
+    {"kubelet": {"flags": "--v=2"}}, {"kubelet": {"flags": ["--v=2", {"v": 2}]}}, {"kubelet": {"config": []}},
+    {"featureGates": {"FastImagePull": "true"}}, {"containerd": {"config": {}}}, {"cluster": {"cidr": 10.1}},
+    {"cluster": {"enableOutpost": 1}}, {"instance": {"localStorage": {"strategy": False}}},
+):
+    try:
+        print("accepted", decoded(spec))
+    except field_types.WrongType as error:
+        print(str(error).removeprefix("json: cannot unmarshal "))
+"#;
+
 fn python(program: &str, arguments: &[&str]) -> String {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/images/nodes/al2023/rootfs");
     let output = Command::new("python3")
@@ -58,6 +90,27 @@ fn python(program: &str, arguments: &[&str]) -> String {
 #[test]
 fn registries_and_feature_gates_are_those_of_nodeadm() {
     assert_eq!(python(PROGRAM, &[]), "as nodeadm\n");
+}
+
+#[test]
+fn values_of_other_types_than_their_fields_are_refused() {
+    let expected = "\
+        string into Go struct field KubeletOptions.spec.kubelet.flags of type []string \
+        (spec.kubelet.flags in line 2)\n\
+        object into Go struct field KubeletOptions.spec.kubelet.flags of type string \
+        (spec.kubelet.flags[1] in line 2)\n\
+        array into Go struct field KubeletOptions.spec.kubelet.config of type map[string]runtime.RawExtension \
+        (spec.kubelet.config in line 2)\n\
+        string into Go struct field NodeConfigSpec.spec.featureGates of type bool \
+        (spec.featureGates.FastImagePull in line 2)\n\
+        object into Go struct field ContainerdOptions.spec.containerd.config of type string \
+        (spec.containerd.config in line 2)\n\
+        number into Go struct field ClusterDetails.spec.cluster.cidr of type string (spec.cluster.cidr in line 2)\n\
+        number into Go struct field ClusterDetails.spec.cluster.enableOutpost of type bool \
+        (spec.cluster.enableOutpost in line 2)\n\
+        bool into Go struct field LocalStorageOptions.spec.instance.localStorage.strategy of type \
+        v1alpha1.LocalStorageStrategy (spec.instance.localStorage.strategy in line 2)\n";
+    assert_eq!(python(TYPES, &[]), expected);
 }
 
 #[test]

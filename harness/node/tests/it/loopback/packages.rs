@@ -131,6 +131,36 @@ fn the_cloudwatch_agent_reads_the_configuration_that_it_gets() {
 }
 
 #[test]
+fn packages_bring_the_folders_of_their_configuration() {
+    let root = Root::new();
+    assert_eq!(
+        root.code("yum install -y amazon-cloudwatch-agent audit fail2ban"),
+        0
+    );
+    for folder in [
+        "opt/aws/amazon-cloudwatch-agent/bin",
+        "opt/aws/amazon-cloudwatch-agent/etc/amazon-cloudwatch-agent.d",
+        "opt/aws/amazon-cloudwatch-agent/logs",
+        "opt/aws/amazon-cloudwatch-agent/var",
+        "etc/audit/rules.d",
+        "etc/fail2ban/action.d",
+        "etc/fail2ban/filter.d",
+        "etc/fail2ban/jail.d",
+    ] {
+        assert!(root.path(folder).is_dir(), "{folder}");
+    }
+    assert!(root.path("usr/lib/systemd/system/fail2ban.service").exists());
+}
+
+#[test]
+fn the_command_of_nvme_cli_is_the_one_that_lists_disks() {
+    let root = Root::new();
+    assert_eq!(root.code("dnf install -y nvme-cli"), 0);
+    let target = std::fs::read_link(root.path("usr/sbin/nvme")).unwrap();
+    assert!(target.ends_with("guest/instance-tools"), "{}", target.display());
+}
+
+#[test]
 fn yum_is_dnf_on_amazon_linux_2023() {
     let root = Root::new();
     std::fs::create_dir_all(root.path("etc")).unwrap();
