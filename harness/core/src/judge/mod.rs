@@ -18,6 +18,7 @@
 //! | `files.rs` | checks of files, folders, links and sockets |
 //! | `units.rs` | checks of systemd units |
 //! | `notes.rs` | problems of a node that joined nevertheless |
+//! | `label_notes.rs` | notes on labels whose value is what a program prints for nothing |
 //! | `golden.rs` | the difference between a node and its snapshot |
 //! | `verdict.rs` | the verdict as data |
 //! | `blame.rs` | the line of the caller's files that a verdict belongs to |
@@ -33,6 +34,7 @@ mod files;
 mod golden;
 mod join;
 mod joined_node;
+mod label_notes;
 mod lost;
 mod node;
 mod node_state;

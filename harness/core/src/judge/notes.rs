@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::blame::placeholder_typos;
+use super::label_notes::labels_of_nothing;
 use super::{check, list};
 use crate::diagnosis::{ignored_unit_lines, reboot_times, requests_without_token};
 use crate::judge::verdict::{Check, Note, NoteKind};
@@ -22,6 +23,7 @@ pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
     notes.extend(ignored_lines(observation));
     notes.extend(without_token(plan, observation));
     notes.extend(rebooted(observation));
+    notes.extend(labels_of_nothing(plan, observation));
     let typos = placeholder_typos(plan).into_iter();
     notes.extend(typos.map(|what| Note::new(NoteKind::PlaceholderTypo, what)));
     notes

@@ -57,6 +57,8 @@ pub enum NoteKind {
     InstanceRebooted,
     /// The user data has a name between `{{` and `}}` that is almost one that nodejoin fills in.
     PlaceholderTypo,
+    /// A label of the kubelet has the value that a program prints if it finds nothing.
+    LabelOfNothing,
 }
 
 /// A problem of a node that joined nevertheless.

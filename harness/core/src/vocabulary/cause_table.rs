@@ -185,7 +185,7 @@ macro_rules! cause_table {
     }
     /// The user data, a script that it calls, or nodeadm ended with an error.
     ScriptFailed = "script-failed" {
-        rules: Stopped { 320: nodeadm::failed, 327: stored_values::not_stored, 328: paths::misspelt, 330: script::failed, 340: user_data_end::error_is_hidden },
+        rules: Stopped { 13: power::cut_off, 268: script::bootstrap_refuses, 320: nodeadm::failed, 327: stored_values::not_stored, 328: paths::misspelt, 330: script::failed, 340: user_data_end::error_is_hidden },
         phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
         evidence: "the output of the user data, nodeadm's log",
         remedy: "Run the failed line in the node; `nodejoin run --hold` holds it.",
