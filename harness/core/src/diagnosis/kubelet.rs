@@ -422,6 +422,18 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
             "write the cluster's CA as PEM into {file}: the script receives it in base64 and has to decode it once"
         );
     }
+    if let Some(field) = between(message, "Go struct field KubeletConfiguration.", &[' ']) {
+        let given = between(message, "cannot unmarshal ", &[' ']).unwrap_or("a value");
+        let needed = between(
+            message,
+            &format!("{field} of type "),
+            &[' ', ',', '"', '\\', '\n'],
+        )
+        .unwrap_or("another type");
+        return format!(
+            "give `{field}` of the kubelet's configuration a value of type {needed}: it has a {given}"
+        );
+    }
     if message.contains(RESERVES_TOO_MUCH) {
         let name = &facts.plan.instance.instance_type;
         let type_ = facts.plan.key_hint("instance: { type: TYPE }");

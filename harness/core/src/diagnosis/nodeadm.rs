@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Evidence, Facts, is_of_user_data};
+use super::facts::{Evidence, Facts, between, is_of_user_data};
 use super::types::Finding;
 use crate::observation::phases::is_of_nodeadm;
 use crate::observation::{JournalLine, Millis};
@@ -149,6 +149,13 @@ fn remedy(facts: &Facts<'_>, error: &str) -> String {
     if error.contains(MISSING) {
         return "set name, apiServerEndpoint, certificateAuthority and cidr in `spec.cluster`: nodeadm does not read them from EKS"
             .to_owned();
+    }
+    if let Some(field) = between(error, "cannot unmarshal ", &['"', '\n']) {
+        let (given, rest) = field.split_once(" into Go struct field ").unwrap_or((field, ""));
+        let (field, needed) = rest.split_once(" of type ").unwrap_or((rest, "another type"));
+        let field = field.split_once('.').map_or(field, |(_, path)| path);
+        let needed = needed.split(" (").next().unwrap_or(needed);
+        return format!("give `{field}` a value of type {needed}: it has a {given}");
     }
     if !has_node_config(facts) {
         return "put a NodeConfig into the user data, alone or as a part of type `application/node.eks.aws`: this AMI has no \

@@ -1,6 +1,7 @@
 //! User data that reboots the instance or shuts it down.
 
 use super::facts::{Evidence, Facts, names, seconds};
+use super::script_output::{is_failure, last_output};
 use super::types::Finding;
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{MOST_REBOOTS, Millis, Observation, PowerAction};
@@ -41,6 +42,9 @@ pub(super) fn cut_off(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let after = reboot_times(facts.observation);
+    if let Some(finding) = failed_before(facts, booted) {
+        return Some(finding);
+    }
     let starts = |(_, line): (Millis, _)| is_start_of_kubelet(line);
     let (because, remedy) = if facts.systemd_of_kubelet().any(starts) {
         (
@@ -65,6 +69,21 @@ pub(super) fn cut_off(facts: &Facts<'_>) -> Option<Finding> {
         &reboot_line(facts, booted),
         remedy,
     )
+}
+
+/// A script that failed before the reboot, which `power_state` of cloud-init makes whatever its result.
+fn failed_before(facts: &Facts<'_>, booted: Millis) -> Option<Finding> {
+    let mut lines = facts.user_data_lines();
+    let (at, _) = lines.find(|(at, line)| *at < booted && is_failure(line))?;
+    let words = last_output(facts, at)?;
+    let because = format!(
+        "the user data ended with an error before it started the kubelet; its last output: {}",
+        words.text()
+    );
+    let remedy =
+        "correct the script: the reboot follows whatever its result, and cloud-init does not run it again";
+    let evidence = Evidence::journal(words.at, words.line);
+    facts.final_(Cause::ScriptFailed, because, &evidence, remedy.to_owned())
 }
 
 /// The names of the scripts that cloud-init runs once for each instance.

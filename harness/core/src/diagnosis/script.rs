@@ -171,6 +171,30 @@ fn status_at<'a>(facts: &Facts<'a>, at: Millis) -> Option<&'a str> {
         .map(|step| step.status.as_str())
 }
 
+/// The bootstrap script names what its caller has to correct. What user data does afterwards says less.
+pub(super) fn bootstrap_refuses(facts: &Facts<'_>) -> Option<Finding> {
+    // Ours, and that of the last AMI for Amazon Linux 2.
+    const BEGINNINGS: [&str; 2] = ["bootstrap.sh: error: ", " ERROR: "];
+    // Responses of AWS, which other rules explain.
+    const OF_AWS: [&str; 2] = ["Exhausted retries", "failed to retrieve"];
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let (at, line, message) = facts
+        .user_data_lines()
+        .filter(|(_, line)| is_by_script(line) && line.message.contains("bootstrap"))
+        .filter_map(|(at, line)| {
+            let message = BEGINNINGS
+                .iter()
+                .find_map(|begin| Some(line.message.split_once(begin)?.1.trim()))?;
+            (!OF_AWS.iter().any(|words| message.starts_with(words))).then_some((at, line, message))
+        })
+        .last()?;
+    let because = format!("the bootstrap script refuses its call: {message}");
+    let remedy = "correct the call of the bootstrap script in the user data".to_owned();
+    facts.final_(Cause::ScriptFailed, because, &Evidence::journal(at, line), remedy)
+}
+
 /// The user data, or a script in it, ended with an error before the kubelet started.
 pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {

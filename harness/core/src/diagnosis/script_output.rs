@@ -43,6 +43,7 @@ pub(super) fn is_by_script(line: &JournalLine) -> bool {
         && !is_trace(&line.message)
         && !is_failure(line)
         && !is_reference(line.message.trim())
+        && !is_session(&line.message)
         && !line.message.trim().is_empty()
 }
 
@@ -53,6 +54,11 @@ fn is_reference(message: &str) -> bool {
     refers && message.ends_with("for details.")
 }
 
+/// Whether `sudo` reports its session, or the command that it runs.
+fn is_session(message: &str) -> bool {
+    message.starts_with("pam_unix(") || (message.contains(" ; PWD=") && message.contains(" ; COMMAND="))
+}
+
 /// Whether the line is a trace of `set -x`: it repeats the command, and says nothing about its result.
 pub(super) fn is_trace(message: &str) -> bool {
     message.trim_start().starts_with('+')
@@ -60,7 +66,8 @@ pub(super) fn is_trace(message: &str) -> bool {
 
 /// Whether cloud-init itself wrote the line.
 pub(super) fn is_by_cloud_init(message: &str) -> bool {
-    const MARKS: [&str; 9] = [
+    const MARKS: [&str; 10] = [
+        " modules to run under section ",
         ".py[",
         "Cloud-init v.",
         "ci-info: ",

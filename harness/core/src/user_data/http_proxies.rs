@@ -11,7 +11,9 @@ const SCHEME: &str = "http://";
 #[must_use]
 pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
     let mut found = Vec::new();
+    let variables = variables(text);
     for line in text.lines() {
+        let line = &filled(line, &variables);
         for (start, _) in line.match_indices(SCHEME) {
             if !is_value_of_a_proxy(&line[..start]) {
                 continue;
@@ -29,6 +31,39 @@ pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
         }
     }
     found
+}
+
+/// Variables of a shell that get plain words.
+fn variables(text: &str) -> Vec<(&str, &str)> {
+    let assigned = text.lines().filter_map(|line| {
+        let (name, value) = line.trim().trim_start_matches("export ").split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        let is_name = !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_word = !value.is_empty() && !value.contains(['$', ' ', '"', '\'', '`', ';']);
+        (is_name && is_word).then_some((name, value))
+    });
+    let mut variables: Vec<_> = assigned.collect();
+    // `$HOST` is the beginning of `$HOST_NAME`.
+    variables.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    variables
+}
+
+/// A line whose variables have their values.
+fn filled(line: &str, variables: &[(&str, &str)]) -> String {
+    let mut line = line.to_owned();
+    for (name, value) in variables
+        .iter()
+        .filter(|_| line.contains('$'))
+        .collect::<Vec<_>>()
+    {
+        line = line
+            .replace(&format!("${{{name}}}"), value)
+            .replace(&format!("${name}"), value);
+    }
+    line
 }
 
 fn is_on_the_node(proxy: &HttpProxyUrl) -> bool {
@@ -78,6 +113,10 @@ mod tests {
             ("curl http://proxy.corp/install.sh", ""),
             ("HTTPS_PROXY=https://proxy:3128", ""),
             ("HTTP_PROXY=http://$HOST:3128", ""),
+            (
+                "PLACE=proxy.corp:3128\nPLACE_TWO=b:1\nexport HTTPS_PROXY=\"http://$PLACE\"\nHTTP_PROXY=http://${PLACE_TWO}",
+                "http://proxy.corp:3128 http://b:1",
+            ),
             ("proxy http://proxy:3128", ""),
             ("HTTP_PROXY=http://127.0.0.1:3128", ""),
             ("HTTP_PROXY=http://localhost:3128", ""),

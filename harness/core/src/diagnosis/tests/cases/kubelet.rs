@@ -138,6 +138,12 @@ pub(super) fn cases() -> Vec<Case> {
             let tags = ["a", "b"].map(|name| (format!("kubernetes.io/cluster/{name}"), "owned".to_owned()));
             plan.instance.tags.extend(tags);
         }),
+        Case::new("setting with a value of another type", {
+            ends_of(
+                "failed to load kubelet config file, path: /etc/kubernetes/kubelet/config.json, error: failed to decode: json: \
+                 cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32",
+            )
+        }),
         Case::new("kubelet without docker", {
             ends_of(
                 "failed to run Kubelet: failed to get docker version: Cannot connect to the Docker daemon at \

@@ -47,6 +47,17 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .user_data(RUNCMD),
         Case::new(
+            "reboot after a script that failed",
+            after_boot([
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 2: /root/keys: No such file or directory"),
+                cloud("2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"),
+            ])
+            .into_iter()
+            .chain(reboot())
+            .chain([ready()]),
+        )
+        .user_data("#!/bin/bash -e\ncat keys > /root/keys\n/etc/eks/bootstrap.sh demo\n"),
+        Case::new(
             "reboot with a kubelet that is not enabled",
             after_boot([starts()])
                 .into_iter()

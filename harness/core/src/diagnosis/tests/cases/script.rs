@@ -68,6 +68,23 @@ pub(super) fn cases() -> Vec<Case> {
     };
     vec![
         Case::new(
+            "bootstrap script that refuses its call, before a command that the node lacks",
+            after_boot([
+                call(Service::Imds, "meta-data/placement/region", 401, "Unauthorized"),
+                cloud("bootstrap.sh: error: --container-runtime is dockerd or containerd, not 'docker'"),
+                cloud("chmod: cannot access '/opt/aws/agent.json': No such file or directory"),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
+            "bootstrap script of the last AMI that refuses its call",
+            after_boot([
+                cloud("2026-11-21T10:00:00+0000 [eks-bootstrap] ERROR: cluster name is not defined!"),
+                cloud("pam_unix(sudo:session): session closed for user root"),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
             "DescribeCluster is denied",
             after_boot([describe(403, Some("AccessDeniedException"), None)]),
         ),

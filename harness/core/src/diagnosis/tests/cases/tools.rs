@@ -122,6 +122,16 @@ fn of_nodeadm() -> Vec<Case> {
     };
     vec![
         Case::new(
+            "field of a NodeConfig with a value of another type",
+            after_boot([nodeadm(
+                "fatal",
+                "Command failed",
+                "failed to decode node config, json: cannot unmarshal string into Go struct field \
+                 KubeletOptions.spec.kubelet.flags of type []string",
+            )]),
+        )
+        .user_data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { flags: a } }\n"),
+        Case::new(
             "script for Amazon Linux 2 on al2023",
             after_boot([nodeadm("fatal", "Command failed", "no config in chain")]),
         )
