@@ -104,6 +104,8 @@ pub struct Machine {
     pub traits: Traits,
     /// The stack whose metadata the user data reads.
     pub stack: Option<TemplateStack>,
+    /// The user data has values of a cluster that the file does not state.
+    pub has_stand_in_cluster: bool,
     /// Texts such as `${name}` that the file leaves to a shell of the instance by an escape.
     pub literals: BTreeSet<String>,
     pub notes: Vec<String>,
@@ -115,8 +117,13 @@ impl Machine {
     #[must_use]
     pub fn may_be_managed(&self) -> bool {
         let is_bare_message = || {
+            // Those that the command line can give say nothing about the AMI.
             let traits = Traits {
                 ami_family: None,
+                instance_type: None,
+                http_tokens: None,
+                region: None,
+                cluster: ClusterTraits::default(),
                 ..self.traits.clone()
             };
             let text = self.user_data.as_deref().map(String::from_utf8_lossy);

@@ -31,6 +31,16 @@ pub(crate) fn raw_parts(text: &str) -> Option<Vec<String>> {
     Some(parts)
 }
 
+/// The line, from 1, of the first text behind the closing boundary of a message.
+pub(crate) fn text_behind_the_end(text: &str) -> Option<usize> {
+    let (head, _) = split_head(text)?;
+    let close = format!("--{}--", boundary(head)?);
+    let mut lines = (1..).zip(text.lines());
+    lines.by_ref().find(|(_, line)| line.trim_end() == close)?;
+    let behind = lines.find(|(_, line)| !line.trim().is_empty());
+    behind.map(|(number, _)| number)
+}
+
 /// A part with its header.
 pub(crate) fn part(content_type: &str, content: &str) -> String {
     format!("Content-Type: {content_type}\n\n{content}")

@@ -24,6 +24,20 @@ impl AddedKeys {
         Ok(mapping.map(Self))
     }
 
+    /// Whether the keys have the one at a path, such as `instance.network.interfaces[0].mac`.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        let mut entries = &self.0;
+        for key in path.split(['.', '[']) {
+            match value_of(entries, key) {
+                None => return false,
+                Some(YamlText::Map(inner)) => entries = inner,
+                Some(_) => return true,
+            }
+        }
+        true
+    }
+
     /// Gives a machine what the keys state and user data or its report depends on.
     pub fn adopt_into(&self, machine: &mut Machine) {
         let traits = &mut machine.traits;
@@ -165,6 +179,17 @@ mod tests {
             adopted(keys, managed).traits.cluster.name.as_deref(),
             Some("prod")
         );
+    }
+
+    #[test]
+    fn a_path_is_of_the_keys_if_they_give_its_value() {
+        let keys = AddedKeys::read("a: { b: [{ c: 1 }], d: 2 }").unwrap().unwrap();
+        for path in ["a", "a.b", "a.b[0].c", "a.d"] {
+            assert!(keys.has(path), "{path}");
+        }
+        for path in ["", "b", "a.c", "user_data"] {
+            assert!(!keys.has(path), "{path}");
+        }
     }
 
     #[test]

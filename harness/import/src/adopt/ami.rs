@@ -80,6 +80,10 @@ fn check_system(machine: &Machine) -> Result<(), AdoptError> {
 }
 
 fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
+    // Also in parts of a message that nobody can read.
+    let raw = String::from_utf8_lossy(machine.user_data.as_deref().unwrap_or_default());
+    let has_config = stated.configs.is_any || raw.contains("node.eks.aws/");
+    let is_for_al2023 = has_config || stated.text.contains("nodeadm init");
     if !stated.calls.is_empty() {
         let is_ubuntu = ["snap set kubelet-eks", "apt-get ", "apt install"]
             .iter()
@@ -89,11 +93,16 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
                 AmiFiles::Ubuntu,
                 "Ubuntu: the user data calls /etc/eks/bootstrap.sh, and snap or apt",
             )
+        } else if is_for_al2023 {
+            al2(
+                stated,
+                "the user data calls /etc/eks/bootstrap.sh; `--with 'image: al2023'` tries its NodeConfig or its call of nodeadm",
+            )
         } else {
             al2(stated, "the user data calls /etc/eks/bootstrap.sh")
         };
     }
-    if stated.configs.is_any || stated.text.contains("nodeadm init") {
+    if is_for_al2023 {
         return al2023("AL2023: the user data has a NodeConfig or calls nodeadm");
     }
     if stated.kubeadm.is_some() {
@@ -151,6 +160,27 @@ mod tests {
         let choice = choose(&machine, &Stated::of(text.as_bytes())).unwrap();
         let files = choice.files.into_iter().map(AmiFiles::folder);
         choice.image.into_iter().chain(files).collect()
+    }
+
+    #[test]
+    fn a_node_config_in_a_broken_message_is_for_al2023() {
+        let text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--B\nContent-Type: application/node.eks.aws\n\n\
+                    apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n--B--\n";
+        let found = files(text, |machine| machine.user_data = Some(text.as_bytes().to_vec()));
+        assert_eq!(found, ["al2023"]);
+    }
+
+    #[test]
+    fn the_other_ami_of_user_data_for_two_is_named() {
+        let chosen = |text: &str| {
+            choose(&Machine::default(), &Stated::of(text.as_bytes()))
+                .unwrap()
+                .text
+        };
+        let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
+        let both = format!("{call}[ -e /etc/eks/bootstrap.sh ] || nodeadm init\n");
+        assert!(chosen(&both).contains("`--with 'image: al2023'` tries its NodeConfig"));
+        assert!(!chosen(call).contains("al2023"));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nodejoin_core::kubernetes::{Minor, nearest_kubelet_flag};
+use nodejoin_core::vocabulary::nearest::nearest;
+
 use super::shell::{ShellCommand, ShellScript};
 
 const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
@@ -64,6 +67,9 @@ const FLAGS: &[&str] = &[
     "--use-max-pods",
 ];
 
+/// A version of the kubelet that bootstrap scripts start.
+const ANY_KUBELET: Minor = Minor::new(23);
+
 /// A call of `/etc/eks/bootstrap.sh`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BootstrapCall {
@@ -75,6 +81,8 @@ pub(crate) struct BootstrapCall {
     pub(crate) flags: BTreeSet<String>,
     /// Words such as `--flag=value`.
     joined: BTreeSet<String>,
+    /// Flags that the command line has more than once.
+    repeated: BTreeSet<String>,
 }
 
 /// The calls of a script, in order.
@@ -105,7 +113,9 @@ impl BootstrapCall {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             if word.starts_with("--") && !word.contains('=') {
-                self.flags.insert(word.clone());
+                if !self.flags.insert(word.clone()) {
+                    self.repeated.insert(word.clone());
+                }
                 if let Some(value) = words.next() {
                     self.values.insert(word.clone(), value.clone());
                 }
@@ -122,24 +132,36 @@ impl BootstrapCall {
     /// Arguments of the call that no script of an EKS AMI reads, each with what to do.
     pub(crate) fn ignored(&self) -> Vec<String> {
         let unknown = self.flags.iter().filter(|flag| !FLAGS.contains(&flag.as_str()));
-        let unknown = unknown.map(|flag| {
-            format!(
-                "bootstrap.sh of the EKS AMIs has no flag `{flag}`: it has no effect; arguments of the kubelet belong \
-                 into `--kubelet-extra-args '{flag}=VALUE'`"
-            )
-        });
+        let unknown = unknown.map(|flag| unknown_flag(flag));
         let joined = self.joined.iter().map(|word| {
             let flag = word.split('=').next().unwrap_or_default();
             match FLAGS.contains(&flag) {
-                true => format!("bootstrap.sh reads no `{flag}=VALUE`: it has no effect; write `{flag} VALUE`"),
-                false => format!(
-                    "bootstrap.sh of the EKS AMIs has no flag `{flag}`: it has no effect; arguments of the kubelet \
-                     belong into `--kubelet-extra-args '{flag}=VALUE'`"
-                ),
+                true => {
+                    format!("bootstrap.sh reads no `{flag}=VALUE`: it has no effect; write `{flag} VALUE`")
+                }
+                false => unknown_flag(flag),
             }
         });
-        unknown.chain(joined).collect()
+        let repeated = self.repeated.iter().map(|flag| {
+            format!("bootstrap.sh gets `{flag}` several times, and the last value replaces the others: write all into one")
+        });
+        unknown.chain(joined).chain(repeated).collect()
     }
+}
+
+/// A flag of the kubelet, or a misspelt one.
+fn unknown_flag(flag: &str) -> String {
+    let is_of_kubelet = nearest_kubelet_flag(flag, ANY_KUBELET) == Some(flag);
+    let meant = nearest(flag, FLAGS.iter().copied()).filter(|_| !is_of_kubelet);
+    let advice = match meant {
+        Some(meant) => {
+            format!("did you mean `{meant}`? The script may take its value for the name of the cluster")
+        }
+        None => format!(
+            "it has no effect; arguments of the kubelet belong into `--kubelet-extra-args '{flag}=VALUE'`"
+        ),
+    };
+    format!("bootstrap.sh of the EKS AMIs has no flag `{flag}`: {advice}")
 }
 
 /// The endpoint in a call of `kubeadm join`, such as `10.0.0.1:6443`; empty if it is in a configuration file.
@@ -223,6 +245,26 @@ mod tests {
     fn a_flag_with_an_equals_sign_is_not_read() {
         let call = one("/etc/eks/bootstrap.sh demo --kubelet-extra-args='--v=2'\n");
         assert_eq!((call.cluster.as_deref(), call.values.len()), (Some("demo"), 0));
+    }
+
+    #[test]
+    fn misspelt_and_repeated_flags_are_explained() {
+        let ignored = |flags: &str| {
+            one(&format!("/etc/eks/bootstrap.sh demo {flags}\n"))
+                .ignored()
+                .join("; ")
+        };
+        assert!(ignored("--api-server-endpoint x").contains("did you mean `--apiserver-endpoint`?"));
+        assert!(
+            ignored("--node-labels a=b").contains("belong into `--kubelet-extra-args '--node-labels=VALUE'`")
+        );
+        let twice = "--kubelet-extra-args --v=2 --kubelet-extra-args --v=3";
+        assert!(
+            ignored(twice).contains("gets `--kubelet-extra-args` several times"),
+            "{}",
+            ignored(twice)
+        );
+        assert_eq!(ignored("--kubelet-extra-args --v=2"), "");
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(crate) struct Surroundings {
     pub(crate) keys: Vec<(String, YamlText)>,
     /// The adopted endpoint; `None` if there is none, or if a run cannot serve it.
     pub(crate) endpoint: Option<EndpointUrl>,
+    pub(crate) is_ipv6: bool,
     pub(crate) kubernetes: WantedKubernetes,
 }
 
@@ -109,6 +110,7 @@ pub(crate) fn surroundings(
     Surroundings {
         keys: keys.collect(),
         endpoint,
+        is_ipv6: network.is_ipv6(),
         kubernetes: WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET)),
     }
 }

@@ -50,5 +50,6 @@ pub use ami::AmiFiles;
 pub use error::AdoptError;
 pub use placeholders::Placeholder;
 pub(crate) use placeholders::filled;
+pub(crate) use stated::Stated;
 pub use trial::{AdoptionKind, AdoptionLine, Trial, adopt};
 pub use versions::{OfflineKubernetes, WantedKubernetes};

@@ -1,5 +1,7 @@
 //! What NodeConfigs state about cluster and node.
 
+use nodejoin_core::vocabulary::nearest::nearest;
+
 use super::kubelet_flags::{KubeletFlags, effect_of};
 use crate::machine::Taint;
 use crate::tree::{Tree, yaml};
@@ -19,7 +21,37 @@ pub(crate) struct NodeConfigs {
     /// Whether the node's name is the instance id, and not the private DNS name.
     pub(crate) is_named_by_instance_id: bool,
     pub(crate) is_any: bool,
+    /// Fields that nodeadm does not know and ignores, each with what to do.
+    pub(crate) ignored: Vec<String>,
 }
+
+/// The fields of a NodeConfig whose fields are known, from nodeadm's api/v1alpha1.
+const FIELDS: [(&str, &[&str]); 6] = [
+    (
+        "spec",
+        &["cluster", "containerd", "instance", "kubelet", "featureGates"],
+    ),
+    (
+        "spec.cluster",
+        &[
+            "name",
+            "apiServerEndpoint",
+            "certificateAuthority",
+            "cidr",
+            "enableOutpost",
+            "id",
+        ],
+    ),
+    ("spec.kubelet", &["config", "flags", "maxPodsExpression"]),
+    ("spec.containerd", &["config", "baseRuntimeSpec"]),
+    ("spec.instance", &["localStorage", "environment", "network"]),
+    (
+        "spec.instance.localStorage",
+        &["strategy", "mountPath", "disabledMounts"],
+    ),
+];
+/// Fields of the kubelet's configuration that decide what the node is. The kubelet ignores them in other letters.
+const SETTINGS: [&str; 3] = ["maxPods", "clusterDNS", "registerWithTaints"];
 
 impl NodeConfigs {
     /// Adds a document; other documents are ignored.
@@ -41,7 +73,39 @@ impl NodeConfigs {
         }
     }
 
+    /// Finds the fields that nodeadm, or the kubelet, ignores.
+    fn unknown_fields(&mut self, document: &Tree) {
+        for (path, known) in FIELDS {
+            let keys: Vec<&str> = path.split('.').collect();
+            let fields = document.at(&keys).map(Tree::entries).unwrap_or_default();
+            let unknown = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+            self.ignored.extend(unknown.map(|(key, value)| {
+                let place = FIELDS.iter().find(|(_, fields)| fields.contains(&key.as_str()));
+                let near = || nearest(key, known.iter().copied()).map(|near| format!("{path}.{near}"));
+                let meant = place.map(|(place, _)| format!("{place}.{key}")).or_else(near);
+                ignored("nodeadm", path, key, value, meant)
+            }));
+        }
+        let path = "spec.kubelet.config";
+        let settings = document
+            .at(&["spec", "kubelet", "config"])
+            .map(Tree::entries)
+            .unwrap_or_default();
+        self.ignored.extend(settings.iter().filter_map(|(key, value)| {
+            let is_meant = |setting: &&&str| setting.eq_ignore_ascii_case(key) && **setting != key;
+            let setting = SETTINGS.iter().find(is_meant)?;
+            Some(ignored(
+                "the kubelet",
+                path,
+                key,
+                value,
+                Some(format!("{path}.{setting}")),
+            ))
+        }));
+    }
+
     fn document(&mut self, document: &Tree) {
+        self.unknown_fields(document);
         // A block scalar (`|`) ends with a line break.
         let cluster = |key: &str| {
             let text = document.text_at(&["spec", "cluster", key])?;
@@ -92,6 +156,17 @@ impl NodeConfigs {
     }
 }
 
+fn ignored(by: &str, path: &str, key: &str, value: &Tree, meant: Option<String>) -> String {
+    let line = value
+        .line()
+        .map(|line| format!(" (line {line} of its document)"))
+        .unwrap_or_default();
+    let meant = meant
+        .map(|meant| format!("; did you mean `{meant}`?"))
+        .unwrap_or_default();
+    format!("{by} has no field `{path}.{key}`{line} and ignores it{meant}")
+}
+
 fn taint(tree: &Tree) -> Option<Taint> {
     Some(Taint {
         key: tree.text_at(&["key"])?,
@@ -103,6 +178,24 @@ fn taint(tree: &Tree) -> Option<Taint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
+        let mut configs = NodeConfigs::default();
+        configs.add(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { nmae: demo, cidr: 10.0.0.0/16 }\n  flags: [a]\n  kubelet:\n    registryPullQPS: 3\n    config: { maxpods: 3, maxPods: 4, other: 1 }\n",
+        );
+        assert_eq!(
+            configs.ignored,
+            [
+                "nodeadm has no field `spec.flags` (line 5 of its document) and ignores it; did you mean `spec.kubelet.flags`?",
+                "nodeadm has no field `spec.cluster.nmae` (line 4 of its document) and ignores it; did you mean `spec.cluster.name`?",
+                "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of its document) and ignores it",
+                "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of its document) and ignores it; did you mean \
+                 `spec.kubelet.config.maxPods`?",
+            ]
+        );
+    }
 
     #[test]
     fn documents_are_merged_as_in_nodeadm() {

@@ -9,6 +9,7 @@ use super::kubelet_flags::KubeletFlags;
 use super::node_config::NodeConfigs;
 use super::placeholders::OWN_NAMES;
 use super::shell::{self, ShellScript, UNKNOWN};
+use crate::machine::ClusterTraits;
 use crate::text::{is_gzip, unpacked};
 
 /// Variables of scripts and of eksctl's files that name the cluster's values.
@@ -189,6 +190,18 @@ impl Stated {
         }
         if let Some(taints) = self.variables.get("NODE_TAINTS") {
             self.flags.add(&format!("--register-with-taints={taints}"));
+        }
+    }
+
+    /// The cluster, without what is not stated.
+    pub(crate) fn cluster(&self) -> ClusterTraits {
+        ClusterTraits {
+            name: self.name.clone(),
+            endpoint: self.endpoint.clone(),
+            certificate_authority: self.authority.clone(),
+            service_cidr: self.cidr.clone(),
+            dns_ip: self.known_dns.clone(),
+            ..ClusterTraits::default()
         }
     }
 

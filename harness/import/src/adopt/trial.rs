@@ -12,13 +12,14 @@ use super::bootstrap_call::BootstrapCall;
 use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
-use super::placeholders;
+use super::placeholders::{self, Placeholder};
 use super::stated::Stated;
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
-use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, TemplateStack};
+use crate::machine::{Machine, ManagedNodeGroup, TemplateStack};
+use crate::mime;
 use crate::text::{is_gzip, settings};
 
 /// Programs of other people take longer than the scripts of this repository.
@@ -108,7 +109,10 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let stated = Stated::with_scripts(read.or(user_data.as_deref()).unwrap_or_default(), &scripts);
     let mut choice = ami::choose(machine, &stated)?;
     let is_stated = machine.traits.ami_family.is_some() || is_bottlerocket(machine);
-    if !is_stated && choice.image.is_some() && own_text.is_some_and(|text| !text.contains(NODE_CONFIG)) {
+    if !is_stated
+        && choice.image.is_some()
+        && own_text.as_ref().is_some_and(|text| !text.contains(NODE_CONFIG))
+    {
         AL2023_OF_EKS.clone_into(&mut choice.text);
     }
     line(&mut report, AdoptionKind::Chosen, choice.text);
@@ -118,19 +122,30 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let Surroundings {
         mut keys,
         endpoint,
+        is_ipv6,
         kubernetes,
     } = cluster::surroundings(machine, &stated, &mut report);
+    if machine.has_stand_in_cluster || own_text.is_some() {
+        let own = own_text.unwrap_or_default();
+        name_stand_ins(machine, &own, &mut report);
+    }
     let user_data = user_data.map(|bytes| with_endpoint(bytes, &stated, endpoint.as_ref(), &mut report));
     let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
     let texts = texts.into_iter().chain(scripts.iter().map(String::as_bytes));
     report_replaced(texts, &stated, &mut report);
-    let expect = expectations::expectations(machine, &stated, &mut report);
+    let expect = expectations::expectations(machine, &stated, is_ipv6, &mut report);
     for path in translated.iter().flat_map(|translated| &translated.not_run) {
         let text = format!("`{path}`, which only Bottlerocket itself runs");
         line(&mut report, AdoptionKind::NotChecked, text);
     }
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
-    for text in ignored.iter().chain(&machine.notes) {
+    let lost = lost_lines(machine.user_data.as_deref().unwrap_or_default(), &stated);
+    let texts = ignored
+        .iter()
+        .chain(&stated.configs.ignored)
+        .chain(&lost)
+        .chain(&machine.notes);
+    for text in texts {
         line(&mut report, AdoptionKind::Note, text);
     }
     let limits = YamlText::map([("join_seconds", Some(YamlText::plain(JOIN_SECONDS)))]);
@@ -147,6 +162,56 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         keys,
         expect,
     })
+}
+
+/// Values of a cluster that neither the file nor its user data states are no adopted ones.
+fn name_stand_ins(machine: &Machine, own: &str, report: &mut [AdoptionLine]) {
+    let traits = &machine.traits;
+    let stated = [
+        traits.cluster.name.as_ref(),
+        traits.cluster.endpoint.as_ref(),
+        traits.cluster.service_cidr.as_ref(),
+        traits.region.as_ref(),
+    ];
+    for line in report
+        .iter_mut()
+        .filter(|line| line.kind == AdoptionKind::Adopted)
+    {
+        let kinds = ["cluster name ", "endpoint ", "service CIDR ", "region "];
+        let Some(value) = kinds.iter().find_map(|kind| line.text.strip_prefix(kind)) else {
+            continue;
+        };
+        let is_stated = stated.iter().flatten().any(|stated| *stated == value) || own.contains(value);
+        // A region can follow from an endpoint that is stated.
+        let of_endpoint = traits
+            .cluster
+            .endpoint
+            .as_ref()
+            .is_some_and(|endpoint| endpoint.contains(value));
+        if !is_stated && !of_endpoint {
+            line.kind = AdoptionKind::Chosen;
+            line.text.push_str(", a stand-in: the file states none");
+        }
+    }
+}
+
+/// Lines of the user data that have no effect: text behind the end of a message, and a command that a blank ends.
+fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
+    let text = String::from_utf8_lossy(user_data);
+    let behind = mime::text_behind_the_end(&text).map(|line| {
+        format!("line {line} and what follows it are behind the end of the MIME message: nothing reads them")
+    });
+    let cut = stated.text.lines().filter_map(|line| {
+        let command = line.strip_suffix([' ', '\t'])?.trim_end().strip_suffix('\\')?;
+        let is_comment = command.trim_start().starts_with('#');
+        (!is_comment).then(|| {
+            format!(
+                "a blank follows the backslash at the end of `{}`: the command ends there",
+                command.trim()
+            )
+        })
+    });
+    behind.into_iter().chain(cut).collect()
 }
 
 /// How a NodeConfig names its kind.
@@ -172,6 +237,7 @@ fn own_user_data(
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
     {
         let mut found = placeholders::find(text);
+        found.extend(placeholders_of_files(text));
         found.retain(|one| !machine.literals.contains(&one.text));
         if !found.is_empty() {
             return Err(AdoptError::Placeholders {
@@ -196,8 +262,20 @@ fn own_user_data(
     }
     let own = machine.user_data.as_deref().unwrap_or_default();
     let own = is_completed.then(|| String::from_utf8_lossy(own).into_owned());
-    let complete = complete_user_data(&machine, &ClusterTraits::default()).map_err(AdoptError::Rejected)?;
+    let stated = Stated::of(machine.user_data.as_deref().unwrap_or_default()).cluster();
+    let complete = complete_user_data(&machine, &stated).map_err(AdoptError::Rejected)?;
     Ok((complete, own))
+}
+
+/// Those in the files of a cloud-config, which can be in base64.
+fn placeholders_of_files(text: &str) -> Vec<Placeholder> {
+    let files = parse(text.as_bytes()).cloud_config().files;
+    let encoded = files.iter().filter_map(|file| {
+        let content = std::str::from_utf8(&file.content).ok()?;
+        let is_written = content.lines().all(|line| text.contains(line.trim()));
+        (!is_written).then(|| placeholders::find(content))
+    });
+    encoded.flatten().collect()
 }
 
 /// Whether a message is for a managed node group without an AMI id: it changes the bootstrap script and does not call

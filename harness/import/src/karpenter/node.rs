@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
+
 use super::node_class::NodeClass;
 use super::node_pool::NodePool;
 use super::render::user_data;
+use crate::adopt::Stated;
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::instance_types::max_pods;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, Taint, TaintEffect};
 use crate::tree::Tree;
 
-/// Karpenter's own choice depends on pending pods.
-const STAND_IN_TYPE: &str = "m5.large";
 /// Karpenter removes this taint when it has seen the node, and ends nodes without it.
 const UNREGISTERED: &str = "karpenter.sh/unregistered";
 
@@ -28,8 +29,11 @@ fn starts_kubelet(text: &str) -> bool {
     let words = ["", "exec ", "sudo ", "bash "];
     text.lines().map(str::trim).any(|line| {
         words.iter().any(|word| {
-            line.strip_prefix(word)
-                .is_some_and(|rest| rest.starts_with("/etc/eks/bootstrap.sh"))
+            let rest = line
+                .strip_prefix(word)
+                .and_then(|rest| rest.strip_prefix("/etc/eks/bootstrap.sh"));
+            // Not a copy of the script, such as /etc/eks/bootstrap.sh.orig.
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
         })
     })
 }
@@ -93,19 +97,21 @@ impl KarpenterNode<'_> {
         } else {
             traits.max_pods = Some(options.max_pods);
         }
-        if traits.instance_type.is_none() {
-            machine
-                .notes
-                .push(format!("the instance type is not stated: {STAND_IN_TYPE}"));
-            traits.instance_type = Some(STAND_IN_TYPE.to_owned());
-        }
-        traits.cluster = self.input.cluster.clone();
+        traits.cluster = self.cluster();
+        machine.has_stand_in_cluster = traits.cluster.endpoint.is_none();
         if self.pool.is_none() {
             machine.notes.push(
                 "the file has no NodePool of the class: its labels, taints and instance types are not tried"
                     .to_owned(),
             );
         }
+    }
+
+    /// The cluster of the command line, else the one that the user data of the class names.
+    fn cluster(&self) -> ClusterTraits {
+        let text = self.class.user_data().and_then(Tree::text).unwrap_or_default();
+        let stated = Stated::of(text.as_bytes());
+        self.input.cluster.clone().or(&stated.cluster())
     }
 
     fn options(&self, family: AmiFamily) -> NodeOptions<'_> {
@@ -115,9 +121,10 @@ impl KarpenterNode<'_> {
             .at(&["spec", "kubelet"])
             .or_else(|| self.pool.and_then(|pool| pool.kubelet));
         let instance_type = self.pool.and_then(NodePool::instance_type);
-        let by_type = max_pods(instance_type.as_deref().unwrap_or(STAND_IN_TYPE));
+        // Karpenter's own choice depends on pending pods.
+        let by_type = max_pods(instance_type.as_deref().unwrap_or(DEFAULT_INSTANCE_TYPE));
         let stated = kubelet.and_then(|kubelet| kubelet.text_at(&["maxPods"])?.parse().ok());
-        let mut cluster = self.input.cluster.clone().or(&ClusterTraits::stand_in());
+        let mut cluster = self.cluster().or(&ClusterTraits::stand_in());
         if let Some(dns) = kubelet.and_then(|kubelet| kubelet.text_at(&["clusterDNS", "0"])) {
             cluster.dns_ip = Some(dns);
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nodejoin_core::input::problem::ScenarioError;
+use nodejoin_core::input::problem::{Position, ScenarioError};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::scenario::{self, ScenarioPath, overlay};
 use nodejoin_import::{ImportDisk, Trial};
@@ -47,7 +47,8 @@ fn loaded(
     found: &[ScenarioPath],
     files: &ImportDisk,
 ) -> Result<Vec<Plan>, ScenarioError> {
-    let mut plans = scenario::load_all(found, files)?;
+    let plans = scenario::load_all(found, files);
+    let mut plans = plans.map_err(|error| of_input(error, tried, found))?;
     let mut manifests = args.overlay.clone();
     if args.bootstrap.is_some() {
         manifests.insert(0, bootstrap_manifest());
@@ -70,6 +71,25 @@ fn loaded(
         }
     }
     Ok(plans)
+}
+
+/// The scenario is in no file: a problem of a key that `--with` gave is one of that option, others are of the user's
+/// file.
+fn of_input(mut error: ScenarioError, tried: &Tried, found: &[ScenarioPath]) -> ScenarioError {
+    for problem in &mut error.problems {
+        if found.iter().all(|found| found.path != Path::new(&problem.file)) {
+            continue;
+        }
+        problem.position = Position::default();
+        problem.file = match tried.added.has(&problem.key) {
+            true => "--with".to_owned(),
+            false => tried.name.clone(),
+        };
+        if problem.key == "user_data" && problem.what.contains("too large") {
+            problem.hint = Some("compress it with gzip, or download the rest in a short script".to_owned());
+        }
+    }
+    error
 }
 
 /// Name of the file with the user data of a machine.

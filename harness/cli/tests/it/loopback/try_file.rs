@@ -170,13 +170,30 @@ fn keys_of_the_command_line_are_those_of_the_scenario() {
             "missing.yaml",
             "error: `--with missing.yaml` is neither a file nor a mapping",
         ),
-        ("netwrok: open", "`netwrok`: unknown key"),
+        ("netwrok: open", "--with: `netwrok`: unknown key"),
+        ("instance: { typ: a }", "--with: `instance.typ`: unknown key"),
     ] {
         let arguments = ["try", "user-data.sh", "--with", keys];
         let (code, text) = output(folder.path(), &arguments);
         assert_eq!(code, 2, "{text}");
         assert!(text.contains(expected), "{text}");
     }
+}
+
+#[test]
+fn a_problem_of_a_trial_names_the_file_of_the_user() {
+    let large = format!("{SCRIPT}# {}\n", "x".repeat(20_000));
+    let folder = folder(&[("large.sh", &large)]);
+    let (code, text) = output(folder.path(), &["try", "large.sh"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("large.sh: `user_data`: the user data is too large"),
+        "{text}"
+    );
+    assert!(
+        text.contains("hint: compress it with gzip, or download"),
+        "{text}"
+    );
 }
 
 #[test]
