@@ -94,7 +94,7 @@ impl<'a> Kubelet<'a> {
 }
 
 /// Something expected that the Node does not have.
-struct Difference {
+struct Shortfall {
     /// What the Node lacks, in words.
     lack: String,
     reason: String,
@@ -107,7 +107,7 @@ struct Difference {
     is_passed: bool,
 }
 
-fn missing_label(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Difference> {
+fn missing_label(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Shortfall> {
     let exactly = required.labels_exactly.iter().flatten();
     let mut labels = required
         .labels
@@ -124,7 +124,7 @@ fn missing_label(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> 
         Some(other) => format!("its label `{key}` is `{other}` instead of `{value}`"),
         None => format!("it lacks the label `{text}`"),
     };
-    Some(Difference {
+    Some(Shortfall {
         lack,
         reason: kubelet.ran(LABELS),
         argument: format!("{LABELS}={text}"),
@@ -134,7 +134,7 @@ fn missing_label(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> 
     })
 }
 
-fn missing_taint(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Difference> {
+fn missing_taint(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Shortfall> {
     let seen = taints_of_node(node);
     let mut taints = required
         .taints
@@ -155,7 +155,7 @@ fn missing_taint(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> 
         }
         _ => kubelet.ran(TAINTS),
     };
-    Some(Difference {
+    Some(Shortfall {
         lack: format!("it lacks the taint `{taint}`"),
         reason,
         argument: format!("{TAINTS}={taint}"),
@@ -165,7 +165,7 @@ fn missing_taint(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> 
     })
 }
 
-fn other_pods(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Difference> {
+fn other_pods(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Shortfall> {
     let expected = match required.capacity.get("pods")? {
         Quantity::Number(number) => number.to_string(),
         Quantity::Text(text) => text.clone(),
@@ -180,7 +180,7 @@ fn other_pods(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Opt
         _ => kubelet.ran(PODS),
     };
     let argument = format!("{PODS}={expected}");
-    Some(Difference {
+    Some(Shortfall {
         lack: format!("it has capacity for {seen} pods instead of {expected}"),
         reason,
         text: argument.clone(),

@@ -80,7 +80,7 @@ fn check_system(machine: &Machine) -> Result<(), AdoptError> {
 }
 
 fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
-    // Also in parts of a message that nobody can read.
+    // Also in the parts of a broken message.
     let raw = String::from_utf8_lossy(machine.user_data.as_deref().unwrap_or_default());
     let has_config = stated.configs.is_any || raw.contains("node.eks.aws/");
     let is_for_al2023 = has_config || stated.text.contains("nodeadm init");

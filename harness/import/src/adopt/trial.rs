@@ -164,7 +164,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     })
 }
 
-/// Values of a cluster that neither the file nor its user data states are no adopted ones.
+/// Names the values of a cluster that neither the file nor its user data states.
 fn name_stand_ins(machine: &Machine, own: &str, report: &mut [AdoptionLine]) {
     let traits = &machine.traits;
     let stated = [

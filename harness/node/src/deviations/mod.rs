@@ -1,5 +1,5 @@
-//! Deviations of a node from the AMI: which a node has. `table.rs` names and explains them for the report; `stand_ins.rs`
-//! lists the programs that some of them lay down.
+//! Deviations of a node from the AMI: which a node has. `table.rs` names and explains them for the report;
+//! `stand_ins.rs` lists the programs that some of them lay down.
 
 mod stand_ins;
 mod table;

@@ -1,6 +1,6 @@
 //! Every difference between a node of the harness and an instance that runs the AMI, in the order of a report.
 
-/// Declares the enum, what lists its variants, and what a reader is told about each.
+/// Declares the enum, what lists its variants, and what a report has about each.
 macro_rules! deviations {
     ($(
         $(#[$meaning:meta])+

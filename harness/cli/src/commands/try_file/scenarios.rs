@@ -73,7 +73,7 @@ fn loaded(
     Ok(plans)
 }
 
-/// The scenario is in no file: a problem of a key that `--with` gave is one of that option, others are of the user's
+/// The scenario is in no file: a problem of a key that `--with` gave names that option, others name the user data's
 /// file.
 fn of_input(mut error: ScenarioError, tried: &Tried, found: &[ScenarioPath]) -> ScenarioError {
     for problem in &mut error.problems {
