@@ -295,15 +295,19 @@ pub(super) fn needs_cgroup_v2(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The kubelet exits by itself, and no rule before found a more specific cause.
 pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
-    if !facts.is_before(Phase::Registered) {
-        return None;
-    }
+    /// The first exit can be caused by something that the kubelet needs and that comes later; the third cannot.
+    const LOOPS: usize = 3;
     let exits = || {
         facts
             .systemd_of_kubelet()
             .filter(|(_, line)| line.message.contains("Main process exited"))
     };
-    let (at, end) = exits().next()?;
+    let count = exits().count();
+    // A kubelet can register before it checks the rest of its machine.
+    let is_loop = count >= LOOPS && facts.is_before(Phase::Ready);
+    let (at, end) = exits()
+        .next()
+        .filter(|_| is_loop || facts.is_before(Phase::Registered))?;
     let status = between(&end.message, "status=", &['/', ' ', ',']).unwrap_or("an error");
     let last = last_error(facts, 0..=at);
     let evidence = last.map_or_else(
@@ -316,7 +320,6 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
             None => format!(": {}", sentence(&line.message)),
         })
         .unwrap_or_default();
-    let count = exits().count();
     let because = format!(
         "the kubelet exited with status {status}, {} so far{error}",
         times(count)
@@ -326,9 +329,8 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
         last.map(|(_, line)| line.message.as_str()).unwrap_or_default(),
     );
     let finding = facts.found(Cause::KubeletExits, because, &evidence, remedy)?;
-    // The first exit can be caused by something that the kubelet needs and that comes later; the third cannot.
     Some(Finding {
-        is_final: count >= 3,
+        is_final: count >= LOOPS,
         ..finding
     })
 }

@@ -242,7 +242,7 @@ macro_rules! cause_table {
     /// The kubelet exits by itself for another reason.
     KubeletExits = "kubelet-exits" {
         rules: Stopped { 280: kubelet::exits },
-        phases: Configured..=Authenticated, permanence: MayPass, blames: NoLine,
+        phases: Configured..=Certified, permanence: MayPass, blames: NoLine,
         evidence: "the kubelet's log, systemd's log",
         remedy: "Correct the flag, file or setting that the kubelet names in its last line.",
         proof: Scenario("mistakes/flag-of-the-kubelet"),

@@ -129,6 +129,10 @@ pub(super) fn cases() -> Vec<Case> {
             unregistered(&format!("\"https://{HOST}/api/v1/nodes\": dial tcp: i/o timeout")),
         ),
         Case::new("kubelet that says nothing", after_start([ended(), kubelet("x")])),
+        Case::new("kubelet that ended three times after it registered", {
+            let events = [node(false), ended(), unknown_flag(), ended(), ended(), unknown_flag()];
+            after_token(events)
+        }),
         Case::new("kubelet that ended three times", {
             let events = [ended(), unknown_flag(), unknown_flag(), ended(), unknown_flag(), ended()];
             after_start(events)
