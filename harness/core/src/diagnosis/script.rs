@@ -174,7 +174,7 @@ fn status_at<'a>(facts: &Facts<'a>, at: Millis) -> Option<&'a str> {
 /// The bootstrap script names what its caller has to correct. What user data does afterwards says less.
 pub(super) fn bootstrap_refuses(facts: &Facts<'_>) -> Option<Finding> {
     // Ours, and that of the last AMI for Amazon Linux 2.
-    const BEGINNINGS: [&str; 2] = ["bootstrap.sh: error: ", " ERROR: "];
+    const BEGINNINGS: [&str; 2] = ["bootstrap.sh: error: ", "[eks-bootstrap] ERROR: "];
     // Responses of AWS, which other rules explain.
     const OF_AWS: [&str; 2] = ["Exhausted retries", "failed to retrieve"];
     if !facts.is_before(Phase::Configured) {
@@ -182,7 +182,7 @@ pub(super) fn bootstrap_refuses(facts: &Facts<'_>) -> Option<Finding> {
     }
     let (at, line, message) = facts
         .user_data_lines()
-        .filter(|(_, line)| is_by_script(line) && line.message.contains("bootstrap"))
+        .filter(|(_, line)| is_by_script(line))
         .filter_map(|(at, line)| {
             let message = BEGINNINGS
                 .iter()

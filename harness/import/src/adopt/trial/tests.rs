@@ -614,3 +614,77 @@ fn a_message_that_writes_files_of_the_kubelet_is_for_a_managed_group() {
         assert!(!started.contains(of_eks), "{script}: {started}");
     }
 }
+
+#[test]
+fn keys_of_the_command_line_leave_the_part_of_eks() {
+    let mut machine = machine(&message("sed -i s/a/b/ /etc/x"));
+    for keys in [
+        "instance: { type: m5.xlarge, metadata: { tokens: optional } }",
+        "cluster: { name: prod }",
+        "region: eu-west-1",
+    ] {
+        AddedKeys::read(keys).unwrap().unwrap().adopt_into(&mut machine);
+        assert_has(&shown(&machine), &["the part that EKS adds"]);
+    }
+    assert_has(
+        &shown(&machine),
+        &["capacity for 58 pods", "adopted: cluster name prod"],
+    );
+}
+
+#[test]
+fn values_of_a_cluster_that_no_file_states_are_not_adopted() {
+    let report = shown(&machine(&message("sed -i s/a/b/ /etc/x")));
+    assert_has(
+        &report,
+        &[
+            "chosen: cluster name nodejoin, a stand-in: the file states none",
+            "chosen: region us-west-2, a stand-in",
+        ],
+    );
+    assert!(!report.contains("adopted: endpoint"), "{report}");
+}
+
+#[test]
+fn the_dns_address_of_an_ipv6_cluster_is_not_checked() {
+    let config = node_config("kubelet: { config: { clusterDNS: [\"fd30:1c53:5f8a::a\"] } }", "");
+    let config = config.replace("cidr: 10.100.0.0/16", "cidr: \"fd30:1c53:5f8a::/108\"");
+    let report = shown(&machine(&config));
+    assert_has(
+        &report,
+        &["not checked: cluster DNS fd30:1c53:5f8a::a in the kubelet"],
+    );
+    assert!(!report.contains("clusterDNS:"), "{report}");
+}
+
+#[test]
+fn lines_without_an_effect_are_noted() {
+    let behind = format!(
+        "{}--B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n",
+        message("true")
+    );
+    assert_has(&shown(&machine(&behind)), &["behind the end of the MIME message"]);
+    let cut = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\ \n  --use-max-pods false\n",
+    ));
+    assert_has(
+        &cut,
+        &["a blank follows the backslash at the end of `/etc/eks/bootstrap.sh demo`"],
+    );
+    let clean = shown(&machine(&message(
+        "/etc/eks/bootstrap.sh demo \\\n  --use-max-pods false",
+    )));
+    assert!(
+        !clean.contains("behind the end") && !clean.contains("backslash"),
+        "{clean}"
+    );
+}
+
+#[test]
+fn a_value_to_fill_in_is_found_in_an_encoded_file() {
+    let script = STANDARD.encode("#!/bin/bash\n/etc/eks/bootstrap.sh <your-cluster-name>\n");
+    let text = format!(
+        "#cloud-config\nwrite_files:\n- {{ path: /x.sh, encoding: b64, content: {script} }}\nruncmd: [/x.sh]\n"
+    );
+    assert_has(&shown(&machine(&text)), &["<your-cluster-name>"]);
+}

@@ -77,6 +77,15 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "script of a user that reports an error of its own",
+            after_boot([
+                cloud("2026-11-21 ERROR: gpu-bootstrap finds no disk"),
+                cloud(
+                    "2026-11-21 10:00:00,000 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]",
+                ),
+            ]),
+        ),
+        Case::new(
             "bootstrap script of the last AMI that refuses its call",
             after_boot([
                 cloud("2026-11-21T10:00:00+0000 [eks-bootstrap] ERROR: cluster name is not defined!"),
