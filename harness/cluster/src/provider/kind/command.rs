@@ -4,11 +4,14 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use nodejoin_core::run::env::PROXIES;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -27,9 +30,14 @@ pub(crate) struct KindTimeouts {
 
 /// One invocation of kind.
 pub(crate) struct KindCommand {
+    command: Command,
+    output: KindOutput,
+}
+
+/// What kind prints while it works on a cluster.
+struct KindOutput {
     cluster: String,
     log: PathBuf,
-    command: Command,
 }
 
 impl KindCommand {
@@ -46,9 +54,11 @@ impl KindCommand {
             // The harness handles signals of the terminal and ends kind itself.
             .process_group(0);
         Self {
-            cluster: cluster.to_owned(),
-            log,
             command,
+            output: KindOutput {
+                cluster: cluster.to_owned(),
+                log,
+            },
         }
     }
 
@@ -65,34 +75,37 @@ impl KindCommand {
     /// Runs kind to its end. When `ending` fires, it kills the process group once `settled` is done, so that no
     /// container is half created. When the timeout has passed or the future is dropped, it kills the group at once.
     pub(crate) async fn run(
-        mut self,
+        self,
         limits: KindTimeouts,
         ending: CancellationToken,
         settled: impl Future<Output = ()>,
     ) -> Result<(), ClusterError> {
-        let log = self.open()?;
-        let errors = log.try_clone().map_err(|error| self.write_error(error))?;
-        self.command.stdin(Stdio::null()).stdout(log).stderr(errors);
-        let child = self.command.spawn().map_err(|error| ClusterError::Program {
+        let Self { mut command, output } = self;
+        let log = output.open()?;
+        let errors = log.try_clone().map_err(|error| output.write_error(error))?;
+        command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        let spawned = ProcessGroup::spawn(command).await;
+        let mut group = spawned.map_err(|error| ClusterError::Program {
             program: "kind",
             reason: error.to_string(),
         })?;
-        let mut group = ProcessGroup(child);
         let ended = tokio::select! {
-            ended = timeout(limits.create, group.0.wait()) => ended,
+            ended = timeout(limits.create, group.child.wait()) => ended,
             () = ending.cancelled() => {
                 let _ = timeout(limits.settle, settled).await;
-                return Err(self.failed("the run is being torn down".to_owned()));
+                return Err(output.failed("the run is being torn down".to_owned()));
             }
         };
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(self.failed(format!("it ended with {status}"))),
-            Ok(Err(error)) => Err(self.failed(error.to_string())),
-            Err(_) => Err(self.failed(format!("timeout after {} s", limits.create.as_secs()))),
+            Ok(Ok(status)) => Err(output.failed(format!("it ended with {status}"))),
+            Ok(Err(error)) => Err(output.failed(error.to_string())),
+            Err(_) => Err(output.failed(format!("timeout after {} s", limits.create.as_secs()))),
         }
     }
+}
 
+impl KindOutput {
     fn open(&self) -> Result<File, ClusterError> {
         if let Some(folder) = self.log.parent() {
             std::fs::create_dir_all(folder).map_err(|error| self.write_error(error))?;
@@ -138,11 +151,40 @@ fn dying_with_parent(program: &Path) -> Command {
 }
 
 /// kind and all programs that it started. Dropping it kills them.
-struct ProcessGroup(Child);
+struct ProcessGroup {
+    child: Child,
+    /// Ends the thread that spawned kind.
+    _parent: mpsc::Sender<()>,
+}
+
+impl ProcessGroup {
+    /// Spawns the command on a thread of its own, which lives as long as the group. The kernel sends the signal of
+    /// `--pdeathsig` when the thread ends that spawned the process, and threads of a runtime end when they are idle.
+    async fn spawn(mut command: Command) -> std::io::Result<Self> {
+        let runtime = Handle::current();
+        let (parent, released) = mpsc::channel();
+        let (report, spawned) = oneshot::channel();
+        let spawn = move || {
+            let entered = runtime.enter();
+            let is_awaited = report.send(command.spawn()).is_ok();
+            drop(entered);
+            if is_awaited {
+                // An error: the group is dropped.
+                let _ = released.recv();
+            }
+        };
+        std::thread::Builder::new().name("kind".to_owned()).spawn(spawn)?;
+        let child = spawned.await.map_err(std::io::Error::other)??;
+        Ok(Self {
+            child,
+            _parent: parent,
+        })
+    }
+}
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        let (Some(pid), Ok(None)) = (self.0.id(), self.0.try_wait()) else {
+        let (Some(pid), Ok(None)) = (self.child.id(), self.child.try_wait()) else {
             return;
         };
         // The command starts in its own process group, whose id is kind's process id.
@@ -178,6 +220,26 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("first\nno such image"), "{text}");
+    }
+
+    /// A runtime ends a worker that waited for blocking work, ten seconds later.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn kind_outlives_the_thread_that_ran_its_task() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let runtime = Handle::current();
+        let begun = std::thread::spawn(move || {
+            let command = shell("echo started; sleep 1; echo ended", &log);
+            let mut run = Box::pin(command.run(MINUTE, CancellationToken::new(), std::future::pending()));
+            runtime.block_on(async {
+                while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains("started")) {
+                    assert!(futures::poll!(&mut run).is_pending());
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            });
+            run
+        });
+        begun.join().unwrap().await.unwrap();
     }
 
     #[tokio::test]
