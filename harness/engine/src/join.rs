@@ -65,7 +65,9 @@ pub(crate) async fn join(
     }
     let mut observation = observer.observation;
     // Before the faults are counted: the pod's image still comes from the fakes.
-    observation.collected = Some(driver.collect(&plan, &observation).await?);
+    let collected = driver.collect(&plan, &observation).await?;
+    observation.add_redirected_output(&collected.redirected_output);
+    observation.collected = Some(collected);
     observation.faults_fired = driver.faults_fired();
     driver.render_snapshot(&mut observation);
     let translated = translated_settings_deviation(&observation);

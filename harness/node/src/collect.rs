@@ -56,6 +56,10 @@ pub(crate) fn read(archive: &[u8]) -> io::Result<Collected> {
         .get("processes")
         .map(|bytes| processes(bytes))
         .unwrap_or_default();
+    collected.redirected_output = facts
+        .get("redirected")
+        .map(|bytes| lines(bytes))
+        .unwrap_or_default();
     collected.user_data = Some(user_data::result(&traces(&facts)));
     collected.script_trace = script_trace(&facts);
     Ok(collected)

@@ -45,6 +45,9 @@ pub struct Collected {
     /// Processes of user data that still runs: seconds since the start, CPU time, command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user_data_processes: Vec<String>,
+    /// Output of user data that `exec > FILE` sends to files, which the journal lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redirected_output: Vec<String>,
     pub pod: Option<PodResult>,
     /// The node's snapshot, if the scenario has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -195,7 +195,7 @@ pub fn is_of_user_data(line: &JournalLine) -> bool {
     unit.starts_with("cloud-final") || unit.contains("user-data")
 }
 
-fn is_end_of_user_data(line: &JournalLine) -> bool {
+pub(super) fn is_end_of_user_data(line: &JournalLine) -> bool {
     if !is_of_user_data(line) {
         return false;
     }

@@ -103,6 +103,7 @@ pub(super) fn complete() -> Observation {
         collected: Some(Collected {
             chosen_configuration: Default::default(),
             user_data_processes: Vec::new(),
+            redirected_output: Vec::new(),
             golden: None,
             script_trace: None,
             kubelet_argv: Some(
