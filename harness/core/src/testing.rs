@@ -84,6 +84,7 @@ pub fn instance() -> InstancePlan {
         subnet_id: "subnet-0a1b2c3d4e5f60718".to_owned(),
         network_interface_id: "eni-0a1b2c3d4e5f60718".to_owned(),
         security_group_id: "sg-0a1b2c3d4e5f60718".to_owned(),
+        volumes: Vec::new(),
         tags: BTreeMap::new(),
         life_cycle: LifeCycle::OnDemand,
         metadata: MetadataPlan::default(),

@@ -57,6 +57,7 @@ pub(crate) fn fault(service: Service) -> Fault {
 fn instance() -> InstancePlan {
     InstancePlan {
         vpc_cidrs: vec!["192.168.0.0/16".into(), "100.64.0.0/16".into()],
+        volumes: Vec::new(),
         tags: [("Name".to_owned(), "demo".to_owned())].into(),
         ..nodejoin_core::testing::instance()
     }

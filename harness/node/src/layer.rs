@@ -329,15 +329,17 @@ fn disk_kib(plan: &Plan) -> u64 {
     plan.limits.disk_kib().unwrap_or(NO_LIMIT_KIB)
 }
 
-/// A line for each disk: name, size in KiB, serial number, kind.
+/// A line for each disk: name, size in KiB, serial number, kind, and name in the block device mapping.
 fn disks(plan: &Plan) -> String {
     let disks = plan.instance.disks(disk_kib(plan)).into_iter();
     let line = |disk: InstanceDisk| {
         let kind = match disk.kind {
             DiskKind::Root => "root",
+            DiskKind::Volume => "volume",
             DiskKind::Store => "store",
         };
-        format!("{} {} {} {kind}", disk.name, disk.kib, disk.serial)
+        let mapped = disk.mapped.map(|device| format!(" {device}")).unwrap_or_default();
+        format!("{} {} {} {kind}{mapped}", disk.name, disk.kib, disk.serial)
     };
     disks.map(line).collect::<Vec<_>>().join("\n")
 }
@@ -345,7 +347,7 @@ fn disks(plan: &Plan) -> String {
 /// Whether programs of the harness stand in for `mkfs` and the like.
 pub(crate) fn has_disk_tools(plan: &Plan) -> bool {
     let mut disks = plan.instance.disks(0).into_iter();
-    plan.stubs == Stubs::Packages && disks.any(|disk| disk.kind == DiskKind::Store)
+    plan.stubs == Stubs::Packages && disks.any(|disk| disk.kind != DiskKind::Root)
 }
 
 /// The first process of the image.

@@ -47,6 +47,9 @@ pub struct InstancePlan {
     pub network_interface_id: String,
     /// Security group id.
     pub security_group_id: String,
+    /// EBS volumes besides the root volume.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<VolumePlan>,
     /// Tags. Kubelets with the in-tree AWS provider need one that names the cluster.
     pub tags: BTreeMap<String, String>,
     /// Purchasing option.
@@ -60,6 +63,29 @@ pub struct InstancePlan {
     /// behind.
     #[serde(default)]
     pub clock_ahead_seconds: i64,
+}
+
+/// An EBS volume of an instance besides its root volume, empty at the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumePlan {
+    /// Name in the block device mapping, such as `/dev/sdb`. On Nitro it is a link to the NVMe device, as Amazon Linux
+    /// makes it.
+    pub device: String,
+    /// Size in GiB.
+    pub gib: u32,
+}
+
+impl VolumePlan {
+    /// The letters in the name of a device, such as `b` in `/dev/sdb`, `/dev/xvdb` or `xvdb`; `None` for other names.
+    #[must_use]
+    pub fn letters(device: &str) -> Option<&str> {
+        let name = device.strip_prefix("/dev/").unwrap_or(device);
+        let letters = ["sd", "xvd"].iter().find_map(|begin| name.strip_prefix(begin))?;
+        let is_valid =
+            (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_valid.then_some(letters)
+    }
 }
 
 /// Purchasing option of an instance.

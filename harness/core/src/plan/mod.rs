@@ -36,7 +36,7 @@ pub use crate::vocabulary::{cidr, cluster_status, ids, region};
 pub use aws_auth::{AwsAuthWriter, RoleMapping};
 pub use cluster::{Approval, CaChoice, ClusterPlan, LateApproval, LateRight, StatusStep};
 pub use image::{ImagePlan, ImageSource, OverlayFile, PatchedFile};
-pub use instance::{InstancePlan, LifeCycle, RolePlan};
+pub use instance::{InstancePlan, LifeCycle, RolePlan, VolumePlan};
 pub use metadata::{MetadataPlan, Tokens};
 pub use overlay::{Overlay, OverlayRange};
 pub use provider::ProviderName;

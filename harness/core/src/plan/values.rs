@@ -76,8 +76,8 @@ pub enum Stubs {
     /// `amazon-ssm-agent`, `chronyd`, `sshd` and other services of an AMI do nothing. `update-ca-trust`,
     /// `ec2-metadata`, `udevadm`, `chronyc`, `setenforce` and others are programs of the harness. `modprobe` records
     /// modules of Amazon Linux and loads none. `cfn-init`, `cfn-signal` and `cfn-get-metadata` in /opt/aws/bin use
-    /// `aws.stacks`. What the image has stays. On an instance with an instance store, `mkfs`, `mdadm`, `blkid`,
-    /// `wipefs`, `lsblk` and `mount` use a folder in place of each of its disks.
+    /// `aws.stacks`. What the image has stays. On an instance with an instance store or `volumes`, `mkfs`, `mdadm`,
+    /// `blkid`, `file`, `wipefs`, `lsblk` and `mount` use a folder in place of each of these disks.
     #[default]
     Packages,
     /// None: a script that calls them fails.

@@ -19,7 +19,7 @@ use crate::plan::golden::GoldenFile;
 use crate::plan::instance_type::TypeData;
 use crate::plan::outside::OutsideFiles;
 use crate::plan::step::Action;
-use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts};
+use crate::plan::{Cni, LifeCycle, Network, NewerSettings, ProviderName, Stubs, Timeouts, VolumePlan};
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::ids::{AccountId, InstanceId, ScenarioTag};
@@ -197,6 +197,9 @@ pub struct InstanceFile {
     /// Tags. `kubernetes.io/cluster/<cluster>: owned` is added, unless a tag with that prefix exists or
     /// `metadata.instance_tags` is on.
     pub tags: BTreeMap<String, String>,
+    /// EBS volumes besides the root volume, empty at the start. User data formats and mounts them with stand-ins, as it
+    /// does the instance store (deviation `disk-tools`).
+    pub volumes: Vec<VolumePlan>,
     /// Purchasing option of the instance.
     pub life_cycle: LifeCycle,
     /// Name of the IAM role in the instance profile, with its path if it has one. `null`: an instance without a

@@ -55,6 +55,7 @@ pub(super) fn instance(
         subnet_id: unique.aws_id("subnet"),
         network_interface_id: unique.aws_id("eni"),
         security_group_id: unique.aws_id("sg"),
+        volumes: file.volumes.clone(),
         tags: tags(file, cluster),
         life_cycle: file.life_cycle,
         metadata: file.metadata.clone(),

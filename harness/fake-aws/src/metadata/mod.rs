@@ -256,6 +256,9 @@ impl MetadataTree {
         for (path, value) in rows {
             self.text(path, value);
         }
+        for (number, volume) in (1..).zip(&instance.volumes) {
+            self.text(&format!("block-device-mapping/ebs{number}"), &volume.device);
+        }
     }
 
     fn add_placement(&mut self, world: &World) {

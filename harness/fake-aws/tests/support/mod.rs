@@ -129,6 +129,7 @@ pub fn world() -> (World, mpsc::UnboundedReceiver<AwsEvent>) {
 fn instance() -> InstancePlan {
     InstancePlan {
         vpc_cidrs: vec!["192.168.0.0/16".into(), "100.64.0.0/16".into()],
+        volumes: Vec::new(),
         tags: [
             ("Name".to_owned(), "demo".to_owned()),
             ("eks:cluster-name".to_owned(), "demo".to_owned()),

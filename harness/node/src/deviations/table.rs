@@ -95,14 +95,14 @@ deviations! {
     /// The disks of the instance are views.
     DiskViews = "disk-views" {
         when: "always",
-        what: "/sys/block, /proc/partitions, /proc/diskstats and /dev have the root volume, with a size of `limits.disk`, and the disks of the instance store, none of which can be opened; what the node writes is measured, and its programs end when it is more than the root volume holds",
+        what: "/sys/block, /proc/partitions, /proc/diskstats and /dev have the root volume, with a size of `limits.disk`, other volumes, and the disks of the instance store, none of which can be opened; what the node writes is measured, and its programs end when it is more than the root volume holds",
         why: "the disks of the host must not be touched, whatever user data does",
     }
     /// Programs of the harness stand in for those that format and mount disks.
     DiskTools = "disk-tools" {
-        when: "an instance type with an instance store, and `stubs: packages`",
-        what: "`mkfs`, `mdadm`, `blkid`, `wipefs` and `mount` of a disk of the instance store record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself; `lsblk` and `blkid` show it, `findmnt` shows the folder",
-        why: "user data formats and mounts the instance store before it calls the bootstrap script",
+        when: "an instance with an instance store or `volumes`, and `stubs: packages`",
+        what: "`mkfs`, `mdadm`, `blkid`, `file`, `wipefs` and `mount` of a disk besides the root volume record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself; `lsblk` and `blkid` show it, `findmnt` shows the folder",
+        why: "user data formats and mounts disks before it calls the bootstrap script",
     }
     /// The journal is streamed to the harness.
     JournalStream = "journal-stream" {
@@ -245,7 +245,7 @@ deviations! {
     /// `udevadm`, `chronyc` and others are programs of the harness.
     SystemTools = "system-tool-stubs" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run; `nvme` lists and describes the disks of the instance, and `dracut` does nothing",
+        what: "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run; `nvme` lists and describes the disks of the instance, `ebsnvme-id` names a volume, and `dracut` does nothing",
         why: "a node has no udevd, no SELinux of its own, the clock of the host, no daemon for jobs, no disk that can be opened, and no initramfs",
     }
     /// `modprobe` records the modules of Amazon Linux.

@@ -5,7 +5,7 @@ use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::plan::instance_type::TypeData;
 use crate::plan::step::Action;
-use crate::plan::{InstancePlan, Plan};
+use crate::plan::{InstancePlan, Plan, VolumePlan};
 use crate::scenario::Scenario;
 use crate::scenario::cluster_file::{AwsAuthFile, RoleMappingFile};
 use crate::vocabulary::cidr::Cidr;
@@ -64,6 +64,7 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
         );
     }
     instance_type(instance, problems);
+    volumes(instance, problems);
     if !instance.availability_zone.starts_with(plan.region.as_str()) {
         let what = format!(
             "unknown availability zone `{}` in {}",
@@ -103,6 +104,35 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
             why,
             "remove `instance.metadata.instance_tags`, or rename the tag",
         );
+    }
+}
+
+/// The largest size of an EBS volume.
+const MOST_GIB: u32 = 65_536;
+
+fn volumes(instance: &InstancePlan, problems: &mut Problems<'_>) {
+    for (index, volume) in instance.volumes.iter().enumerate() {
+        let device = volume.device.as_str();
+        let letters = VolumePlan::letters(device);
+        let mut earlier = instance.volumes[..index].iter();
+        let is_taken = earlier.any(|other| VolumePlan::letters(&other.device) == letters);
+        let (key, what) = match () {
+            () if letters == Some("a") => ("device", format!("`{device}` is the root volume")),
+            () if letters.is_none() => ("device", format!("invalid device name `{device}`")),
+            () if is_taken => ("device", format!("two volumes are `{device}`")),
+            () if volume.gib == 0 || volume.gib > MOST_GIB => (
+                "gib",
+                format!("a volume has 1 to {MOST_GIB} GiB, not {}", volume.gib),
+            ),
+            () => continue,
+        };
+        let path = [
+            PathStep::Key("instance"),
+            PathStep::Key("volumes"),
+            PathStep::Index(index),
+            PathStep::Key(key),
+        ];
+        problems.add_at(&path, what, "", "for example `{ device: /dev/sdb, gib: 100 }`");
     }
 }
 

@@ -121,6 +121,7 @@ fn plan_of(other: &OtherInstance, world: &World) -> InstancePlan {
         ),
         network_interface_id: format!("eni-0{}", &hash[..16]),
         tags: other.tags.clone(),
+        volumes: Vec::new(),
         network: NetworkPlan::default(),
         ..own.clone()
     }

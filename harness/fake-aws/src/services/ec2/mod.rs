@@ -13,7 +13,7 @@
 //! | `AttachNetworkInterface`, `DetachNetworkInterface` | SigV4, the action | the instance gets or loses it |
 //! | `AssignPrivateIpAddresses` | SigV4, the action | more addresses of an interface |
 //! | `ModifyNetworkInterfaceAttribute` | SigV4, the action | description, check and deletion |
-//! | `DescribeVolumes` | SigV4, the action | the root volume of each instance |
+//! | `DescribeVolumes` | SigV4, the action | the volumes of each instance |
 //! | `DescribeVpcs`, `DescribeSubnets`, `DescribeSecurityGroups` | SigV4, the action | the instance's own |
 //! | `DescribeAvailabilityZones` | SigV4, the action | three zones of the region |
 //! | `DescribeAddresses`, `AssociateAddress` | SigV4, the action | the scenario's Elastic IP addresses |

@@ -246,4 +246,23 @@ fn disks_are_listed_and_described_as_by_nvme_cli() {
     assert_eq!(bytes.get(3072..3104).unwrap().trim_end(), "ephemeral0:none");
     assert_eq!(text(&["id-ctrl", "/dev/nvme9n1"]).0, Some(1));
     assert_eq!(text(&["format", "/dev/nvme1n1"]).0, Some(1));
+
+    // A volume besides the root volume has its name in the block device mapping.
+    let volume = root.path().join("sys/block/nvme0n1");
+    fs::rename(volume, root.path().join("sys/block/nvme2n1")).unwrap();
+    fs::create_dir(root.path().join("dev")).unwrap();
+    std::os::unix::fs::symlink("nvme2n1", root.path().join("dev/sdb")).unwrap();
+    let (_, bytes) = text(&["id-ctrl", "--raw-binary", "/dev/nvme2n1"]);
+    assert_eq!(bytes.get(3072..3104).unwrap().trim_end(), "/dev/sdb");
+    let id = |arguments: &[&str]| {
+        let output = run(root.path(), "ebsnvme-id", arguments, "");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let both = "Volume ID: vol-0123456789abcdef0\n/dev/sdb\n";
+    assert_eq!(id(&["/dev/nvme2n1"]), (true, both.to_owned()));
+    assert_eq!(id(&["-u", "/dev/nvme2n1"]), (true, "sdb\n".to_owned()));
+    assert_eq!(id(&["-b", "/dev/nvme1n1"]), (false, String::new()));
 }
