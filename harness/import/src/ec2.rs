@@ -142,6 +142,10 @@ pub(crate) fn traits(data: &Tree) -> Traits {
             .text_at(&["IamInstanceProfile", "Arn"])
             .or_else(|| data.text_at(&["IamInstanceProfile", "Name"])),
         tags: instance_tags(data.items_at(&["TagSpecifications"])),
+        volumes: volumes(
+            data.items_at(&["BlockDeviceMappings"]),
+            ["DeviceName", "Ebs", "VolumeSize"],
+        ),
         http_tokens: option("HttpTokens").as_deref().and_then(tokens),
         hop_limit: option("HttpPutResponseHopLimit").and_then(|limit| limit.parse().ok()),
         http_endpoint: option("HttpEndpoint").map(|state| state == "enabled"),
@@ -149,6 +153,24 @@ pub(crate) fn traits(data: &Tree) -> Traits {
         image_version: image.as_deref().and_then(version_of_image),
         ..Traits::default()
     }
+}
+
+/// The EBS volumes of block device mappings, without the root volume of Amazon Linux and Ubuntu. `keys`: those of the
+/// device's name, of the volume, and of its size in GiB.
+pub(crate) fn volumes(mappings: &[Tree], [device, ebs, size]: [&str; 3]) -> BTreeMap<String, u32> {
+    const ROOTS: [&str; 3] = ["/dev/xvda", "/dev/sda1", "/dev/sda"];
+    // What EC2 gives a volume without a size or snapshot does not matter: such a mapping is invalid.
+    const NO_SIZE: u32 = 1;
+    let volume = |mapping: &Tree| {
+        let name = mapping.text_at(&[device])?;
+        let volume = mapping.get(ebs)?;
+        let volume = volume.items().first().unwrap_or(volume);
+        let size = volume.text_at(&[size]).unwrap_or_default();
+        let digits: String = size.chars().take_while(char::is_ascii_digit).collect();
+        let is_root = ROOTS.contains(&name.as_str());
+        (!is_root).then(|| (name, digits.parse().unwrap_or(NO_SIZE)))
+    };
+    mappings.iter().filter_map(volume).collect()
 }
 
 /// The value of `HttpTokens`.

@@ -104,8 +104,6 @@ pub struct Machine {
     pub traits: Traits,
     /// The stack whose metadata the user data reads.
     pub stack: Option<TemplateStack>,
-    /// The user data has values of a cluster that the file does not state.
-    pub has_stand_in_cluster: bool,
     /// Texts such as `${name}` that the file leaves to a shell of the instance by an escape.
     pub literals: BTreeSet<String>,
     pub notes: Vec<String>,
@@ -256,6 +254,8 @@ pub struct Traits {
     pub instance_profile: Option<String>,
     /// Tags of the instance.
     pub tags: BTreeMap<String, String>,
+    /// EBS volumes besides the root volume, with their sizes in GiB.
+    pub volumes: BTreeMap<String, u32>,
     pub http_tokens: Option<Tokens>,
     pub hop_limit: Option<u8>,
     /// Whether the metadata service answers.

@@ -41,6 +41,53 @@ pub(crate) fn text_behind_the_end(text: &str) -> Option<usize> {
     behind.map(|(number, _)| number)
 }
 
+/// The lines, from 1, that begin a part as a boundary does and are not the boundary of the message, which is the second
+/// value.
+pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
+    let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
+        return Vec::new();
+    };
+    // A message in a part has its own.
+    if text.to_ascii_lowercase().matches("boundary=").count() > 1 {
+        return Vec::new();
+    }
+    let own = format!("--{boundary}");
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let pairs = (1..).zip(lines.windows(2));
+    let begins =
+        pairs.filter(|(_, pair)| pair[0].starts_with("--") && pair[0] != own && is_content_type(pair[1]));
+    begins.map(|(number, _)| (number, boundary)).collect()
+}
+
+/// The lines, from 1, with the header of a part that an empty line precedes.
+pub(crate) fn late_headers(text: &str) -> Vec<usize> {
+    let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
+        return Vec::new();
+    };
+    let own = format!("--{boundary}");
+    let mut late = Vec::new();
+    let mut lines = (1..).zip(text.lines().map(str::trim_end)).peekable();
+    while let Some((_, line)) = lines.next() {
+        if line != own {
+            continue;
+        }
+        let mut is_behind = false;
+        while lines.next_if(|(_, line)| line.is_empty()).is_some() {
+            is_behind = true;
+        }
+        let header = lines
+            .peek()
+            .filter(|(_, line)| is_behind && is_content_type(line));
+        late.extend(header.map(|(number, _)| *number));
+    }
+    late
+}
+
+fn is_content_type(line: &str) -> bool {
+    let name = line.split(':').next().unwrap_or_default();
+    line.contains(':') && name.trim().eq_ignore_ascii_case("content-type")
+}
+
 /// A part with its header.
 pub(crate) fn part(content_type: &str, content: &str) -> String {
     format!("Content-Type: {content_type}\n\n{content}")
@@ -133,6 +180,21 @@ mod tests {
         let unclosed = text.replace("--B--\nrest\n", "--B\n");
         assert_eq!(raw_parts(&unclosed).unwrap(), parts);
         assert_eq!(raw_parts("#!/bin/sh\n\necho\n"), None);
+    }
+
+    #[test]
+    fn misspelt_boundaries_and_late_headers_are_found() {
+        let head = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"==B==\"\n\n";
+        let part = "Content-Type: text/x-shellscript\n\n#!/bin/sh\n-- x\n";
+        let whole = format!("{head}--==B==\n{part}--==B==--\n");
+        assert_eq!(
+            (foreign_boundaries(&whole), late_headers(&whole)),
+            (vec![], vec![])
+        );
+        let misspelt = whole.replacen("--==B==\n", "--==b==\n", 1);
+        assert_eq!(foreign_boundaries(&misspelt), [(4, "==B==")]);
+        let late = whole.replacen("--==B==\n", "--==B==\n\n", 1);
+        assert_eq!(late_headers(&late), [6]);
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use std::net::Ipv4Addr;
 
 use nodejoin_core::kubernetes::Minor;
-use nodejoin_core::plan::EndpointUrl;
-use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::plan::region::Region;
+use nodejoin_core::plan::{EndpointUrl, Tokens, VolumePlan};
 use nodejoin_core::user_data::http_proxies;
 
 use super::access::NodeAccess;
@@ -19,7 +18,7 @@ use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::eks::STAND_IN_IPV6;
-use crate::machine::{Machine, Traits};
+use crate::machine::{AmiFamily, Machine, Traits};
 
 /// Where NodeLocal DNSCache listens.
 const NODE_LOCAL_DNS: &str = "169.254.20.10";
@@ -155,7 +154,8 @@ fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>
 
 fn endpoint(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<EndpointUrl> {
     let text = stated.endpoint.as_ref().or(traits.cluster.endpoint.as_ref())?;
-    let endpoint = text.parse().ok();
+    // A kubeconfig may leave out the scheme.
+    let endpoint = text.parse().or_else(|_| format!("https://{text}").parse()).ok();
     if endpoint.is_some() {
         line(report, AdoptionKind::Adopted, format!("endpoint {text}"));
     }
@@ -335,6 +335,7 @@ fn instance(
         let keys: Vec<&str> = traits.tags.keys().map(String::as_str).collect();
         line(report, AdoptionKind::Adopted, format!("tags {}", keys.join(", ")));
     }
+    let volumes = volumes(traits, report);
     let tags = traits
         .tags
         .iter()
@@ -347,11 +348,36 @@ fn instance(
         ("type", traits.instance_type.as_deref().map(YamlText::text)),
         ("ami", ami.map(|id| YamlText::text(id))),
         ("role", role.as_deref().map(YamlText::text)),
+        ("volumes", Some(volumes)),
         ("tags", Some(YamlText::Map(tags.collect()))),
         ("vpc_cidrs", network.vpc_cidrs(stated, report)),
         ("metadata", Some(metadata(traits, stated, report))),
         ("network", ipv6),
     ])
+}
+
+/// Volumes besides the root volume. The second one of Bottlerocket belongs to its AMI.
+fn volumes(traits: &Traits, report: &mut Vec<AdoptionLine>) -> YamlText {
+    const BOTTLEROCKET_DATA: &str = "/dev/xvdb";
+    let is_bottlerocket = traits.ami_family == Some(AmiFamily::Bottlerocket);
+    let mut adopted = Vec::new();
+    for (device, gib) in &traits.volumes {
+        if is_bottlerocket && device == BOTTLEROCKET_DATA {
+            continue;
+        }
+        if VolumePlan::letters(device).is_none() {
+            let text = format!("the volume {device}, whose name is not one such as /dev/sdb");
+            line(report, AdoptionKind::NotChecked, text);
+            continue;
+        }
+        let text = format!("volume {device} of {gib} GiB, empty at the start");
+        line(report, AdoptionKind::Adopted, text);
+        adopted.push(YamlText::map([
+            ("device", Some(YamlText::text(device))),
+            ("gib", Some(YamlText::plain(gib))),
+        ]));
+    }
+    YamlText::List(adopted)
 }
 
 /// Whether a text requests metadata and never names the header with the token.

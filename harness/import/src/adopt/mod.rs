@@ -24,6 +24,8 @@
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
 //! | `cluster` | the cluster and the instance of the scenario |
+//! | `stand_ins` | names values of the cluster that no file states |
+//! | `lost_lines` | lines that nothing runs |
 //! | `expectations` | what the node must have |
 //! | `trial` | the scenario and the report |
 
@@ -35,11 +37,13 @@ mod cluster;
 mod error;
 mod expectations;
 mod kubelet_flags;
+mod lost_lines;
 mod node_config;
 mod outpost;
 mod placeholders;
 mod shell;
 mod stack;
+mod stand_ins;
 mod stated;
 mod trial;
 mod versions;

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 /// Stands for text that only a run would produce, such as `$(curl ...)`.
 pub(crate) const UNKNOWN: char = '\u{e000}';
 
+const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
+
 /// A script, as far as it can be read.
 #[derive(Debug, Default)]
 pub(crate) struct ShellScript {
@@ -41,6 +43,19 @@ pub(crate) fn read(text: &str) -> ShellScript {
         reader.command(words);
     }
     reader.script
+}
+
+/// The script that a command runs with `bash -c SCRIPT`.
+pub(crate) fn inner(command: &ShellCommand) -> Option<&str> {
+    let words = &command.words;
+    let shell = words.iter().position(|word| word != "sudo")?;
+    let is_shell = SHELLS.contains(&words[shell].rsplit('/').next()?);
+    let flag = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let mut arguments = words[shell + 1..]
+        .iter()
+        .skip_while(|word| word.starts_with('-') && !flag(word));
+    arguments.next().filter(|word| is_shell && flag(word))?;
+    arguments.next().map(String::as_str)
 }
 
 /// Splits off the bodies of here-documents.
@@ -409,6 +424,15 @@ mod tests {
         let script = read("cat >/x <<'EOF'\nrun me\nEOF\na <<<b\n");
         assert_eq!(script.documents, ["run me"]);
         assert_eq!(script.commands.len(), 2);
+    }
+
+    #[test]
+    fn a_shell_runs_the_script_in_its_argument() {
+        let inner = |text: &str| super::inner(&read(text).commands[0]).map(str::to_owned);
+        assert_eq!(inner("sudo /bin/bash -ec 'a b' c\n").as_deref(), Some("a b"));
+        for text in ["bash x.sh -c d\n", "bash -x y\n", "tar -c d\n", "bash -c\n"] {
+            assert_eq!(inner(text), None, "{text}");
+        }
     }
 
     #[test]

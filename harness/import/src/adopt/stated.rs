@@ -90,6 +90,9 @@ impl Stated {
             return;
         }
         let script = shell::read(text);
+        for inner in script.commands.iter().filter_map(shell::inner) {
+            self.add(inner, described);
+        }
         self.calls.extend(bootstrap_call::calls(&script));
         self.kubeadm = self
             .kubeadm

@@ -1,5 +1,6 @@
 //! A machine as a scenario, with a report of what it adopts and replaces.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -12,15 +13,16 @@ use super::bootstrap_call::BootstrapCall;
 use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
+use super::lost_lines;
 use super::placeholders::{self, Placeholder};
+use super::stand_ins;
 use super::stated::Stated;
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
 use crate::machine::{Machine, ManagedNodeGroup, TemplateStack};
-use crate::mime;
-use crate::text::{is_gzip, settings};
+use crate::text::{decoded, is_gzip, settings, unpacked};
 
 /// Programs of other people take longer than the scripts of this repository.
 const JOIN_SECONDS: u32 = 180;
@@ -125,10 +127,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         is_ipv6,
         kubernetes,
     } = cluster::surroundings(machine, &stated, &mut report);
-    if machine.has_stand_in_cluster || own_text.is_some() {
-        let own = own_text.unwrap_or_default();
-        name_stand_ins(machine, &own, &mut report);
-    }
+    stand_ins::name_stand_ins(machine, &stated, own_text.as_deref(), &mut report);
     let user_data = user_data.map(|bytes| with_endpoint(bytes, &stated, endpoint.as_ref(), &mut report));
     let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
     let texts = texts.into_iter().chain(scripts.iter().map(String::as_bytes));
@@ -139,7 +138,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         line(&mut report, AdoptionKind::NotChecked, text);
     }
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
-    let lost = lost_lines(machine.user_data.as_deref().unwrap_or_default(), &stated);
+    let lost = lost_lines::lost_lines(machine.user_data.as_deref().unwrap_or_default(), &stated);
     let texts = ignored
         .iter()
         .chain(&stated.configs.ignored)
@@ -164,56 +163,6 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     })
 }
 
-/// Names the values of a cluster that neither the file nor its user data states.
-fn name_stand_ins(machine: &Machine, own: &str, report: &mut [AdoptionLine]) {
-    let traits = &machine.traits;
-    let stated = [
-        traits.cluster.name.as_ref(),
-        traits.cluster.endpoint.as_ref(),
-        traits.cluster.service_cidr.as_ref(),
-        traits.region.as_ref(),
-    ];
-    for line in report
-        .iter_mut()
-        .filter(|line| line.kind == AdoptionKind::Adopted)
-    {
-        let kinds = ["cluster name ", "endpoint ", "service CIDR ", "region "];
-        let Some(value) = kinds.iter().find_map(|kind| line.text.strip_prefix(kind)) else {
-            continue;
-        };
-        let is_stated = stated.iter().flatten().any(|stated| *stated == value) || own.contains(value);
-        // A region can follow from an endpoint that is stated.
-        let of_endpoint = traits
-            .cluster
-            .endpoint
-            .as_ref()
-            .is_some_and(|endpoint| endpoint.contains(value));
-        if !is_stated && !of_endpoint {
-            line.kind = AdoptionKind::Chosen;
-            line.text.push_str(", a stand-in: the file states none");
-        }
-    }
-}
-
-/// Lines of the user data that have no effect: text behind the end of a message, and a command that a blank ends.
-fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
-    let text = String::from_utf8_lossy(user_data);
-    let behind = mime::text_behind_the_end(&text).map(|line| {
-        format!("line {line} and what follows it are behind the end of the MIME message: nothing reads them")
-    });
-    let cut = stated.text.lines().filter_map(|line| {
-        let command = line.strip_suffix([' ', '\t'])?.trim_end().strip_suffix('\\')?;
-        let is_comment = command.trim_start().starts_with('#');
-        (!is_comment).then(|| {
-            format!(
-                "a blank follows the backslash at the end of `{}`: the command ends there",
-                command.trim()
-            )
-        })
-    });
-    behind.into_iter().chain(cut).collect()
-}
-
 /// How a NodeConfig names its kind.
 const NODE_CONFIG: &str = "node.eks.aws";
 /// The reason of a choice that the user data does not make.
@@ -231,13 +180,13 @@ fn own_user_data(
         Ok(text) => placeholders::filled(&text, set).into_bytes(),
         Err(error) => error.into_bytes(),
     });
-    if let Some(text) = machine
-        .user_data
-        .as_deref()
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
-    {
-        let mut found = placeholders::find(text);
-        found.extend(placeholders_of_files(text));
+    let is_compressed = machine.user_data.as_deref().is_some_and(is_gzip);
+    let plain = machine.user_data.as_deref().map(plain);
+    if let Some(text) = plain.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()) {
+        // The lines of what a generator compresses are not those of a file.
+        let shown = if is_compressed { "" } else { text };
+        let mut found = placeholders::find(shown);
+        found.extend(placeholders_of_files(text, shown));
         found.retain(|one| !machine.literals.contains(&one.text));
         if !found.is_empty() {
             return Err(AdoptError::Placeholders {
@@ -267,15 +216,26 @@ fn own_user_data(
     Ok((complete, own))
 }
 
-/// Those in the files of a cloud-config, which can be in base64.
-fn placeholders_of_files(text: &str) -> Vec<Placeholder> {
-    let files = parse(text.as_bytes()).cloud_config().files;
-    let encoded = files.iter().filter_map(|file| {
-        let content = std::str::from_utf8(&file.content).ok()?;
-        let is_written = content.lines().all(|line| text.contains(line.trim()));
-        (!is_written).then(|| placeholders::find(content))
+/// User data without gzip. Damaged data has no text.
+fn plain(user_data: &[u8]) -> Cow<'_, [u8]> {
+    match is_gzip(user_data) {
+        true => Cow::Owned(unpacked(user_data).unwrap_or_default()),
+        false => Cow::Borrowed(user_data),
+    }
+}
+
+/// Those in the files and commands of a cloud-config that are not in the text itself: they can be in base64.
+fn placeholders_of_files(text: &str, shown: &str) -> Vec<Placeholder> {
+    let config = parse(text.as_bytes()).cloud_config();
+    let files = config.files.iter().map(|file| &file.content);
+    let commands = config.runcmd.as_ref().filter(|_| shown.is_empty());
+    let contents = files.chain(commands);
+    let hidden = contents.filter_map(|content| {
+        let content = std::str::from_utf8(content).ok()?;
+        let is_shown = content.lines().all(|line| shown.contains(line.trim()));
+        (!is_shown).then(|| placeholders::find(content))
     });
-    encoded.flatten().collect()
+    hidden.flatten().collect()
 }
 
 /// Whether a message is for a managed node group without an AMI id: it changes the bootstrap script and does not call
@@ -394,11 +354,21 @@ fn report_replaced<'a>(
         };
         line(report, AdoptionKind::Replaced, text);
     }
-    if stated.authority.is_some() && !values.contains(&ReplacedValue::CertificateAuthority) {
-        let text = "the certificate authority in the user data is not the base64 of a PEM certificate: it stays as it is, \
-                    and a node with it does not trust the API server";
-        line(report, AdoptionKind::Note, text);
-    }
+    let Some(authority) = &stated.authority else {
+        return;
+    };
+    let inner = decoded(authority.as_bytes()).and_then(|inner| decoded(&inner));
+    let problem = match inner.is_some_and(|inner| inner.starts_with(b"-----BEGIN")) {
+        true => "is encoded twice in base64; `describe-cluster` prints it encoded once",
+        false if !values.contains(&ReplacedValue::CertificateAuthority) => {
+            "is not the base64 of a PEM certificate: it stays as it is"
+        }
+        false => return,
+    };
+    let text = format!(
+        "the certificate authority in the user data {problem}: a node with it does not trust the API server"
+    );
+    line(report, AdoptionKind::Note, text);
 }
 
 /// A name that is valid for a file and for the id of a scenario.

@@ -181,6 +181,15 @@ impl<'a> EksctlGroup<'a> {
         }
     }
 
+    fn volumes(&self) -> BTreeMap<String, u32> {
+        let volumes = self.tree.items_at(&["additionalVolumes"]).iter();
+        let volume = |volume: &Tree| {
+            let size = volume.text_at(&["volumeSize"])?.parse().ok()?;
+            Some((volume.text_at(&["volumeName"])?, size))
+        };
+        volumes.filter_map(volume).collect()
+    }
+
     fn instance_types(&self) -> Vec<String> {
         let several = list(self.tree.items_at(&["instanceTypes"]));
         match self.text("instanceType") {
@@ -199,6 +208,7 @@ impl<'a> EksctlGroup<'a> {
             role: self.tree.text_at(&["iam", "instanceRoleARN"]),
             instance_profile: self.tree.text_at(&["iam", "instanceProfileARN"]),
             tags: texts(self.tree.get("tags")),
+            volumes: self.volumes(),
             http_tokens: Some(if is_false("disableIMDSv1") {
                 Tokens::Optional
             } else {

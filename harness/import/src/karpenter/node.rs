@@ -98,7 +98,6 @@ impl KarpenterNode<'_> {
             traits.max_pods = Some(options.max_pods);
         }
         traits.cluster = self.cluster();
-        machine.has_stand_in_cluster = traits.cluster.endpoint.is_none();
         if self.pool.is_none() {
             machine.notes.push(
                 "the file has no NodePool of the class: its labels, taints and instance types are not tried"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
-use crate::ec2::tokens;
+use crate::ec2::{tokens, volumes};
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, Traits};
 use crate::tree::Tree;
@@ -93,6 +93,10 @@ impl<'a> NodeClass<'a> {
             role: self.text("role"),
             instance_profile: self.text("instanceProfile"),
             tags: self.tags(),
+            volumes: volumes(
+                self.document.items_at(&["spec", "blockDeviceMappings"]),
+                ["deviceName", "ebs", "volumeSize"],
+            ),
             http_tokens: option("httpTokens")
                 .as_deref()
                 .and_then(tokens)

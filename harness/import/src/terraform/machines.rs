@@ -7,7 +7,7 @@ use nodejoin_core::plan::Tokens;
 use super::resource::{TerraformFile, TerraformResource};
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
-use crate::ec2::{add_managed, not_a_node, tokens};
+use crate::ec2::{add_managed, not_a_node, tokens, volumes};
 use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
@@ -172,6 +172,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         instance_profile: profile.filter(|_| role.is_none()),
         role,
         tags: instance_tags(resource),
+        volumes: volumes_of(resource),
         http_tokens: option("http_tokens")
             .as_deref()
             .and_then(tokens)
@@ -181,6 +182,17 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         metadata_tags: is_enabled("instance_metadata_tags"),
         ..Traits::default()
     }
+}
+
+/// The volumes of a launch template, or those of an instance or a launch configuration.
+fn volumes_of(resource: &TerraformResource<'_>) -> BTreeMap<String, u32> {
+    let of = |key: &str| resource.values.items_at(&[key]);
+    let mut found = volumes(of("block_device_mappings"), ["device_name", "ebs", "volume_size"]);
+    for block in of("ebs_block_device") {
+        let size = block.text_at(&["volume_size"]).and_then(|size| size.parse().ok());
+        found.extend(block.text_at(&["device_name"]).zip(size));
+    }
+    found
 }
 
 fn instance_tags(resource: &TerraformResource<'_>) -> BTreeMap<String, String> {

@@ -12,6 +12,7 @@ mod rancher;
 mod systems;
 mod terraform;
 mod texts;
+mod volumes;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

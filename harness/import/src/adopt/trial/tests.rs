@@ -669,7 +669,17 @@ fn lines_without_an_effect_are_noted() {
     ));
     assert_has(
         &cut,
-        &["a blank follows the backslash at the end of `/etc/eks/bootstrap.sh demo`"],
+        &["a blank follows the backslash at the end of `/etc/eks/bootstrap.sh demo` in line 2"],
+    );
+    let behind_blank = message("true").replacen("--//\n", "--//\n\n", 1);
+    assert_has(
+        &shown(&machine(&behind_blank)),
+        &["which ends the header of its part"],
+    );
+    let misspelt = message("true").replacen("--//\n", "--/\n", 1);
+    assert_has(
+        &shown(&machine(&misspelt)),
+        &["the boundary of the message is `--//`"],
     );
     let clean = shown(&machine(&message(
         "/etc/eks/bootstrap.sh demo \\\n  --use-max-pods false",
@@ -677,6 +687,79 @@ fn lines_without_an_effect_are_noted() {
     assert!(
         !clean.contains("behind the end") && !clean.contains("backslash"),
         "{clean}"
+    );
+}
+
+#[test]
+fn an_endpoint_without_its_scheme_is_kept() {
+    let call =
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --apiserver-endpoint A.gr7.eu-west-1.eks.amazonaws.com\n";
+    let report = shown(&machine(call));
+    assert_has(
+        &report,
+        &[
+            "adopted: endpoint A.gr7",
+            "endpoint: \"https://A.gr7.eu-west-1.eks.amazonaws.com\"",
+        ],
+    );
+    assert!(!report.contains("replaced: the endpoint"), "{report}");
+}
+
+#[test]
+fn volumes_besides_the_root_volume_are_of_the_instance() {
+    let mut machine = machine("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
+    let volumes = [("/dev/sdb", 100), ("/dev/nvme7n1", 5)];
+    machine.traits.volumes = volumes.map(|(device, gib)| (device.to_owned(), gib)).into();
+    assert_has(
+        &shown(&machine),
+        &[
+            "adopted: volume /dev/sdb of 100 GiB",
+            "not checked: the volume /dev/nvme7n1",
+            "volumes:\n    - { device: /dev/sdb, gib: 100 }\n",
+        ],
+    );
+}
+
+#[test]
+fn an_authority_that_is_encoded_twice_is_named() {
+    let authority = STANDARD.encode(STANDARD.encode(AUTHORITY));
+    let call = format!("#!/bin/bash\n/etc/eks/bootstrap.sh demo --b64-cluster-ca {authority}\n");
+    assert_has(&shown(&machine(&call)), &["is encoded twice in base64"]);
+}
+
+/// Groups of eksctl have compressed user data.
+#[test]
+fn a_command_in_place_of_the_bootstrap_script_is_read() {
+    let trial = |command: &str| {
+        let text = format!(
+            "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {{ name: demo, region: eu-west-1 }}\nnodeGroups:\n\
+             - name: ng\n  amiFamily: AmazonLinux2\n  ami: ami-0123456789abcdef0\n  overrideBootstrapCommand: |\n    \
+             #!/bin/bash\n    {command}\n"
+        );
+        let set = BTreeMap::new();
+        let imported = crate::import(&crate::Import {
+            name: "cluster.yaml",
+            bytes: text.as_bytes(),
+            folder: None,
+            cluster: &ClusterTraits::default(),
+            set: &set,
+        });
+        shown(&imported.unwrap().machines[0])
+    };
+    let open = trial("/etc/eks/bootstrap.sh <your-cluster-name>");
+    assert_has(&open, &["<your-cluster-name>"]);
+    let report = trial(
+        "/etc/eks/bootstrap.sh demo --use-max-pods=false --kubelet-extra-args '--node-labels=team=web'",
+    );
+    assert_has(
+        &report,
+        &[
+            "expected: label team=web",
+            "bootstrap.sh reads no `--use-max-pods=VALUE`",
+            "chosen: endpoint https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com, a stand-in",
+            "adopted: cluster name demo",
+            "adopted: region eu-west-1",
+        ],
     );
 }
 

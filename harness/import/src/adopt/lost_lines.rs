@@ -1,0 +1,51 @@
+//! Lines of user data that have no effect.
+
+use super::stated::Stated;
+use crate::mime;
+
+/// Text behind the end of a MIME message, boundaries that are misspelt, headers that are none, and commands that a
+/// blank ends.
+pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
+    let text = String::from_utf8_lossy(user_data);
+    let behind = mime::text_behind_the_end(&text).map(|line| {
+        format!("line {line} and what follows it are behind the end of the MIME message: nothing reads them")
+    });
+    let foreign = mime::foreign_boundaries(&text).into_iter().map(|(line, boundary)| {
+        format!(
+            "line {line} begins a part, and the boundary of the message is `--{boundary}`: what follows belongs to the part \
+             before it, and without one to no part"
+        )
+    });
+    let late = mime::late_headers(&text).into_iter().map(|line| {
+        format!(
+            "line {line} is behind an empty line, which ends the header of its part: it is content, and cloud-init reads the \
+             part as plain text"
+        )
+    });
+    let notes = behind.into_iter().chain(foreign).chain(late);
+    notes.chain(cut_commands(&text, stated)).collect()
+}
+
+fn cut_commands(user_data: &str, stated: &Stated) -> Vec<String> {
+    let mut notes = Vec::new();
+    for line in stated.text.lines() {
+        let command = line
+            .strip_suffix([' ', '\t'])
+            .and_then(|line| line.trim_end().strip_suffix('\\'))
+            .map(str::trim);
+        let Some(command) = command.filter(|command| !command.starts_with('#')) else {
+            continue;
+        };
+        // Encoded user data has other lines.
+        let mut lines = (1..).zip(user_data.lines());
+        let number = lines.find(|(_, whole)| whole.ends_with(line));
+        let place = number.map_or_else(String::new, |(number, _)| format!(" in line {number}"));
+        let note =
+            format!("a blank follows the backslash at the end of `{command}`{place}: the command ends there");
+        // A script in an argument is read twice.
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}

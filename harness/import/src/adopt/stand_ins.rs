@@ -1,0 +1,67 @@
+//! Values of the cluster that no file states.
+
+use super::stated::Stated;
+use super::trial::{AdoptionKind, AdoptionLine};
+use crate::eks::STAND_IN_IPV6;
+use crate::machine::{ClusterTraits, Machine};
+
+/// The lines of a report that can have one.
+const KINDS: [&str; 4] = ["cluster name ", "endpoint ", "service CIDR ", "region "];
+
+/// Names the values of a cluster that neither the file nor its user data states. `own`: the user data without the part
+/// that EKS adds.
+pub(super) fn name_stand_ins(
+    machine: &Machine,
+    stated: &Stated,
+    own: Option<&str>,
+    report: &mut [AdoptionLine],
+) {
+    let traits = &machine.traits;
+    let cluster = &traits.cluster;
+    let here = traits.region.as_deref().and_then(|region| region.parse().ok());
+    let made = [ClusterTraits::stand_in(), ClusterTraits::stand_in_at(here)];
+    let has_stand_in = made.iter().any(|made| made.endpoint == stated.endpoint);
+    if !has_stand_in && own.is_none() {
+        return;
+    }
+    let is_made = |value: &str| {
+        let values = made.iter().flat_map(|made| {
+            [&made.name, &made.endpoint, &made.service_cidr]
+                .into_iter()
+                .flatten()
+        });
+        let is_region = |made: &ClusterTraits| {
+            made.endpoint
+                .as_ref()
+                .is_some_and(|endpoint| endpoint.contains(value))
+        };
+        values.into_iter().any(|made| made == value)
+            || value.starts_with(STAND_IN_IPV6)
+            || made.iter().any(is_region)
+    };
+    let of_file = [
+        &cluster.name,
+        &cluster.endpoint,
+        &cluster.service_cidr,
+        &traits.region,
+    ];
+    // A region can follow from an endpoint that is stated.
+    let is_stated = |value: &str| {
+        of_file.iter().any(|stated| stated.as_deref() == Some(value))
+            || own.is_some_and(|own| own.contains(value))
+            || cluster
+                .endpoint
+                .as_ref()
+                .is_some_and(|endpoint| endpoint.contains(value))
+    };
+    for line in report
+        .iter_mut()
+        .filter(|line| line.kind == AdoptionKind::Adopted)
+    {
+        let value = KINDS.iter().find_map(|kind| line.text.strip_prefix(kind));
+        if value.is_some_and(|value| is_made(value) && !is_stated(value)) {
+            line.kind = AdoptionKind::Chosen;
+            line.text.push_str(", a stand-in: the file states none");
+        }
+    }
+}
