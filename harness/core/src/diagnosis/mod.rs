@@ -18,6 +18,7 @@
 //! | `sandbox_image.rs` | the image of the pause container |
 //! | `paths.rs` | paths of an AMI that the user data misspells |
 //! | `kubelet.rs` | what the kubelet refuses, and why it exits |
+//! | `kubelet_program.rs` | a kubelet that systemd cannot start |
 //! | `kubeadm.rs` | arguments of `kubeadm join` |
 //! | `nodeadm.rs` | the NodeConfig |
 //! | `identity.rs`, `access.rs` | the node's identity for the authenticator and the API server |
@@ -46,6 +47,7 @@ mod identity;
 mod instance;
 mod kubeadm;
 mod kubelet;
+mod kubelet_program;
 mod labels;
 mod limits;
 mod lost;

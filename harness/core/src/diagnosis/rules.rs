@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::types::{RuleEntry, RuleScope};
 use super::{
     ami_family, certificates, clock, cluster, container_runtime, dns_fault, exhausted, identity, instance,
-    kubeadm, kubelet, limits, lost, metadata_path, nodeadm, outside, paths, power, registration,
-    sandbox_image, script, stored_values, unknown, user_data_end,
+    kubeadm, kubelet, kubelet_program, limits, lost, metadata_path, nodeadm, outside, paths, power,
+    registration, sandbox_image, script, stored_values, unknown, user_data_end,
 };
 use crate::vocabulary::cause_table::cause_table;
 

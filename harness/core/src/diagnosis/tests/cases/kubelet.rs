@@ -64,7 +64,18 @@ pub(super) fn cases() -> Vec<Case> {
                           Allocatable configuration. Resource \\\"memory\\\" has a reservation of {{9542041600 0} {<nil>}  BinarySI}\"";
     let driver = "F1127 07:51:51.792518     554 server.go:269] failed to run Kubelet: misconfiguration: kubelet cgroup driver: \
                   \"systemd\" is different from docker cgroup driver: \"cgroupfs\"";
+    let no_program = |path: &str, reason: &str| {
+        journal(
+            "kubelet.service",
+            "(kubelet)",
+            &format!("kubelet.service: Failed at step EXEC spawning {path}: {reason}"),
+        )
+    };
     vec![
+        Case::new(
+            "a program that is missing",
+            after_start([no_program("/usr/local/bin/kubelet", "No such file or directory"), ended()]),
+        ),
         Case::new("more reserved than the machine has", after_start([kubelet(reserved), ended()])),
         Case::new(
             "more reserved than the machine has, by a newer kubelet",
