@@ -11,6 +11,7 @@ use nodejoin_core::plan::link_local;
 use nodejoin_core::plan::{Cni, InstancePlan, Network, NewerSettings, Plan, Stubs, UserDataEngine};
 use nodejoin_core::run::shell::quoted;
 use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_core::user_data::sets_up_disks;
 
 use crate::error::NodeError;
 use crate::host_workarounds::HostWorkarounds;
@@ -42,6 +43,9 @@ const GATE_UNIT: &str = include_str!("../guest/gate.service");
 const JOURNALD: &str = include_str!("../guest/journald.conf");
 const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
+/// The modules of Amazon Linux 2 for disks, before those of the image.
+const DISK_MODULES: &str =
+    "cloud_config_modules: [disk_setup, mounts, package-update-upgrade-install, timezone, runcmd]\n";
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
 /// The programs of aws-cfn-bootstrap: the program that their links start, and its modules.
 const CFN: [(&str, &str); 6] = [
@@ -157,6 +161,15 @@ pub(crate) fn archive(
     )?;
     if has_disk_tools(request.plan) {
         layer.file("/opt/nodejoin/storage", 0o755, tools.file(STORAGE).as_bytes())?;
+        // An imported image has the modules of its own cloud-init.
+        let data = request.plan.user_data.as_ref();
+        if request.image.facts.is_none() && data.is_some_and(sets_up_disks) {
+            layer.file(
+                "/etc/cloud/cloud.cfg.d/98_nodejoin_disks.cfg",
+                0o644,
+                DISK_MODULES.as_bytes(),
+            )?;
+        }
     }
     layer.file("/opt/nodejoin/limits", 0o755, tools.file(LIMITS).as_bytes())?;
     layer.file("/opt/nodejoin/nproc", 0o644, NPROC.as_bytes())?;

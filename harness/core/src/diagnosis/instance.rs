@@ -205,7 +205,7 @@ pub(super) fn user_data_never_ran(facts: &Facts<'_>) -> Option<Finding> {
     if let Some(finding) = missing_include(facts) {
         return Some(finding);
     }
-    if let Some(finding) = unknown_type(facts) {
+    if let Some(finding) = unknown_type(facts).or_else(|| without_parts(facts)) {
         return Some(finding);
     }
     let line = without_data_source(facts);
@@ -273,6 +273,21 @@ fn unknown_type(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = Evidence::new("user data", done, format!("{part}: {}", fault.what));
     let remedy = format!("declare {part} as `text/x-shellscript`");
     facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
+}
+
+/// cloud-init finds no part in a message.
+fn without_parts(facts: &Facts<'_>) -> Option<Finding> {
+    let done = facts.user_data_done?;
+    let parsed = user_data::parse(&facts.user_data()?);
+    let mut faults = parsed.faults.iter().filter(|_| parsed.parts.is_empty());
+    let fault = faults.find(|fault| fault.kind == FaultKind::Damaged && fault.part.is_none())?;
+    let because = format!(
+        "cloud-init finds no part in the user data, and runs nothing: {}",
+        fault.what
+    );
+    let evidence = Evidence::new("user data", done, &fault.what);
+    let remedy = "begin each part with the boundary that the first header names, and end the last one with `--BOUNDARY--`";
+    facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy.to_owned())
 }
 
 /// cloud-init reads every `#include` first, and stops at one that it cannot read.

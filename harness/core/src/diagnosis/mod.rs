@@ -30,6 +30,7 @@
 //!
 //! `labels.rs` and `other_cluster.rs` recognize refused labels, and values of other clusters in the user data.
 //! `cut_value.rs` finds the argument of a kubelet that a blank cuts.
+//! `missing_disk.rs` finds disks that the instance does not have.
 //! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed;
 //! `unit_lines.rs` the lines of units that systemd ignored.
 
@@ -52,6 +53,7 @@ mod labels;
 mod limits;
 mod lost;
 mod metadata_path;
+mod missing_disk;
 mod nodeadm;
 mod other_cluster;
 mod outside;
@@ -78,6 +80,7 @@ pub use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 pub(crate) use instance::requests_without_token;
 pub(crate) use power::reboot_times;
+pub(crate) use script_output::last_words;
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 pub(crate) use unit_lines::ignored_unit_lines;

@@ -146,6 +146,12 @@ fn remedy(facts: &Facts<'_>, error: &str) -> String {
     if let Some((wrong, right)) = misnamed(facts) {
         return format!("write `{right}` instead of `{wrong}`: nodeadm ignores unknown fields");
     }
+    if let Some(part) = mistyped(facts) {
+        return format!(
+            "declare {} as `{MEDIA_TYPE}`: nodeadm does not read a NodeConfig in a part of type `{}`",
+            part.name, part.mime
+        );
+    }
     if error.contains(MISSING) {
         return "set name, apiServerEndpoint, certificateAuthority and cidr in `spec.cluster`: nodeadm does not read them from EKS"
             .to_owned();
@@ -197,6 +203,15 @@ fn misnamed(facts: &Facts<'_>) -> Option<(String, &'static str)> {
             unknown.find_map(|key| Some((key.clone(), nearest(key, known.iter().copied())?)))
         })
     })
+}
+
+/// A part with a NodeConfig whose type is another one.
+fn mistyped(facts: &Facts<'_>) -> Option<Part> {
+    let is_config =
+        |part: &Part| String::from_utf8_lossy(&part.content).contains("apiVersion: node.eks.aws/");
+    let has_other_type = |part: &Part| part.mime.starts_with("application/") && part.mime != MEDIA_TYPE;
+    let mut parts = parts(facts).into_iter();
+    parts.find(|part| is_config(part) && has_other_type(part))
 }
 
 /// Whether the user data contains a NodeConfig, valid or not.

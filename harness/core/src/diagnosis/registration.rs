@@ -22,7 +22,14 @@ pub(super) fn differs(facts: &Facts<'_>) -> Option<Finding> {
     let node = facts.observation.node.as_ref()?;
     let kubelet = Kubelet::of(facts)?;
     let found = missing_label(required, node, &kubelet)
-        .or_else(|| missing_taint(required, node, &kubelet))
+        .or_else(|| {
+            missing_taint(
+                required,
+                node,
+                facts.observation.node_at_creation.as_ref(),
+                &kubelet,
+            )
+        })
         .or_else(|| other_pods(required, node, &kubelet))?;
     let passed = kubelet.passed(found.flag);
     let because = format!("the node is ready, but {}: {}", found.lack, found.reason);
@@ -107,6 +114,9 @@ struct Shortfall {
     is_passed: bool,
 }
 
+/// The taint by which Karpenter knows that a node is new.
+const UNREGISTERED: &str = "karpenter.sh/unregistered";
+
 fn missing_label(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Shortfall> {
     let exactly = required.labels_exactly.iter().flatten();
     let mut labels = required
@@ -134,15 +144,25 @@ fn missing_label(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> 
     })
 }
 
-fn missing_taint(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> Option<Shortfall> {
+fn missing_taint(
+    required: &NodeExpect,
+    node: &Value,
+    created: Option<&Value>,
+    kubelet: &Kubelet<'_>,
+) -> Option<Shortfall> {
     let seen = taints_of_node(node);
-    let mut taints = required
-        .taints
-        .iter()
-        .flatten()
-        .chain(&required.taints_include)
-        .map(|taint| (taint, canonical_taint(taint)));
-    let (taint, text) = taints.find(|(_, text)| !seen.contains(text))?;
+    let at_creation = created.map(taints_of_node).unwrap_or_else(|| seen.clone());
+    let taints = required.taints.iter().flatten().chain(&required.taints_include);
+    let mut taints = taints
+        .map(|taint| (taint, &seen))
+        .chain(
+            required
+                .taints_at_creation
+                .iter()
+                .map(|taint| (taint, &at_creation)),
+        )
+        .map(|(taint, seen)| (taint, canonical_taint(taint), seen));
+    let (taint, text, _) = taints.find(|(_, text, seen)| !seen.contains(text))?;
     let given = kubelet.value(TAINTS);
     let configured = kubelet.configured_taints();
     let is_passed = match given {
@@ -156,7 +176,10 @@ fn missing_taint(required: &NodeExpect, node: &Value, kubelet: &Kubelet<'_>) -> 
         _ => kubelet.ran(TAINTS),
     };
     Some(Shortfall {
-        lack: format!("it lacks the taint `{taint}`"),
+        lack: match taint.starts_with(UNREGISTERED) {
+            true => format!("it lacks the taint `{taint}`, without which Karpenter ends it"),
+            false => format!("it lacks the taint `{taint}`"),
+        },
         reason,
         argument: format!("{TAINTS}={taint}"),
         text: taint.clone(),

@@ -2,6 +2,7 @@
 
 use super::facts::{Evidence, Facts, between, names};
 use super::limits::{is_removed, missing_command, missing_path};
+use super::missing_disk;
 use super::script_output::{
     LastOutput, is_by_script, is_complaint, is_failure, last_complaint, last_output, line_of_failed_job,
     shortened,
@@ -252,6 +253,10 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let remedy = missing.map_or(remedy.clone(), |missing| format!("{missing}; else {remedy}"));
     let missing = stored_values::missing(facts, evidence.at);
     let remedy = missing.map_or(remedy, |missing| missing.remedy(facts.plan));
+    let disk = words
+        .as_ref()
+        .and_then(|words| missing_disk::remedy(facts, &words.line.message));
+    let remedy = disk.unwrap_or(remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let because = match unit {
         Some((_, line)) => format!(

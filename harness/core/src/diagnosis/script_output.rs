@@ -1,7 +1,7 @@
 //! The output of the scripts of the user data: the lines that say why a script ended.
 
-use super::facts::{Facts, between, reports_failure};
-use crate::observation::{JournalLine, Millis};
+use super::facts::{Facts, between, is_of_user_data, reports_failure};
+use crate::observation::{JournalLine, Millis, Observation, ObservedEvent};
 
 /// Output that goes through other programs, such as `tee` and `logger`, arrives after cloud-init reported the end.
 const LATE: Millis = 2000;
@@ -47,8 +47,11 @@ pub(super) fn is_by_script(line: &JournalLine) -> bool {
         && !line.message.trim().is_empty()
 }
 
-/// Whether `systemctl` only refers to other logs, after the line that says what failed.
+/// Whether `systemctl` or `mount` only refers to other logs, after the line that says what failed.
 fn is_reference(message: &str) -> bool {
+    if message.starts_with("dmesg(1) may have more information") {
+        return true;
+    }
     let refers = message.starts_with("See \"systemctl status")
         || message.starts_with("See system logs and 'systemctl");
     refers && message.ends_with("for details.")
@@ -174,6 +177,20 @@ pub(super) fn last_complaint<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a Journ
     lines
         .filter(|(_, line)| is_by_script(line) && is_complaint(&line.message))
         .last()
+}
+
+/// The last line that the scripts of the user data wrote, or a complaint shortly before it.
+pub(crate) fn last_words(observation: &Observation) -> Option<String> {
+    const FEW: usize = 4;
+    let lines = observation.timeline.iter().filter_map(|seen| match &seen.what {
+        ObservedEvent::Journal(line) if is_of_user_data(line) && is_by_script(line) => Some(line),
+        _ => None,
+    });
+    let lines: Vec<&JournalLine> = lines.collect();
+    let last = &lines[lines.len().saturating_sub(FEW)..];
+    let complaint = last.iter().rev().find(|line| is_complaint(&line.message));
+    let line = complaint.or(last.last())?;
+    Some(shortened(line.message.trim()))
 }
 
 /// Whether a trap of a known bootstrap script printed the line: it has the line number, and the lines before it have

@@ -6,11 +6,11 @@ use base64::engine::general_purpose::STANDARD;
 use super::blame::placeholder_typos;
 use super::label_notes::labels_of_nothing;
 use super::{check, list};
-use crate::diagnosis::{ignored_unit_lines, reboot_times, requests_without_token};
+use crate::diagnosis::{ignored_unit_lines, last_words, reboot_times, requests_without_token};
 use crate::judge::verdict::{Check, Note, NoteKind};
 use crate::observation::phases::user_data_done;
 use crate::observation::{JournalLine, Observation, ObservedEvent, UserDataResult};
-use crate::plan::expect::{Expect, UserDataExpect};
+use crate::plan::expect::Expect;
 use crate::plan::{Plan, UserDataEngine};
 use crate::user_data::{FaultKind, Parsed, parse};
 
@@ -52,12 +52,15 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
         return Vec::new();
     };
     let done = user_data_done(observation).is_some();
-    let mut notes = failed_parts(observation, plan.expect.user_data.as_ref(), result);
+    let mut notes = failed_parts(plan, observation, result);
     if !done {
-        notes.push(Note::new(
-            NoteKind::UserDataRuns,
-            "the user data was still running at the verdict",
-        ));
+        let processes = collected.map(|collected| collected.user_data_processes.join(", "));
+        let which = processes.filter(|processes| !processes.is_empty());
+        let which = which
+            .map(|processes| format!(": {processes}"))
+            .unwrap_or_default();
+        let what = format!("the user data was still running at the verdict{which}");
+        notes.push(Note::new(NoteKind::UserDataRuns, what));
     }
     notes.extend(failed_commands(observation, result));
     if done {
@@ -73,11 +76,11 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
 }
 
 /// Parts with an exit code that the scenario does not expect.
-fn failed_parts(
-    observation: &Observation,
-    required: Option<&UserDataExpect>,
-    result: &UserDataResult,
-) -> Vec<Note> {
+fn failed_parts(plan: &Plan, observation: &Observation, result: &UserDataResult) -> Vec<Note> {
+    let required = plan.expect.user_data.as_ref();
+    let parsed = parsed(plan).unwrap_or_default();
+    // The last words belong to one part only if one part failed.
+    let is_alone = result.exit_codes.values().filter(|code| **code != 0).count() == 1;
     let is_expected = |part: &str, code: i32| {
         required.is_some_and(|required| {
             required.succeeded == Some(false) || required.exit_codes.get(part) == Some(&code)
@@ -92,10 +95,21 @@ fn failed_parts(
         let reported = journal(observation).filter(|line| {
             is_of_user_data(line) && is_shell_error(&line.message) && line.message.contains(&name)
         });
-        let why = reported.last().map_or_else(String::new, |line| {
-            let message = line.message.trim();
-            format!(": {message}{}", of_ami(message))
-        });
+        let fault = parsed
+            .faults
+            .iter()
+            .find(|fault| fault.part.as_ref() == Some(part));
+        let why = match (reported.last(), fault) {
+            (Some(line), _) => {
+                let message = line.message.trim();
+                format!(": {message}{}", of_ami(message))
+            }
+            (None, Some(fault)) => format!(": {}", fault.what),
+            (None, None) if is_alone => last_words(observation)
+                .map(|words| format!("; its last words: {words}{}", of_network(&words)))
+                .unwrap_or_default(),
+            (None, None) => String::new(),
+        };
         let what = format!("the user data failed although the node joined: {part} exited with {code}{why}");
         Note::new(NoteKind::UserDataFailed, what)
     };
@@ -110,7 +124,8 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         failed.any(|(part, _)| message.contains(&format!("/{part}: line ")))
     };
     let lines = journal(observation)
-        .filter(|line| is_of_user_data(line) && is_shell_error(&line.message) && !has_failed(&line.message));
+        .filter(|line| is_of_user_data(line) && !has_failed(&line.message))
+        .filter(|line| is_shell_error(&line.message) || is_mount_error(&line.message));
     let mut notes: Vec<Note> = Vec::new();
     for line in lines {
         let message = line.message.trim();
@@ -123,6 +138,14 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         }
     }
     notes
+}
+
+/// A hint at settings of the kernel that a network of a container does not have.
+fn of_network(message: &str) -> &'static str {
+    match message.contains("net.core.") || message.contains("/proc/sys/net/core/") {
+        true => " (a limit of nodejoin: the network of a container lacks settings that an instance has)",
+        false => "",
+    }
 }
 
 /// A hint at what AMIs have and the node image can lack.
@@ -152,6 +175,12 @@ fn is_shell_error(message: &str) -> bool {
         .split_once(": line ")
         .is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()));
     has_line && WORDS.iter().any(|word| message.contains(word))
+}
+
+/// Whether `mount` reports why it does not mount a device: the data then stays on the root volume.
+fn is_mount_error(message: &str) -> bool {
+    message.starts_with("mount: ")
+        && (message.contains(" does not exist") || message.contains("wrong fs type"))
 }
 
 /// Parts that cloud-init cannot use, and scripts without a result.

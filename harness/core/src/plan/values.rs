@@ -77,7 +77,7 @@ pub enum Stubs {
     /// `ec2-metadata`, `udevadm`, `chronyc`, `setenforce` and others are programs of the harness. `modprobe` records
     /// modules of Amazon Linux and loads none. `cfn-init`, `cfn-signal` and `cfn-get-metadata` in /opt/aws/bin use
     /// `aws.stacks`. What the image has stays. On an instance with an instance store or `volumes`, `mkfs`, `mdadm`,
-    /// `blkid`, `file`, `wipefs`, `lsblk` and `mount` use a folder in place of each of these disks.
+    /// `blkid`, `file`, `wipefs`, `lsblk`, `mount` and LVM use a folder in place of each of these disks.
     #[default]
     Packages,
     /// None: a script that calls them fails.

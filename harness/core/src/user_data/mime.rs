@@ -67,11 +67,27 @@ impl Message {
         self.content_type().starts_with("multipart/")
     }
 
+    fn boundary(&self) -> Option<String> {
+        self.header("content-type")
+            .and_then(|value| parameter(value, "boundary"))
+    }
+
+    /// Why the message has no parts.
+    pub(super) fn lack_of_parts(&self) -> String {
+        let Some(boundary) = self.boundary() else {
+            return "the header of the MIME message names no boundary".to_owned();
+        };
+        let body = String::from_utf8_lossy(&self.body);
+        let other = body.lines().find(|line| line.starts_with("--"));
+        let other = other
+            .map(|line| format!(", and `{}` is another", line.trim_end()))
+            .unwrap_or_default();
+        format!("no line is the boundary `--{boundary}` of the MIME message{other}")
+    }
+
     /// The parts between the boundaries; `None` without a boundary or without parts.
     pub(super) fn parts(&self) -> Option<Vec<Self>> {
-        let boundary = self
-            .header("content-type")
-            .and_then(|value| parameter(value, "boundary"))?;
+        let boundary = self.boundary()?;
         let (open, close) = (format!("--{boundary}"), format!("--{boundary}--"));
         let mut parts: Vec<Vec<u8>> = Vec::new();
         let mut is_inside = false;

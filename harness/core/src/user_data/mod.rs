@@ -11,6 +11,7 @@
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
 //! | `mime.rs` | MIME messages |
 //! | `ami_family.rs` | user data for another AMI family than that of the node image |
+//! | `disk_setup.rs` | whether cloud-init prepares disks |
 //! | `http_proxies.rs` | the HTTP proxies that it names |
 //! | `cloud_config.rs` | the files and commands of `#cloud-config` |
 
@@ -18,6 +19,7 @@ mod ami_family;
 mod ca_cert_hash;
 mod cloud_config;
 mod compose;
+mod disk_setup;
 mod fill;
 mod fill_expect;
 mod http_proxies;
@@ -29,6 +31,7 @@ mod replace;
 pub use ami_family::OtherFamily;
 pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
+pub use disk_setup::sets_up_disks;
 pub use fill::{UnknownTemplate, Values, fill};
 pub use http_proxies::http_proxies;
 pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse, unpacked};

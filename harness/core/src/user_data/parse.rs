@@ -3,6 +3,7 @@
 use super::cloud_config::{CloudConfig, gunzip};
 use super::fill::GZIP;
 use super::mime::{Message, decode_base64};
+use crate::vocabulary::nearest::nearest;
 
 /// User data, split into parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,7 +111,7 @@ impl Parsed {
         if message.is_multipart() {
             match message.parts() {
                 Some(parts) => parts.iter().for_each(|part| self.message(part)),
-                None => self.fault(None, FaultKind::Damaged, "the MIME message has no parts"),
+                None => self.fault(None, FaultKind::Damaged, &message.lack_of_parts()),
             }
             return;
         }
@@ -187,7 +188,19 @@ impl Parsed {
                 );
             }
             _ if !HANDLED.contains(&mime) => {
-                let what = format!("cloud-init does not handle the type `{mime}`");
+                let meant = match is_node_config(content) {
+                    true => Some(NODE_CONFIG),
+                    false => nearest(mime, HANDLED).filter(|_| mime != "text/plain"),
+                };
+                let meant = meant
+                    .map(|meant| format!("; did you mean `{meant}`?"))
+                    .unwrap_or_default();
+                let empty = if content.trim_ascii().is_empty() {
+                    "; the part is empty"
+                } else {
+                    ""
+                };
+                let what = format!("cloud-init does not handle the type `{mime}`{meant}{empty}");
                 self.fault(name, FaultKind::UnknownType, &what);
             }
             _ => {}
@@ -380,8 +393,14 @@ mod tests {
         }
         for unknown in ["text/x-shellscript-per-node", "text/html", "text/plain"] {
             let what = format!("cloud-init does not handle the type `{unknown}`");
-            assert_eq!(faults(unknown), [(FaultKind::UnknownType, what)]);
+            let found = faults(unknown);
+            assert_eq!((found.len(), found[0].0), (1, FaultKind::UnknownType));
+            assert!(found[0].1.starts_with(&what), "{found:?}");
         }
+        let [(_, misspelt)] = &faults("text/x-shelscript")[..] else {
+            panic!("one fault is found");
+        };
+        assert!(misspelt.ends_with("did you mean `text/x-shellscript`?"), "{misspelt}");
     }
 
     #[test]

@@ -101,7 +101,7 @@ deviations! {
     /// Programs of the harness stand in for those that format and mount disks.
     DiskTools = "disk-tools" {
         when: "an instance with an instance store or `volumes`, and `stubs: packages`",
-        what: "`mkfs`, `mdadm`, `blkid`, `file`, `wipefs` and `mount` of a disk besides the root volume record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself; `lsblk` and `blkid` show it, `findmnt` shows the folder",
+        what: "`mkfs`, `mdadm`, `blkid`, `file`, `wipefs`, `mount` and LVM of a disk besides the root volume record their use in /var/log/nodejoin-disks: a file system is a folder of the host, of any size, and an array holds no data itself; `lsblk` and `blkid` show it, `findmnt` shows the folder",
         why: "user data formats and mounts disks before it calls the bootstrap script",
     }
     /// The journal is streamed to the harness.

@@ -1,0 +1,40 @@
+//! Disks that user data names and the instance does not have.
+
+use super::facts::Facts;
+use crate::plan::VolumePlan;
+
+/// What to do about a message that names such a disk.
+pub(super) fn remedy(facts: &Facts<'_>, message: &str) -> Option<String> {
+    let disks = facts.plan.instance.disks(0);
+    let is_known = |name: &str| {
+        let mapped = |device: &str| device.trim_start_matches("/dev/") == name;
+        let is_disk = |disk: &crate::plan::disks::InstanceDisk| {
+            name.starts_with(disk.name.as_str()) || disk.mapped.as_deref().is_some_and(mapped)
+        };
+        disks.iter().any(is_disk)
+    };
+    let is_word = |c: char| !(c.is_ascii_alphanumeric() || "/-_".contains(c));
+    let mut names = message
+        .split(is_word)
+        .filter_map(|word| word.strip_prefix("/dev/"));
+    let missing = names.find(|name| is_disk_name(name) && !is_known(name))?;
+    let device = match missing.starts_with("nvme") {
+        true => "/dev/sdb".to_owned(),
+        false => format!("/dev/{missing}"),
+    };
+    let key = format!("instance: {{ volumes: [{{ device: {device}, gib: 100 }}] }}");
+    let how = match facts.plan.is_trial {
+        true => format!("`--with '{key}'`"),
+        false => format!("`{key}`"),
+    };
+    Some(format!(
+        "the instance has no /dev/{missing}: state the volume of your launch template with {how}, or an instance type with an \
+         instance store"
+    ))
+}
+
+/// Such as `nvme1n1`, `xvdb` or `sdb`.
+fn is_disk_name(name: &str) -> bool {
+    let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    name.strip_prefix("nvme").is_some_and(digit) || VolumePlan::letters(name).is_some()
+}
