@@ -119,6 +119,7 @@ impl Machine {
             let traits = Traits {
                 ami_family: None,
                 instance_type: None,
+                volumes: BTreeMap::new(),
                 http_tokens: None,
                 region: None,
                 cluster: ClusterTraits::default(),

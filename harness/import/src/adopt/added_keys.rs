@@ -1,5 +1,7 @@
 //! Keys of the command line that the scenario of every machine gets.
 
+use std::collections::BTreeMap;
+
 use super::yaml_text::YamlText;
 use crate::ec2::tokens as tokens_of;
 use crate::error::ImportError;
@@ -48,6 +50,9 @@ impl AddedKeys {
         if let Some(tokens) = self.text_at(&["instance", "metadata", "tokens"]) {
             traits.http_tokens = tokens_of(tokens).or(traits.http_tokens);
         }
+        if let Some(volumes) = self.volumes() {
+            traits.volumes = volumes;
+        }
         if let Some(region) = text(&["region"]) {
             traits.region = Some(region);
         }
@@ -75,7 +80,29 @@ impl AddedKeys {
         }
     }
 
+    /// Device and size of each volume.
+    fn volumes(&self) -> Option<BTreeMap<String, u32>> {
+        let YamlText::List(items) = self.value_at(&["instance", "volumes"])? else {
+            return None;
+        };
+        let volume = |item: &YamlText| {
+            let YamlText::Map(entries) = item else { return None };
+            match (value_of(entries, "device")?, value_of(entries, "gib")?) {
+                (YamlText::Text(device), YamlText::Plain(gib)) => Some((device.clone(), gib.parse().ok()?)),
+                _ => None,
+            }
+        };
+        Some(items.iter().filter_map(volume).collect())
+    }
+
     fn text_at(&self, path: &[&str]) -> Option<&str> {
+        match self.value_at(path)? {
+            YamlText::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn value_at(&self, path: &[&str]) -> Option<&YamlText> {
         let (first, rest) = path.split_first()?;
         let mut value = value_of(&self.0, first)?;
         for key in rest {
@@ -84,10 +111,7 @@ impl AddedKeys {
                 _ => return None,
             };
         }
-        match value {
-            YamlText::Text(text) => Some(text),
-            _ => None,
-        }
+        Some(value)
     }
 
     /// Adds more keys, which win.

@@ -83,6 +83,8 @@ pub(crate) struct BootstrapCall {
     joined: BTreeSet<String>,
     /// Flags that the command line has more than once.
     repeated: BTreeSet<String>,
+    /// A flag behind the name of the cluster, without a blank between them.
+    glued: Option<String>,
 }
 
 /// The calls of a script, in order.
@@ -122,7 +124,15 @@ impl BootstrapCall {
             } else if word.starts_with("--") {
                 self.joined.insert(word.clone());
             } else if !word.starts_with('-') && self.cluster.is_none() {
-                self.cluster = Some(word.clone());
+                let glued = FLAGS
+                    .iter()
+                    .find_map(|flag| Some((flag, word.strip_suffix(flag)?)));
+                self.cluster = Some(glued.map_or(word.as_str(), |(_, name)| name).to_owned());
+                if let Some((flag, _)) = glued {
+                    self.glued = Some((*flag).to_owned());
+                    // The value of the flag.
+                    words.next();
+                }
             }
         }
     }
@@ -145,7 +155,12 @@ impl BootstrapCall {
         let repeated = self.repeated.iter().map(|flag| {
             format!("bootstrap.sh gets `{flag}` several times, and the last value replaces the others: write all into one")
         });
-        unknown.chain(joined).chain(repeated).collect()
+        let glued = self.glued.iter().map(|flag| {
+            format!(
+                "a blank is missing before `{flag}`: bootstrap.sh takes it for the end of the cluster's name"
+            )
+        });
+        unknown.chain(joined).chain(repeated).chain(glued).collect()
     }
 }
 
@@ -265,6 +280,13 @@ mod tests {
             ignored(twice)
         );
         assert_eq!(ignored("--kubelet-extra-args --v=2"), "");
+    }
+
+    #[test]
+    fn a_flag_without_a_blank_before_it_is_explained() {
+        let call = one("/etc/eks/bootstrap.sh demo--kubelet-extra-args '--v=2'\n");
+        assert_eq!(call.cluster.as_deref(), Some("demo"));
+        assert!(call.ignored()[0].starts_with("a blank is missing before `--kubelet-extra-args`"));
     }
 
     #[test]

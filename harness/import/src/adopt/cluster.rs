@@ -131,20 +131,22 @@ fn http_proxy(stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<YamlTex
 }
 
 fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {
-    let of_tag = || {
-        traits
-            .tags
-            .keys()
-            .find_map(|key| key.strip_prefix(CLUSTER_TAG).map(str::to_owned))
+    let tags: Vec<&str> = traits
+        .tags
+        .keys()
+        .filter_map(|key| key.strip_prefix(CLUSTER_TAG))
+        .collect();
+    // Several tags, or a name that is not filled in, do not say which cluster is meant.
+    let of_tag = match tags[..] {
+        [one] if !one.contains(['$', '{', '<']) => Some(one.to_owned()),
+        _ => None,
     };
-    let name = stated
-        .name
-        .clone()
-        .or_else(|| traits.cluster.name.clone())
-        .or_else(of_tag)?;
-    if let Some(other) = traits.cluster.name.as_ref().filter(|other| **other != name) {
+    let of_file = traits.cluster.name.clone().or(of_tag);
+    let name = of_file.or_else(|| stated.name.clone())?;
+    if let Some(other) = stated.name.as_ref().filter(|other| **other != name) {
         let text = format!(
-            "the user data names the cluster {name}, the rest of the file {other}: the run's cluster is {name}"
+            "the user data names the cluster {other}, the rest of the file {name}: the run's cluster is {name}; \
+             `--with 'cluster: {{ name: {other} }}'` if the user data is right"
         );
         line(report, AdoptionKind::Note, text);
     }
@@ -263,7 +265,7 @@ impl ServiceNetwork {
         };
         for address in dns.iter().filter(is_outside) {
             let text = format!(
-                "the cluster DNS {address} is neither in the service CIDR {cidr} nor {NODE_LOCAL_DNS}: pods do not resolve names with it"
+                "the cluster DNS {address} is neither in the service CIDR {cidr} nor {NODE_LOCAL_DNS}: pods resolve no name of the cluster with it"
             );
             line(report, AdoptionKind::Note, text);
         }
@@ -366,8 +368,10 @@ fn volumes(traits: &Traits, report: &mut Vec<AdoptionLine>) -> YamlText {
             continue;
         }
         if VolumePlan::letters(device).is_none() {
-            let text = format!("the volume {device}, whose name is not one such as /dev/sdb");
-            line(report, AdoptionKind::NotChecked, text);
+            let text = format!(
+                "EC2 refuses a volume with the name {device}: no instance starts; write one such as /dev/sdb"
+            );
+            line(report, AdoptionKind::Note, text);
             continue;
         }
         let text = format!("volume {device} of {gib} GiB, empty at the start");

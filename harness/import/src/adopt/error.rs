@@ -28,9 +28,16 @@ impl AdoptError {
     pub fn hint(&self) -> String {
         match self {
             Self::Placeholders { placeholders, .. } => {
+                if placeholders
+                    .iter()
+                    .all(|placeholder| placeholder.text.starts_with('%'))
+                {
+                    return "a program prints the user data with these values: save what it prints, and give that".to_owned();
+                }
                 let mut values: Vec<String> = Vec::new();
                 for placeholder in placeholders {
-                    let value = format!("--set '{}=VALUE'", name_of(&placeholder.text));
+                    let name = name_of(&placeholder.text);
+                    let value = format!("--set '{name}={}'", value_of(name));
                     if !values.contains(&value) {
                         values.push(value);
                     }
@@ -49,6 +56,20 @@ impl AdoptError {
 /// The name by which `--set` fills in a place.
 fn name_of(text: &str) -> &str {
     text.trim_matches(|c: char| "${}<> ".contains(c))
+}
+
+/// What to give for a name: the run knows its own endpoint and certificate authority.
+fn value_of(name: &str) -> &'static str {
+    let lower = name.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let has = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
+    if has(&["cert", "authority", "clusterca", "b64"]) || words.contains(&"ca") {
+        "{{ cluster.certificate_authority }}"
+    } else if has(&["endpoint", "apiserver", "api_server"]) {
+        "{{ cluster.endpoint }}"
+    } else {
+        "VALUE"
+    }
 }
 
 fn list(placeholders: &[Placeholder]) -> String {
@@ -80,9 +101,18 @@ mod tests {
         assert!(
             error
                 .hint()
-                .ends_with("give the values: --set 'cluster-name=VALUE' --set 'var.ca=VALUE'"),
+                .ends_with("--set 'cluster-name=VALUE' --set 'var.ca={{ cluster.certificate_authority }}'"),
             "{}",
             error.hint()
+        );
+        let printed = AdoptError::Placeholders {
+            machine: "web".to_owned(),
+            placeholders: vec![placeholder(3, "%s")],
+        };
+        assert!(
+            printed.hint().starts_with("a program prints"),
+            "{}",
+            printed.hint()
         );
         let error = AdoptError::UnsupportedSystem {
             machine: "web".to_owned(),

@@ -3,7 +3,7 @@
 use super::stated::Stated;
 use crate::mime;
 
-/// Text behind the end of a MIME message, boundaries that are misspelt, headers that are none, and commands that a
+/// Text behind the end of a MIME message, misspelt boundaries, late headers, escapes of a template, and commands that a
 /// blank ends.
 pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
     let text = String::from_utf8_lossy(user_data);
@@ -22,7 +22,14 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
              part as plain text"
         )
     });
-    let notes = behind.into_iter().chain(foreign).chain(late);
+    let escaped = (1..).zip(text.lines()).find(|(_, line)| line.contains("$${"));
+    let escaped = escaped.map(|(line, _)| {
+        format!(
+            "line {line} has `$${{`, by which a template of Terraform writes `${{`: render it first, a shell reads `$$` as its \
+             process id"
+        )
+    });
+    let notes = behind.into_iter().chain(foreign).chain(late).chain(escaped);
     notes.chain(cut_commands(&text, stated)).collect()
 }
 

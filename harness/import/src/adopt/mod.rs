@@ -12,6 +12,7 @@
 //! | `error` | why a machine cannot be tried |
 //! | `placeholders` | places in user data that are not filled in |
 //! | `shell` | reads the commands of a script without running it |
+//! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
 //! | `node_config` | NodeConfigs |
@@ -24,6 +25,7 @@
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
 //! | `cluster` | the cluster and the instance of the scenario |
+//! | `cloud_config_keys` | keys of a cloud-config that have no effect |
 //! | `stand_ins` | names values of the cluster that no file states |
 //! | `lost_lines` | lines that nothing runs |
 //! | `expectations` | what the node must have |
@@ -33,9 +35,11 @@ mod access;
 mod added_keys;
 mod ami;
 mod bootstrap_call;
+mod cloud_config_keys;
 mod cluster;
 mod error;
 mod expectations;
+mod kubelet_fields;
 mod kubelet_flags;
 mod lost_lines;
 mod node_config;

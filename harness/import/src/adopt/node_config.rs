@@ -2,6 +2,7 @@
 
 use nodejoin_core::vocabulary::nearest::nearest;
 
+use super::kubelet_fields;
 use super::kubelet_flags::{KubeletFlags, effect_of};
 use crate::machine::Taint;
 use crate::tree::{Tree, yaml};
@@ -50,8 +51,6 @@ const FIELDS: [(&str, &[&str]); 6] = [
         &["strategy", "mountPath", "disabledMounts"],
     ),
 ];
-/// Fields of the kubelet's configuration that decide what the node is. The kubelet ignores them in other letters.
-const SETTINGS: [&str; 3] = ["maxPods", "clusterDNS", "registerWithTaints"];
 
 impl NodeConfigs {
     /// Adds a document; other documents are ignored.
@@ -92,15 +91,8 @@ impl NodeConfigs {
             .map(Tree::entries)
             .unwrap_or_default();
         self.ignored.extend(settings.iter().filter_map(|(key, value)| {
-            let is_meant = |setting: &&&str| setting.eq_ignore_ascii_case(key) && **setting != key;
-            let setting = SETTINGS.iter().find(is_meant)?;
-            Some(ignored(
-                "the kubelet",
-                path,
-                key,
-                value,
-                Some(format!("{path}.{setting}")),
-            ))
+            let meant = format!("{path}.{}", kubelet_fields::meant(key)?);
+            Some(ignored("the kubelet", path, key, value, Some(meant)))
         }));
     }
 

@@ -82,7 +82,10 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
         ] {
             text = text.replace(&form, value);
         }
-        if MARKERS.iter().any(|marker| name.contains(marker)) || name.starts_with("YOUR_") {
+        if MARKERS.iter().any(|marker| name.contains(marker))
+            || name.starts_with("YOUR_")
+            || is_crossed_out(name)
+        {
             text = text.replace(name.as_str(), value);
         }
     }
@@ -127,6 +130,10 @@ fn found_in(
         // A call with its flags on further lines.
         is_call = is_call_or_value(line) || (is_call && is_continued);
         is_continued = line.trim_end().ends_with('\\');
+        if is_call || is_node_config {
+            let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+            texts.extend(words.filter(|word| is_crossed_out(word)).map(str::to_owned));
+        }
         let scope = DollarScope {
             is_node_config,
             is_call,
@@ -148,6 +155,11 @@ fn markers(line: &str) -> Vec<String> {
         })
         .map(str::to_owned)
         .collect()
+}
+
+/// `xxxxxxxx`, of which no value consists.
+fn is_crossed_out(word: &str) -> bool {
+    word.len() >= 8 && (word.bytes().all(|byte| byte == b'x') || word.bytes().all(|byte| byte == b'X'))
 }
 
 /// `<cluster-name>`, but neither `<powershell>` nor `a <file >other`.
@@ -343,6 +355,10 @@ mod tests {
             ("/etc/eks/bootstrap.sh demo --b64-cluster-ca %s\n", "%s"),
             ("export TOKEN=REPLACE_ME\n", "REPLACE_ME"),
             ("curl YOUR_BUCKET\n", "YOUR_BUCKET"),
+            (
+                "/etc/eks/bootstrap.sh demo --apiserver-endpoint https://xxxxxxxx.gr7.eks\n",
+                "xxxxxxxx",
+            ),
             (
                 "apiVersion: node.eks.aws/v1alpha1\nspec:\n  name: ${name}\n",
                 "${name}",

@@ -10,6 +10,7 @@ use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_
 use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
 use super::bootstrap_call::BootstrapCall;
+use super::cloud_config_keys;
 use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
@@ -21,7 +22,7 @@ use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
-use crate::machine::{Machine, ManagedNodeGroup, TemplateStack};
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, TemplateStack};
 use crate::text::{decoded, is_gzip, settings, unpacked};
 
 /// Programs of other people take longer than the scripts of this repository.
@@ -135,6 +136,10 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let expect = expectations::expectations(machine, &stated, is_ipv6, &mut report);
     for path in translated.iter().flat_map(|translated| &translated.not_run) {
         let text = format!("`{path}`, which only Bottlerocket itself runs");
+        line(&mut report, AdoptionKind::NotChecked, text);
+    }
+    let own = machine.user_data.as_deref().unwrap_or_default();
+    for text in cloud_config_keys::without_effect(own, !machine.traits.volumes.is_empty()) {
         line(&mut report, AdoptionKind::NotChecked, text);
     }
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
@@ -344,8 +349,12 @@ fn report_replaced<'a>(
     let values: BTreeSet<ReplacedValue> = texts
         .flat_map(|text| replace_cluster(text, &Values::default()).values)
         .collect();
+    let is_stand_in =
+        stated.authority.is_some() && stated.authority == ClusterTraits::stand_in().certificate_authority;
     for value in &values {
         let text = match value {
+            // Not of the file.
+            ReplacedValue::CertificateAuthority if is_stand_in => continue,
             ReplacedValue::CertificateAuthority => {
                 "the certificate authority of the cluster, whose key is not in the file (deviation `replaced-authority`)"
             }

@@ -98,6 +98,7 @@ impl<'a> EksctlGroup<'a> {
             ));
         }
         let family = self.family()?;
+        self.check_own_ami(family)?;
         let mut machine = Machine {
             name: name.to_owned(),
             line: self.tree.line(),
@@ -129,6 +130,42 @@ impl<'a> EksctlGroup<'a> {
             ));
         }
         Ok(machine)
+    }
+
+    /// What eksctl refuses for a group with an AMI id.
+    fn check_own_ami(&self, family: AmiFamily) -> Result<(), ImportError> {
+        let command = self.text("overrideBootstrapCommand");
+        let is_own = self.text("ami").is_some_and(|ami| ami.starts_with("ami-"));
+        if is_own && self.text("amiFamily").is_none() {
+            let is_script = command
+                .as_ref()
+                .is_some_and(|command| command.contains("bootstrap.sh"));
+            let family = if is_script {
+                "AmazonLinux2"
+            } else {
+                "AmazonLinux2023"
+            };
+            return Err(self.invalid(
+                "eksctl refuses `ami` without `amiFamily`: its default is for its own AMIs only".to_owned(),
+                &format!("add `amiFamily: {family}`, or the family of that AMI"),
+            ));
+        }
+        let needs_command = matches!(family, AmiFamily::Al2 | AmiFamily::Ubuntu);
+        if is_own && needs_command && command.is_none() {
+            return Err(self.invalid(
+                "eksctl refuses `ami` without `overrideBootstrapCommand` for this `amiFamily`".to_owned(),
+                "add `overrideBootstrapCommand` with a call of /etc/eks/bootstrap.sh",
+            ));
+        }
+        if family == AmiFamily::Al2023
+            && command.is_some_and(|command| !crate::text::is_node_config(&command))
+        {
+            return Err(self.invalid(
+                "eksctl reads `overrideBootstrapCommand` of AmazonLinux2023 as a NodeConfig, and this is none".to_owned(),
+                "write a NodeConfig (`apiVersion: node.eks.aws/v1alpha1`); commands belong into `preBootstrapCommands`",
+            ));
+        }
+        Ok(())
     }
 
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {

@@ -109,7 +109,7 @@ fn managed_al2_keeps_commands_as_they_are() {
     let own_ami = machine(&config(
         "1.29",
         "managedNodeGroups",
-        "  ami: ami-1\n  overrideBootstrapCommand: /opt/join\n",
+        "  amiFamily: AmazonLinux2\n  ami: ami-1\n  overrideBootstrapCommand: /opt/join\n",
     ));
     assert_eq!(
         (own_ami.managed.is_none(), own_ami.traits.ami_id.as_deref()),
@@ -122,8 +122,21 @@ fn managed_al2_keeps_commands_as_they_are() {
         own_ami.traits.later_labels["alpha.eksctl.io/nodegroup-name"],
         "ng"
     );
-    let open = refused("c", &config("1.29", "managedNodeGroups", "  ami: ami-<id>\n"));
-    assert!(open.contains("`ami: ami-<id>` is not filled in"), "{open}");
+    for (group, problem) in [
+        ("  ami: ami-<id>\n", "`ami: ami-<id>` is not filled in"),
+        ("  ami: ami-1\n", "eksctl refuses `ami` without `amiFamily`"),
+        (
+            "  ami: ami-1\n  amiFamily: AmazonLinux2\n",
+            "eksctl refuses `ami` without `overrideBootstrapCommand`",
+        ),
+        (
+            "  amiFamily: AmazonLinux2023\n  overrideBootstrapCommand: /opt/join\n",
+            "as a NodeConfig, and this is none",
+        ),
+    ] {
+        let refused = refused("c", &config("1.29", "managedNodeGroups", group));
+        assert!(refused.contains(problem), "{refused}");
+    }
 }
 
 #[test]

@@ -681,6 +681,7 @@ fn lines_without_an_effect_are_noted() {
         &shown(&machine(&misspelt)),
         &["the boundary of the message is `--//`"],
     );
+    assert_has(&shown(&machine(&message("mkfs $${DEV}"))), &["line 8 has `$${`"]);
     let clean = shown(&machine(&message(
         "/etc/eks/bootstrap.sh demo \\\n  --use-max-pods false",
     )));
@@ -706,6 +707,27 @@ fn an_endpoint_without_its_scheme_is_kept() {
 }
 
 #[test]
+fn the_cluster_is_the_one_that_the_rest_of_the_file_names() {
+    let call = |name: &str| machine(&format!("#!/bin/bash\n/etc/eks/bootstrap.sh {name}\n"));
+    let mut tagged = call("demo-old");
+    tagged.traits.tags = [("kubernetes.io/cluster/demo".to_owned(), "owned".to_owned())].into();
+    let mut named = call("demo-old");
+    named.traits.cluster.name = Some("demo".to_owned());
+    for machine in [&tagged, &named] {
+        let other = "the user data names the cluster demo-old, the rest of the file demo";
+        assert_has(&shown(machine), &["adopted: cluster name demo\n", other]);
+    }
+    let glued = shown(&call("demo--use-max-pods false"));
+    assert_has(
+        &glued,
+        &[
+            "adopted: cluster name demo\n",
+            "a blank is missing before `--use-max-pods`",
+        ],
+    );
+}
+
+#[test]
 fn volumes_besides_the_root_volume_are_of_the_instance() {
     let mut machine = machine("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
     let volumes = [("/dev/sdb", 100), ("/dev/nvme7n1", 5)];
@@ -714,7 +736,7 @@ fn volumes_besides_the_root_volume_are_of_the_instance() {
         &shown(&machine),
         &[
             "adopted: volume /dev/sdb of 100 GiB",
-            "not checked: the volume /dev/nvme7n1",
+            "note: EC2 refuses a volume with the name /dev/nvme7n1",
             "volumes:\n    - { device: /dev/sdb, gib: 100 }\n",
         ],
     );

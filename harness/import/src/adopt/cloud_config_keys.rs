@@ -1,0 +1,92 @@
+//! Keys of a cloud-config that have no effect on a node image.
+
+use std::collections::BTreeSet;
+
+use nodejoin_core::user_data::parse;
+
+/// The keys that the modules of the built-in node images read, and those of cloud-init itself.
+const READ: [&str; 27] = [
+    "bootcmd",
+    "cloud_config_modules",
+    "cloud_final_modules",
+    "cloud_init_modules",
+    "create_hostname_file",
+    "disable_root",
+    "final_message",
+    "fqdn",
+    "groups",
+    "hostname",
+    "merge_how",
+    "merge_type",
+    "output",
+    "package_reboot_if_required",
+    "package_update",
+    "package_upgrade",
+    "packages",
+    "phone_home",
+    "power_state",
+    "prefer_fqdn_over_hostname",
+    "preserve_hostname",
+    "repo_releasever",
+    "repo_upgrade",
+    "runcmd",
+    "timezone",
+    "users",
+    "write_files",
+];
+/// Keys whose modules a node has together with a second disk.
+const OF_DISKS: [&str; 3] = ["disk_setup", "fs_setup", "mounts"];
+
+/// A sentence for each key without an effect.
+pub(super) fn without_effect(user_data: &[u8], has_disks: bool) -> Vec<String> {
+    let mut keys = BTreeSet::new();
+    for part in parse(user_data).parts {
+        if part.mime != "text/cloud-config" {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&part.content);
+        keys.extend(text.lines().filter_map(key).map(str::to_owned));
+    }
+    let is_ignored = |key: &String| !READ.contains(&key.as_str()) && !(has_disks && is_of_disks(key));
+    let sentence = |key: String| match is_of_disks(&key) {
+        true => format!(
+            "`{key}` of the cloud-config: the file states no second volume; `--with 'instance: {{ volumes: [{{ device: \
+             /dev/sdb, gib: 100 }}] }}'` for one"
+        ),
+        false => format!("`{key}` of the cloud-config, for which the node image has no module"),
+    };
+    keys.into_iter().filter(is_ignored).map(sentence).collect()
+}
+
+fn is_of_disks(key: &str) -> bool {
+    OF_DISKS.contains(&key)
+}
+
+/// The key of a line that is not indented.
+fn key(line: &str) -> Option<&str> {
+    let (key, _) = line.split_once(':')?;
+    let is_key = !key.is_empty()
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
+    is_key.then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_a_module_are_named() {
+        let text = b"#cloud-config\nruncmd: [x]\nntp: { servers: [a] }\nmounts:\n- [/dev/sdb, /data]\nfs_setup: []\n";
+        let bare = without_effect(text, false);
+        assert_eq!(bare.len(), 3, "{bare:?}");
+        assert!(bare[0].contains("`fs_setup`") && bare[0].contains("volumes: [{ device: /dev/sdb"));
+        let with_disks = without_effect(text, true);
+        assert_eq!(
+            with_disks,
+            ["`ntp` of the cloud-config, for which the node image has no module"]
+        );
+        assert_eq!(without_effect(b"#!/bin/bash\nntp: x\n", false), [""; 0]);
+    }
+}
