@@ -202,7 +202,7 @@ fn nothing(name: &str, not_tried: &[(String, String)]) -> TryError {
     let reasons: Vec<&str> = not_tried.iter().map(|(_, reason)| reason.as_str()).collect();
     TryError::new(
         format!("{name}: no machine can be tried: {}", reasons.join("; ")),
-        "give a file with the user data of a Linux node",
+        "correct what the message names, or give a file with the user data of a Linux node",
     )
 }
 
