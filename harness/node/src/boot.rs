@@ -204,7 +204,12 @@ impl Node {
     pub async fn collect(&self, request: &CollectRequest) -> Result<Collected, NodeError> {
         let command = collect::command(request);
         let (output, served) = tokio::join!(self.exec("read", &command), self.served(request));
-        let mut collected = collect::read(&output?.stdout).map_err(|source| NodeError::Answer {
+        let output = match output {
+            // It shut down meanwhile: there is nothing to read.
+            Err(_) if !self.log().is_running().await => return Ok(Collected::default()),
+            output => output?,
+        };
+        let mut collected = collect::read(&output.stdout).map_err(|source| NodeError::Answer {
             node: self.instance.clone(),
             source,
         })?;

@@ -107,7 +107,7 @@ impl NodeLog {
     }
 
     /// Whether the container runs. An engine that does not respond has no node to follow.
-    async fn is_running(&self) -> bool {
+    pub(crate) async fn is_running(&self) -> bool {
         let docker = self.run.engine().docker();
         let found = docker
             .inspect_container(&self.id, None::<InspectContainerOptions>)

@@ -400,7 +400,10 @@ mod tests {
         let [(_, misspelt)] = &faults("text/x-shelscript")[..] else {
             panic!("one fault is found");
         };
-        assert!(misspelt.ends_with("did you mean `text/x-shellscript`?"), "{misspelt}");
+        assert!(
+            misspelt.ends_with("did you mean `text/x-shellscript`?"),
+            "{misspelt}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::support::Fakes;
 use crate::support::clients::{AwsClients, error, json_of, metadata, out, token};
+use nodejoin_core::plan::VolumePlan;
 use nodejoin_core::plan::aws::{AwsPlan, InstanceState, OtherInstance};
 use serde_json::{Value, json};
 
@@ -133,6 +134,42 @@ async fn each_instance_has_a_root_volume_that_can_be_tagged() {
     assert_eq!(json_of(&aws.cli(&all).await), json!(1));
     let calls = fakes.calls();
     assert!(calls.iter().all(|call| call.known), "{calls:?}");
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_has_the_volumes_of_its_block_device_mapping() {
+    let fakes = Fakes::start(|world| {
+        world.instance.volumes = vec![VolumePlan {
+            device: "/dev/sdb".to_owned(),
+            gib: 100,
+        }];
+    });
+    let aws = AwsClients::of(&fakes).await;
+    let filters = format!("Name=attachment.instance-id,Values={OWN}");
+    let attached = "Name=attachment.device,Values=/dev/sdb";
+    let describe = ["ec2", "describe-volumes", "--filters", &filters, attached];
+    let volumes = json_of(&aws.cli(&describe).await)["Volumes"].clone();
+    assert_eq!(volumes.as_array().unwrap().len(), 1, "{volumes}");
+    assert_eq!(
+        (&volumes[0]["Size"], &volumes[0]["SnapshotId"]),
+        (&json!(100), &json!(""))
+    );
+    let mapping = [
+        "ec2",
+        "describe-instances",
+        "--instance-ids",
+        OWN,
+        "--query",
+        "Reservations[0].Instances[0].BlockDeviceMappings[].[DeviceName,Ebs.VolumeId]",
+    ];
+    let mapping = json_of(&aws.cli(&mapping).await);
+    assert_eq!(mapping[1], json!(["/dev/sdb", volumes[0]["VolumeId"]]));
+    let path = "/latest/meta-data/block-device-mapping/ebs1";
+    assert_eq!(
+        metadata(&fakes, &token(&fakes).await, path).await.text(),
+        "/dev/sdb"
+    );
     fakes.end().await;
 }
 

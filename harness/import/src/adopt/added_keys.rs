@@ -56,6 +56,9 @@ impl AddedKeys {
         if let Some(region) = text(&["region"]) {
             traits.region = Some(region);
         }
+        if let Some(name) = text(&["cluster", "name"]) {
+            traits.cluster.name = Some(name);
+        }
         if !machine.may_be_managed() {
             return;
         }
@@ -63,7 +66,6 @@ impl AddedKeys {
         let traits = &mut machine.traits;
         traits.ami_family = traits.ami_family.or_else(|| self.ami_family());
         let cluster = ClusterTraits {
-            name: text(&["cluster", "name"]),
             endpoint: text(&["cluster", "endpoint"]),
             service_cidr: text(&["cluster", "service_ipv4_cidr"]),
             ..ClusterTraits::default()
@@ -194,7 +196,8 @@ mod tests {
         assert_eq!(plain.instance_type.as_deref(), Some("m5.xlarge"));
         assert_eq!(plain.http_tokens, Some(Tokens::Optional));
         assert_eq!(plain.region.as_deref(), Some("eu-west-1"));
-        assert_eq!(plain.cluster.name, None);
+        // The name of the run's cluster, with which that of the user data is compared.
+        assert_eq!(plain.cluster.name.as_deref(), Some("prod"));
         let managed = Machine {
             managed: Some(ManagedNodeGroup::default()),
             ..Machine::default()

@@ -20,6 +20,8 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\ninstance: { subnet_cidr: 10.1.0.0/16, vpc_cidrs: [10.2.0.0/16] }",
     "user_data: '#!'\ninstance: { mac: 0a-1 }",
     "user_data: '#!'\ninstance: { availability_zone: us-east-1a }",
+    "user_data: '#!'\ninstance: { volumes: [{ device: /dev/xvda, gib: 1 }, { device: sdb, gib: 0 }, { device: /dev/nvme1n1, gib: 1 }] }",
+    "user_data: '#!'\ninstance: { volumes: [{ device: /dev/sdb, gib: 1 }, { device: /dev/xvdb, gib: 1 }] }",
     "user_data: '#!'\nregion: eu-wets-1",
     "user_data: '#!'\ninstance: { host_name: Big_Host }",
     "user_data: '#!'\ninstance: { tags: { a/b: c }, metadata: { instance_tags: true } }",

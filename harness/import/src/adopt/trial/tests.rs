@@ -717,6 +717,13 @@ fn the_cluster_is_the_one_that_the_rest_of_the_file_names() {
         let other = "the user data names the cluster demo-old, the rest of the file demo";
         assert_has(&shown(machine), &["adopted: cluster name demo\n", other]);
     }
+    let with = AddedKeys::read("cluster: { name: demo-old }").unwrap().unwrap();
+    with.adopt_into(&mut named);
+    let report = shown(&named);
+    assert!(
+        report.contains("adopted: cluster name demo-old\n") && !report.contains("the rest of the file"),
+        "{report}"
+    );
     let glued = shown(&call("demo--use-max-pods false"));
     assert_has(
         &glued,

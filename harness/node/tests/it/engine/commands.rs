@@ -21,7 +21,7 @@ const IMAGES: [&str; 2] = ["al2", "al2023"];
 const COMMANDS: &str = "
     amazon-cloudwatch-agent-ctl amazon-linux-extras apt-get at auditctl awk aws aws-iam-authenticator base64 bash bc
     blkid bzip2 cat chkconfig chmod chown chronyc cloud-init conntrack containerd cp crictl crontab ctr curl cut date dd
-    df dig dmesg dnf docker dracut du ebtables ec2-metadata envsubst ethtool fallocate fdisk file find findmnt free
+    df dig dmesg dnf docker dracut du ebsnvme-id ebtables ec2-metadata envsubst ethtool fallocate fdisk file find findmnt free
     gawk gcc getenforce getent git gpg grep groupadd growpart grubby gunzip gzip head hostname hostnamectl htop id ip
     ip6tables ipset iptables iptables-restore iptables-save iscsiadm journalctl jq kubeadm kubectl kubelet ldconfig
     logger logrotate lsblk lscpu lsmod lsof lspci lvcreate make md5sum mdadm mkdir mkfs.ext4 mkfs.xfs mkswap mktemp
@@ -168,8 +168,8 @@ data of EKS nodes uses. The table is read from nodes of both images.
 - **Debian's** programs are real, in the version of Debian bookworm, which is not that of Amazon Linux.
 - **A program of this repository** is part of the image, with the options that user data uses. `aws-iam-authenticator` is the released
   program if the build could download it.
-- **Stubs** are [deviations](deviations.md): a node has them unless its scenario has `stubs: none`. On an instance type with an instance
-  store, `mkfs`, `mdadm`, `blkid`, `wipefs` and `mount` are stubs, too (`disk-tools`).
+- **Stubs** are [deviations](deviations.md): a node has them unless its scenario has `stubs: none`. On an instance with an
+  instance store or `volumes`, `mkfs`, `mdadm`, `blkid`, `file`, `wipefs`, `fdisk`, `mount` and LVM are stubs, too (`disk-tools`).
 - A **missing** command fails with 127, and the join has the diagnosis [`harness-limit`](diagnoses.md#harness-limit) if the AMIs have it. Add it with
   [an overlay](../guide/your-script.md). Packages of Amazon Linux that user data installs with `yum` or `dnf` bring their commands, as
   stubs that record the call and do nothing.
