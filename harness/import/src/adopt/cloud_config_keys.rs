@@ -47,7 +47,7 @@ pub(super) fn without_effect(user_data: &[u8], has_disks: bool) -> Vec<String> {
         let text = String::from_utf8_lossy(&part.content);
         keys.extend(text.lines().filter_map(key).map(str::to_owned));
     }
-    let is_ignored = |key: &String| !READ.contains(&key.as_str()) && !(has_disks && is_of_disks(key));
+    let is_read = |key: &str| READ.contains(&key) || (has_disks && is_of_disks(key));
     let sentence = |key: String| match is_of_disks(&key) {
         true => format!(
             "`{key}` of the cloud-config: the file states no second volume; `--with 'instance: {{ volumes: [{{ device: \
@@ -55,7 +55,10 @@ pub(super) fn without_effect(user_data: &[u8], has_disks: bool) -> Vec<String> {
         ),
         false => format!("`{key}` of the cloud-config, for which the node image has no module"),
     };
-    keys.into_iter().filter(is_ignored).map(sentence).collect()
+    keys.into_iter()
+        .filter(|key| !is_read(key))
+        .map(sentence)
+        .collect()
 }
 
 fn is_of_disks(key: &str) -> bool {
