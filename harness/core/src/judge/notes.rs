@@ -79,8 +79,8 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
 fn failed_parts(plan: &Plan, observation: &Observation, result: &UserDataResult) -> Vec<Note> {
     let required = plan.expect.user_data.as_ref();
     let parsed = parsed(plan).unwrap_or_default();
-    // The last words belong to one part only if one part failed.
-    let is_alone = result.exit_codes.values().filter(|code| **code != 0).count() == 1;
+    // The last words are those of the last part: cloud-init runs them by name.
+    let last = result.exit_codes.keys().last();
     let is_expected = |part: &str, code: i32| {
         required.is_some_and(|required| {
             required.succeeded == Some(false) || required.exit_codes.get(part) == Some(&code)
@@ -105,7 +105,7 @@ fn failed_parts(plan: &Plan, observation: &Observation, result: &UserDataResult)
                 format!(": {message}{}", of_ami(message))
             }
             (None, Some(fault)) => format!(": {}", fault.what),
-            (None, None) if is_alone => last_words(observation)
+            (None, None) if last == Some(part) => last_words(observation)
                 .map(|words| format!("; its last words: {words}{}", of_network(&words)))
                 .unwrap_or_default(),
             (None, None) => String::new(),
