@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ImportError;
+use crate::words::value_to_set;
 
 struct Renderer {
     kind: &'static str,
@@ -204,8 +205,8 @@ fn check_template(file: &str, text: &str, set: &BTreeMap<String, String>) -> Res
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             {
-                true => format!("--set {name}=VALUE"),
-                false => format!("--set '{name}=VALUE'"),
+                true if value_to_set(name) == "VALUE" => format!("--set {name}=VALUE"),
+                _ => format!("--set '{name}={}'", value_to_set(name)),
             }
         })
         .collect();

@@ -7,6 +7,20 @@ use nodejoin_core::plan::aws::AuthenticationMode;
 use crate::machine::{AmiFamily, CapacityType, STAND_IN_AMI, Taint, TaintEffect};
 use crate::tree::Tree;
 
+/// What to give for a name with `--set`: the run knows its own endpoint and certificate authority.
+pub(crate) fn value_to_set(name: &str) -> &'static str {
+    let lower = name.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let has = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
+    if has(&["cert", "authority", "clusterca", "b64"]) || words.contains(&"ca") {
+        "{{ cluster.certificate_authority }}"
+    } else if has(&["endpoint", "apiserver", "api_server"]) {
+        "{{ cluster.endpoint }}"
+    } else {
+        "VALUE"
+    }
+}
+
 /// The effect of a taint, as Kubernetes or the API of EKS writes it.
 pub(crate) fn effect(word: &str) -> Option<TaintEffect> {
     match word {

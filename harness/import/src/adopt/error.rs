@@ -2,6 +2,7 @@
 
 use super::placeholders::Placeholder;
 use crate::error::ImportError;
+use crate::words::value_to_set;
 
 /// A machine that cannot be tried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +38,7 @@ impl AdoptError {
                 let mut values: Vec<String> = Vec::new();
                 for placeholder in placeholders {
                     let name = name_of(&placeholder.text);
-                    let value = format!("--set '{name}={}'", value_of(name));
+                    let value = format!("--set '{name}={}'", value_to_set(name));
                     if !values.contains(&value) {
                         values.push(value);
                     }
@@ -56,20 +57,6 @@ impl AdoptError {
 /// The name by which `--set` fills in a place.
 fn name_of(text: &str) -> &str {
     text.trim_matches(|c: char| "${}<> ".contains(c))
-}
-
-/// What to give for a name: the run knows its own endpoint and certificate authority.
-fn value_of(name: &str) -> &'static str {
-    let lower = name.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let has = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
-    if has(&["cert", "authority", "clusterca", "b64"]) || words.contains(&"ca") {
-        "{{ cluster.certificate_authority }}"
-    } else if has(&["endpoint", "apiserver", "api_server"]) {
-        "{{ cluster.endpoint }}"
-    } else {
-        "VALUE"
-    }
 }
 
 fn list(placeholders: &[Placeholder]) -> String {
