@@ -36,7 +36,7 @@ pub(super) fn remedy(facts: &Facts<'_>, message: &str) -> Option<String> {
 /// Such as `nvme1n1`, `xvdb` or `sdb`.
 fn is_disk_name(name: &str) -> bool {
     let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    // The root volume has another name here: that is no mistake of a script.
+    // The root volume has another name here, which a script cannot know.
     let is_volume = VolumePlan::letters(name).is_some_and(|letters| letters != "a");
     name.strip_prefix("nvme").is_some_and(digit) || is_volume
 }
