@@ -120,7 +120,20 @@ impl<'a> RunningJoin<'a> {
             return Some("the end of user data".to_owned());
         }
         let found = self.finding.as_ref().map_or(0, |finding| finding.at);
-        (!self.has_settled(found.max(self.since))).then(|| "the failure to last".to_owned())
+        let began = found.max(self.since);
+        // What runs beside the failed part is not ordered with it. User data that hangs does not hold up the verdict.
+        if self.wants_state_of_machine() && self.is_user_data_running() && !self.has_given_up(began) {
+            return Some("the end of user data".to_owned());
+        }
+        (!self.has_settled(began)).then(|| "the failure to last".to_owned())
+    }
+
+    /// Whether the scenario checks files or units, which user data that is still running may write or start.
+    fn wants_state_of_machine(&self) -> bool {
+        let mut all = self.plan.expect.with_alternatives();
+        all.any(|expect| {
+            !expect.files.is_empty() || !expect.units.is_empty() || expect.units_enabled.is_some()
+        })
     }
 
     /// Whether the scenario checks the result of user data that is still running.

@@ -88,14 +88,47 @@ fn a_join_that_must_fail_settles_when_its_cause_has_lasted() {
     );
     let mut checked =
         plan("{ phase: kubelet-started, diagnosis: role-not-mapped, user_data: { succeeded: true } }");
-    checked.user_data = Some(UserDataPlan {
+    checked.user_data = some_user_data();
+    assert!(!is_settled(&checked, &stopped(), 8000), "user data has not ended");
+}
+
+fn some_user_data() -> Option<UserDataPlan> {
+    Some(UserDataPlan {
         engine: UserDataEngine::CloudInit,
         base64: String::new(),
         gzip: false,
         replace: None,
         is_translated: false,
-    });
-    assert!(!is_settled(&checked, &stopped(), 8000), "user data has not ended");
+    })
+}
+
+#[test]
+fn a_failed_join_whose_files_are_checked_waits_for_the_end_of_user_data() {
+    for checks in [
+        "files: { /var/before: { exists: true } }",
+        "units: { late.service: active }",
+        "units_enabled: [late.service]",
+    ] {
+        let mut checked = plan(&format!(
+            "{{ phase: kubelet-started, diagnosis: role-not-mapped, {checks} }}"
+        ));
+        assert!(is_settled(&checked, &stopped(), 8000), "no user data: {checks}");
+        checked.user_data = some_user_data();
+        assert!(!is_settled(&checked, &stopped(), 34_999), "{checks}");
+        assert!(
+            is_settled(&checked, &stopped(), 35_000),
+            "user data that hangs ends after ten settle times: {checks}"
+        );
+        let mut done = stopped();
+        let end = journal("cloud-final.service", "systemd", "Finished cloud-final.");
+        done.timeline.extend(
+            observed([end])
+                .timeline
+                .into_iter()
+                .map(|seen| crate::observation::TimelineEntry { at: 6000, ..seen }),
+        );
+        assert!(is_settled(&checked, &done, 9000), "{checks}");
+    }
 }
 
 #[test]
