@@ -19,8 +19,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::events::Events;
 use crate::observer::{Incoming, Observer};
 
-/// How often a join is judged while no event arrives: timeouts and settling times pass without events.
+/// How often a join is judged while events arrive.
 const JUDGE_INTERVAL: Duration = Duration::from_millis(100);
+/// How often a join is judged while no event arrives: timeouts and settling times pass without events.
+const QUIET_INTERVAL: Duration = Duration::from_millis(500);
 /// How many times longer than a judgement the events after it have: a judgement reads everything that was seen, so that
 /// a node that writes much would otherwise be read more slowly than it writes.
 const TIME_FOR_EVENTS: u32 = 4;
@@ -35,12 +37,21 @@ pub(crate) async fn watch(
 ) {
     let mut look = tokio::time::interval(JUDGE_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // When to judge although nothing arrived.
+    let mut quiet_until = Instant::now();
     loop {
         tokio::select! {
             // Unbiased: a node that writes without end must not keep its timeout from being checked.
-            Some(event) = events.next() => observer.absorb(event),
+            Some(event) = events.next() => {
+                observer.absorb(event);
+                quiet_until = Instant::now();
+            }
             _ = look.tick() => {
                 let started = Instant::now();
+                if started < quiet_until {
+                    continue;
+                }
+                quiet_until = started + QUIET_INTERVAL;
                 on_look(&observer.observation);
                 let now = observer.now(clock());
                 if judge::progress(plan, &observer.observation, now).is_settled() {
@@ -254,7 +265,26 @@ mod tests {
             |_| looks += 1,
         )
         .await;
-        assert!((200..=202).contains(&looks), "{looks}");
+        assert!((40..=42).contains(&looks), "{looks}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_writes_is_judged_more_often_than_a_silent_one() {
+        let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        let writes = stream::repeat_with(|| incoming(1, line("again"))).then(async |event| {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            event
+        });
+        let mut looks = 0;
+        watch(
+            &plan,
+            Box::pin(writes),
+            &mut observer,
+            || clock.now(),
+            |_| looks += 1,
+        )
+        .await;
+        assert!((150..=202).contains(&looks), "{looks}");
     }
 
     fn row(name: &str, after: Option<f64>) -> RoleMapping {
