@@ -6,6 +6,8 @@ use clap::Args as ClapArgs;
 use nodejoin_core::run::env;
 use nodejoin_core::run::settings::JobCount;
 
+use crate::keeper_args::KeeperChoice;
+
 /// How many nodes boot at the same time, and where results go.
 #[derive(Debug, ClapArgs)]
 pub struct ProbingArgs {
@@ -18,4 +20,6 @@ pub struct ProbingArgs {
     /// Folder for evidence [default: target/nodejoin in a cargo project, else .nodejoin]
     #[arg(long, env = env::ARTIFACTS.name)]
     pub artifacts_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub keeper: KeeperChoice,
 }

@@ -17,6 +17,7 @@
 //! | `join`, `node_driver`, `watch`, `observer` | one node: its join, and the steps after it |
 //! | `nodes_ahead` | nodes that boot before their scenarios start |
 //! | `probe` | one plan up to the start of the kubelet, and the state of its machine |
+//! | `plan_runner` | runs the plans of comparison, mutation and exploration, here or in a keeper |
 //! | `comparison` | probes and joins of two versions of the same scenarios |
 //! | `trace_log` | what the scripts of traced scenarios ran |
 //! | `mutation` | the scenarios of a script with changed versions of it |
@@ -50,6 +51,7 @@ mod node_driver;
 mod nodes_ahead;
 mod observer;
 mod page;
+mod plan_runner;
 mod preparation;
 mod probe;
 mod reboots;
@@ -84,6 +86,7 @@ pub use mutation::{
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;
 pub use page::comparison::html as comparison_page;
+pub use plan_runner::PlanRunner;
 pub use probe::{ProbeEnd, Probed};
 pub use runner::{Runner, run_all};
 pub use settings::{Caller, RerunCommand, Settings};

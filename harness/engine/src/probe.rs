@@ -12,6 +12,7 @@ use nodejoin_core::run::matrix::not_for_kubelet;
 use nodejoin_core::user_data::Values;
 use nodejoin_docker::ImageRef;
 use nodejoin_fake_aws::SharedAccount;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::RunContext;
@@ -30,7 +31,8 @@ use crate::settle::settle;
 const MINORS: std::ops::RangeInclusive<u32> = 10..=60;
 
 /// The result of a probe.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ProbeEnd {
     Machine(Box<Probed>),
     /// Why there is no machine.
@@ -39,7 +41,7 @@ pub enum ProbeEnd {
 }
 
 /// A machine on which user data ran.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Probed {
     /// What user data left on it, after the steps of the plan.
     pub state: MachineState,

@@ -18,6 +18,11 @@ impl TraceLog {
         }
     }
 
+    /// Adds entries that another process collected.
+    pub(crate) fn extend(&self, entries: Vec<(ScenarioId, ScriptTrace)>) {
+        self.0.lock().extend(entries);
+    }
+
     /// Removes and returns the entries: one for each node.
     #[must_use]
     pub fn take(&self) -> Vec<(ScenarioId, ScriptTrace)> {

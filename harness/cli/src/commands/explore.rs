@@ -13,10 +13,10 @@ use nodejoin_core::run::settings::SettingsFile;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::Derived;
 use nodejoin_engine::report::exploration as report;
-use nodejoin_engine::{Events, ExploreSettings, ExploreStep, Runner, Subject, explore, new_run_id};
+use nodejoin_engine::{Events, ExploreSettings, ExploreStep, Subject, TraceLog, explore};
 
 use crate::args::{ExploreCommand, TryArgs};
-use crate::commands::{inspect, probing, run, try_file};
+use crate::commands::{inspect, keeper, probing, run, try_file};
 use crate::explore_args::{ExploreArgs, ExploreFormat, ExploreJoins};
 use crate::{artifacts, process};
 
@@ -51,13 +51,16 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
     let cancel = run::signals()?;
     let (events, stream) = Events::stream();
     let told = tokio::spawn(probing::tell(stream));
-    let runner = Runner::new(engine, new_run_id(), settings, events);
+    let plans: Vec<Plan> = subjects.iter().map(|subject| subject.plan.clone()).collect();
+    let traces = TraceLog::default();
+    let kept = probing::kept(&args.probing, &file, &plans);
+    let runner = keeper::plan_runner(engine, settings, factor, kept, events, traces).await;
     let step = |step: ExploreStep<'_>| match step {
         ExploreStep::Probed { world, result } => note!("{world}: {result}"),
         ExploreStep::Joined { world, result } => note!("{world}: join {result}"),
     };
     let exploration = explore(&runner, &subjects, how, &step, &cancel).await;
-    for left in runner.tear_down().await.left {
+    for left in runner.tear_down().await {
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;

@@ -12,10 +12,12 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
+use nodejoin_docker::Engine;
 use nodejoin_engine::keeper::{
     self, BoundKeeper, Keeper, KeeperAddress, KeeperError, KeeperStatus, LeaseRequest, LeaseSettings,
+    SessionRequest,
 };
-use nodejoin_engine::{Events, Settings, new_run_id};
+use nodejoin_engine::{Events, PlanRunner, Runner, Settings, TraceLog, new_run_id};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +31,7 @@ const POLL: Duration = Duration::from_millis(20);
 const OWN_RUN_END: Duration = Duration::from_secs(2);
 /// Number of keepers that a run tries: the first may be about to end.
 const TRIES: usize = 3;
+const NEVER_ACCEPTED: &str = "several keepers ended before they accepted it";
 
 /// Serves as a keeper, or reports or stops keepers.
 pub(crate) async fn keeper(args: KeeperArgs, factor: TimeFactor) -> ExitCode {
@@ -168,15 +171,10 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
     used: &KeeperUse,
 ) -> Option<Result<Summary, ExitCode>> {
-    let warn = |why: String| {
-        events.send(RunEvent::Warning {
-            text: format!("this run uses no keeper: {why}"),
-        });
-    };
     let settings = match LeaseSettings::of(settings, plans) {
         Ok(settings) => settings,
         Err(why) => {
-            warn(why.to_owned());
+            warn(events, why);
             return None;
         }
     };
@@ -184,7 +182,7 @@ pub(crate) async fn run(
         let (address, stream) = match connected(factor, used).await {
             Ok(connected) => connected,
             Err(why) => {
-                warn(why);
+                warn(events, &why);
                 return None;
             }
         };
@@ -202,8 +200,78 @@ pub(crate) async fn run(
             }
         }
     }
-    warn("several keepers ended before they accepted it".to_owned());
+    warn(events, NEVER_ACCEPTED);
     None
+}
+
+/// Runs plans that derive from these one by one: in a keeper if it can run them, else in a run of this process, as
+/// without `plans`.
+pub(crate) async fn plan_runner(
+    engine: Engine,
+    settings: Settings,
+    factor: TimeFactor,
+    plans: Option<&[Plan]>,
+    events: Events,
+    traces: TraceLog,
+) -> PlanRunner {
+    if let Some(plans) = plans
+        && let Some(runner) = in_session(&settings, factor, plans, &events, &traces).await
+    {
+        return runner;
+    }
+    let runner = Runner::new(engine, new_run_id(), settings, events);
+    runner.with_traces(traces).into()
+}
+
+/// `None` if there is no keeper and none can be started, with a warning.
+async fn in_session(
+    settings: &Settings,
+    factor: TimeFactor,
+    plans: &[Plan],
+    events: &Events,
+    traces: &TraceLog,
+) -> Option<PlanRunner> {
+    let lease = match LeaseSettings::of(settings, plans) {
+        Ok(lease) => lease,
+        Err(why) => {
+            warn(events, why);
+            return None;
+        }
+    };
+    for _ in 0..TRIES {
+        let (address, stream) = match connected(factor, &KeeperUse::default()).await {
+            Ok(connected) => connected,
+            Err(why) => {
+                warn(events, &why);
+                return None;
+            }
+        };
+        let request = SessionRequest {
+            run: new_run_id(),
+            settings: lease.clone(),
+        };
+        match keeper::begin_session(&address, stream, request, events.clone(), traces.clone()).await {
+            Ok(session) => {
+                return Some(PlanRunner::Keeper {
+                    session,
+                    artifacts: settings.artifacts.clone(),
+                });
+            }
+            Err(KeeperError::NotAccepted) => {}
+            Err(error) => {
+                warn(events, &format!("{error}; {}", error.hint()));
+                return None;
+            }
+        }
+    }
+    warn(events, NEVER_ACCEPTED);
+    None
+}
+
+fn warn(events: &Events, why: &str) {
+    events.send(RunEvent::Warning {
+        text: format!("this run uses no keeper: {why}"),
+    });
 }
 
 /// How this process uses a keeper.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::worlds::slug;
 use crate::observation::phases::is_of_user_data;
 use crate::observation::{AwsCall, CalledService, Millis, Observation, ObservedEvent};
@@ -15,16 +17,37 @@ const SLOW_METADATA_MS: u64 = 1_500;
 const TRUNCATED_BYTES: u64 = 40;
 
 /// What user data requested, and succeeded with.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineRequests {
     /// Operations of AWS services, each once.
     calls: Vec<(Service, String)>,
     /// How often each of them succeeded.
+    #[serde(with = "rows")]
     counts: BTreeMap<(Service, String), u32>,
     /// Paths of the metadata service, each once, with the number of requests before the user data.
     metadata: Vec<(String, u32)>,
     /// Number of requests of the metadata service before the user data.
     metadata_before: u32,
+}
+
+/// A map as a list of its entries: keys of JSON are texts.
+mod rows {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::vocabulary::service::Service;
+
+    type Counts = BTreeMap<(Service, String), u32>;
+
+    pub(super) fn serialize<S: Serializer>(counts: &Counts, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(counts)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Counts, D::Error> {
+        let rows = Vec::<((Service, String), u32)>::deserialize(deserializer)?;
+        Ok(rows.into_iter().collect())
+    }
 }
 
 /// A way in which requests fail.

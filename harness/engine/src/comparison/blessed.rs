@@ -7,8 +7,8 @@ use nodejoin_core::plan::ids::ScenarioId;
 use tokio_util::sync::CancellationToken;
 
 use super::{CompareSettings, CompareStep, Compared, Pair, WorldsWhen, worlds_of, worlds_of_newest_kubelet};
+use crate::plan_runner::PlanRunner;
 use crate::probe::{ProbeEnd, Probed};
-use crate::runner::Runner;
 
 /// The machine of a scenario or world, to be blessed.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct RecordedMachine {
 /// Boots the new version of each pair up to the start of its kubelet, and returns the states. `None` if it was
 /// cancelled.
 pub async fn record(
-    runner: &Runner,
+    runner: &PlanRunner,
     pairs: &[Pair],
     settings: CompareSettings,
     report: &(dyn Fn(CompareStep<'_>) + Sync),
@@ -68,7 +68,7 @@ impl Recorded {
 }
 
 async fn record_pairs(
-    runner: &Runner,
+    runner: &PlanRunner,
     pairs: Vec<Pair>,
     jobs: usize,
     report: &(dyn Fn(CompareStep<'_>) + Sync),
@@ -109,7 +109,7 @@ async fn record_pairs(
 
 /// Compares the machine of a version with a blessed state.
 pub(super) async fn compare_blessed(
-    runner: &Runner,
+    runner: &PlanRunner,
     blessed: &BlessedStates,
     new: &Plan,
     cancel: &CancellationToken,

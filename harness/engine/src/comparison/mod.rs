@@ -17,9 +17,9 @@ use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::{OverlayFile, Plan};
 use tokio_util::sync::CancellationToken;
 
+use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
-use crate::runner::Runner;
 
 pub use blessed::{RecordedMachine, record};
 pub use worlds::WorldsWhen;
@@ -113,7 +113,7 @@ pub struct CompareSettings {
 
 /// Compares all pairs. `None` if it was cancelled.
 pub async fn compare(
-    runner: &Runner,
+    runner: &PlanRunner,
     pairs: &[Pair],
     settings: CompareSettings,
     report: &(dyn Fn(CompareStep<'_>) + Sync),
@@ -186,7 +186,7 @@ pub async fn compare(
 
 /// Compares pairs, several at a time, and returns them in their order. None starts after a time.
 async fn compare_pairs(
-    runner: &Runner,
+    runner: &PlanRunner,
     pairs: Vec<Pair>,
     jobs: usize,
     until: Option<Instant>,
@@ -292,7 +292,7 @@ impl Compared {
     }
 }
 
-async fn compare_pair(runner: &Runner, pair: &Pair, cancel: &CancellationToken) -> Compared {
+async fn compare_pair(runner: &PlanRunner, pair: &Pair, cancel: &CancellationToken) -> Compared {
     let (old, new) = match (&pair.old, &pair.new) {
         (Some(old), Some(new)) => (pair.probe(old), pair.probe(new)),
         (None, _) => return Compared::Not("only the new version has the scenario".to_owned()),
@@ -382,7 +382,7 @@ fn to_join(groups: &[Group], when: JoinsWhen) -> Vec<ScenarioId> {
     chosen
 }
 
-async fn join(runner: &Runner, plan: &Plan, version: &str, cancel: &CancellationToken) -> SideOutcome {
+async fn join(runner: &PlanRunner, plan: &Plan, version: &str, cancel: &CancellationToken) -> SideOutcome {
     let mut plan = plan.clone();
     // The evidence of both versions lies side by side.
     if let Ok(id) = format!("{}@{version}", plan.id).parse() {

@@ -21,9 +21,9 @@ use nodejoin_core::plan::step::StepPlan;
 use nodejoin_core::scenario::with_own_instance;
 use tokio_util::sync::CancellationToken;
 
+use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
-use crate::runner::Runner;
 use findings::{Explored, Findings, Joins, WorldEnd, WorldJoin, WorldMachine, shows};
 
 /// A scenario whose user data is explored.
@@ -65,7 +65,7 @@ const SHARE_OF_PROBES: f64 = 0.7;
 
 /// Explores all subjects. `None` if it was cancelled.
 pub async fn explore(
-    runner: &Runner,
+    runner: &PlanRunner,
     subjects: &[Subject],
     settings: ExploreSettings,
     report: &(dyn Fn(ExploreStep<'_>) + Sync),
@@ -103,7 +103,7 @@ pub async fn explore(
 }
 
 struct Explorer<'a> {
-    runner: &'a Runner,
+    runner: &'a PlanRunner,
     settings: ExploreSettings,
     probes_until: Instant,
     joins_until: Instant,

@@ -63,7 +63,10 @@ pub async fn lease(
                     }
                     event => events.send(event),
                 },
-                KeeperReply::Accepted | KeeperReply::Status(_) | KeeperReply::Stopping => {}
+                KeeperReply::Accepted
+                | KeeperReply::Answer(_)
+                | KeeperReply::Status(_)
+                | KeeperReply::Stopping => {}
             }
         }
     };
@@ -80,7 +83,7 @@ pub async fn lease(
     }
 }
 
-async fn next(
+pub(super) async fn next(
     address: &KeeperAddress,
     read: &mut BufReader<tokio::net::unix::OwnedReadHalf>,
 ) -> Result<KeeperReply, KeeperError> {

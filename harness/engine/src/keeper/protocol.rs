@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodejoin_cluster::ExternalSettings;
+use nodejoin_core::judge::verdict::Verdict;
+use nodejoin_core::observation::ScriptTrace;
 use nodejoin_core::plan::ids::{RunId, ScenarioId};
 use nodejoin_core::plan::{Plan, ProviderName};
 use nodejoin_core::run::event::RunEvent;
@@ -17,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+use crate::probe::ProbeEnd;
 use crate::settings::{Caller, Settings};
 
 /// The one request of a connection.
@@ -25,6 +28,8 @@ use crate::settings::{Caller, Settings};
 pub(super) enum KeeperRequest {
     /// Runs scenarios. The client cancels the run by closing its sending side.
     Run(Box<LeaseRequest>),
+    /// Begins a session: more lines follow, each a [`NumberedCall`].
+    Session(Box<SessionRequest>),
     Status,
     Stop,
     /// Stops it unless it has a run.
@@ -38,6 +43,47 @@ pub struct LeaseRequest {
     pub run: RunId,
     pub settings: LeaseSettings,
     pub plans: Vec<Plan>,
+}
+
+/// A run whose plans follow one by one.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SessionRequest {
+    /// The id of the run, for its folder and its labels.
+    pub run: RunId,
+    pub settings: LeaseSettings,
+}
+
+/// A call of a session. Its answer has the same number.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct NumberedCall {
+    pub(super) number: u64,
+    pub(super) call: SessionCall,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SessionCall {
+    Probe(Box<Plan>),
+    Run(Box<Plan>),
+    /// Ends the session: what still runs is cancelled, and everything of it is removed.
+    End,
+}
+
+/// The answer to a call, with what traced plans have run since the last answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct NumberedAnswer {
+    pub(super) number: u64,
+    pub(super) answer: SessionAnswer,
+    pub(super) traces: Vec<(ScenarioId, ScriptTrace)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SessionAnswer {
+    Probed(ProbeEnd),
+    Ran(Box<Verdict>),
+    /// The session has ended; what could not be removed.
+    Ended(Vec<String>),
 }
 
 /// The settings of a run in a keeper. Those of images are the keeper's, which has the same environment.
@@ -112,7 +158,10 @@ impl LeaseSettings {
             images,
             caller: Caller {
                 version: self.version,
-                rerun: Arc::new(move |id, _| rerun.get(id).cloned().unwrap_or_default()),
+                rerun: Arc::new(move |id, file| match rerun.get(id) {
+                    Some(command) => command.clone(),
+                    None => (Caller::default().rerun)(id, file),
+                }),
             },
             evidence: self.evidence,
             control_plane: self.control_plane,
@@ -137,6 +186,7 @@ pub(super) enum KeeperReply {
     /// The run starts. Without this line the keeper was ending.
     Accepted,
     Event(Box<RunEvent>),
+    Answer(Box<NumberedAnswer>),
     Status(KeeperStatus),
     Stopping,
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_net::serve_connections;
@@ -21,7 +22,11 @@ use tokio_util::task::TaskTracker;
 
 use super::address::{KeeperAddress, this_user};
 use super::error::KeeperError;
-use super::protocol::{KeeperReply, KeeperRequest, KeeperStatus, LeaseRequest, read_line, write_line};
+use super::protocol::{
+    KeeperReply, KeeperRequest, KeeperStatus, LeaseRequest, LeaseSettings, SessionRequest, read_line,
+    write_line,
+};
+use super::serve_session::serve_session;
 use crate::context::{EnvironmentSource, RunContext};
 use crate::environment_pool::EnvironmentPool;
 use crate::events::Events;
@@ -122,6 +127,9 @@ impl Keeper {
         let request = tokio::time::timeout(timeout, read_line(&mut read)).await;
         let written = match request {
             Ok(Ok(Some(KeeperRequest::Run(request)))) => return self.lease(*request, read, write).await,
+            Ok(Ok(Some(KeeperRequest::Session(request)))) => {
+                return self.session(*request, read, write).await;
+            }
             Ok(Ok(Some(KeeperRequest::Status))) => {
                 write_line(&mut write, &KeeperReply::Status(self.status())).await
             }
@@ -154,15 +162,7 @@ impl Keeper {
             return;
         }
         let cancel = self.stop.child_token();
-        let (events, stream) = Events::stream();
-        let context = RunContext::new(
-            self.engine.clone(),
-            request.run,
-            request.settings.into_settings(self.images.clone()),
-            events,
-            EnvironmentSource::Pool(Arc::clone(&self.pool)),
-        );
-        let runner = Runner::of(context);
+        let (runner, stream) = self.runner(request.run, request.settings);
         let (runtime, token) = (Handle::current(), cancel.clone());
         // On a thread of its own: a run stays on one thread.
         let run = tokio::task::spawn_blocking(move || {
@@ -178,6 +178,36 @@ impl Keeper {
             () = work => {}
             never = cancel_at_end(read, &cancel) => match never {},
         }
+    }
+
+    /// Runs the plans that a client sends one by one, until it ends the session or closes its connection.
+    async fn session(
+        &self,
+        request: SessionRequest,
+        read: BufReader<OwnedReadHalf>,
+        mut write: OwnedWriteHalf,
+    ) {
+        // Counted before the check, as a lease.
+        let _counted = CountedRun::new(&self.runs);
+        if self.stop.is_cancelled() || write_line(&mut write, &KeeperReply::Accepted).await.is_err() {
+            return;
+        }
+        let cancel = self.stop.child_token();
+        let (runner, stream) = self.runner(request.run, request.settings);
+        serve_session(runner, stream, read, write, &cancel).await;
+    }
+
+    /// A run in environments of the pool, and its events.
+    fn runner(&self, run: RunId, settings: LeaseSettings) -> (Runner, UnboundedReceiver<RunEvent>) {
+        let (events, stream) = Events::stream();
+        let context = RunContext::new(
+            self.engine.clone(),
+            run,
+            settings.into_settings(self.images.clone()),
+            events,
+            EnvironmentSource::Pool(Arc::clone(&self.pool)),
+        );
+        (Runner::of(context), stream)
     }
 
     fn status(&self) -> KeeperStatus {

@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
+use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
-use crate::runner::Runner;
 use crate::trace_log::TraceLog;
 use runs::MutantRuns;
 
@@ -85,7 +85,7 @@ pub type ReplaceScript<'a> = dyn Fn(&Plan, &str) -> Plan + Sync + 'a;
 
 /// A probe of each scenario with the script as it is. The second part are those that did not run, and why.
 pub async fn base_scenarios(
-    runner: &Runner,
+    runner: &PlanRunner,
     traces: &TraceLog,
     plans: &[Plan],
     jobs: usize,
@@ -133,7 +133,7 @@ pub async fn base_scenarios(
 
 /// Runs all mutants, several at a time, and returns their results in order.
 pub async fn mutate(
-    runner: &Runner,
+    runner: &PlanRunner,
     base: &[BaseScenario],
     mutants: &[MutantCase],
     replace: &ReplaceScript<'_>,

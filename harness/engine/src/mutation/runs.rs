@@ -19,8 +19,8 @@ use super::end::{JoinEnd, MutantRun, without_kubelet};
 use super::{BaseScenario, KillingExpectation, MutantCase, MutantOutcome, MutationSettings, ReplaceScript};
 use crate::comparison::cause_of;
 use crate::machine_snapshot;
+use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
-use crate::runner::Runner;
 
 /// A scenario with a mutant may take this many times as long as with the script as it is, and this many seconds more.
 const SLOWER: (f64, f64) = (2.0, 15.0);
@@ -30,7 +30,7 @@ const BOOTS_BEFORE_JOIN: usize = 1;
 const BOOTS_OF_SURVIVOR: usize = 2;
 
 pub(super) struct MutantRuns<'a> {
-    runner: &'a Runner,
+    runner: &'a PlanRunner,
     base: &'a [BaseScenario],
     replace: &'a ReplaceScript<'a>,
     settings: &'a MutationSettings,
@@ -52,7 +52,7 @@ struct Survival {
 
 impl<'a> MutantRuns<'a> {
     pub(super) fn new(
-        runner: &'a Runner,
+        runner: &'a PlanRunner,
         base: &'a [BaseScenario],
         replace: &'a ReplaceScript<'a>,
         settings: &'a MutationSettings,

@@ -16,12 +16,12 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::comparison as report;
 use nodejoin_engine::report::github::comparison as annotations;
 use nodejoin_engine::{
-    CompareSettings, CompareStep, Events, JoinsWhen, Pair, Runner, TraceLog, WorldsWhen, compare,
-    comparison_page, new_run_id, record,
+    CompareSettings, CompareStep, Events, JoinsWhen, Pair, TraceLog, WorldsWhen, compare, comparison_page,
+    record,
 };
 
 use crate::args::DiffCommand;
-use crate::commands::{inspect, preflight, probing, run};
+use crate::commands::{inspect, keeper, preflight, probing, run};
 use crate::diff_args::{DiffArgs, DiffFormat, JoinsArg, WorldsArg};
 use crate::reports::Github;
 use crate::{artifacts, process};
@@ -62,7 +62,12 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let told = tokio::spawn(probing::tell(stream));
     let jobs = settings.jobs;
     let traces = TraceLog::default();
-    let runner = Runner::new(engine, new_run_id(), settings, events).with_traces(traces.clone());
+    let plans: Vec<Plan> = pairs
+        .iter()
+        .filter_map(|pair| pair.new.clone().or(pair.old.clone()))
+        .collect();
+    let kept = probing::kept(&args.probing, &file, &plans);
+    let runner = keeper::plan_runner(engine, settings, factor, kept, events, traces.clone()).await;
     let joins = match args.joins {
         JoinsArg::Group => JoinsWhen::OfEachGroup,
         JoinsArg::Every => JoinsWhen::Always,
@@ -87,7 +92,7 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         Some(_) => (None, record(&runner, &pairs, how, &step, &cancel).await),
         None => (compare(&runner, &pairs, how, &step, &cancel).await, None),
     };
-    for left in runner.tear_down().await.left {
+    for left in runner.tear_down().await {
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;

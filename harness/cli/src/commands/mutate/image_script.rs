@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
-use nodejoin_engine::{BaseScenario, Runner, TraceLog, base_scenarios};
+use nodejoin_engine::{BaseScenario, PlanRunner, TraceLog, base_scenarios};
 use tokio_util::sync::CancellationToken;
 
 use super::target::TargetScript;
@@ -13,7 +13,7 @@ use super::target::TargetScript;
 const MARK: &str = "\n# marked by nodejoin\n";
 
 pub(super) struct ImageScript<'a> {
-    pub(super) runner: &'a Runner,
+    pub(super) runner: &'a PlanRunner,
     pub(super) traces: &'a TraceLog,
     pub(super) target: &'a TargetScript,
     pub(super) jobs: usize,

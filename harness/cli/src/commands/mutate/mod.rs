@@ -17,14 +17,13 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::mutation as report;
 use nodejoin_engine::{
-    BaseScenario, Events, MutantCase, MutantOutcome, MutationSettings, Runner, TraceLog, base_scenarios,
-    mutate, new_run_id,
+    BaseScenario, Events, MutantCase, MutantOutcome, MutationSettings, TraceLog, base_scenarios, mutate,
 };
 use nodejoin_script::{Mutant, ParsedScript, coverage, mutants};
 use parking_lot::Mutex;
 
 use crate::args::MutateCommand;
-use crate::commands::{inspect, probing, run};
+use crate::commands::{inspect, keeper, probing, run};
 use crate::mutate_args::{MutateArgs, MutateFormat};
 use crate::{artifacts, process};
 use image_script::ImageScript;
@@ -78,7 +77,8 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     let (events, stream) = Events::stream();
     let told = tokio::spawn(probing::tell(stream));
     let traces = TraceLog::default();
-    let runner = Runner::new(engine, new_run_id(), settings, events).with_traces(traces.clone());
+    let kept = probing::kept(&args.probing, &file, &plans);
+    let runner = keeper::plan_runner(engine, settings, factor, kept, events, traces.clone()).await;
     let (mut base, mut not_run) = base_scenarios(&runner, &traces, &plans, how.jobs, &cancel).await;
     let paths = match is_in_files {
         true => BTreeMap::new(),
@@ -127,7 +127,7 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     let replace =
         |plan: &Plan, text: &str| target.replaced(plan, text, paths.get(&plan.id).map(String::as_str));
     let results = mutate(&runner, &base, &cases, &replace, &how, &tell, &cancel).await;
-    for left in runner.tear_down().await.left {
+    for left in runner.tear_down().await {
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;

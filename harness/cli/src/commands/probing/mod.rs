@@ -14,6 +14,7 @@ use nodejoin_core::run::settings::{EvidenceWhen, JobCount, KeepWhen, SettingsFil
 use nodejoin_engine::{Caller, ExternalSettings, Settings};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::probing_args::ProbingArgs;
 use crate::{artifacts, process};
 
 /// Scenarios that run at the same time by default.
@@ -47,6 +48,12 @@ pub(super) fn settings(folder: Option<&Path>, jobs: Option<JobCount>, file: &Set
         fail_fast: false,
         shard: None,
     }
+}
+
+/// These plans if the command line, the variables or the file choose a keeper for them.
+pub(super) fn kept<'a>(args: &ProbingArgs, file: &SettingsFile, plans: &'a [Plan]) -> Option<&'a [Plan]> {
+    let in_keeper = args.keeper.is_on(file.keeper, |name| std::env::var(name).ok());
+    in_keeper.then_some(plans)
 }
 
 /// Prints what takes long, and warnings.

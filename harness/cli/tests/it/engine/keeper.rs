@@ -4,34 +4,25 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::{
+    END, FAILS, FinishedCommand, KeptFolder, REGISTERS, RunningCommand, both, build_images_once, containers,
+    exclusive_sweep, folder, objects, of_run, signal, sweep, wait_for,
+};
+use nodejoin_core::explore::Exploration;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::RunEvent;
-use tempfile::TempDir;
-
-use crate::support::{
-    END, FAILS, FinishedCommand, REGISTERS, RunningCommand, both, build_images_once, containers,
-    exclusive_sweep, folder, nodejoin, objects, of_run, signal, sweep, wait_for,
-};
 
 /// A folder with a keeper of its own, which is stopped at the end of a test.
-struct Kept {
-    folder: TempDir,
-    runtime: TempDir,
-}
+struct Kept(KeptFolder);
 
 impl Kept {
     fn new(scenarios: &[(&str, &str)]) -> Self {
         build_images_once();
-        Self {
-            folder: folder(scenarios),
-            runtime: TempDir::new().unwrap(),
-        }
+        Self(KeptFolder::new(folder(scenarios)))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = nodejoin(self.folder.path(), arguments);
-        command.env("XDG_RUNTIME_DIR", self.runtime.path());
-        command
+        self.0.command(arguments)
     }
 
     fn start(&self) -> RunningCommand {
@@ -68,12 +59,6 @@ impl Kept {
             .unwrap_or_default()
             .trim()
             .to_owned()
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        let _ = self.command(&["keeper", "stop"]).output();
     }
 }
 
@@ -119,6 +104,76 @@ fn runs_in_a_keeper_have_the_same_verdicts_and_share_one_control_plane() {
     assert_eq!(kept.keeper(&["stop"]), "stopped 1 keeper\n");
     assert_eq!(of_run(&environment), Vec::<String>::new());
     assert_eq!(objects(&format!("nodejoin.pid={pid}")), Vec::<String>::new());
+}
+
+/// Writes a file on Spot Instances alone.
+const SPOT: &str = r#"name: a node joins
+user_data: |
+  #!/bin/bash
+  token=$(curl -sf -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token)
+  url=http://169.254.169.254/latest/meta-data/instance-life-cycle
+  [[ $(curl -sf -H "X-aws-ec2-metadata-token: $token" $url) != spot ]] || touch /etc/spot
+  /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd
+expect: { phase: registered }
+"#;
+
+#[test]
+fn probes_in_a_keeper_find_the_same_and_use_its_control_plane() {
+    let kept = Kept::new(&[("spot.yaml", SPOT)]);
+    let explore = |keeper: &str| {
+        let words = [
+            "explore",
+            "spot.yaml",
+            "--change",
+            "spot",
+            "--format",
+            "json",
+            keeper,
+        ];
+        let output = kept.command(&words).output().unwrap();
+        let report: Exploration =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
+        assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+        report
+    };
+    let without = explore("--no-keeper");
+    let first = explore("--keeper");
+    let environment = kept.waiting();
+    let second = explore("--keeper");
+    assert_eq!(kept.waiting(), environment, "the second run used the same one");
+    assert_eq!(without.worlds.len(), 2, "{without:#?}");
+    let result = |report: &Exploration| {
+        let worlds = report.worlds.iter();
+        let facts = worlds.map(|world| (world.scenario.clone(), world.join.clone(), world.new_commands));
+        facts.collect::<Vec<_>>()
+    };
+    for report in [&first, &second] {
+        assert_eq!(result(report), result(&without), "{report:#?}");
+    }
+    assert!(
+        result(&without)
+            .iter()
+            .all(|(_, join, _)| join.as_deref() == Some("passed"))
+    );
+    assert_eq!(containers(&of_run(&environment)), 1, "the control plane alone");
+
+    let words = ["explore", "spot.yaml", "--change", "spot", "--keeper"];
+    let mut killed = kept
+        .command(&words)
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = kept.pid();
+    wait_for("a node of the client", END, || {
+        containers(&objects(&format!("nodejoin.pid={pid}"))) > 1
+    });
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    wait_for("the end of the killed client's nodes", END, || {
+        containers(&objects(&format!("nodejoin.pid={pid}"))) == 1
+    });
+    assert_eq!(kept.waiting(), environment, "the control plane stays");
 }
 
 #[test]

@@ -96,6 +96,46 @@ pub fn nodejoin(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// A folder whose commands run in a keeper of their own, so that they share one control plane. Dropping it stops the
+/// keeper.
+pub struct KeptFolder {
+    folder: TempDir,
+    runtime: TempDir,
+}
+
+impl KeptFolder {
+    pub fn new(folder: TempDir) -> Self {
+        Self {
+            folder,
+            runtime: TempDir::new().unwrap(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The command in this folder. It uses a keeper if its arguments or its variables choose one.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = nodejoin(self.path(), arguments);
+        command.env("XDG_RUNTIME_DIR", self.runtime.path());
+        command
+    }
+
+    /// The command in this folder and in its keeper.
+    pub fn kept(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command.env("NODEJOIN_KEEPER", "true");
+        command
+    }
+}
+
+impl Drop for KeptFolder {
+    fn drop(&mut self) {
+        let _ = self.command(&["keeper", "stop"]).output();
+    }
+}
+
 /// Runs `nodejoin sweep` and returns its output. A sweep covers the whole engine: a test that sweeps, or has objects
 /// that a sweep would remove, holds [`exclusive_sweep`].
 pub fn sweep(arguments: &[&str]) -> String {
