@@ -3,7 +3,7 @@
 use nodejoin_core::mutation::{MutantResult, MutationReport};
 use tempfile::TempDir;
 
-use crate::support::{both, nodejoin};
+use crate::support::{KeptFolder, both};
 
 const SCRIPT: &str = r#"#!/bin/bash
 set -o errexit
@@ -39,8 +39,8 @@ const OVERLAY: &str = "files:
   - { from: lib.sh, to: /usr/local/lib/pool.sh }
 ";
 
-fn folder() -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn folder() -> KeptFolder {
+    let folder = KeptFolder::new(TempDir::new().unwrap());
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     std::fs::create_dir(folder.path().join("scenarios")).unwrap();
     write("overlay.yaml", OVERLAY);
@@ -62,7 +62,7 @@ fn coverage_counts_lines_of_each_script_without_changing_its_run() {
         "--cobertura",
         "out.xml",
     ];
-    let output = nodejoin(folder.path(), &arguments).output().unwrap();
+    let output = folder.kept(&arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     let text = both(&output);
     assert!(text.contains("not reached: 10"), "{text}");
@@ -95,10 +95,8 @@ fn coverage_counts_lines_of_each_script_without_changing_its_run() {
 const OF_IMAGE: &str = include_str!("../../../../../fixtures/images/nodes/al2/rootfs/etc/eks/bootstrap.sh");
 
 /// Runs one change of a script, and returns its result.
-fn mutant(folder: &TempDir, script: &str, line: &str, change: &str) -> MutantResult {
-    let listed = nodejoin(folder.path(), &["mutate", script, "--list"])
-        .output()
-        .unwrap();
+fn mutant(folder: &KeptFolder, script: &str, line: &str, change: &str) -> MutantResult {
+    let listed = folder.kept(&["mutate", script, "--list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let found = listed
         .lines()
@@ -106,7 +104,7 @@ fn mutant(folder: &TempDir, script: &str, line: &str, change: &str) -> MutantRes
     let found = found.unwrap_or_else(|| panic!("{line} {change}: {listed}"));
     let id = found.split_whitespace().next().unwrap_or_default();
     let arguments = ["mutate", script, "--format", "json", "--mutant", id];
-    let output = nodejoin(folder.path(), &arguments).output().unwrap();
+    let output = folder.kept(&arguments).output().unwrap();
     let report: MutationReport =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
     report.mutants[0].result.clone()
@@ -114,7 +112,7 @@ fn mutant(folder: &TempDir, script: &str, line: &str, change: &str) -> MutantRes
 
 #[test]
 fn scripts_of_the_image_and_those_that_user_data_writes_are_changed() {
-    let folder = TempDir::new().unwrap();
+    let folder = KeptFolder::new(TempDir::new().unwrap());
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     std::fs::create_dir(folder.path().join("scenarios")).unwrap();
     let pool = "#!/bin/bash\n/etc/eks/bootstrap.sh \"$1\" --container-runtime containerd\n";
@@ -146,9 +144,7 @@ fn scripts_of_the_image_and_those_that_user_data_writes_are_changed() {
 #[test]
 fn mutants_are_killed_survive_or_change_nothing() {
     let folder = folder();
-    let listed = nodejoin(folder.path(), &["mutate", "pool.sh", "--list"])
-        .output()
-        .unwrap();
+    let listed = folder.kept(&["mutate", "pool.sh", "--list"]).output().unwrap();
     assert_eq!(listed.status.code(), Some(0), "{}", both(&listed));
     let listed = String::from_utf8(listed.stdout).unwrap();
     let id = |line: &str, change: &str| -> String {
@@ -169,7 +165,7 @@ fn mutants_are_killed_survive_or_change_nothing() {
         .into_iter()
         .chain(chosen)
         .collect();
-    let output = nodejoin(folder.path(), &arguments).output().unwrap();
+    let output = folder.kept(&arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
     let report: MutationReport = serde_json::from_slice(&output.stdout).unwrap();
     let result = |id: &str| {

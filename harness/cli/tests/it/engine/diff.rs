@@ -7,7 +7,7 @@ use nodejoin_core::compare::{ChangedLine, Comparison, Group};
 use nodejoin_core::plan::sources::SourceLine;
 use tempfile::TempDir;
 
-use crate::support::{both, nodejoin};
+use crate::support::{KeptFolder, both};
 
 const OVERLAY: &str = "files: [{ from: pool.sh, to: /usr/local/bin/pool, mode: \"0755\" }]\n";
 /// Writes the label of its node pool, and in an IPv6 cluster a setting.
@@ -18,13 +18,15 @@ echo "pool=blue" > /etc/pool
 if [[ $(curl -sf -H "X-aws-ec2-metadata-token: $1" http://169.254.169.254/latest/meta-data/instance-type) == t3.* ]]; then
   echo burst >> /etc/pool
 fi
-/etc/eks/bootstrap.sh $2 --container-runtime containerd --kubelet-extra-args "--node-labels=$(head -n 1 /etc/pool)"
+/etc/eks/bootstrap.sh $2 $(cat /etc/cluster) --container-runtime containerd --kubelet-extra-args "--node-labels=$(head -n 1 /etc/pool)"
 "#;
+/// With the endpoint and the authority, the script sends no request to EKS.
 const SCENARIO: &str = r#"name: a node joins as part of its pool
 overlay: ../overlay.yaml
 user_data: |
   #!/bin/bash
   token=$(curl -sf -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token)
+  echo --apiserver-endpoint {{ cluster.endpoint }} --b64-cluster-ca {{ cluster.certificate_authority }} > /etc/cluster
   /usr/local/bin/pool "$token" {{ cluster.name }}
 expect: { phase: registered, node: { labels: { pool: blue } } }
 "#;
@@ -43,8 +45,8 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 /// A repository with two scenarios, of which one has its own instance type, and one commit.
-fn repository() -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn repository() -> KeptFolder {
+    let folder = KeptFolder::new(TempDir::new().unwrap());
     let path = folder.path();
     std::fs::create_dir(path.join("scenarios")).unwrap();
     std::fs::write(path.join("overlay.yaml"), OVERLAY).unwrap();
@@ -80,7 +82,8 @@ fn a_changed_script_differs_where_its_machines_do() {
         "--html",
         "diff.html",
     ];
-    let output = nodejoin(path, &arguments)
+    let output = folder
+        .kept(&arguments)
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_WORKSPACE", path)
         .output()
@@ -150,7 +153,7 @@ fn a_change_shows_with_another_kubelet_or_when_user_data_runs_again() {
     let path = folder.path();
     let old = "#!/bin/bash\nset -o errexit\nmkdir -p /etc/pool.d\n\
         if [[ $(kubelet --version) == *v1.27.* ]]; then echo newer > /etc/pool.d/version; fi\n\
-        /etc/eks/bootstrap.sh $2 --container-runtime containerd\n";
+        /etc/eks/bootstrap.sh $2 $(cat /etc/cluster) --container-runtime containerd\n";
     std::fs::write(path.join("pool.sh"), old).unwrap();
     git(path, &["commit", "--quiet", "--all", "--message", "y"]);
     let new = old
@@ -159,7 +162,8 @@ fn a_change_shows_with_another_kubelet_or_when_user_data_runs_again() {
     std::fs::write(path.join("pool.sh"), new).unwrap();
     let worlds = ["--world", "kubelet-1.27", "--world", "user-data-twice"];
     let arguments = ["diff", "HEAD", "--format", "json", "--joins", "none"];
-    let output = nodejoin(path, &[&arguments[..], &worlds[..]].concat())
+    let output = folder
+        .kept(&[&arguments[..], &worlds[..]].concat())
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
@@ -199,7 +203,7 @@ fn a_change_runs_in_the_worlds_that_it_is_about() {
     let old = "#!/bin/bash\nset -o errexit\nwhile [[ $# -gt 2 ]]; do\n  case $1 in\n\
         \x20   --paint) echo \"$2\" > /etc/paint; shift 2 ;;\n  esac\ndone\n\
         if [[ -e /nowhere ]]; then\n  touch /etc/somewhere\nfi\n\
-        /etc/eks/bootstrap.sh $2 --container-runtime containerd\n";
+        /etc/eks/bootstrap.sh $2 $(cat /etc/cluster) --container-runtime containerd\n";
     std::fs::write(path.join("pool.sh"), old).unwrap();
     git(path, &["commit", "--quiet", "--all", "--message", "y"]);
     let new = old
@@ -217,7 +221,7 @@ fn a_change_runs_in_the_worlds_that_it_is_about() {
             "-E",
             "id(large)",
         ];
-        let output = nodejoin(path, &[&arguments[..], more].concat()).output().unwrap();
+        let output = folder.kept(&[&arguments[..], more].concat()).output().unwrap();
         let report: Comparison =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
         (output, report)
@@ -263,7 +267,7 @@ fn a_change_runs_in_the_worlds_that_it_is_about() {
 #[test]
 fn equal_files_start_nothing() {
     let folder = repository();
-    let output = nodejoin(folder.path(), &["diff", "HEAD"]).output().unwrap();
+    let output = folder.kept(&["diff", "HEAD"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert!(
         both(&output).contains("no difference, 3 scenarios compared"),
@@ -278,7 +282,7 @@ fn blessed_machines_are_compared_without_an_old_version() {
     let path = folder.path();
     let diff = |arguments: &[&str]| {
         let all = [&["diff", "-E", "id(small) or id(untouched)"], arguments].concat();
-        nodejoin(path, &all).output().unwrap()
+        folder.kept(&all).output().unwrap()
     };
     let blessed = diff(&["--bless", "pool.json"]);
     assert_eq!(blessed.status.code(), Some(0), "{}", both(&blessed));
@@ -320,7 +324,8 @@ fn blessed_machines_are_compared_without_an_old_version() {
     );
 
     // Scenarios that are not selected keep their machines.
-    let large = nodejoin(path, &["diff", "--bless", "pool.json", "-E", "id(large)"])
+    let large = folder
+        .kept(&["diff", "--bless", "pool.json", "-E", "id(large)"])
         .output()
         .unwrap();
     assert!(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nodejoin_core::explore::{Exploration, FindingKind};
 use tempfile::TempDir;
 
-use crate::support::{both, nodejoin};
+use crate::support::{KeptFolder, both};
 
 const SCRIPT: &str = r#"#!/bin/bash
 set -o errexit
@@ -18,20 +18,22 @@ if [[ $(read_metadata instance-life-cycle) == spot ]]; then
     exit 7
   fi
 fi
-/etc/eks/bootstrap.sh "$1" --container-runtime containerd
+/etc/eks/bootstrap.sh "$@" --container-runtime containerd
 "#;
+/// With the endpoint and the authority, the script sends no request to EKS.
 const SCENARIO: &str = r#"name: a node joins
 overlay: ../overlay.yaml
 user_data: |
   #!/bin/bash
-  /usr/local/bin/pool {{ cluster.name }}
+  /usr/local/bin/pool {{ cluster.name }} --apiserver-endpoint {{ cluster.endpoint }} \
+    --b64-cluster-ca {{ cluster.certificate_authority }}
 expect: { phase: registered }
 "#;
 const OVERLAY: &str = "files: [{ from: pool.sh, to: /usr/local/bin/pool, mode: \"0755\" }]\n";
 
 #[test]
 fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
-    let folder = TempDir::new().unwrap();
+    let folder = KeptFolder::new(TempDir::new().unwrap());
     let path = folder.path();
     std::fs::create_dir(path.join("scenarios")).unwrap();
     std::fs::write(path.join("overlay.yaml"), OVERLAY).unwrap();
@@ -48,9 +50,7 @@ fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
     let rest = [
         "explore", "--budget", "30m", "--format", "json", "--write", "found",
     ];
-    let output = nodejoin(path, &[&rest[..], &changes[..]].concat())
-        .output()
-        .unwrap();
+    let output = folder.kept(&[&rest[..], &changes[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
     let report: Exploration = serde_json::from_slice(&output.stdout).unwrap();
     let [finding] = &report.findings[..] else {
@@ -67,7 +67,7 @@ fn a_failure_of_two_changes_is_found_with_the_fewest_of_them() {
     for key in ["type: t3.nano", "life_cycle: spot"] {
         assert!(text.contains(key), "{text}");
     }
-    let again = || nodejoin(path, &["run", &written]).output().unwrap();
+    let again = || folder.kept(&["run", &written]).output().unwrap();
     let failed = again();
     assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
     assert!(
@@ -105,12 +105,13 @@ user_data: |
   token=$(curl -sf --retry 3 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' $url/api/token)
   zone=$(curl -s -H "X-aws-ec2-metadata-token: $token" $url/meta-data/placement/availability-zone)
   /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd \
+    --apiserver-endpoint {{ cluster.endpoint }} --b64-cluster-ca {{ cluster.certificate_authority }} \
     --kubelet-extra-args "--node-labels=zone=$zone"
 "#;
 
 #[test]
 fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_responds() {
-    let folder = TempDir::new().unwrap();
+    let folder = KeptFolder::new(TempDir::new().unwrap());
     let path = folder.path();
     std::fs::create_dir(path.join("scenarios")).unwrap();
     std::fs::write(path.join("scenarios/a.yaml"), TRUSTING).unwrap();
@@ -129,7 +130,7 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_r
         "--change",
         "page-metadata-availability-zone",
     ];
-    let output = nodejoin(path, &arguments).output().unwrap();
+    let output = folder.kept(&arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
     let report: Exploration = serde_json::from_slice(&output.stdout).unwrap();
     let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
@@ -155,7 +156,7 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_r
         .find(|file| file.is_file())
         .unwrap_or_else(|| panic!("nothing written: {}", both(&output)));
     let written = written.to_str().unwrap();
-    let failed = nodejoin(path, &["run", written]).output().unwrap();
+    let failed = folder.kept(&["run", written]).output().unwrap();
     assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
     let text = std::fs::read_to_string(written).unwrap();
     for part in ["one_of:", "lacks:", "status: 404"] {
@@ -164,28 +165,28 @@ fn an_error_page_in_an_argument_is_found_where_metadata_are_missing_or_a_proxy_r
     let careful = text.replace("zone=$(curl -s -H", "set -e\n  zone=$(curl -sf -H");
     assert_ne!(text, careful);
     std::fs::write(written, careful).unwrap();
-    let output = nodejoin(path, &["run", written]).output().unwrap();
+    let output = folder.kept(&["run", written]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
 }
 
 /// A script that is not made for a second start: the kubelet is not enabled, a file grows, and another file stays.
 const ONCE: &str = r#"#!/bin/bash
 set -o errexit
-name=
+arguments=()
 while (( $# > 0 )); do
   case $1 in
     --gpu) touch /etc/pool-gpu; shift ;;
-    *) name=$1; shift ;;
+    *) arguments+=("$1"); shift ;;
   esac
 done
-/etc/eks/bootstrap.sh "$name" --container-runtime containerd
+/etc/eks/bootstrap.sh "${arguments[@]}" --container-runtime containerd
 echo "started" >> /etc/pool-starts
 systemctl disable kubelet
 "#;
 
 #[test]
 fn what_a_reboot_or_a_second_run_changes_is_found() {
-    let folder = TempDir::new().unwrap();
+    let folder = KeptFolder::new(TempDir::new().unwrap());
     let path = folder.path();
     std::fs::create_dir(path.join("scenarios")).unwrap();
     std::fs::write(path.join("overlay.yaml"), OVERLAY).unwrap();
@@ -201,7 +202,7 @@ fn what_a_reboot_or_a_second_run_changes_is_found() {
     let rest = [
         "explore", "--joins", "none", "--budget", "30m", "--format", "json", "--write", "found",
     ];
-    let output = nodejoin(path, &[&rest[..], &changes].concat()).output().unwrap();
+    let output = folder.kept(&[&rest[..], &changes].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
     let report: Exploration = serde_json::from_slice(&output.stdout).unwrap();
     let found: Vec<(FindingKind, String, &str)> = report
@@ -244,7 +245,7 @@ fn what_a_reboot_or_a_second_run_changes_is_found() {
         .find(|one| one.only_with == ["user-data-twice"])
         .unwrap();
     let written = format!("found/{}.yaml", grows.id);
-    let failed = nodejoin(path, &["run", &written]).output().unwrap();
+    let failed = folder.kept(&["run", &written]).output().unwrap();
     assert_eq!(failed.status.code(), Some(1), "{}", both(&failed));
     let check = "then[0].files./etc/pool-starts.lacks";
     assert!(both(&failed).contains(check), "{}", both(&failed));
@@ -253,6 +254,6 @@ fn what_a_reboot_or_a_second_run_changes_is_found() {
         ONCE.replace(">> /etc/pool-starts", "> /etc/pool-starts"),
     )
     .unwrap();
-    let passed = nodejoin(path, &["run", &written]).output().unwrap();
+    let passed = folder.kept(&["run", &written]).output().unwrap();
     assert_eq!(passed.status.code(), Some(0), "{}", both(&passed));
 }
