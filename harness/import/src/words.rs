@@ -195,6 +195,24 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_gives_what_the_name_of_a_value_asks_for() {
+        let (authority, endpoint) = ("{{ cluster.certificate_authority }}", "{{ cluster.endpoint }}");
+        for (name, value) in [
+            ("cluster_auth_base64_cert", authority),
+            ("B64_CLUSTER_CA", authority),
+            ("ca", authority),
+            ("eks.clusterCA", authority),
+            ("cluster_endpoint", endpoint),
+            ("API_SERVER_URL", endpoint),
+            ("apiServer", endpoint),
+            ("capacity", "VALUE"),
+            ("cluster_name", "VALUE"),
+        ] {
+            assert_eq!(value_to_set(name), value, "{name}");
+        }
+    }
+
+    #[test]
     fn the_dns_service_has_the_tenth_address() {
         assert_eq!(dns_ip("172.20.0.0/16").unwrap(), "172.20.0.10");
         assert_eq!(dns_ip("fd30:1c53:5f8a::/108").unwrap(), "fd30:1c53:5f8a::a");

@@ -347,6 +347,23 @@ mod tests {
     }
 
     #[test]
+    fn last_words_are_those_of_the_last_part_alone() {
+        let words = journal("cloud-final.service", "cloud-init", "mount: no such disk");
+        let mut seen = joined(vec![words]);
+        result(&mut seen).exit_codes = [("part-001".to_owned(), 3), ("part-002".to_owned(), 4)].into();
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+        let what: Vec<&str> = notes.iter().map(|(_, what)| what.as_str()).collect();
+        let start = "the user data failed although the node joined: part-00";
+        assert_eq!(
+            what,
+            [
+                format!("{start}1 exited with 3"),
+                format!("{start}2 exited with 4; its last words: mount: no such disk"),
+            ]
+        );
+    }
+
+    #[test]
     fn user_data_that_still_runs_is_noted() {
         let notes = of(&with_user_data("phase: ready", SCRIPT), &complete());
         assert_eq!(notes[0].0, NoteKind::UserDataRuns);
