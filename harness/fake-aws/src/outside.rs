@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `GET` or `HEAD` of a URL in the scenario's `outside` | its file, or the range that a `Range` header requests |
 //! | any other | none: the connection closes at once, and the transcript has the URL |
+//! | any other of Wget | 403: Wget repeats a request without a response for minutes |
 //!
 //! The files are real, and so are content length and ranges. A host outside would also send a content type, dates,
 //! redirects and errors; only `aws.answers` with a `host` has these.
@@ -11,7 +12,7 @@
 use std::path::Path;
 
 use http::Method;
-use nodejoin_core::observation::CalledService;
+use nodejoin_core::observation::{CalledService, NOT_RECORDED};
 use nodejoin_core::plan::outside::{OutsideRequest, Scheme, file_of};
 
 use crate::content::Content;
@@ -37,7 +38,12 @@ pub(crate) fn respond(world: &World, scheme: Scheme, request: &Request) -> Optio
         return None;
     }
     let host = request.host_name();
-    let file = file_of(&world.outside, requested(scheme, &host, request))?;
+    let Some(file) = file_of(&world.outside, requested(scheme, &host, request)) else {
+        let is_wget = request
+            .header("user-agent")
+            .is_some_and(|agent| agent.starts_with("Wget/"));
+        return is_wget.then(not_recorded);
+    };
     Some(match Content::of_file(Path::new(file)) {
         Ok(content) => with_range(content, request.header("range")),
         Err(error) => unreadable(file, &error),
@@ -68,6 +74,13 @@ fn with_range(content: Content, range: Option<&str>) -> Response {
         }
     };
     response.with_header("accept-ranges", "bytes")
+}
+
+fn not_recorded() -> Response {
+    let message = "nodejoin answers no request to hosts outside, except for the URLs of `outside`";
+    let mut response = Response::new(403, "text/plain", format!("{message}\n"));
+    response.error = Some(ServiceError::new(403, NOT_RECORDED, message.to_owned()));
+    response
 }
 
 /// The loader has read the file; it is gone since then.
@@ -131,6 +144,20 @@ mod tests {
         )
         .unwrap();
         assert_eq!(gone.error.unwrap().code, "UnreadableFile");
+    }
+
+    #[test]
+    fn wget_has_a_response_that_it_does_not_repeat() {
+        let (world, _) = crate::testing::world();
+        let mut request = request(Method::GET, "b.example.com", None);
+        request
+            .headers
+            .insert("user-agent", "Wget/1.21.3".parse().unwrap());
+        let found = respond(&world, Scheme::Https, &request).unwrap();
+        assert_eq!(
+            (found.status, found.error.unwrap().code.as_str()),
+            (403, NOT_RECORDED)
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use nodejoin_core::user_data::LIMIT;
 
+use crate::adopt::filled;
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported};
@@ -268,7 +269,14 @@ fn whole_file(
     content: &str,
     format: FileFormat,
 ) -> Result<Imported, ImportError> {
-    let machine = text::machine(input.name, bytes.to_vec(), content, format)?;
+    // Cluster and node take their values from settings, which are data. Scripts are filled in with their machine.
+    let machine = match format {
+        FileFormat::BottlerocketSettings => {
+            let content = filled(content, input.set);
+            text::machine(input.name, content.clone().into_bytes(), &content, format)?
+        }
+        _ => text::machine(input.name, bytes.to_vec(), content, format)?,
+    };
     Ok(Imported {
         format,
         machines: vec![machine],

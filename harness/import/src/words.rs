@@ -12,7 +12,7 @@ pub(crate) fn value_to_set(name: &str) -> &'static str {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let has = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
-    if has(&["cert", "authority", "clusterca", "b64"]) || words.contains(&"ca") {
+    if has(&["cert", "authority", "clusterca", "b64", "auth_base64"]) || words.contains(&"ca") {
         "{{ cluster.certificate_authority }}"
     } else if has(&["endpoint", "apiserver", "api_server"]) {
         "{{ cluster.endpoint }}"
@@ -201,6 +201,7 @@ mod tests {
             ("cluster_auth_base64_cert", authority),
             ("B64_CLUSTER_CA", authority),
             ("ca", authority),
+            ("cluster_auth_base64", authority),
             ("eks.clusterCA", authority),
             ("cluster_endpoint", endpoint),
             ("API_SERVER_URL", endpoint),

@@ -272,6 +272,13 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
 
 /// What to do if the AMI has a file or a command that the node image lacks.
 fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
+    if let Some(package) = unknown_package(message) {
+        return Some(format!(
+            "if Amazon Linux has the package `{package}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: \
+             its package tools install only what they know; lay a `yum` and a `dnf` of your own over the node with an overlay \
+             (`--overlay MANIFEST`)"
+        ));
+    }
     let what = missing_path(message).or_else(|| missing_command(message))?;
     if what.starts_with("--") {
         let end = format!(
@@ -287,6 +294,13 @@ fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
         "if your AMI has `{what}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: add it, or a stub, to \
          the node with an overlay (`--overlay MANIFEST`)"
     ))
+}
+
+/// The package that a package tool does not find.
+fn unknown_package(message: &str) -> Option<&str> {
+    let of_yum = message.strip_prefix("No package ");
+    let of_yum = of_yum.and_then(|rest| rest.strip_suffix(" available."));
+    of_yum.or_else(|| message.strip_prefix("No match for argument: "))
 }
 
 /// The requests that failed before the end of the script, grouped by operation and status.

@@ -150,6 +150,11 @@ fn of_network(message: &str) -> &'static str {
 
 /// A hint at what AMIs have and the node image can lack.
 fn of_ami(message: &str) -> &'static str {
+    let command = message.strip_suffix(": command not found");
+    if command.is_some_and(|before| before.contains(": --")) {
+        return " (if it is the end of a MIME message, write it alone on its line: what follows it there makes it a line of the \
+                script)";
+    }
     match message.contains("command not found") || message.contains("No such file or directory") {
         true => " (if your AMI has it, this is a limit of nodejoin: add it with an overlay)",
         false => "",

@@ -82,6 +82,9 @@ pub struct AwsCall {
     pub took_ms: u64,
 }
 
+/// The error of a request to a host outside that has a response only so that its client does not repeat it.
+pub const NOT_RECORDED: &str = "NotRecorded";
+
 /// The operation of a connection that a fault refused, in transcripts and reports.
 const CONNECT: &str = "connect";
 
@@ -111,7 +114,8 @@ impl AwsCall {
     /// Whether the request went to a host outside, which did not answer it.
     #[must_use]
     pub fn is_refused_outside(&self) -> bool {
-        self.service == CalledService::Outside && self.status == 0
+        let is_refused = self.status == 0 || self.error.as_deref() == Some(NOT_RECORDED);
+        self.service == CalledService::Outside && is_refused
     }
 
     #[must_use]

@@ -40,7 +40,11 @@ const GO_TEMPLATES: [&str; 5] = [
     "go-template=",
 ];
 /// Variables that exist without an assignment in the script.
-const KNOWN_VARIABLES: [&str; 16] = [
+const KNOWN_VARIABLES: [&str; 20] = [
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "ftp_proxy",
     "HOME",
     "PATH",
     "USER",
@@ -95,25 +99,34 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
 /// The places that are not filled in. A text that a shell, cloud-init or a container engine fills in is not one: a
 /// false stop is worse than a run that fails with a cause.
 pub(crate) fn find(text: &str) -> Vec<Placeholder> {
-    let is_jinja = text.trim_start().starts_with("## template: jinja");
-    let assigned = assigned(text);
-    let found = found_in(text, is_jinja, assigned.as_ref(), false);
+    let found = found_in(text, assigned(text).as_ref(), Kind::Script);
     // Where one name is left to a template engine, others are, too.
     let is_template = found.iter().any(|one| one.text.starts_with("${"));
     match is_template {
-        true => found_in(text, is_jinja, assigned.as_ref(), true),
+        true => found_in(text, assigned(text).as_ref(), Kind::Template),
         false => found,
     }
 }
 
-fn found_in(
-    text: &str,
-    is_jinja: bool,
-    assigned: Option<&BTreeSet<String>>,
-    is_template: bool,
-) -> Vec<Placeholder> {
+/// Those in settings of Bottlerocket, which no shell reads.
+pub(crate) fn find_in_settings(text: &str) -> Vec<Placeholder> {
+    found_in(text, None, Kind::Settings)
+}
+
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Script,
+    /// Names of it are left to a template engine.
+    Template,
+    /// A shell fills in nothing.
+    Settings,
+}
+
+fn found_in(text: &str, assigned: Option<&BTreeSet<String>>, kind: Kind) -> Vec<Placeholder> {
+    let is_jinja = text.trim_start().starts_with("## template: jinja");
     let mut found = Vec::new();
-    let (mut is_node_config, mut is_call, mut is_continued) = (false, false, false);
+    let (mut is_node_config, mut is_call, mut is_continued) = (kind == Kind::Settings, false, false);
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with("--") || line.trim() == "---" {
             is_node_config = false;
@@ -128,7 +141,7 @@ fn found_in(
             texts.extend(braces(line));
         }
         // A call with its flags on further lines.
-        is_call = is_call_or_value(line) || (is_call && is_continued);
+        is_call = is_call_or_value(line) || is_whole_value(line) || (is_call && is_continued);
         is_continued = line.trim_end().ends_with('\\');
         if is_call || is_node_config {
             let words = line.split(|c: char| !c.is_ascii_alphanumeric());
@@ -137,7 +150,7 @@ fn found_in(
         let scope = DollarScope {
             is_node_config,
             is_call,
-            is_template,
+            is_template: kind == Kind::Template,
             assigned,
         };
         texts.extend(dollars(line, &scope));
@@ -211,6 +224,27 @@ fn is_call_or_value(line: &str) -> bool {
     CALLS.iter().any(|word| line.contains(word)) || VALUES.iter().any(assigns)
 }
 
+/// Whether a line gives a variable the value of a name in small letters and nothing else, such as `A="${b}"`.
+fn is_whole_value(line: &str) -> bool {
+    const BEFORE: [&str; 4] = ["export ", "readonly ", "local ", "declare "];
+    let line = line.trim();
+    let line = BEFORE
+        .iter()
+        .find_map(|word| line.strip_prefix(word))
+        .unwrap_or(line);
+    let Some((name, value)) = line.split_once('=') else {
+        return false;
+    };
+    let value = value.trim_matches(['"', '\'']);
+    let inside = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    !name.is_empty() && is_word(name) && inside.is_some_and(is_in_small_letters)
+}
+
+fn is_in_small_letters(text: &str) -> bool {
+    let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(is_small)
+}
+
 /// Where a line stands.
 struct DollarScope<'a> {
     is_node_config: bool,
@@ -230,12 +264,6 @@ fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
             && !name.starts_with("AWS_")
             && scope.assigned.is_some_and(|assigned| !assigned.contains(name))
     };
-    let is_lower = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_lowercase())
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-    };
     let is_open = |inside: &&str| {
         let is_name = inside
             .bytes()
@@ -248,12 +276,12 @@ fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
             || (inside.contains(" ? ") && inside.contains(" : "));
         let is_unset = is_name && is_unknown(inside);
         // For a shell this is a name with a default; a name of Terraform can have hyphens.
-        let has_hyphen = inside
-            .split_once('-')
-            .is_some_and(|(name, rest)| is_lower(name) && is_unknown(name) && rest.split('-').all(is_lower));
+        let has_hyphen = inside.split_once('-').is_some_and(|(name, rest)| {
+            is_in_small_letters(name) && is_unknown(name) && rest.split('-').all(is_in_small_letters)
+        });
         is_expression
             || (is_name && scope.is_node_config)
-            || (is_unset && (scope.is_call || (scope.is_template && is_lower(inside))))
+            || (is_unset && (scope.is_call || (scope.is_template && is_in_small_letters(inside))))
             || has_hyphen
     };
     let texts = between(line, "${", "}").filter(is_open);
@@ -390,6 +418,42 @@ mod tests {
         assert_eq!(texts(call), ["${name}", "${pods}", "${labels}", "${other}"]);
         let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
         assert_eq!(texts(list), ["${name}", "${taints}"]);
+    }
+
+    #[test]
+    fn a_variable_that_takes_a_name_of_a_template_shows_the_others() {
+        for line in [
+            "CLUSTER=\"${cluster_name}\"",
+            "export HTTPS_PROXY=${proxy}",
+            "  local key='${api_key}'",
+        ] {
+            let text = format!("#!/bin/bash\n{line}\ncurl -x \"${{other}}\" x\n/etc/eks/bootstrap.sh demo\n");
+            let found = texts(&text);
+            assert_eq!(found.len(), 2, "{found:?}");
+            assert!(found.contains(&"${other}".to_owned()), "{found:?}");
+        }
+        for line in [
+            "A=\"${https_proxy}\"",
+            "A=\"${b}/c\"",
+            "read -r b; A=${b}",
+            "b=1\nA=${b}",
+            "A=${B}",
+            ". ./more.sh\nA=${b}",
+        ] {
+            let text = format!("#!/bin/bash\n{line}\n/etc/eks/bootstrap.sh demo\n");
+            assert_eq!(texts(&text), Vec::<String>::new(), "{line}");
+        }
+    }
+
+    #[test]
+    fn settings_have_no_shell_that_fills_in_a_name() {
+        let text = "[settings.kubernetes]\ncluster-name = \"${cluster_name}\"\napi-server = \"${endpoint}\"\nmax-pods = 5\n";
+        let found: Vec<(usize, String)> = find_in_settings(text)
+            .into_iter()
+            .map(|one| (one.line, one.text))
+            .collect();
+        let expected = [(2, "${cluster_name}".to_owned()), (3, "${endpoint}".to_owned())];
+        assert_eq!(found, expected);
     }
 
     #[test]

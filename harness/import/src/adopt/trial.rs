@@ -190,7 +190,10 @@ fn own_user_data(
     if let Some(text) = plain.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()) {
         // The lines of what a generator compresses are not those of a file.
         let shown = if is_compressed { "" } else { text };
-        let mut found = placeholders::find(shown);
+        let mut found = match is_bottlerocket(&machine) {
+            true => placeholders::find_in_settings(shown),
+            false => placeholders::find(shown),
+        };
         found.extend(placeholders_of_files(text, shown));
         found.retain(|one| !machine.literals.contains(&one.text));
         if !found.is_empty() {
