@@ -22,8 +22,15 @@ pub(super) fn labels_of_nothing(plan: &Plan, observation: &Observation) -> Vec<N
     let note = |(key, value): (&str, &str)| {
         let (word, program) = WORDS.into_iter().find(|(word, _)| *word == value)?;
         let label = format!("{key}={word}");
-        let what =
-            format!("the kubelet has the label `{label}`: {program} prints `{word}` if it finds no value");
+        let hint = match plan.is_trial && word == "None" {
+            true => {
+                "; if it reads a tag, give the instance yours: `--with 'instance: { tags: { KEY: VALUE } }'`"
+            }
+            false => "",
+        };
+        let what = format!(
+            "the kubelet has the label `{label}`: {program} prints `{word}` if it finds no value{hint}"
+        );
         (!text.contains(&label)).then(|| Note::new(NoteKind::LabelOfNothing, what))
     };
     let labels = labels_of_flag(labels.unwrap_or_default());
@@ -58,5 +65,10 @@ mod tests {
         let expected =
             "the kubelet has the label `team=None`: the AWS CLI prints `None` if it finds no value";
         assert_eq!(notes, [Note::new(NoteKind::LabelOfNothing, expected)]);
+        plan.is_trial = true;
+        let hinted = &labels_of_nothing(&plan, &observation)[0].what;
+        let hint =
+            "; if it reads a tag, give the instance yours: `--with 'instance: { tags: { KEY: VALUE } }'`";
+        assert_eq!(*hinted, format!("{expected}{hint}"));
     }
 }

@@ -18,5 +18,30 @@ pub fn sets_up_disks(data: &UserDataPlan) -> bool {
     let parts = parse(&STANDARD.decode(&data.base64).unwrap_or_default()).parts;
     parts
         .iter()
-        .any(|part| part.mime == "text/cloud-config" && has_key(part))
+        .any(|part| ["text/cloud-config", "text/jinja2"].contains(&part.mime.as_str()) && has_key(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::UserDataEngine;
+
+    #[test]
+    fn a_cloud_config_sets_up_disks_as_a_template_too() {
+        let sets = |text: &str| {
+            sets_up_disks(&UserDataPlan {
+                engine: UserDataEngine::CloudInit,
+                base64: STANDARD.encode(text),
+                gzip: false,
+                replace: None,
+                is_translated: false,
+            })
+        };
+        assert!(sets("#cloud-config\nmounts:\n- [a, b]\n"));
+        assert!(sets(
+            "## template: jinja\n#cloud-config\nfs_setup:\n- {device: /dev/sdf}\n"
+        ));
+        assert!(!sets("#cloud-config\nruncmd: [true]\n"));
+        assert!(!sets("#!/bin/sh\nmounts: x\n"));
+    }
 }
