@@ -336,7 +336,8 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
         }
         for (at, _) in line.match_indices('=') {
             let value = line[at + 1..].trim_start_matches(['"', '\'']);
-            let before = line[..at].trim_end_matches('+');
+            // `a+=b`, and `${a:=b}`, which sets what is unset.
+            let before = line[..at].trim_end_matches(['+', ':']);
             let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             // A flag, such as `--node-labels=`, sets no variable.
             if start.is_some_and(|start| before[start..].starts_with('-')) {
@@ -437,6 +438,7 @@ mod tests {
             "A=\"${b}/c\"",
             "read -r b; A=${b}",
             "b=1\nA=${b}",
+            ": ${b:=1}\nA=${b}",
             "A=${B}",
             ". ./more.sh\nA=${b}",
         ] {
