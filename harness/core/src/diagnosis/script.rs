@@ -433,3 +433,15 @@ fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
         remedy.to_owned(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::unknown_package;
+
+    #[test]
+    fn a_package_that_a_tool_does_not_find_is_known_by_its_message() {
+        assert_eq!(unknown_package("No package fuse available."), Some("fuse"));
+        assert_eq!(unknown_package("No match for argument: fuse"), Some("fuse"));
+        assert_eq!(unknown_package("No package manager"), None);
+    }
+}

@@ -352,6 +352,14 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_the_end_of_a_message_is_not_a_command_of_an_ami() {
+        let of =
+            |command: &str| of_ami(&format!("part-001: line 9: {command}: command not found")).to_owned();
+        assert!(of("--==BOUNDARY==--").contains("the end of a MIME message"));
+        assert!(of("jq").contains("add it with an overlay"));
+    }
+
+    #[test]
     fn last_words_are_those_of_the_last_part_alone() {
         let words = journal("cloud-final.service", "cloud-init", "mount: no such disk");
         let mut seen = joined(vec![words]);
