@@ -53,6 +53,8 @@ impl DeviationKind {
                 "/usr/bin/chkconfig",
                 "/usr/bin/crontab",
                 "/usr/bin/dracut",
+                "/usr/sbin/auditctl",
+                "/usr/sbin/augenrules",
                 "/usr/sbin/ebsnvme-id",
                 "/usr/sbin/mkfs.xfs",
                 "/usr/sbin/nvme",

@@ -245,8 +245,8 @@ deviations! {
     /// `udevadm`, `chronyc` and others are programs of the harness.
     SystemTools = "system-tool-stubs" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run; `nvme` lists and describes the disks of the instance, `ebsnvme-id` names a volume, `mkfs.xfs` finds no further disk, and `dracut` does nothing",
-        why: "a node has no udevd, no SELinux of its own, the clock of the host, no daemon for jobs, no disk that can be opened, and no initramfs",
+        what: "`udevadm` knows `settle`, `trigger` and `control`, which have nothing to do; `getenforce`, `setenforce` and `sestatus` know the mode of Amazon Linux, and `restorecon` does nothing; `chronyc` says that the clock is right; `auditctl` and `augenrules` keep rules by which nothing is recorded; `chkconfig` calls systemctl, and `crontab` keeps jobs that do not run; `nvme` lists and describes the disks of the instance, `ebsnvme-id` names a volume, `mkfs.xfs` finds no further disk, and `dracut` does nothing",
+        why: "a node has no udevd, no SELinux of its own, the clock and the audit of the host, no daemon for jobs, no disk that can be opened, and no initramfs",
     }
     /// `modprobe` records the modules of Amazon Linux.
     ModuleTool = "modprobe-stub" {

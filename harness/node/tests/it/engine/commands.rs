@@ -19,7 +19,7 @@ const IMAGES: [&str; 2] = ["al2", "al2023"];
 
 /// Commands that the user data of EKS nodes calls: programs of the AMIs' packages, and those in published user data.
 const COMMANDS: &str = "
-    amazon-cloudwatch-agent-ctl amazon-linux-extras apt-get at auditctl awk aws aws-iam-authenticator base64 bash bc
+    amazon-cloudwatch-agent-ctl amazon-linux-extras apt-get at auditctl augenrules awk aws aws-iam-authenticator base64 bash bc
     blkid bzip2 cat chkconfig chmod chown chronyc cloud-init conntrack containerd cp crictl crontab ctr curl cut date dd
     df dig dmesg dnf docker dracut du ebsnvme-id ebtables ec2-metadata envsubst ethtool fallocate fdisk file find findmnt free
     gawk gcc getenforce getent git gpg grep groupadd growpart grubby gunzip gzip head hostname hostnamectl htop id ip

@@ -128,6 +128,39 @@ fn metadata_is_printed_with_its_name_or_alone() {
 }
 
 #[test]
+fn rules_of_the_audit_are_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let rules = root.path().join("etc/audit/rules.d");
+    fs::create_dir_all(&rules).unwrap();
+    let text = |tool: &str, arguments: &[&str]| {
+        let output = run(root.path(), tool, arguments, "");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    assert_eq!(text("auditctl", &["-l"]).1, "No rules\n");
+    fs::write(
+        rules.join("a.rules"),
+        "# Passwords\n-D\n\n-w /etc/passwd -p wa -k users\n",
+    )
+    .unwrap();
+    assert_eq!(
+        text("augenrules", &["--check"]).1,
+        "/sbin/augenrules: Rules have changed and should be updated\n"
+    );
+    assert_eq!(text("augenrules", &["--load"]), (Some(0), String::new()));
+    assert_eq!(text("augenrules", &[]).1, "/sbin/augenrules: No change\n");
+    assert_eq!(text("auditctl", &["-l"]).1, "-w /etc/passwd -p wa -k users\n");
+    let written = fs::read_to_string(root.path().join("etc/audit/audit.rules")).unwrap();
+    assert!(written.contains("\n-D\n-w /etc/passwd"), "{written}");
+    assert_eq!(text("auditctl", &["-a", "always,exit", "-S", "mount"]).0, Some(0));
+    assert!(text("auditctl", &["-l"]).1.ends_with("-a always,exit -S mount\n"));
+    assert_eq!(text("auditctl", &["-D"]).0, Some(0));
+    assert_eq!(text("auditctl", &["-l"]).1, "No rules\n");
+    assert_eq!(text("auditctl", &["-R", "/none"]).0, Some(1));
+    assert_eq!(text("auditctl", &["--unknown"]).0, Some(1));
+}
+
+#[test]
 fn commands_of_the_system_say_what_amazon_linux_says() {
     let root = tempfile::tempdir().unwrap();
     let text = |tool: &str, arguments: &[&str]| {
