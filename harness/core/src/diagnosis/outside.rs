@@ -9,7 +9,7 @@ use super::limits::{WAITING, is_about};
 use super::script_output::{is_before_end, is_by_script, is_complaint, is_failure, lines_before_the_end};
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
-use crate::plan::Network;
+use crate::plan::{Network, Plan};
 use crate::user_data::http_proxies;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::http_proxy::HttpProxyUrl;
@@ -156,16 +156,7 @@ fn finding(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
 }
 
 fn remedy(facts: &Facts<'_>, call: &AwsCall) -> String {
-    let url = call.operation.split_once(' ').map_or("URL", |(_, url)| url);
-    // Only these methods read a file.
-    let answer = match call.method.as_str() {
-        "GET" | "HEAD" => facts.plan.key_hint(&format!("outside: {{ \"{url}\": FILE }}")),
-        method => {
-            let request = format!("host: {}, method: {method}, path: {}", call.host, call.path);
-            let key = format!("aws: {{ answers: [{{ {request}, body: TEXT }}] }}");
-            facts.plan.key_hint(&key)
-        }
-    };
+    let answer = how_to_answer(facts.plan, call);
     let overlay = "put the file into the node with an overlay (`--overlay MANIFEST`)";
     match facts.plan.network {
         Network::Isolated => format!(
@@ -174,6 +165,20 @@ fn remedy(facts: &Facts<'_>, call: &AwsCall) -> String {
         ),
         Network::Open => {
             format!("{answer}; or {overlay}; or let the network of the container engine reach it")
+        }
+    }
+}
+
+/// How a scenario answers such a request.
+pub(crate) fn how_to_answer(plan: &Plan, call: &AwsCall) -> String {
+    let url = call.operation.split_once(' ').map_or("URL", |(_, url)| url);
+    // Only these methods read a file.
+    match call.method.as_str() {
+        "GET" | "HEAD" => plan.key_hint(&format!("outside: {{ \"{url}\": FILE }}")),
+        method => {
+            let request = format!("host: {}, method: {method}, path: {}", call.host, call.path);
+            let key = format!("aws: {{ answers: [{{ {request}, body: TEXT }}] }}");
+            plan.key_hint(&key)
         }
     }
 }

@@ -239,8 +239,13 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .map(|words| format!("; its last output: {}", words.text()))
         .unwrap_or_default();
     let calls = failed_calls(facts, evidence.at);
-    let because =
-        format!("the user data ended with an error ({which}) before it started the kubelet{last}{calls}");
+    let hidden = words.as_ref().and_then(|words| hidden_command(facts, words));
+    let before = hidden
+        .map(|message| format!("; before it: {message}"))
+        .unwrap_or_default();
+    let because = format!(
+        "the user data ended with an error ({which}) before it started the kubelet{last}{before}{calls}"
+    );
     let line = words.as_ref().and_then(LastOutput::line_number);
     let line = line.map_or("the line that failed".to_owned(), |line| {
         format!("line {line} of the script")
@@ -249,7 +254,8 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let remedy = format!("in the node, run {line} by hand (`{hold}`, then `nodejoin shell`)");
     let missing = words
         .as_ref()
-        .and_then(|words| missing_on_ami(facts, words.line.message.trim()));
+        .and_then(|words| missing_on_ami(facts, words.line.message.trim()))
+        .or_else(|| missing_on_ami(facts, hidden?));
     let remedy = missing.map_or(remedy.clone(), |missing| format!("{missing}; else {remedy}"));
     let missing = stored_values::missing(facts, evidence.at);
     let remedy = missing.map_or(remedy, |missing| missing.remedy(facts.plan));
@@ -268,6 +274,18 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.line));
     let evidence = unit.map_or(evidence, |(at, line)| Evidence::journal(at, line));
     facts.final_(Cause::ScriptFailed, because, &evidence, remedy)
+}
+
+/// The last command before the end that the shell did not find. `local name=$(command)` hides its exit code, and the
+/// script fails only where it needs the value.
+fn hidden_command<'a>(facts: &Facts<'a>, last: &LastOutput<'_>) -> Option<&'a str> {
+    let lines = facts
+        .user_data_lines()
+        .filter(|(at, line)| *at <= last.at && !std::ptr::eq(*line, last.line) && is_by_script(line));
+    let messages = lines.map(|(_, line)| line.message.trim());
+    messages
+        .filter(|message| message.ends_with(": command not found"))
+        .last()
 }
 
 /// What to do if the AMI has a file or a command that the node image lacks.

@@ -179,14 +179,32 @@ pub(super) fn last_complaint<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a Journ
         .last()
 }
 
-/// The last line that the scripts of the user data wrote, or a complaint shortly before it.
-pub(crate) fn last_words(observation: &Observation) -> Option<String> {
-    const FEW: usize = 4;
-    let lines = observation.timeline.iter().filter_map(|seen| match &seen.what {
-        ObservedEvent::Journal(line) if is_of_user_data(line) && is_by_script(line) => Some(line),
+/// The last line that a failed part of the user data wrote, or a complaint shortly before it. Cloud-init runs parts one
+/// by one, and reports the failure of each at its end. What the last one prints through other programs can arrive later.
+pub(crate) fn last_words_of(observation: &Observation, part: &str, is_last: bool) -> Option<String> {
+    let lines: Vec<&JournalLine> = user_data_lines(observation).collect();
+    let is_end = |line: &&JournalLine| line.message.contains("Failed running /var/lib/cloud");
+    let names_part = |line: &&JournalLine| line.message.contains(&format!("/{part} ["));
+    let end = match is_last {
+        true => lines.len(),
+        false => lines.iter().position(|line| is_end(line) && names_part(line))?,
+    };
+    let other = lines[..end]
+        .iter()
+        .rposition(|line| is_end(line) && !names_part(line));
+    words_at_end(&lines[other.map_or(0, |other| other + 1)..end])
+}
+
+fn user_data_lines(observation: &Observation) -> impl Iterator<Item = &JournalLine> {
+    observation.timeline.iter().filter_map(|seen| match &seen.what {
+        ObservedEvent::Journal(line) if is_of_user_data(line) => Some(line),
         _ => None,
-    });
-    let lines: Vec<&JournalLine> = lines.collect();
+    })
+}
+
+fn words_at_end(lines: &[&JournalLine]) -> Option<String> {
+    const FEW: usize = 4;
+    let lines: Vec<&&JournalLine> = lines.iter().filter(|line| is_by_script(line)).collect();
     let last = &lines[lines.len().saturating_sub(FEW)..];
     let complaint = last.iter().rev().find(|line| is_complaint(&line.message));
     let line = complaint.or(last.last())?;

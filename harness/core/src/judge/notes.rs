@@ -1,15 +1,19 @@
 //! Notes of a verdict: problems of a node that joined nevertheless. With `expect.clean` they fail the scenario.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::blame::placeholder_typos;
 use super::label_notes::labels_of_nothing;
 use super::{check, list};
-use crate::diagnosis::{ignored_unit_lines, last_words, reboot_times, requests_without_token};
+use crate::diagnosis::{
+    how_to_answer, ignored_unit_lines, last_words_of, reboot_times, requests_without_token,
+};
 use crate::judge::verdict::{Check, Note, NoteKind};
 use crate::observation::phases::user_data_done;
-use crate::observation::{JournalLine, Observation, ObservedEvent, UserDataResult};
+use crate::observation::{JournalLine, Millis, Observation, ObservedEvent, UserDataResult};
 use crate::plan::expect::Expect;
 use crate::plan::{Plan, UserDataEngine};
 use crate::user_data::{FaultKind, Parsed, parse};
@@ -63,6 +67,7 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
         notes.push(Note::new(NoteKind::UserDataRuns, what));
     }
     notes.extend(failed_commands(observation, result));
+    notes.extend(requests_not_answered(plan, observation));
     if done {
         notes.extend(parts_not_run(plan, result));
     }
@@ -79,7 +84,7 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
 fn failed_parts(plan: &Plan, observation: &Observation, result: &UserDataResult) -> Vec<Note> {
     let required = plan.expect.user_data.as_ref();
     let parsed = parsed(plan).unwrap_or_default();
-    // The last words are those of the last part: cloud-init runs them by name.
+    // Cloud-init runs parts by name.
     let last = result.exit_codes.keys().last();
     let is_expected = |part: &str, code: i32| {
         required.is_some_and(|required| {
@@ -105,10 +110,9 @@ fn failed_parts(plan: &Plan, observation: &Observation, result: &UserDataResult)
                 format!(": {message}{}", of_ami(message))
             }
             (None, Some(fault)) => format!(": {}", fault.what),
-            (None, None) if last == Some(part) => last_words(observation)
+            (None, None) => last_words_of(observation, part, last == Some(part))
                 .map(|words| format!("; its last words: {words}{}", of_network(&words)))
                 .unwrap_or_default(),
-            (None, None) => String::new(),
         };
         let what = format!("the user data failed although the node joined: {part} exited with {code}{why}");
         Note::new(NoteKind::UserDataFailed, what)
@@ -138,6 +142,29 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         }
     }
     notes
+}
+
+/// Requests to hosts outside before the end of the user data, once for each URL. Those for images of containers are of
+/// the runtime.
+fn requests_not_answered(plan: &Plan, observation: &Observation) -> Vec<Note> {
+    let done = user_data_done(observation).unwrap_or(Millis::MAX);
+    let mut seen = BTreeSet::new();
+    let calls = observation.timeline.iter().filter_map(|entry| match &entry.what {
+        ObservedEvent::Aws(call) if entry.at <= done => Some(call),
+        _ => None,
+    });
+    calls
+        .filter(|call| call.is_refused_outside() && !call.path.starts_with("/v2/"))
+        .filter(|call| seen.insert(&call.operation))
+        .map(|call| {
+            let what = format!(
+                "a request of the user data has no answer, and the node joined without it: {} (a limit of nodejoin: {})",
+                call.operation,
+                how_to_answer(plan, call)
+            );
+            Note::new(NoteKind::RequestNotAnswered, what)
+        })
+        .collect()
 }
 
 /// A hint at settings of the kernel that a network of a container does not have.
@@ -360,20 +387,55 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_those_of_the_last_part_alone() {
-        let words = journal("cloud-final.service", "cloud-init", "mount: no such disk");
-        let mut seen = joined(vec![words]);
-        result(&mut seen).exit_codes = [("part-001".to_owned(), 3), ("part-002".to_owned(), 4)].into();
+    fn each_part_has_its_own_last_words() {
+        let said = |message: &str| journal("cloud-final.service", "cloud-init", message);
+        let failed = |part: &str, code: i32| {
+            said(&format!(
+                "util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/{part} [{code}]"
+            ))
+        };
+        let mut seen = joined(vec![
+            said("mount: no such disk"),
+            failed("part-001", 3),
+            failed("part-002", 4),
+            said("what a pipe delays"),
+        ]);
+        let codes = [("part-001", 3), ("part-002", 4), ("part-003", 5)];
+        result(&mut seen).exit_codes = codes.map(|(part, code)| (part.to_owned(), code)).into();
         let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
         let what: Vec<&str> = notes.iter().map(|(_, what)| what.as_str()).collect();
         let start = "the user data failed although the node joined: part-00";
         assert_eq!(
             what,
             [
-                format!("{start}1 exited with 3"),
-                format!("{start}2 exited with 4; its last words: mount: no such disk"),
+                format!("{start}1 exited with 3; its last words: mount: no such disk"),
+                format!("{start}2 exited with 4"),
+                format!("{start}3 exited with 5; its last words: what a pipe delays"),
             ]
         );
+    }
+
+    #[test]
+    fn a_request_without_an_answer_is_noted_once() {
+        let refused = |operation: &str, path: &str| {
+            ObservedEvent::Aws(AwsCall {
+                service: crate::observation::CalledService::Outside,
+                path: path.to_owned(),
+                ..aws(crate::vocabulary::service::Service::Eks, operation, 0)
+            })
+        };
+        let agent = "GET https://agents.example.com/a.tar.gz";
+        let events = [
+            (agent, "/a.tar.gz"),
+            (agent, "/a.tar.gz"),
+            ("GET https://images.example.com/v2/", "/v2/"),
+        ];
+        let seen = joined(events.map(|(operation, path)| refused(operation, path)).into());
+        let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+        let [(NoteKind::RequestNotAnswered, what)] = &notes[..] else {
+            panic!("{notes:?}")
+        };
+        assert!(what.contains(agent) && what.contains("outside: {"), "{what}");
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum NoteKind {
     UserDataRuns,
     /// A command in the user data failed, and the user data continued.
     CommandFailed,
+    /// A request of the user data to a host outside had no answer, and the user data continued.
+    RequestNotAnswered,
     /// systemd ignored a line of a unit.
     UnitLineIgnored,
     /// A part of the user data did not run.

@@ -148,7 +148,7 @@ impl Plan {
     #[must_use]
     pub fn key_hint(&self, yaml: &str) -> String {
         match self.is_trial {
-            true => format!("run `nodejoin try {} --with '{yaml}'`", self.file),
+            true => format!("add `--with '{yaml}'` to the command"),
             false => format!("set `{yaml}` in the scenario"),
         }
     }

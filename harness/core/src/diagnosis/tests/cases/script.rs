@@ -86,6 +86,21 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "script that hides the exit code of a missing command",
+            after_boot([
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 3: jo: command not found"),
+                cloud("no zone"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "script that looks for an instance store",
+            after_boot([
+                cloud("No devices found of type Amazon EC2 NVMe Instance Storage"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "bootstrap script of the last AMI that refuses its call",
             after_boot([
                 cloud("2026-11-21T10:00:00+0000 [eks-bootstrap] ERROR: cluster name is not defined!"),
