@@ -188,9 +188,18 @@ fn region(
         Region::all().find(|region| forms(region).iter().any(|form| stated.text.contains(form)))
     };
     let of_traits = || traits.region.as_ref().and_then(|region| region.parse().ok());
-    let region: Region = of_endpoint().or_else(of_traits).or_else(of_text)?;
-    line(report, AdoptionKind::Adopted, format!("region {region}"));
-    Some(region)
+    let region: Option<Region> = of_endpoint().or_else(of_traits).or_else(of_text);
+    let (kind, text) = match &region {
+        Some(region) => (AdoptionKind::Adopted, format!("region {region}")),
+        None => {
+            let default = Region::DEFAULT;
+            let text =
+                format!("region {default}, as the file states none; `--with 'region: ...'` for another");
+            (AdoptionKind::Chosen, text)
+        }
+    };
+    line(report, kind, text);
+    region
 }
 
 fn account(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {

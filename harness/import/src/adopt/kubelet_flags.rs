@@ -6,7 +6,7 @@ use super::shell::UNKNOWN;
 use crate::machine::{Taint, TaintEffect};
 
 /// The flags that state something about the Node.
-const READ: [&str; 3] = ["--node-labels", "--register-with-taints", "--max-pods"];
+pub(super) const READ: [&str; 3] = ["--node-labels", "--register-with-taints", "--max-pods"];
 
 /// What the flags of a kubelet state about its Node.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodejoin_core::user_data::parse;
 
 use super::bootstrap_call::{self, BootstrapCall};
-use super::kubelet_flags::KubeletFlags;
+use super::kubelet_flags::{self, KubeletFlags};
 use super::node_config::NodeConfigs;
 use super::placeholders::OWN_NAMES;
 use super::shell::{self, ShellScript, UNKNOWN};
@@ -194,6 +194,33 @@ impl Stated {
         if let Some(taints) = self.variables.get("NODE_TAINTS") {
             self.flags.add(&format!("--register-with-taints={taints}"));
         }
+        self.flags_elsewhere();
+    }
+
+    /// Flags that no call passes on: a command writes them into a file, which only a run shows.
+    fn flags_elsewhere(&mut self) {
+        if !self.flags.unclear.is_empty() {
+            return;
+        }
+        let flags = &self.flags;
+        let is_read = [
+            !flags.labels.is_empty(),
+            !flags.taints.is_empty(),
+            flags.max_pods.is_some(),
+        ];
+        let is_code = |line: &&str| !line.trim_start().starts_with('#');
+        let values = kubelet_flags::READ
+            .iter()
+            .zip(is_read)
+            .filter_map(|(flag, is_read)| {
+                let mut lines = self.text.lines().filter(is_code).filter(|_| !is_read);
+                let value = lines.find_map(|line| literal_of(line, flag))?;
+                Some(format!(
+                    "`{flag}={value}`, which the user data writes into a file"
+                ))
+            });
+        let unclear: Vec<String> = values.collect();
+        self.flags.unclear = unclear;
     }
 
     /// The cluster, without what is not stated.
@@ -212,6 +239,17 @@ impl Stated {
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
         self.calls.iter().any(|call| call.flags.contains(flag))
     }
+}
+
+/// The value of a flag in a line, if nothing in it is a variable. A slash behind the last `=` ends the text of `sed`.
+fn literal_of<'a>(line: &'a str, flag: &str) -> Option<&'a str> {
+    let (_, after) = line.split_once(flag)?;
+    let value = after.strip_prefix('=')?.trim_start_matches(['"', '\'', '\\']);
+    let end = value.find([' ', '"', '\'', '\\', ';']).unwrap_or(value.len());
+    let last = value[..end].rfind('=').unwrap_or(0);
+    let slash = value[last..end].find('/').map(|slash| last + slash);
+    let value = &value[..slash.unwrap_or(end)];
+    (!value.is_empty() && !value.contains(['$', UNKNOWN])).then_some(value)
 }
 
 /// The cloud-config that cloud-init makes of a Jinja template, with unknown values.
@@ -293,6 +331,30 @@ mod tests {
         assert_eq!(stated("/etc/eks/bootstrap.sh demo"), (Vec::new(), known.clone()));
         let passed = stated("/etc/eks/bootstrap.sh demo --dns-cluster-ip $K8S_CLUSTER_DNS_IP");
         assert_eq!(passed, (vec!["172.20.0.10".to_owned()], known));
+    }
+
+    #[test]
+    fn flags_that_a_command_writes_are_not_read() {
+        let unclear = |line: &str| {
+            Stated::of(format!("#!/bin/bash\n{line}\n").as_bytes())
+                .flags
+                .unclear
+        };
+        let taint = "sed -i '/^KUBELET_EXTRA_ARGS=/a KUBELET_EXTRA_ARGS+=\" --register-with-taints=a.b/c=d:NoSchedule\"' /etc/eks/bootstrap.sh";
+        let written = |flag: &str| vec![format!("`{flag}`, which the user data writes into a file")];
+        assert_eq!(
+            unclear(taint),
+            written("--register-with-taints=a.b/c=d:NoSchedule")
+        );
+        let pods = "sed -i 's/--v=2/--max-pods=20/g' /etc/eks/bootstrap.sh";
+        assert_eq!(unclear(pods), written("--max-pods=20"));
+        for line in [
+            "# --max-pods=20",
+            "sed -i \"s/x/--max-pods=$PODS/\" /a",
+            "/etc/eks/bootstrap.sh demo --kubelet-extra-args --max-pods=20",
+        ] {
+            assert_eq!(unclear(line), Vec::<String>::new(), "{line}");
+        }
     }
 
     #[test]

@@ -211,6 +211,10 @@ fn own_user_data(
             line(report, AdoptionKind::Note, text);
         }
     }
+    if machine.managed.is_none() && !is_bottlerocket(&machine) && is_without_kubelet(&machine) {
+        let text = "nothing in this user data starts a kubelet: a node with it joins only if the AMI starts one itself";
+        line(report, AdoptionKind::Note, text);
+    }
     let is_completed = eks::group(&machine).map_err(AdoptError::Rejected)?.is_some();
     if is_completed {
         let text = "the part that EKS adds to the user data of a managed node group without an AMI id; values of the cluster \
@@ -257,11 +261,28 @@ fn is_of_managed_group(machine: &Machine) -> bool {
     let is_complete = !stated.calls.is_empty() || stated.configs.name.is_some() || stated.kubeadm.is_some();
     let configs = &stated.configs;
     let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
-    let is_code = |line: &&str| !line.trim_start().starts_with('#') || line.starts_with("#!");
-    let mut code = stated.text.lines().filter(is_code).map(str::to_ascii_lowercase);
-    let may_start = |line: String| STARTERS.iter().any(|word| line.contains(word)) || starts_kubelet(&line);
-    let starts_none = !parse(user_data).parts.is_empty() && !code.any(may_start);
+    let starts_none = !parse(user_data).parts.is_empty() && !may_start_kubelet(&stated.text);
     !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
+}
+
+/// Whether neither the user data nor a script of its stack may start a kubelet.
+fn is_without_kubelet(machine: &Machine) -> bool {
+    let user_data = machine.user_data.as_deref().unwrap_or_default();
+    let scripts = machine
+        .stack
+        .as_ref()
+        .map(TemplateStack::scripts)
+        .unwrap_or_default();
+    let stated = Stated::with_scripts(user_data, &scripts);
+    let parts = parse(user_data).parts;
+    let is_read = !parts.is_empty() && parts.iter().all(|part| !part.mime.contains("include"));
+    is_read && !stated.configs.is_any && !may_start_kubelet(&stated.text)
+}
+
+fn may_start_kubelet(text: &str) -> bool {
+    let is_code = |line: &&str| !line.trim_start().starts_with('#') || line.starts_with("#!");
+    let mut code = text.lines().filter(is_code).map(str::to_ascii_lowercase);
+    code.any(|line| STARTERS.iter().any(|word| line.contains(word)) || starts_kubelet(&line))
 }
 
 /// Words of user data that starts a kubelet, or gets a program that may do so.

@@ -1,0 +1,160 @@
+//! NodeConfigs, and settings of Bottlerocket as one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use nodejoin_core::plan::aws::AuthenticationMode;
+
+use super::*;
+
+#[test]
+fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
+    let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://test-cluster\n    certificateAuthority: Y2VydGlmaWNhdGU=\n    cidr: fd30:1c53:5f8a::/108\n";
+    let mut machine = machine(text);
+    machine.traits.ami_family = Some(AmiFamily::Al2023);
+    assert_has(
+        &shown(&machine),
+        &[
+            "chosen: AL2023",
+            "adopted: endpoint https://test-cluster\n",
+            "adopted: service CIDR fd30:1c53:5f8a::/108, an IPv6 cluster\n",
+            "note: the certificate authority in the user data is not the base64 of a PEM certificate",
+            "\nkubelet: \">=1.26\"\n",
+            "\n  service_ipv4_cidr: null\n",
+            "\n    ip_family: ipv6\n    service_ipv6_cidr: \"fd30:1c53:5f8a::/108\"\n",
+        ],
+    );
+}
+
+#[test]
+fn a_node_named_by_its_instance_id_gets_a_mapping_for_that_name() {
+    let mut machine = machine(&node_config("featureGates: { InstanceIdNodeName: true }", ""));
+    assert_has(
+        &shown(&machine),
+        &[
+            "chosen: an access entry of type EC2 for the role web-NodeInstanceRole: with `InstanceIdNodeName`",
+            "\n  role: web-NodeInstanceRole\n",
+            "\n  access_entries:\n    - { role: web-NodeInstanceRole, type: EC2 }\n",
+        ],
+    );
+    machine.traits.role = Some("arn:aws:iam::123456789012:role/eks/node".to_owned());
+    machine.traits.cluster.authentication_mode = Some(AuthenticationMode::ConfigMap);
+    let text = shown(&machine);
+    assert_has(
+        &text,
+        &[
+            "chosen: a row of aws-auth with the user name `system:node:{{SessionName}}` for the role eks/node: ",
+            "\n  aws_auth:\n    - { role: eks/node, username: \"system:node:{{SessionName}}\" }\n",
+        ],
+    );
+    assert!(!text.contains("access_entries"), "{text}");
+}
+
+#[test]
+fn a_local_cluster_on_an_outpost_is_adopted() {
+    let id = "b6c5f0f5-25ca-4d3c-9d0c-1d6c0a7a6a55";
+    let on_outpost = |spec: &str| shown(&machine(&node_config("featureGates: {}", spec)));
+    assert_has(
+        &on_outpost(&format!(", enableOutpost: true, id: {id}")),
+        &[
+            &format!("adopted: local cluster {id} on an Outpost\n"),
+            "chosen: the Outpost arn:aws:outposts:eu-west-1:111122223333:outpost/op-",
+            &format!("\n      cluster_id: {id}\n"),
+        ],
+    );
+    let text = on_outpost(&format!(", id: {id}"));
+    assert!(
+        text.contains(&format!("note: the cluster's id {id} has no effect")) && !text.contains("outpost:"),
+        "{text}"
+    );
+    let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --enable-local-outpost true --cluster-id local-a1\n";
+    assert_has(
+        &shown(&machine(call)),
+        &[
+            "adopted: local cluster local-a1 on an Outpost\n",
+            "\n      cluster_id: local-a1\n",
+        ],
+    );
+    let without_id = on_outpost(", enableOutpost: true");
+    assert_has(&without_id, &["\n      cluster_id: "]);
+}
+
+#[test]
+fn taints_in_the_configuration_are_expected_and_translated() {
+    let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: demo, apiServerEndpoint: https://test-cluster, certificateAuthority: Y2VydGlmaWNhdGU=, cidr: 10.100.0.0/16 }\n  kubelet: { config: { registerWithTaints: [{ key: team, value: ml, effect: NoSchedule }] } }\n";
+    assert_has(
+        &shown(&machine(text)),
+        &[
+            "expected: taint team=ml:NoSchedule when the node registers\n",
+            "\nnewer_settings: translate\n",
+        ],
+    );
+}
+
+#[test]
+fn values_of_a_node_config_in_block_scalars_have_no_line_breaks() {
+    let authority = STANDARD.encode(AUTHORITY);
+    let text = format!(
+        "#!/bin/bash\ncat > /c.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    \
+         apiServerEndpoint: |\n      https://ABC.gr7.us-east-1.eks.amazonaws.com\n    certificateAuthority: |\n      {authority}\n    \
+         cidr: 172.20.0.0/16\nEOF\nnodeadm init -c file:///c.yaml\n"
+    );
+    assert_has(
+        &shown(&machine(&text)),
+        &[
+            "adopted: endpoint https://ABC.gr7.us-east-1.eks.amazonaws.com\n",
+            "replaced: the certificate authority of the cluster",
+        ],
+    );
+    let trial = adopt(&machine(&text), &BTreeMap::new()).unwrap();
+    assert_eq!(trial.user_data.unwrap(), text.as_bytes());
+}
+
+#[test]
+fn an_expression_for_max_pods_is_not_checked() {
+    let text = shown(&machine(&node_config(
+        "kubelet: { maxPodsExpression: max_pods / 2 }",
+        "",
+    )));
+    let expected = "not checked: the capacity for pods by `maxPodsExpression: max_pods / 2`, which nodejoin does not evaluate\n";
+    assert!(text.contains(expected) && !text.contains("capacity:"), "{text}");
+}
+
+#[test]
+fn settings_of_bottlerocket_run_as_a_node_config() {
+    let authority = STANDARD.encode(AUTHORITY);
+    let settings = format!(
+        "[settings.kubernetes]\napi-server = \"https://test-cluster\"\ncluster-certificate = \"{authority}\"\ncluster-name = \"demo\"\n\
+         cluster-dns-ip = \"172.20.0.10\"\nmax-pods = 20\n[settings.kubernetes.node-labels]\nteam = \"web\"\n\
+         [settings.kubernetes.node-taints]\na = \"b:NoSchedule\"\n[settings.updates]\nignore-waves = true\n"
+    );
+    let mut bottlerocket = machine(&settings);
+    bottlerocket.system = crate::machine::System::Bottlerocket;
+    assert_has(
+        &shown(&bottlerocket),
+        &[
+            "chosen: AL2023 in place of Bottlerocket",
+            "adopted: service CIDR 172.20.0.0/16\n",
+            "replaced: the certificate authority",
+            "expected: label team=web\n",
+            "expected: taint a=b:NoSchedule when the node registers\n",
+            "expected: capacity for 20 pods\n",
+            "expected: cluster DNS 172.20.0.10 in the kubelet\n",
+            "not checked: `settings.updates`, which only Bottlerocket itself runs\n",
+            "\nuser_data:\n  from: web.user-data\n  replace: cluster\n",
+        ],
+    );
+    bottlerocket.user_data = Some(b"[settings.kubernetes]\nmax-pods = 4\n".to_vec());
+    assert_has(
+        &shown(&bottlerocket),
+        &[
+            "chosen: the part that EKS adds",
+            "expected: label eks.amazonaws.com/nodegroup=workers\n",
+        ],
+    );
+    bottlerocket.traits.ami_id = Some("ami-0123456789abcdef0".to_owned());
+    assert_has(
+        &shown(&bottlerocket),
+        &["has no api-server, cluster-certificate, cluster-name, and the machine names an AMI"],
+    );
+}

@@ -1,0 +1,169 @@
+//! Scripts: what they call, what is to be filled in, and what has no effect.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::*;
+
+#[test]
+fn an_error_in_a_script_does_not_hide_its_call_of_the_bootstrap_script() {
+    let report = shown(&machine(&message("URL=${endpoint)\n/etc/eks/bootstrap.sh prod")));
+    assert!(!report.contains("the part that EKS adds"), "{report}");
+    assert_has(&report, &["adopted: cluster name prod"]);
+}
+
+#[test]
+fn values_fill_in_places_and_missing_ones_stop() {
+    let machine = machine("#!/bin/bash\n/etc/eks/bootstrap.sh <cluster-name>\n");
+    let error = adopt(&machine, &BTreeMap::new()).unwrap_err();
+    assert!(matches!(error, AdoptError::Placeholders { .. }), "{error}");
+    let set = BTreeMap::from([("cluster-name".to_owned(), "demo".to_owned())]);
+    let trial = adopt(&machine, &set).unwrap();
+    assert!(
+        trial
+            .scenario(&[], None, &AddedKeys::default())
+            .contains("cluster:\n  name: demo\n")
+    );
+}
+
+#[test]
+fn a_part_without_an_interpreter_runs_on_al2_only() {
+    let text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/x-shellscript\n\n\
+                echo hi\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n/etc/eks/bootstrap.sh demo\n\n--B--\n";
+    let note = "note: part-001 does not begin with `#!`: Amazon Linux 2 runs it with a shell, and AL2023 stops at it\n";
+    let mut parts = machine(text);
+    assert_has(&shown(&parts), &[note]);
+    parts.traits.ami_family = Some(AmiFamily::Al2023);
+    assert!(!shown(&parts).contains("Amazon Linux 2 runs it"));
+}
+
+#[test]
+fn arguments_that_no_bootstrap_script_reads_are_noted() {
+    let text = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kube-reserved cpu=250m --dns-cluster-ip=10.100.0.10\n",
+    ));
+    for expected in [
+        "note: bootstrap.sh of the EKS AMIs has no flag `--kube-reserved`: it has no effect; arguments of the kubelet belong \
+         into `--kubelet-extra-args '--kube-reserved=VALUE'`\n",
+        "note: bootstrap.sh reads no `--dns-cluster-ip=VALUE`: it has no effect; write `--dns-cluster-ip VALUE`\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    let known = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --use-max-pods false\n",
+    ));
+    assert!(!known.contains("has no flag"), "{known}");
+}
+
+#[test]
+fn lines_without_an_effect_are_noted() {
+    let behind = format!(
+        "{}--B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n",
+        message("true")
+    );
+    assert_has(&shown(&machine(&behind)), &["behind the end of the MIME message"]);
+    let cut = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\ \n  --use-max-pods false\n",
+    ));
+    assert_has(
+        &cut,
+        &["a blank follows the backslash at the end of `/etc/eks/bootstrap.sh demo` in line 2"],
+    );
+    let behind_blank = message("true").replacen("--//\n", "--//\n\n", 1);
+    assert_has(
+        &shown(&machine(&behind_blank)),
+        &["which ends the header of its part"],
+    );
+    let misspelt = message("true").replacen("--//\n", "--/\n", 1);
+    assert_has(
+        &shown(&machine(&misspelt)),
+        &["the boundary of the message is `--//`"],
+    );
+    assert_has(&shown(&machine(&message("mkfs $${DEV}"))), &["line 8 has `$${`"]);
+    let clean = shown(&machine(&message(
+        "/etc/eks/bootstrap.sh demo \\\n  --use-max-pods false",
+    )));
+    assert!(
+        !clean.contains("behind the end") && !clean.contains("backslash"),
+        "{clean}"
+    );
+}
+
+/// Groups of eksctl have compressed user data.
+#[test]
+fn a_command_in_place_of_the_bootstrap_script_is_read() {
+    let trial = |command: &str| {
+        let text = format!(
+            "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {{ name: demo, region: eu-west-1 }}\nnodeGroups:\n\
+             - name: ng\n  amiFamily: AmazonLinux2\n  ami: ami-0123456789abcdef0\n  overrideBootstrapCommand: |\n    \
+             #!/bin/bash\n    {command}\n"
+        );
+        let set = BTreeMap::new();
+        let imported = crate::import(&crate::Import {
+            name: "cluster.yaml",
+            bytes: text.as_bytes(),
+            folder: None,
+            cluster: &ClusterTraits::default(),
+            set: &set,
+        });
+        shown(&imported.unwrap().machines[0])
+    };
+    let open = trial("/etc/eks/bootstrap.sh <your-cluster-name>");
+    assert_has(&open, &["<your-cluster-name>"]);
+    let report = trial(
+        "/etc/eks/bootstrap.sh demo --use-max-pods=false --kubelet-extra-args '--node-labels=team=web'",
+    );
+    assert_has(
+        &report,
+        &[
+            "expected: label team=web",
+            "bootstrap.sh reads no `--use-max-pods=VALUE`",
+            "chosen: endpoint https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com, a stand-in",
+            "adopted: cluster name demo",
+            "adopted: region eu-west-1",
+        ],
+    );
+}
+
+#[test]
+fn a_value_to_fill_in_is_found_in_an_encoded_file() {
+    let script = STANDARD.encode("#!/bin/bash\n/etc/eks/bootstrap.sh <your-cluster-name>\n");
+    let text = format!(
+        "#cloud-config\nwrite_files:\n- {{ path: /x.sh, encoding: b64, content: {script} }}\nruncmd: [/x.sh]\n"
+    );
+    assert_has(&shown(&machine(&text)), &["<your-cluster-name>"]);
+}
+
+#[test]
+fn a_script_that_starts_no_kubelet_is_noted() {
+    let note = "nothing in this user data starts a kubelet";
+    let has_note = |text: &str| shown(&machine(text)).contains(note);
+    assert!(has_note("#!/bin/bash\nyum install -y fuse\n"));
+    for text in [
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n",
+        "#!/bin/bash\nsystemctl start kubelet\n",
+        "#!/bin/bash\ncurl https://example.com/join | bash\n",
+        "#include\nhttps://example.com/user-data\n",
+    ] {
+        assert!(!has_note(text), "{text}");
+    }
+}
+
+#[test]
+fn a_region_that_no_file_states_is_named() {
+    let region = |text: &str| {
+        let shown = shown(&machine(text));
+        shown
+            .lines()
+            .find(|line| line.contains("region "))
+            .map(str::to_owned)
+    };
+    let chosen = region("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n").unwrap_or_default();
+    assert!(
+        chosen.contains("chosen") && chosen.contains("region eu-west-1, as the file states none"),
+        "{chosen}"
+    );
+    let stated =
+        region("#!/bin/bash\naws --region us-east-2 sts get-caller-identity\n/etc/eks/bootstrap.sh demo\n");
+    assert!(stated.unwrap_or_default().contains("region us-east-2"));
+}
