@@ -15,15 +15,6 @@ pub struct KeeperChoice {
 }
 
 impl KeeperChoice {
-    /// Without a keeper, whatever variables and the settings file choose.
-    #[must_use]
-    pub fn off() -> Self {
-        Self {
-            keeper: false,
-            no_keeper: true,
-        }
-    }
-
     /// The choice. Flags take precedence over the variables, and those over the settings file. `CI` excludes a keeper
     /// that no flag requests: nothing there would use it again.
     #[must_use]

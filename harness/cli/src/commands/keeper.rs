@@ -168,6 +168,7 @@ pub(crate) async fn run(
     factor: TimeFactor,
     plans: &[Plan],
     events: &Events,
+    traces: &TraceLog,
     cancel: &CancellationToken,
     used: &KeeperUse,
 ) -> Option<Result<Summary, ExitCode>> {
@@ -191,7 +192,7 @@ pub(crate) async fn run(
             settings: settings.clone(),
             plans: plans.to_vec(),
         };
-        match keeper::lease(&address, stream, request, events, cancel).await {
+        match keeper::lease(&address, stream, request, events, traces, cancel).await {
             Ok(summary) => return Some(Ok(summary)),
             Err(KeeperError::NotAccepted) => {}
             Err(error) => {

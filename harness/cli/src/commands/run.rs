@@ -196,7 +196,10 @@ impl RunStart {
         let reports = follow();
         let notice = announce_cancellation(&self.signals, &events);
         let leased = match &self.keeper {
-            Some(used) => keeper::run(&self.settings, self.factor, plans, &events, &self.cancel, used).await,
+            Some(used) => {
+                let (settings, traces) = (&self.settings, &self.traces);
+                keeper::run(settings, self.factor, plans, &events, traces, &self.cancel, used).await
+            }
             None => None,
         };
         let summary = match leased {

@@ -7,7 +7,7 @@ use nodejoin_core::judge::verdict::Verdict;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::time_factor::TimeFactor;
-use nodejoin_engine::{Events, Settings};
+use nodejoin_engine::{Events, Settings, TraceLog};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,17 @@ impl KeptRuns {
         let leased = async {
             let used = KeeperUse::default();
             let plans = std::slice::from_ref(plan);
-            let ran = keeper::run(&self.settings, self.factor, plans, &events, cancel, &used).await;
+            let traces = TraceLog::default();
+            let ran = keeper::run(
+                &self.settings,
+                self.factor,
+                plans,
+                &events,
+                &traces,
+                cancel,
+                &used,
+            )
+            .await;
             drop(events);
             ran
         };

@@ -436,6 +436,13 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
             "give `{field}` of the kubelet's configuration a value of type {needed}: it has a {given}"
         );
     }
+    // Kubelets before 1.23.
+    if let Some(field) = between(message, "v1beta1.KubeletConfiguration.", &[':']) {
+        let field = json_name(field);
+        let needed =
+            between(message, ": []", &[':']).map_or("another type".to_owned(), |of| format!("type []{of}"));
+        return format!("give `{field}` of the kubelet's configuration a value of {needed}");
+    }
     if message.contains(RESERVES_TOO_MUCH) {
         let name = &facts.plan.instance.instance_type;
         let type_ = facts.plan.key_hint("instance: { type: TYPE }");
@@ -453,4 +460,31 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         return "set the kernel parameters that `protectKernelDefaults` requires".to_owned();
     }
     "read the kubelet's journal and its arguments in the evidence folder".to_owned()
+}
+
+/// The name of a field in JSON, such as `tlsCertFile` for `TLSCertFile`.
+fn json_name(field: &str) -> String {
+    let capitals = field.chars().take_while(char::is_ascii_uppercase).count();
+    let lowered = match capitals {
+        0 | 1 => capitals,
+        all if all == field.len() => all,
+        // The last one begins the next word.
+        more => more - 1,
+    };
+    let (start, rest) = field.split_at(lowered);
+    format!("{}{rest}", start.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::json_name;
+
+    #[test]
+    fn fields_have_their_names_in_json() {
+        let fields = ["MaxPods", "ClusterDNS", "TLSCertFile", "CPUManagerPolicy"].map(json_name);
+        assert_eq!(
+            fields,
+            ["maxPods", "clusterDNS", "tlsCertFile", "cpuManagerPolicy"]
+        );
+    }
 }

@@ -11,6 +11,7 @@ use super::address::{KeeperAddress, this_user};
 use super::error::KeeperError;
 use super::protocol::{KeeperReply, KeeperRequest, KeeperStatus, LeaseRequest, read_line, write_line};
 use crate::events::Events;
+use crate::trace_log::TraceLog;
 
 /// Connects to the keeper at this address; `None` if none listens.
 ///
@@ -29,7 +30,7 @@ pub async fn connect(address: &KeeperAddress) -> Result<Option<UnixStream>, Keep
     }
 }
 
-/// Runs scenarios in a keeper and passes their events on. When `cancel` fires, the keeper ends the run and removes what
+/// Runs scenarios in a keeper and passes their events on, and what traced plans run to `traces`. When `cancel` fires, the keeper ends the run and removes what
 /// it created, as a run without a keeper does.
 ///
 /// # Errors
@@ -40,6 +41,7 @@ pub async fn lease(
     stream: UnixStream,
     request: LeaseRequest,
     events: &Events,
+    traces: &TraceLog,
     cancel: &CancellationToken,
 ) -> Result<Summary, KeeperError> {
     let (read, mut write) = stream.into_split();
@@ -63,6 +65,7 @@ pub async fn lease(
                     }
                     event => events.send(event),
                 },
+                KeeperReply::Traces(entries) => traces.extend(entries),
                 KeeperReply::Accepted
                 | KeeperReply::Answer(_)
                 | KeeperReply::Status(_)

@@ -186,6 +186,8 @@ pub(super) enum KeeperReply {
     /// The run starts. Without this line the keeper was ending.
     Accepted,
     Event(Box<RunEvent>),
+    /// What traced plans of a run ran, before the event that follows.
+    Traces(Vec<(ScenarioId, ScriptTrace)>),
     Answer(Box<NumberedAnswer>),
     Status(KeeperStatus),
     Stopping,

@@ -31,6 +31,7 @@ use crate::context::{EnvironmentSource, RunContext};
 use crate::environment_pool::EnvironmentPool;
 use crate::events::Events;
 use crate::runner::{Runner, run_all};
+use crate::trace_log::TraceLog;
 
 /// Until a connected client has sent its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,13 +164,15 @@ impl Keeper {
         }
         let cancel = self.stop.child_token();
         let (runner, stream) = self.runner(request.run, request.settings);
+        let traces = TraceLog::default();
+        let runner = runner.with_traces(traces.clone());
         let (runtime, token) = (Handle::current(), cancel.clone());
         // On a thread of its own: a run stays on one thread.
         let run = tokio::task::spawn_blocking(move || {
             runtime.block_on(run_all(runner, &request.plans, &token));
         });
         let work = async {
-            let (run, ()) = tokio::join!(run, forward(stream, write, &cancel));
+            let (run, ()) = tokio::join!(run, forward(stream, &traces, write, &cancel));
             if let Err(error) = run {
                 tracing::error!(%error, "a run ended early");
             }
@@ -266,20 +269,23 @@ impl Drop for CountedRun<'_> {
     }
 }
 
-/// Sends the events of a run to its client. Cancels the run of a client that is gone.
+/// Sends the events of a run to its client, and what its traced plans ran. Cancels the run of a client that is gone.
 async fn forward(
     mut events: UnboundedReceiver<RunEvent>,
+    traces: &TraceLog,
     mut write: OwnedWriteHalf,
     cancel: &CancellationToken,
 ) {
     while let Some(event) = events.recv().await {
         let is_last = matches!(event, RunEvent::RunFinished(_));
-        if write_line(&mut write, &KeeperReply::Event(Box::new(event)))
-            .await
-            .is_err()
-        {
-            cancel.cancel();
-            return;
+        // All of them are noted before the last event.
+        let traced = traces.take();
+        let traced = (!traced.is_empty()).then_some(KeeperReply::Traces(traced));
+        for reply in traced.into_iter().chain([KeeperReply::Event(Box::new(event))]) {
+            if write_line(&mut write, &reply).await.is_err() {
+                cancel.cancel();
+                return;
+            }
         }
         if is_last {
             return;
@@ -343,7 +349,7 @@ mod tests {
         }
         let cancel = CancellationToken::new();
         events.send(RunEvent::Cancelling);
-        forward(stream, write, &cancel).await;
+        forward(stream, &TraceLog::default(), write, &cancel).await;
         assert!(cancel.is_cancelled(), "writing fails as well");
     }
 }

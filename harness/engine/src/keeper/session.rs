@@ -158,6 +158,7 @@ async fn receive(
                     let _ = caller.send(answer.answer);
                 }
             }
+            Ok(KeeperReply::Traces(entries)) => traces.extend(entries),
             Ok(KeeperReply::Accepted | KeeperReply::Status(_) | KeeperReply::Stopping) => {}
             Err(error) => break error,
         }

@@ -17,13 +17,11 @@ use crate::args::CoverageCommand;
 use crate::commands::run::{self, RunRequest};
 use crate::commands::{inspect, preflight, selection};
 use crate::coverage_args::CoverageArgs;
-use crate::keeper_args::KeeperChoice;
 use crate::reports::Github;
 use crate::{process, rerun};
 
 /// Runs scenarios and reports the coverage of their scripts.
-pub(crate) async fn coverage(mut args: CoverageCommand, factor: TimeFactor) -> ExitCode {
-    args.run.options.keeper = KeeperChoice::off();
+pub(crate) async fn coverage(args: CoverageCommand, factor: TimeFactor) -> ExitCode {
     let github = Github::from_lookup(|name| std::env::var(name).ok());
     let selected =
         inspect::settings_file().and_then(|file| Ok((run::selected_plans(&args.run, &file)?, file)));

@@ -64,6 +64,12 @@ fn coverage_counts_lines_of_each_script_without_changing_its_run() {
     ];
     let output = folder.kept(&arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let status = folder.kept(&["keeper", "status"]).output().unwrap();
+    let status = both(&status);
+    assert!(
+        status.contains("control plane"),
+        "the run was in a keeper: {status}"
+    );
     let text = both(&output);
     assert!(text.contains("not reached: 10"), "{text}");
     let lcov = std::fs::read_to_string(folder.path().join("out.lcov")).unwrap();

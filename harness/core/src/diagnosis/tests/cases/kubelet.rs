@@ -159,6 +159,12 @@ pub(super) fn cases() -> Vec<Case> {
                  cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32",
             )
         }),
+        Case::new("setting with a value of another type, older kubelet", {
+            ends_of(
+                "failed to load Kubelet config file /etc/kubernetes/kubelet/config.json, error failed to decode: \
+                 v1beta1.KubeletConfiguration.ClusterDNS: []string: decode slice: expect [ or n, but found \", error found in #10 byte",
+            )
+        }),
         Case::new("kubelet without docker", {
             ends_of(
                 "failed to run Kubelet: failed to get docker version: Cannot connect to the Docker daemon at \
