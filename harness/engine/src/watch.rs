@@ -271,8 +271,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_node_that_writes_is_judged_more_often_than_a_silent_one() {
         let (plan, clock, mut observer) = (plan(SUCCEEDS), PausedClock::start(), observer());
+        // Several between two judgements: which of an event and a judgement at the same time comes first is random.
         let writes = stream::repeat_with(|| incoming(1, line("again"))).then(async |event| {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(30)).await;
             event
         });
         let mut looks = 0;
@@ -284,7 +285,7 @@ mod tests {
             |_| looks += 1,
         )
         .await;
-        assert!((150..=202).contains(&looks), "{looks}");
+        assert!((198..=202).contains(&looks), "{looks}");
     }
 
     fn row(name: &str, after: Option<f64>) -> RoleMapping {
