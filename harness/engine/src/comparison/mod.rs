@@ -382,12 +382,20 @@ fn to_join(groups: &[Group], when: JoinsWhen) -> Vec<ScenarioId> {
     chosen
 }
 
-async fn join(runner: &PlanRunner, plan: &Plan, version: &str, cancel: &CancellationToken) -> SideOutcome {
-    let mut plan = plan.clone();
+/// The plan by which a version joins.
+fn join_of_version(plan: &Plan, version: &str) -> Plan {
     // The evidence of both versions lies side by side.
-    if let Ok(id) = format!("{}@{version}", plan.id).parse() {
-        plan.id = id;
+    let id = format!("{}@{version}", plan.id).parse();
+    Plan {
+        id: id.unwrap_or_else(|_| plan.id.clone()),
+        // The machines of the versions are compared with each other. Snapshots can be those of another script.
+        golden: None,
+        ..plan.clone()
     }
+}
+
+async fn join(runner: &PlanRunner, plan: &Plan, version: &str, cancel: &CancellationToken) -> SideOutcome {
+    let plan = join_of_version(plan, version);
     let verdict = runner.run(&plan, cancel).await;
     let folder = runner.evidence_folder(&plan);
     SideOutcome {
@@ -413,5 +421,29 @@ pub(crate) fn cause_of(verdict: &Verdict) -> Option<String> {
         Outcome::Errored(why) | Outcome::Skipped(why) => Some(why.clone()),
         Outcome::Failed => diagnosis.or(check),
         Outcome::Cancelled => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::plan::golden::GoldenPlan;
+    use nodejoin_core::testing::plan;
+
+    use super::*;
+
+    #[test]
+    fn a_version_joins_without_snapshots() {
+        let mut plan = plan();
+        plan.golden = Some(GoldenPlan {
+            path: "demo.snapshot".to_owned(),
+            files: Vec::new(),
+            argv: true,
+            without_lines: Vec::new(),
+            text: Some("of another script".to_owned()),
+            machine: None,
+            is_optional: false,
+        });
+        let joined = join_of_version(&plan, "old");
+        assert_eq!((joined.id.as_str(), joined.golden), ("demo@old", None));
     }
 }
