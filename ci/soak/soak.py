@@ -224,7 +224,7 @@ def environment(folder):
     """An own folder for sockets: the keeper of this soak is no other's."""
     runtime = folder / "runtime"
     runtime.mkdir(mode=0o700, exist_ok=True)
-    return {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "CI": ""}
+    return {"NODEJOIN_JOBS": "1", **os.environ, "XDG_RUNTIME_DIR": str(runtime), "CI": ""}
 
 
 def keepers(folder):

@@ -8,6 +8,7 @@ mod args;
 mod artifacts;
 mod aws_args;
 mod coverage_args;
+mod default_jobs;
 mod diff_args;
 mod explore_args;
 mod hands_args;

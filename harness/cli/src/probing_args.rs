@@ -14,7 +14,7 @@ pub struct ProbingArgs {
     /// Write a Markdown summary to this file [default: append to the file in `GITHUB_STEP_SUMMARY`, if set]
     #[arg(long, value_name = "FILE")]
     pub summary: Option<PathBuf>,
-    /// Number of scenarios to run at the same time [default: 2]
+    /// Number of scenarios to run at the same time [default: two for each processor, at most 8]
     #[arg(long, short, env = env::JOBS.name)]
     pub jobs: Option<JobCount>,
     /// Folder for evidence [default: target/nodejoin in a cargo project, else .nodejoin]

@@ -16,7 +16,7 @@ use crate::keeper_args::KeeperChoice;
 /// How scenarios run, and which reports are written.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct RunOptions {
-    /// Number of scenarios to run at the same time [default: 1]
+    /// Number of scenarios to run at the same time [default: two for each processor, at most 8]
     #[arg(long, short, env = env::JOBS.name)]
     pub jobs: Option<JobCount>,
     /// Keep nodes, network and control plane after the run for inspection [default: never]

@@ -22,6 +22,7 @@ use crate::artifacts;
 use crate::commands::keeper::{self, KeeperUse};
 use crate::commands::selection::{self, NoSelection};
 use crate::commands::{inspect, preflight};
+use crate::default_jobs::default_jobs;
 use crate::last_run::LastRunFile;
 use crate::process;
 use crate::reports::{Github, Reports};
@@ -282,7 +283,7 @@ pub(crate) fn settings(request: &RunRequest<'_>) -> Settings {
         require: args.require.clone().with(args.control_plane),
         external: external(&args.external),
         artifacts: artifacts.map_or_else(|| artifacts::default_folder(&here), |folder| here.join(folder)),
-        jobs: args.jobs.or(file.jobs).map_or(1, |jobs| jobs.0),
+        jobs: args.jobs.or(file.jobs).map_or_else(default_jobs, |jobs| jobs.0),
         keep: keep.or(file.keep).unwrap_or_default(),
         evidence: evidence.unwrap_or_default(),
         caller: Caller {

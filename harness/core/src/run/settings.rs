@@ -31,7 +31,8 @@ pub const NAME: &str = "nodejoin.yaml";
 pub struct SettingsFile {
     /// Provider of the control plane: `local`, `k3s`, `kind` or `external` (default: the choice of each scenario).
     pub control_plane: Option<ProviderName>,
-    /// Number of scenarios that run at the same time.
+    /// Number of scenarios that run at the same time. Default: two for each processor, at most 8, as far as the free
+    /// memory holds their nodes.
     pub jobs: Option<JobCount>,
     /// When to keep nodes, network and control plane after the run.
     pub keep: Option<KeepWhen>,

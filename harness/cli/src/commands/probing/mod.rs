@@ -14,11 +14,9 @@ use nodejoin_core::run::settings::{EvidenceWhen, JobCount, KeepWhen, SettingsFil
 use nodejoin_engine::{Caller, ExternalSettings, Settings};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::default_jobs::default_jobs;
 use crate::probing_args::ProbingArgs;
 use crate::{artifacts, process};
-
-/// Scenarios that run at the same time by default.
-const JOBS: usize = 2;
 
 /// What the files of overlays accept and tell apart.
 pub(super) fn inputs(plan: &Plan) -> ScriptInputs {
@@ -35,7 +33,7 @@ pub(super) fn settings(folder: Option<&Path>, jobs: Option<JobCount>, file: &Set
         require: Default::default(),
         external: ExternalSettings::default(),
         artifacts: folder.map_or_else(|| artifacts::default_folder(&here), |folder| here.join(folder)),
-        jobs: jobs.or(file.jobs).map_or(JOBS, |jobs| jobs.0),
+        jobs: jobs.or(file.jobs).map_or_else(default_jobs, |jobs| jobs.0),
         keep: KeepWhen::Never,
         evidence: EvidenceWhen::OnFailure,
         caller: Caller {

@@ -92,8 +92,17 @@ pub fn nodejoin(folder: &Path, arguments: &[&str]) -> Command {
     command
         .current_dir(folder)
         .args(arguments)
-        .env("NODEJOIN_ARTIFACTS", folder.join("evidence"));
+        .env("NODEJOIN_ARTIFACTS", folder.join("evidence"))
+        .env("NODEJOIN_JOBS", jobs_of_test(arguments));
     command
+}
+
+/// Tests run beside each other. Those of runs read what comes first and what follows.
+fn jobs_of_test(arguments: &[&str]) -> &'static str {
+    match arguments.first() {
+        Some(&("diff" | "explore" | "mutate")) => "2",
+        _ => "1",
+    }
 }
 
 /// A folder whose commands run in a keeper of their own, so that they share one control plane. Dropping it stops the
