@@ -1,4 +1,4 @@
-//! How many scenarios run at the same time if nobody states it.
+//! How many scenarios run at the same time by default.
 
 use std::thread::available_parallelism;
 

@@ -180,7 +180,7 @@ pub(super) fn last_complaint<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a Journ
 }
 
 /// The last line that a failed part of the user data wrote, or a complaint shortly before it. Cloud-init runs parts one
-/// by one, and reports the failure of each at its end. What the last one prints through other programs can arrive later.
+/// by one, and reports the failure of each at its end. What the last one prints through other programs can come later.
 pub(crate) fn last_words_of(observation: &Observation, part: &str, is_last: bool) -> Option<String> {
     let lines: Vec<&JournalLine> = user_data_lines(observation).collect();
     let is_end = |line: &&JournalLine| line.message.contains("Failed running /var/lib/cloud");

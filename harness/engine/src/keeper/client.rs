@@ -30,8 +30,8 @@ pub async fn connect(address: &KeeperAddress) -> Result<Option<UnixStream>, Keep
     }
 }
 
-/// Runs scenarios in a keeper and passes their events on, and what traced plans run to `traces`. When `cancel` fires, the keeper ends the run and removes what
-/// it created, as a run without a keeper does.
+/// Runs scenarios in a keeper and passes their events on, and what traced plans run to `traces`. When `cancel` fires,
+/// the keeper ends the run and removes what it created, as a run without a keeper does.
 ///
 /// # Errors
 /// [`KeeperError::NotAccepted`] when the keeper was about to end: nothing has started. Otherwise when it ends before
