@@ -38,7 +38,10 @@ impl MachineSnapshot {
         let parts = state.names().filter_map(|part| {
             let lines = state.lines(part).into_iter();
             let lines: Vec<&str> = lines.filter(|line| Self::has(part, line, except)).collect();
-            let text = lines.iter().map(|line| with_one_network(line) + "\n").collect();
+            let text = lines
+                .iter()
+                .map(|line| without_dates(&with_one_network(line)) + "\n")
+                .collect();
             (!lines.is_empty()).then(|| (part.to_owned(), text))
         });
         Self {
@@ -195,13 +198,36 @@ fn fits(line: &str, other: &str) -> bool {
         return true;
     }
     // A mark has spaces of its own.
-    let line = line.replace(ANY, "\0");
+    let (line, other) = (line.replace(ANY, "\0"), other.replace(ANY, "\0"));
     let (words, others): (Vec<&str>, Vec<&str>) = (line.split(' ').collect(), other.split(' ').collect());
     words.len() == others.len()
         && words
             .iter()
             .zip(&others)
             .all(|(word, other)| *word == "\0" || word == other)
+}
+
+/// A line with a mark in place of each date in the format of `date` and `ctime`, such as `Fri Nov 27 10:01:02 2026`: two
+/// boots on one day have most of its words in common.
+fn without_dates(line: &str) -> String {
+    const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    /// Words of a date with a time zone, and a blank before a day of one digit.
+    const LONGEST: usize = 7;
+    let words: Vec<&str> = line.split(' ').collect();
+    let is_year = |word: &&str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let date = &words[at..words.len().min(at + LONGEST)];
+        let is_date = DAYS.contains(word) && date.get(1).is_some_and(|month| MONTHS.contains(month));
+        let year = date.iter().position(|word| is_year(&word)).filter(|_| is_date);
+        kept.push(if year.is_some() { ANY } else { word });
+        at += year.map_or(1, |year| year + 1);
+    }
+    kept.join(" ")
 }
 
 /// A text with the network of a run, which is a random one of 198.18.0.0/15, replaced by the first of them.
@@ -282,6 +308,25 @@ mod tests {
         let expected = "198.18.0.2 a\nb 198.18.0.1:80 198.18.x 198.18.0.\n";
         assert_eq!(snapshot(text), snapshot(expected));
         assert_eq!(with_one_network(text), expected);
+    }
+
+    #[test]
+    fn a_date_is_not_in_a_snapshot() {
+        for (text, expected) in [
+            (
+                "# Completed on Fri Nov 27 22:15:01 2026",
+                "# Completed on {{ any }}",
+            ),
+            ("at Tue Dec  1 02:15:01 UTC 2026 by root", "at {{ any }} by root"),
+            ("Sun Mar is no date 12345", "Sun Mar is no date 12345"),
+            ("Fri 27 Nov", "Fri 27 Nov"),
+        ] {
+            assert_eq!(without_dates(text), expected);
+        }
+        let of = |day: &str, word: &str| snapshot(&format!("{word} on {day} 10:00:00 2026\n"));
+        let marked = of("Fri Nov 27", "a").with_marks(&of("Fri Nov 27", "b"));
+        let now = of("Sat Nov 28", "c");
+        assert_eq!(marked.without_marks(&now), now);
     }
 
     fn state() -> MachineState {
