@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::changed_places::ChangedPlace;
-use super::worlds::{Dimension, WorldChange};
+use super::worlds::{Dimension, LOCAL_ZONE, WorldChange};
 
 /// Shorter words say nothing, and are parts of many others: up to the second length they have to be a whole topic.
 const SHORTEST_WORD: usize = 3;
@@ -66,7 +66,9 @@ impl ChangedWords {
         let mut relevance: Vec<f64> = worlds.iter().map(of_start).collect();
         for (word, weight) in &self.weights {
             let all = || 0..worlds.len();
-            let named: Vec<usize> = all().filter(|index| fits(word, &names[*index])).collect();
+            let named: Vec<usize> = all()
+                .filter(|index| fits(word, &names[*index]) || is_of_zone(word, &worlds[*index]))
+                .collect();
             let is_topic = |index: &usize| topics[*index].iter().any(|topic| fits(word, topic));
             let others: Vec<usize> = all()
                 .filter(|index| !named.contains(index) && is_topic(index))
@@ -78,6 +80,19 @@ impl ChangedWords {
         }
         relevance
     }
+}
+
+/// Whether a word is about where a script gets its region from, which differs where the zone does not have its name.
+fn is_of_zone(word: &str, world: &WorldChange) -> bool {
+    const WORDS: [&str; 6] = [
+        "region",
+        "awsregion",
+        "awsdefaultregion",
+        "placement",
+        "zone",
+        "availabilityzone",
+    ];
+    world.name == LOCAL_ZONE && WORDS.contains(&word)
 }
 
 /// Whether a word is the topic or a part of it. A version fits itself alone: 1.2 does not fit 1.27.
@@ -367,6 +382,17 @@ mod tests {
             "refused-metadata"
         );
         assert_eq!(first(&["systemctl enable ephemeral.mount"]), "reboot");
+    }
+
+    #[test]
+    fn a_region_is_another_one_than_the_zone_says_in_a_local_zone() {
+        let worlds = [
+            (Dimension::Region, "cn-north-1"),
+            (Dimension::Region, LOCAL_ZONE),
+            (Dimension::InstanceType, "m6g.large"),
+        ];
+        let lines = ["aws ec2 describe-instances --region $REGION"];
+        assert_eq!(order(&lines, &[], &worlds), [LOCAL_ZONE, "cn-north-1"]);
     }
 
     #[test]

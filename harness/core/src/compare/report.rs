@@ -25,6 +25,9 @@ pub struct Comparison {
     /// First lines of changed statements that no machine of the new version was seen to run, of bash scripts that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<SourceLine>,
+    /// First changed lines of other files that no difference of a machine is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_shown: Vec<SourceLine>,
     /// Ids of groups that `--approve` lists.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,

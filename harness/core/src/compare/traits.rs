@@ -14,6 +14,12 @@ use crate::user_data;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScenarioTraits(BTreeSet<String>);
 
+/// Zones of a region have its name and a letter.
+fn is_in_local_zone(plan: &Plan) -> bool {
+    let letter = plan.instance.availability_zone.strip_prefix(plan.region.as_str());
+    letter.is_some_and(|letter| letter.len() > 1)
+}
+
 impl ScenarioTraits {
     /// The properties of a plan.
     #[must_use]
@@ -34,6 +40,11 @@ impl ScenarioTraits {
         add(
             has_nvidia_gpu(&instance.instance_type),
             "an NVIDIA GPU".to_owned(),
+        );
+        add(is_in_local_zone(plan), "a local zone".to_owned());
+        add(
+            instance.network.named_after_requests > 0,
+            "a name that EC2 learns late".to_owned(),
         );
         add(
             instance.life_cycle == LifeCycle::Spot,

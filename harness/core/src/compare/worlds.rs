@@ -19,6 +19,8 @@ const TYPES: [&str; 6] = [
 ];
 /// A type that no table has.
 const UNKNOWN_TYPE: &str = "x9z.large";
+/// The world of a zone whose name is not that of its region and a letter.
+pub(super) const LOCAL_ZONE: &str = "local-zone";
 /// A region of each partition, the one with another private domain, and one that is newer than most tables.
 const REGIONS: [&str; 6] = [
     "us-east-1",
@@ -150,7 +152,7 @@ fn machine_changes(inputs: &ScriptInputs) -> Vec<WorldChange> {
         .into_iter()
         .map(|name| change(Dimension::Region, name, |plan| move_to(plan, name)));
     let others = [
-        change(Dimension::Region, "local-zone", |plan| {
+        change(Dimension::Region, LOCAL_ZONE, |plan| {
             plan.instance.availability_zone = format!("{}-lax-1a", plan.region);
         }),
         change(Dimension::LifeCycle, "spot", |plan| {

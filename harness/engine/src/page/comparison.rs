@@ -5,7 +5,9 @@ use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome};
 use nodejoin_core::redact::redact_lines;
 
 use super::{STYLE, policy};
-use crate::report::comparison::{changed, counted, last_line, not_run, where_shown, without_kubelet};
+use crate::report::comparison::{
+    changed, counted, last_line, not_run, not_shown, where_shown, without_kubelet,
+};
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -55,10 +57,14 @@ pub fn html(comparison: &Comparison) -> Result<String, askama::Error> {
         old: &comparison.old,
         new: &comparison.new,
         counts: last_line(comparison),
-        warnings: [without_kubelet(comparison), not_run(comparison)]
-            .into_iter()
-            .flatten()
-            .collect(),
+        warnings: [
+            without_kubelet(comparison),
+            not_run(comparison),
+            not_shown(comparison),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         groups: comparison
             .open()
             .into_iter()

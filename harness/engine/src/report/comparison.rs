@@ -60,7 +60,7 @@ pub fn text(comparison: &Comparison) -> String {
     if let Some(line) = without_kubelet(comparison) {
         let _ = writeln!(text, "{line}");
     }
-    if let Some(line) = not_run(comparison) {
+    for line in [not_run(comparison), not_shown(comparison)].into_iter().flatten() {
         let _ = writeln!(text, "{line}");
     }
     text.push_str(&last_line(comparison));
@@ -80,7 +80,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     if let Some(line) = without_kubelet(comparison) {
         let _ = write!(text, "\n{line}\n");
     }
-    if let Some(line) = not_run(comparison) {
+    for line in [not_run(comparison), not_shown(comparison)].into_iter().flatten() {
         let _ = write!(text, "\n{}\n", html(&line));
     }
     for group in comparison.open() {
@@ -274,18 +274,28 @@ pub(crate) fn without_kubelet(comparison: &Comparison) -> Option<String> {
 
 /// The changed statements that no machine was seen to run.
 pub(crate) fn not_run(comparison: &Comparison) -> Option<String> {
-    let all = &comparison.not_run;
-    let first: Vec<String> = all.iter().take(NAMED).map(place).collect();
-    let more = match all.len() - first.len() {
+    let named = first_of(&comparison.not_run)?;
+    Some(format!(
+        "changed statements that no compared machine ran: {named}; nothing here shows what they do"
+    ))
+}
+
+/// The changed places of other files that no difference is about.
+pub(crate) fn not_shown(comparison: &Comparison) -> Option<String> {
+    let named = first_of(&comparison.not_shown)?;
+    Some(format!(
+        "changed without a difference on any compared machine: {named}; nothing here shows what reads them"
+    ))
+}
+
+/// The first of these places, and how many there are besides.
+fn first_of(places: &[SourceLine]) -> Option<String> {
+    let first: Vec<String> = places.iter().take(NAMED).map(place).collect();
+    let more = match places.len() - first.len() {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    (!all.is_empty()).then(|| {
-        format!(
-            "changed statements that no compared machine ran: {}{more}; nothing here shows what they do",
-            first.join(", ")
-        )
-    })
+    (!places.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }
 
 /// The counts of a comparison in one line.
@@ -424,6 +434,25 @@ pub(crate) mod tests {
             ..Comparison::default()
         };
         assert_eq!(text(&comparison), "no difference, 0 scenarios compared; 2 s\n");
+    }
+
+    #[test]
+    fn changes_that_no_machine_shows_are_named() {
+        let line = |file: &str| SourceLine {
+            file: file.to_owned(),
+            line: Some(17),
+        };
+        let comparison = Comparison {
+            not_run: vec![line("pool.sh")],
+            not_shown: vec![line("a.json"), line("b.json")],
+            ..Comparison::default()
+        };
+        let lines = "changed statements that no compared machine ran: pool.sh:17; nothing here shows what they do\n\
+                     changed without a difference on any compared machine: a.json:17, b.json:17; nothing here shows what reads them\n";
+        assert!(text(&comparison).starts_with(lines), "{}", text(&comparison));
+        for part in lines.trim_end().lines() {
+            assert!(markdown(&comparison).contains(part));
+        }
     }
 
     #[test]

@@ -102,9 +102,11 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let Some(mut comparison) = compared else {
         return Ok(ExitCode::Cancelled);
     };
-    comparison.not_run = not_run::not_run(&pairs, &traces);
+    let unseen = not_run::unseen(&pairs, &comparison.groups, &traces);
+    (comparison.not_run, comparison.not_shown) = (unseen.statements, unseen.places);
     let places = comparison.groups.iter_mut().flat_map(|group| &mut group.changed);
     let places = places.chain(&mut comparison.not_run);
+    let places = places.chain(&mut comparison.not_shown);
     places.for_each(|place| place.file = versions.file_of_caller(&place.file));
     let comparison = Comparison {
         old: args.old.clone().unwrap_or_default(),

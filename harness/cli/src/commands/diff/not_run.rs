@@ -1,9 +1,9 @@
-//! The changed statements of scripts that no compared machine was seen to run.
+//! What no compared machine shows of a change: statements that none was seen to run, and files that none differs by.
 
 use std::ops::Range;
 use std::path::Path;
 
-use nodejoin_core::compare::ChangedPlace;
+use nodejoin_core::compare::{ChangedPlace, Group};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_engine::{Pair, TraceLog};
@@ -12,28 +12,59 @@ use nodejoin_script::{CoverageReport, CoveredScript};
 use crate::commands::coverage;
 use crate::process;
 
-/// The changed statements that ran on no machine of the new version, by their first lines. Only scripts of which a
-/// statement ran are judged: bash reports none of a script for another shell, nor of one that a unit starts.
-pub(super) fn not_run(pairs: &[Pair], traces: &TraceLog) -> Vec<SourceLine> {
+/// What no machine shows of a change.
+pub(super) struct Unseen {
+    /// The changed statements that ran on no machine of the new version, by their first lines. Only scripts of which a
+    /// statement ran are judged: bash reports none of a script for another shell, nor of one that a unit starts.
+    pub(super) statements: Vec<SourceLine>,
+    /// The changed places of other files that no difference is about.
+    pub(super) places: Vec<SourceLine>,
+}
+
+/// What no machine shows of the change of these pairs, which differ as the groups say.
+pub(super) fn unseen(pairs: &[Pair], groups: &[Group], traces: &TraceLog) -> Unseen {
     let plans: Vec<Plan> = pairs.iter().filter_map(|pair| pair.new.clone()).collect();
     let report = coverage::report(&plans, traces.take());
     let here = process::current_dir();
-    let mut found: Vec<SourceLine> = Vec::new();
+    let (mut statements, mut places) = (Vec::new(), Vec::new());
     for place in pairs.iter().flat_map(Pair::changed_places) {
         let lines = not_run_of(&place, &report, &here);
-        found.extend(lines.into_iter().map(|line| SourceLine {
+        statements.extend(lines.into_iter().map(|line| SourceLine {
             file: place.source.file.clone(),
             line: Some(line),
         }));
+        if !is_seen(&place.source, groups, &report, &here) {
+            places.push(place.source);
+        }
     }
-    found.sort_by_key(|line| (line.file.clone(), line.line));
-    found.dedup();
-    found
+    Unseen {
+        statements: sorted(statements),
+        places: sorted(places),
+    }
+}
+
+fn sorted(mut lines: Vec<SourceLine>) -> Vec<SourceLine> {
+    lines.sort_by_key(|line| (line.file.clone(), line.line));
+    lines.dedup();
+    lines
+}
+
+/// Whether a statement of the file ran, or a group names the file.
+fn is_seen(place: &SourceLine, groups: &[Group], report: &CoverageReport, here: &Path) -> bool {
+    let name = shown_name(place, here);
+    let mut changed = groups.iter().flat_map(|group| &group.changed);
+    report.scripts.iter().any(|script| script.name == name) || changed.any(|line| line.file == place.file)
+}
+
+/// The name of the file in a report of coverage.
+fn shown_name(place: &SourceLine, here: &Path) -> String {
+    let file = Path::new(&place.file);
+    file.strip_prefix(here).unwrap_or(file).display().to_string()
 }
 
 fn not_run_of(place: &ChangedPlace, report: &CoverageReport, here: &Path) -> Vec<u64> {
     let file = Path::new(&place.source.file);
-    let name = file.strip_prefix(here).unwrap_or(file).display().to_string();
+    let name = shown_name(&place.source, here);
     let changed = place.new_lines();
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let scripts = report.scripts.iter();
@@ -113,5 +144,28 @@ mod tests {
         // What the old version did not run says nothing about the new one.
         let old = NEW.replace("never", "ever");
         assert_eq!(not_run_of_script(&old, &old, &ran), [0_u64; 0]);
+    }
+
+    #[test]
+    fn a_changed_file_that_nothing_differs_by_is_found() {
+        let place = SourceLine {
+            file: "/here/providers.json".to_owned(),
+            line: Some(3),
+        };
+        let (report, here) = (CoverageReport::default(), Path::new("/here"));
+        assert!(!is_seen(&place, &[], &report, here));
+        let group = Group {
+            id: "0123456789".to_owned(),
+            differences: Vec::new(),
+            scenarios: Vec::new(),
+            only_with: None,
+            in_all: false,
+            changed: vec![place.clone()],
+        };
+        assert!(is_seen(&place, &[group], &report, here));
+        let mut ran = CoverageReport::default();
+        let covered = coverage(&ParsedScript::of(NEW), [(2, "echo always", 1)].into_iter());
+        ran.add("a", "providers.json", 0, NEW, covered);
+        assert!(is_seen(&place, &[], &ran, here));
     }
 }
