@@ -223,7 +223,7 @@ fn without_dates(line: &str) -> String {
     while let Some(word) = words.get(at) {
         let date = &words[at..words.len().min(at + LONGEST)];
         let is_date = DAYS.contains(word) && date.get(1).is_some_and(|month| MONTHS.contains(month));
-        let year = date.iter().position(|word| is_year(&word)).filter(|_| is_date);
+        let year = date.iter().position(is_year).filter(|_| is_date);
         kept.push(if year.is_some() { ANY } else { word });
         at += year.map_or(1, |year| year + 1);
     }

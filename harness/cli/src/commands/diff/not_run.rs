@@ -164,7 +164,7 @@ mod tests {
         };
         assert!(is_seen(&place, &[group], &report, here));
         let mut ran = CoverageReport::default();
-        let covered = coverage(&ParsedScript::of(NEW), [(2, "echo always", 1)].into_iter());
+        let covered = coverage(&ParsedScript::of(NEW), [(2, "echo always", 1)]);
         ran.add("a", "providers.json", 0, NEW, covered);
         assert!(is_seen(&place, &[], &ran, here));
     }
