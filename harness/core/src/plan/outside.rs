@@ -39,7 +39,7 @@ impl Scheme {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OutsideUrl {
     pub scheme: Scheme,
-    /// Host name in lower case.
+    /// Host name in lower case, or a public address.
     pub host: String,
     /// Path, or its beginning.
     path: String,
@@ -117,8 +117,15 @@ fn parsed(text: &str) -> Result<OutsideUrl, String> {
         return Err(format!("port {port}, expected {own}, the port of `{word}`"));
     }
     let host = host.to_ascii_lowercase();
-    if !outside_name::is_host(&host) {
-        return Err(format!("expected a host name, found `{host}`"));
+    match (outside_name::is_public_address(&host), scheme) {
+        (true, Scheme::Http) => {}
+        (true, Scheme::Https) => return Err(format!("an address answers over `http` alone, found `{host}`")),
+        (false, _) if outside_name::is_host(&host) => {}
+        (false, _) => {
+            return Err(format!(
+                "expected a host name or a public address, found `{host}`"
+            ));
+        }
     }
     let (path, query) = match path.split_once('?') {
         Some((path, query)) => (path, Some(query.to_owned())),
@@ -230,6 +237,7 @@ mod tests {
             "https://a.example.com/?q"
         );
         assert_eq!(form("http://a.b:80/x*").unwrap(), "http://a.b/x*");
+        assert_eq!(form("http://203.0.113.7:80").unwrap(), "http://203.0.113.7/");
     }
 
     #[test]
@@ -239,7 +247,8 @@ mod tests {
             ("ftp://a.b/x", "scheme `ftp`"),
             ("https://a.b:8443/x", "port 8443, expected 443"),
             ("http://a.b:443/x", "port 443, expected 80"),
-            ("https://203.0.113.7/x", "expected a host name"),
+            ("https://203.0.113.7/x", "over `http` alone"),
+            ("http://10.0.0.7/x", "or a public address, found `10.0.0.7`"),
             ("https://[::1]/x", "port :1]"),
             ("https:///x", "expected a host name"),
             ("https://me@a.b/x", "expected a host name"),

@@ -1,5 +1,7 @@
 //! Host names of the Internet, as distinct from those of AWS and those that no public resolver knows.
 
+use std::net::Ipv4Addr;
+
 /// Suffixes of names that resolve in private networks only, or nowhere.
 const PRIVATE: [&str; 12] = [
     ".internal",
@@ -38,6 +40,18 @@ pub fn is_outside(name: &str) -> bool {
     is_host(name) && !is_private(name) && !is_of_aws(name)
 }
 
+/// Whether a text is an address of the Internet. Nodes reach it over HTTP alone: a client of TLS names no host.
+#[must_use]
+pub fn is_public_address(host: &str) -> bool {
+    let Ok(address) = host.parse::<Ipv4Addr>() else {
+        return false;
+    };
+    let [first, second, ..] = address.octets();
+    let is_shared = first == 100 && second & 0b1100_0000 == 64;
+    let is_special = address.is_private() || address.is_loopback() || address.is_link_local() || is_shared;
+    !is_special && (1..224).contains(&first)
+}
+
 /// Whether a text is a host name and not an address.
 #[must_use]
 pub fn is_host(name: &str) -> bool {
@@ -55,6 +69,26 @@ pub fn is_host(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn public_addresses_are_those_that_the_internet_routes() {
+        for address in ["203.0.113.7", "52.94.236.248", "100.63.0.1", "223.255.255.1"] {
+            assert!(is_public_address(address), "{address}");
+        }
+        for address in [
+            "10.0.0.1",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "192.168.40.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "2001:db8::1",
+            "a.com",
+        ] {
+            assert!(!is_public_address(address), "{address}");
+        }
+    }
 
     #[test]
     fn names_of_the_internet_are_outside() {
