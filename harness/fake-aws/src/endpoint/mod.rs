@@ -82,6 +82,7 @@ impl Endpoint {
         let exists = region
             .parse()
             .is_ok_and(|region: Region| region.dns_suffix() == partition.dns_suffix);
+        let exists = exists && (!labels.contains("fips") || has_fips(service, region));
         exists.then(|| Self {
             service,
             region: region.to_owned(),
@@ -89,6 +90,19 @@ impl Endpoint {
             bucket: None,
             is_global: false,
         })
+    }
+}
+
+/// Whether a service has a FIPS name of its own in a region: botocore's `endpoints.json` (1.44). In GovCloud, the plain
+/// names of EKS, EC2, STS and CloudFormation are those of FIPS.
+fn has_fips(service: Service, region: &str) -> bool {
+    const ALL: [&str; 4] = ["us-east-1", "us-east-2", "us-west-1", "us-west-2"];
+    let is_plain = [Service::Eks, Service::Ec2, Service::Sts, Service::Cloudformation].contains(&service);
+    let is_of_registry = [Service::Ecr, Service::Registry].contains(&service);
+    match region {
+        "us-gov-east-1" | "us-gov-west-1" => !is_plain,
+        "ca-central-1" | "ca-west-1" => service == Service::Ec2 || !(is_plain || is_of_registry),
+        region => ALL.contains(&region),
     }
 }
 

@@ -133,6 +133,36 @@ fn interface_endpoints_have_the_endpoint_of_their_service() {
 }
 
 #[test]
+fn a_fips_name_exists_only_where_aws_has_one() {
+    let exist = [
+        "602401143452.dkr.ecr-fips.us-west-2.amazonaws.com",
+        "602401143452.dkr.ecr-fips.us-gov-west-1.amazonaws.com",
+        "ec2-fips.ca-central-1.amazonaws.com",
+        "logs-fips.ca-central-1.amazonaws.com",
+        "logs-fips.us-gov-west-1.amazonaws.com",
+    ];
+    let missing = [
+        "602401143452.dkr.ecr-fips.eu-west-1.amazonaws.com",
+        "602401143452.dkr.ecr-fips.ca-central-1.amazonaws.com",
+        "918309763551.dkr.ecr-fips.cn-north-1.amazonaws.com.cn",
+        "602401143452.dkr-ecr-fips.eu-west-1.on.aws",
+        "fips.eks.eu-west-1.amazonaws.com",
+        "fips.eks.us-gov-west-1.amazonaws.com",
+        "sts-fips.ca-central-1.amazonaws.com",
+        "ecr-fips.ap-southeast-2.amazonaws.com",
+    ];
+    for host in exist {
+        assert!(
+            matches!(HostName::parse(host), Some(HostName::Emulated(_))),
+            "{host}"
+        );
+    }
+    for host in missing {
+        assert_eq!(HostName::parse(host), None, "{host}");
+    }
+}
+
+#[test]
 fn host_names_identify_services() {
     let table = [
         ("eks.eu-west-1.amazonaws.com", Some((Service::Eks, "eu-west-1"))),
