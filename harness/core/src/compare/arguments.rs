@@ -57,10 +57,15 @@ fn call_in(line: &str, path: &str) -> Option<usize> {
     (is_edge(before) && after.is_some_and(|c| c == ' ' || c == '\t')).then_some(at)
 }
 
+/// The configuration of the AMI in another file and with other spaces. It cannot be that file itself: a script that
+/// copies it to its place fails then.
+const INDENTED_CONFIGURATION: &str = "$(sed 's/^/  /' /etc/eks/containerd/containerd-config.toml \
+    > /run/containerd-config.toml; echo /run/containerd-config.toml)";
+
 /// A value for a flag by the words of its name: one that a script does not guess.
 #[must_use]
 pub fn value_for(flag: &str) -> &'static str {
-    const VALUES: [(&str, &str); 22] = [
+    const VALUES: [(&str, &str); 23] = [
         ("cluster-ca", "{{ cluster.certificate_authority }}"),
         ("b64", "{{ cluster.certificate_authority }}"),
         ("--use-", "false"),
@@ -74,6 +79,7 @@ pub fn value_for(flag: &str) -> &'static str {
             "json",
             "'{\"log-level\":\"warn\",\"max-concurrent-downloads\":7}'",
         ),
+        ("containerd-config-file", INDENTED_CONFIGURATION),
         ("config-file", "/etc/hosts"),
         ("max-pods", "17"),
         ("container-runtime", "dockerd"),
@@ -130,5 +136,12 @@ mod tests {
         assert_eq!(value_for("--max-pods"), "17");
         assert_eq!(value_for("--service-ipv6-cidr"), "fd30:1c53:5f8a::/108");
         assert_eq!(value_for("--other"), "nodejoin");
+        // A shell runs it in place.
+        let file = value_for("--containerd-config-file");
+        assert!(
+            file.starts_with("$(") && file.ends_with("echo /run/containerd-config.toml)"),
+            "{file}"
+        );
+        assert!(!file.contains('\n') && !file.contains("  >"), "{file}");
     }
 }

@@ -22,13 +22,17 @@ const UNKNOWN_TYPE: &str = "x9z.large";
 /// The world of a zone whose name is not that of its region and a letter.
 pub(super) const LOCAL_ZONE: &str = "local-zone";
 /// A region of each partition, the one with another private domain, and one that is newer than most tables.
-const REGIONS: [&str; 6] = [
+const REGIONS: [&str; 10] = [
     "us-east-1",
     "ap-southeast-2",
     "mx-central-1",
     "cn-north-1",
     "us-gov-west-1",
+    "eusc-de-east-1",
     "us-iso-east-1",
+    "us-isob-east-1",
+    "eu-isoe-west-1",
+    "us-isof-south-1",
 ];
 /// Seconds from the start of a node until its cluster is active: it asks before, and AWS' waiter asks twice.
 const UNTIL_ACTIVE: f64 = 15.0;
@@ -297,9 +301,10 @@ fn to_ipv6(plan: &mut Plan) {
     }
 }
 
-/// The flags of arguments with short values; the value of a template says nothing.
+/// The flags of arguments with short values; the value of a template or of a command says nothing.
 pub(super) fn without_values(arguments: &str) -> String {
-    let words = arguments
+    let before_command = arguments.split(" $(").next().unwrap_or_default();
+    let words = before_command
         .split(' ')
         .filter(|word| !word.contains(['{', '}', '.', '"']) || word.starts_with("--"));
     let words: Vec<&str> = words.map(|word| word.trim_start_matches('-')).collect();
@@ -320,14 +325,15 @@ pub(super) fn slug(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::vocabulary::ec2_type::ec2_type;
+    use crate::vocabulary::region::Partition;
 
     #[test]
     fn every_type_and_region_of_a_world_exists() {
         for name in TYPES {
             assert!(ec2_type(name).is_some(), "{name}");
         }
-        for name in REGIONS {
-            assert!(name.parse::<Region>().is_ok(), "{name}");
-        }
+        let regions = REGIONS.map(|name| name.parse::<Region>().unwrap());
+        let partitions: std::collections::BTreeSet<&str> = regions.iter().map(Region::partition).collect();
+        assert_eq!(partitions.len(), Partition::all().len(), "{partitions:?}");
     }
 }
