@@ -59,19 +59,20 @@ async fn explored(command: &ExploreCommand, factor: TimeFactor) -> Result<ExitCo
         ExploreStep::Probed { world, result } => note!("{world}: {result}"),
         ExploreStep::Joined { world, result } => note!("{world}: join {result}"),
     };
-    let exploration = explore(&runner, &subjects, how, &step, &cancel).await;
+    let mut exploration = explore(&runner, &subjects, how, &step, &cancel).await;
     for left in runner.tear_down().await {
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;
-    let Some(mut exploration) = exploration else {
-        return Ok(ExitCode::Cancelled);
-    };
     let ids = exploration.findings.iter().map(|finding| &finding.id);
     exploration.approved = ids.filter(|id| approved.contains(*id)).cloned().collect();
     print(&exploration, args)?;
     if let Some(folder) = &args.write {
         write(&exploration, folder);
+    }
+    if cancel.is_cancelled() {
+        note!("cancelled: worlds and joins that had not ended are left out");
+        return Ok(ExitCode::Cancelled);
     }
     Ok(exit_code(&exploration))
 }

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::changed_places::{ChangedPlace, likely_places};
 use super::difference::MachineDifference;
+use super::one_kubelet::OneKubelet;
 use super::traits::ScenarioTraits;
 use crate::plan::sources::SourceLine;
 use crate::vocabulary::ids::ScenarioId;
@@ -31,8 +32,12 @@ pub struct Shown {
 pub struct Group {
     /// Ten hexadecimal digits that depend on the differing lines alone; `--approve` names it.
     pub id: String,
-    /// What is different.
+    /// What is different. If only one version starts a kubelet, how the user data and the machine end, in the first of
+    /// the scenarios.
     pub differences: Vec<MachineDifference>,
+    /// What else the first of the scenarios has differently, as only one version starts a kubelet there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<MachineDifference>,
     /// The scenarios that show it.
     pub scenarios: Vec<ScenarioId>,
     /// What these scenarios have in common and no other has; unset if all compared scenarios show it, or if nothing
@@ -50,7 +55,12 @@ pub struct Group {
 #[must_use]
 pub fn group(compared: &[Shown]) -> Vec<Group> {
     let mut showing: BTreeMap<&MachineDifference, Vec<usize>> = BTreeMap::new();
+    let mut ending: BTreeMap<Vec<MachineDifference>, Vec<(usize, OneKubelet)>> = BTreeMap::new();
     for (index, shown) in compared.iter().enumerate() {
+        if let Some(one) = OneKubelet::of(&shown.differences) {
+            ending.entry(one.key.clone()).or_default().push((index, one));
+            continue;
+        }
         for difference in &shown.differences {
             let indexes = showing.entry(difference).or_default();
             if !indexes.contains(&index) {
@@ -58,19 +68,37 @@ pub fn group(compared: &[Shown]) -> Vec<Group> {
             }
         }
     }
-    let mut by_scenarios: BTreeMap<Vec<usize>, Vec<&MachineDifference>> = BTreeMap::new();
+    let mut by_scenarios: BTreeMap<Vec<usize>, Vec<MachineDifference>> = BTreeMap::new();
     for (difference, indexes) in showing {
-        by_scenarios.entry(indexes).or_default().push(difference);
+        by_scenarios.entry(indexes).or_default().push(difference.clone());
     }
-    let mut groups: Vec<Group> = by_scenarios
-        .into_iter()
-        .map(|(indexes, differences)| one_group(compared, &indexes, &differences))
-        .collect();
+    let of_parts = by_scenarios.into_iter().map(|(indexes, differences)| {
+        let id = id_of(&differences);
+        one_group(compared, &indexes, id, differences, Vec::new())
+    });
+    let of_ends = ending.into_iter().filter_map(|(key, machines)| {
+        let indexes: Vec<usize> = machines.iter().map(|(index, _)| *index).collect();
+        let (_, first) = machines.into_iter().next()?;
+        Some(one_group(
+            compared,
+            &indexes,
+            id_of(&key),
+            first.why,
+            first.follows,
+        ))
+    });
+    let mut groups: Vec<Group> = of_parts.chain(of_ends).collect();
     groups.sort_by_key(|group| (std::cmp::Reverse(group.scenarios.len()), group.scenarios.clone()));
     groups
 }
 
-fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDifference]) -> Group {
+fn one_group(
+    compared: &[Shown],
+    indexes: &[usize],
+    id: String,
+    mut differences: Vec<MachineDifference>,
+    mut follows: Vec<MachineDifference>,
+) -> Group {
     let (mut showing, mut others) = (Vec::new(), Vec::new());
     for (index, shown) in compared.iter().enumerate() {
         match indexes.contains(&index) {
@@ -78,19 +106,21 @@ fn one_group(compared: &[Shown], indexes: &[usize], differences: &[&MachineDiffe
             false => others.push(&shown.traits),
         }
     }
-    let mut differences: Vec<MachineDifference> = differences.iter().map(|one| (*one).clone()).collect();
-    let id = id_of(&differences);
-    differences.sort_by_key(|one| rank(&one.part));
+    for parts in [&mut differences, &mut follows] {
+        parts.sort_by_key(|one| rank(&one.part));
+    }
+    let only_with = ScenarioTraits::only_with(&showing, &others);
     Group {
         id,
         scenarios: indexes
             .iter()
             .map(|index| compared[*index].scenario.clone())
             .collect(),
-        only_with: ScenarioTraits::only_with(&showing, &others),
         in_all: others.is_empty(),
-        changed: likely_places(&compared[indexes[0]].places, &differences),
+        changed: likely_places(&compared[indexes[0]].places, &differences, only_with.as_deref()),
+        only_with,
         differences,
+        follows,
     }
 }
 
@@ -164,6 +194,33 @@ mod tests {
     }
 
     #[test]
+    fn worlds_that_lose_their_kubelet_by_one_cause_are_one_group() {
+        let world = |scenario: &str, address: &str| {
+            let lost = MachineDifference {
+                part: "kubelet arguments".to_owned(),
+                lines: vec![ChangedLine::Old(format!("--node-ip={address}"))],
+            };
+            let of_address = difference("user data", &format!("last words: {address}"));
+            let mut user_data = difference("user data", "exit code of part-001: 1");
+            user_data.lines.extend(of_address.lines);
+            user_data
+                .lines
+                .extend(difference("", "last words: failed on line 7").lines);
+            shown(scenario, &[], &[lost, user_data, difference("file /a", address)])
+        };
+        let worlds = [world("a", "10.0.0.1"), world("b", "fd00::1")];
+        let groups = group(&worlds);
+        assert_eq!(groups.len(), 1, "{groups:?}");
+        assert_eq!(groups[0].scenarios.len(), 2);
+        let parts =
+            |parts: &[MachineDifference]| parts.iter().map(|one| one.part.clone()).collect::<Vec<_>>();
+        assert_eq!(parts(&groups[0].differences), ["user data"]);
+        assert_eq!(parts(&groups[0].follows), ["kubelet arguments", "file /a"]);
+        // What the first of the worlds has does not change the id.
+        assert_eq!(group(&worlds[1..])[0].id, groups[0].id);
+    }
+
+    #[test]
     fn the_id_depends_on_the_lines_and_not_on_the_scenarios() {
         let ids = |scenario: &str, line: &str| {
             group(&[shown(scenario, &[], &[difference("x", line)])])[0]
@@ -185,7 +242,10 @@ mod tests {
             "unit kubelet.service",
             "user data",
         ];
-        let differences = parts.map(|part| difference(part, "x"));
+        let mut differences = parts.map(|part| difference(part, "x"));
+        // Both versions start a kubelet.
+        let lines = differences.iter_mut().map(|one| &mut one.lines);
+        lines.for_each(|lines| lines.push(ChangedLine::Old("y".to_owned())));
         let groups = group(&[shown("a", &[], &differences)]);
         let found: Vec<&str> = groups[0]
             .differences

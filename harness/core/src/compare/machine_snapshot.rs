@@ -209,7 +209,7 @@ fn fits(line: &str, other: &str) -> bool {
 
 /// A line with a mark in place of each date in the format of `date` and `ctime`, such as `Fri Nov 27 10:01:02 2026`:
 /// two boots on one day have most of its words in common.
-fn without_dates(line: &str) -> String {
+pub(super) fn without_dates(line: &str) -> String {
     const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

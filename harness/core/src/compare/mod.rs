@@ -18,6 +18,7 @@
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
 //! | `inputs.rs` | what the files of a node accept and tell apart |
 //! | `changed_places.rs` | where the files of two versions differ, and what of it can cause a difference |
+//! | `one_kubelet.rs` | machines on which only one version starts a kubelet |
 //! | `group.rs` | one entry for each difference, with all scenarios that show it |
 //! | `report.rs` | the result of `nodejoin diff`, as data |
 
@@ -30,6 +31,7 @@ mod group;
 mod inputs;
 mod lines;
 mod machine_snapshot;
+mod one_kubelet;
 mod relevance;
 mod report;
 mod representatives;

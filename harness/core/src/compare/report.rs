@@ -31,6 +31,9 @@ pub struct Comparison {
     /// Ids of groups that `--approve` lists.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,
+    /// Whether it was cancelled: scenarios and joins that had not ended are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
     /// Seconds of the whole comparison.
     pub seconds: f64,
 }
@@ -172,6 +175,7 @@ mod tests {
             only_with: None,
             in_all: false,
             changed: Vec::new(),
+            follows: Vec::new(),
         }
     }
 

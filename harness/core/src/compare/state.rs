@@ -11,6 +11,8 @@ use crate::vocabulary::service::Service;
 
 /// Lines of the output of user data that failed.
 const LAST_WORDS: usize = 10;
+/// Begins each of them.
+pub(super) const LAST_WORDS_LINE: &str = "last words: ";
 /// Begins the name of the part with the calls of a service, in their order.
 pub(crate) const CALLS_OF: &str = "calls of ";
 
@@ -194,7 +196,7 @@ fn result_lines(result: &UserDataResult) -> Vec<String> {
             .filter(|line| !is_of_cloud_init(line))
             .collect();
         let last = &output[output.len().saturating_sub(LAST_WORDS)..];
-        lines.extend(last.iter().map(|line| format!("last words: {line}")));
+        lines.extend(last.iter().map(|line| format!("{LAST_WORDS_LINE}{line}")));
     }
     lines
 }

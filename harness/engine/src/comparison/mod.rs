@@ -27,6 +27,7 @@ use worlds::{worlds_of, worlds_of_newest_kubelet};
 
 /// Why a world was not compared.
 const BUDGET_OVER: &str = "the time of `--budget` was over";
+const CANCELLED: &str = "cancelled";
 
 /// One scenario with each version of its files.
 #[derive(Debug, Clone)]
@@ -111,14 +112,14 @@ pub struct CompareSettings {
     pub budget: Option<Duration>,
 }
 
-/// Compares all pairs. `None` if it was cancelled.
+/// Compares all pairs. If it is cancelled, the comparison has what ended before.
 pub async fn compare(
     runner: &PlanRunner,
     pairs: &[Pair],
     settings: CompareSettings,
     report: &(dyn Fn(CompareStep<'_>) + Sync),
     cancel: &CancellationToken,
-) -> Option<Comparison> {
+) -> Comparison {
     let started = Instant::now();
     let chosen = settings.worlds.chosen(pairs);
     let jobs = settings.jobs;
@@ -129,9 +130,6 @@ pub async fn compare(
         compared.extend(compare_pairs(runner, worlds, jobs, until, report, cancel).await);
         let further = worlds_of_newest_kubelet(&compared, &settings.worlds);
         compared.extend(compare_pairs(runner, further, jobs, until, report, cancel).await);
-    }
-    if cancel.is_cancelled() {
-        return None;
     }
     let shown: Vec<Shown> = compared
         .iter()
@@ -146,6 +144,9 @@ pub async fn compare(
         ..Comparison::default()
     };
     let join_pair = async |id: ScenarioId| {
+        if cancel.is_cancelled() {
+            return None;
+        }
         let pair = compared.iter().map(|(pair, _)| pair).find(|pair| pair.id == id)?;
         let (old, new) = (pair.old.as_ref()?, pair.new.as_ref()?);
         let outcome = JoinOutcome {
@@ -156,9 +157,10 @@ pub async fn compare(
             new: join(runner, new, "new", cancel).await,
             scenario: id,
         };
-        if !cancel.is_cancelled() {
-            report(CompareStep::Joined(&outcome));
+        if cancel.is_cancelled() {
+            return None;
         }
+        report(CompareStep::Joined(&outcome));
         Some(outcome)
     };
     // No kubelet of another version is at hand.
@@ -176,12 +178,10 @@ pub async fn compare(
         .buffered(settings.jobs.max(1))
         .collect()
         .await;
-    if cancel.is_cancelled() {
-        return None;
-    }
     comparison.joins = joins.into_iter().flatten().collect();
+    comparison.cancelled = cancel.is_cancelled();
     comparison.seconds = started.elapsed().as_secs_f64();
-    Some(comparison)
+    comparison
 }
 
 /// Compares pairs, several at a time, and returns them in their order. None starts after a time.
@@ -196,6 +196,9 @@ async fn compare_pairs(
     let one = async |(index, pair): (usize, Pair)| {
         if until.is_some_and(|until| Instant::now() >= until) {
             return (index, pair, Compared::Not(BUDGET_OVER.to_owned()));
+        }
+        if cancel.is_cancelled() {
+            return (index, pair, Compared::Not(CANCELLED.to_owned()));
         }
         let compared = compare_pair(runner, &pair, cancel).await;
         let (scenario, result) = (&pair.id, compared.text());
@@ -307,7 +310,7 @@ async fn compare_pair(runner: &PlanRunner, pair: &Pair, cancel: &CancellationTok
     let probed = async |plan: &Plan, version: &str| match runner.probe(plan, cancel).await {
         ProbeEnd::Machine(probed) => Ok(probed),
         ProbeEnd::NotRun(why) => Err(Compared::Not(format!("with the {version} version: {why}"))),
-        ProbeEnd::Cancelled => Err(Compared::Not("cancelled".to_owned())),
+        ProbeEnd::Cancelled => Err(Compared::Not(CANCELLED.to_owned())),
     };
     let states = async {
         let (before, after) = (probed(&old, "old").await?, probed(&new, "new").await?);

@@ -13,6 +13,7 @@ use nodejoin_core::compare::{
 use nodejoin_core::explore::{
     Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction, covering,
 };
+use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::{Expect, UserDataExpect};
@@ -63,14 +64,14 @@ pub enum ExploreStep<'a> {
 /// Probes start in this part of the time; the rest belongs to joins.
 const SHARE_OF_PROBES: f64 = 0.7;
 
-/// Explores all subjects. `None` if it was cancelled.
+/// Explores all subjects. If it is cancelled, the exploration has what ended before.
 pub async fn explore(
     runner: &PlanRunner,
     subjects: &[Subject],
     settings: ExploreSettings,
     report: &(dyn Fn(ExploreStep<'_>) + Sync),
     cancel: &CancellationToken,
-) -> Option<Exploration> {
+) -> Exploration {
     let started = Instant::now();
     let explorer = Explorer {
         runner,
@@ -89,9 +90,6 @@ pub async fn explore(
     };
     for subject in subjects {
         explorer.subject(subject, &mut exploration).await;
-        if cancel.is_cancelled() {
-            return None;
-        }
     }
     let findings = std::mem::take(&mut exploration.findings);
     exploration.findings = findings.into_iter().map(ExploreFinding::with_id).collect();
@@ -99,7 +97,7 @@ pub async fn explore(
         .findings
         .sort_by_key(|finding| (finding.kind, finding.only_with.len()));
     exploration.seconds = started.elapsed().as_secs_f64();
-    Some(exploration)
+    exploration
 }
 
 struct Explorer<'a> {
@@ -319,6 +317,9 @@ impl Explorer<'_> {
             }
             let plan = joining(&worlds[index].plan);
             let verdict = self.runner.run(&plan, self.cancel).await;
+            if verdict.outcome == Outcome::Cancelled {
+                return None;
+            }
             (self.report)(ExploreStep::Joined {
                 world: &plan.id,
                 result: outcome_word(&verdict.outcome).to_owned(),

@@ -156,6 +156,10 @@ impl<'a> MutantRuns<'a> {
                 MutantRun::NotRun(why) => problem = Some(format!("{scenario}: {why}")),
             }
         }
+        // Another scenario could have killed it.
+        if self.cancel.is_cancelled() {
+            return MutantResult::LeftOut;
+        }
         match (passed.is_empty(), same.is_empty(), problem) {
             (false, ..) => MutantResult::Survived {
                 scenarios: passed,

@@ -1,12 +1,12 @@
 //! The page of `nodejoin diff`: one file without network, with all lines of every difference.
 
 use askama::Template;
-use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome};
+use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference};
 use nodejoin_core::redact::redact_lines;
 
 use super::{STYLE, policy};
 use crate::report::comparison::{
-    changed, counted, last_line, not_run, not_shown, where_shown, without_kubelet,
+    changed, counted, last_line, not_run, not_shown, what_follows, where_shown, without_kubelet,
 };
 
 #[derive(Template)]
@@ -31,6 +31,9 @@ struct ShownGroup<'a> {
     changed: Option<String>,
     joins: Vec<ShownJoin<'a>>,
     parts: Vec<ShownPart<'a>>,
+    /// What differs, too, as only one version starts a kubelet.
+    follows: Option<String>,
+    following: Vec<ShownPart<'a>>,
 }
 
 struct ShownJoin<'a> {
@@ -92,15 +95,18 @@ fn shown<'a>(group: &'a Group, comparison: &'a Comparison) -> ShownGroup<'a> {
         scenarios: group.scenarios.iter().map(|id| id.as_str()).collect(),
         changed: changed(group),
         joins: comparison.joins_of(group).map(joined).collect(),
-        parts: group
-            .differences
-            .iter()
-            .map(|difference| ShownPart {
-                name: &difference.part,
-                lines: difference.lines.iter().map(marked).collect(),
-            })
-            .collect(),
+        parts: shown_parts(&group.differences),
+        follows: what_follows(group),
+        following: shown_parts(&group.follows),
     }
+}
+
+fn shown_parts(differences: &[MachineDifference]) -> Vec<ShownPart<'_>> {
+    let parts = differences.iter().map(|difference| ShownPart {
+        name: &difference.part,
+        lines: difference.lines.iter().map(marked).collect(),
+    });
+    parts.collect()
 }
 
 fn joined(join: &JoinOutcome) -> ShownJoin<'_> {

@@ -7,15 +7,6 @@ use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::redact::redact_lines;
 
-/// The part of a machine that started a kubelet.
-const KUBELET: &str = "kubelet arguments";
-/// Parts that say why a machine has no kubelet.
-const WHY: [&str; 4] = [
-    "user data",
-    "user data, second run",
-    "end of the machine",
-    "failed units",
-];
 /// Scenarios of a group that the report names.
 const NAMED: usize = 8;
 /// Lines of a difference in the text and in Markdown; the JSON report has all of them.
@@ -42,14 +33,13 @@ pub fn text(comparison: &Comparison) -> String {
                 }
             }
         }
-        let (told, counted) = told_and_counted(group);
-        for difference in told {
+        for difference in &group.differences {
             let _ = writeln!(text, "  {}", difference.part);
             for line in shown_lines(difference, LINES_OF_TEXT) {
                 let _ = writeln!(text, "    {line}");
             }
         }
-        if let Some(line) = what_follows(&counted) {
+        if let Some(line) = what_follows(group) {
             let _ = writeln!(text, "  {line}");
         }
         text.push('\n');
@@ -109,11 +99,10 @@ pub fn markdown(comparison: &Comparison) -> String {
                 let _ = writeln!(text, "  - `{}`: {}", comparison.new, html(why));
             }
         }
-        let (told, counted) = told_and_counted(group);
-        for difference in told {
+        for difference in &group.differences {
             text.push_str(&fenced(difference));
         }
-        if let Some(line) = what_follows(&counted) {
+        if let Some(line) = what_follows(group) {
             let _ = write!(text, "\n{}\n", html(&line));
         }
         text.push_str("\n</details>\n");
@@ -195,28 +184,9 @@ fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
     )
 }
 
-/// The differences of a group whose lines are shown, and those of which only the names are: if only one version starts
-/// a kubelet, most of the machine is missing from the other one, and the end of its user data says why.
-fn told_and_counted(group: &Group) -> (Vec<&MachineDifference>, Vec<&MachineDifference>) {
-    let is_one_sided = |lines: &[ChangedLine]| {
-        let is_old = |line: &ChangedLine| matches!(line, ChangedLine::Old(_));
-        lines.iter().all(is_old) || !lines.iter().any(is_old)
-    };
-    let lacks_kubelet = group
-        .differences
-        .iter()
-        .any(|one| one.part == KUBELET && is_one_sided(&one.lines));
-    let says_why = group
-        .differences
-        .iter()
-        .any(|one| WHY.contains(&one.part.as_str()));
-    let (all, of_cause) = (group.differences.iter(), lacks_kubelet && says_why);
-    all.partition(|one| !of_cause || WHY.contains(&one.part.as_str()))
-}
-
-/// Names the parts that are not shown.
-fn what_follows(parts: &[&MachineDifference]) -> Option<String> {
-    let names: Vec<&str> = parts.iter().map(|one| one.part.as_str()).collect();
+/// Names the parts that differ because only one version starts a kubelet.
+pub(crate) fn what_follows(group: &Group) -> Option<String> {
+    let names: Vec<&str> = group.follows.iter().map(|one| one.part.as_str()).collect();
     let text = format!(
         "only one version starts a kubelet, so these differ, too: {}",
         names.join(", ")
@@ -327,6 +297,9 @@ pub(crate) fn last_line(comparison: &Comparison) -> String {
     if not_compared > 0 {
         parts.push(format!("{not_compared} not compared"));
     }
+    if comparison.cancelled {
+        parts.push("cancelled before the end".to_owned());
+    }
     format!("{}; {:.0} s", parts.join(", "), comparison.seconds)
 }
 
@@ -382,6 +355,7 @@ pub(crate) mod tests {
                         ]
                     })
                     .unwrap_or_default(),
+                follows: Vec::new(),
             };
         Comparison {
             old: "main".to_owned(),
@@ -437,6 +411,16 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_cancelled_comparison_shows_what_ended_and_says_so() {
+        let mut cancelled = comparison();
+        cancelled.cancelled = true;
+        let report = text(&cancelled);
+        assert!(report.contains("1234567890"), "{report}");
+        let last = report.trim_end().lines().last().unwrap_or_default();
+        assert!(last.ends_with(", cancelled before the end; 41 s"), "{report}");
+    }
+
+    #[test]
     fn changes_that_no_machine_shows_are_named() {
         let line = |file: &str| SourceLine {
             file: file.to_owned(),
@@ -462,12 +446,12 @@ pub(crate) mod tests {
             lines: vec![line],
         };
         let mut one = comparison();
-        one.groups[1].differences = vec![
-            part(
-                "user data",
-                ChangedLine::New("last words: line 371: unbound variable".to_owned()),
-            ),
-            part(KUBELET, ChangedLine::Old("--node-ip=x".to_owned())),
+        one.groups[1].differences = vec![part(
+            "user data",
+            ChangedLine::New("last words: line 371: unbound variable".to_owned()),
+        )];
+        one.groups[1].follows = vec![
+            part("kubelet arguments", ChangedLine::Old("--node-ip=x".to_owned())),
             part("file /etc/a", ChangedLine::Old("many lines".to_owned())),
         ];
         for report in [text(&one), markdown(&one)] {
@@ -477,10 +461,5 @@ pub(crate) mod tests {
             assert!(report.contains(rest), "{report}");
             assert!(!report.contains("many lines"), "{report}");
         }
-        // Two kubelets are compared line by line.
-        one.groups[1].differences[1]
-            .lines
-            .push(ChangedLine::New("--node-ip=y".to_owned()));
-        assert!(text(&one).contains("many lines"));
     }
 }

@@ -90,7 +90,7 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     };
     let (compared, recorded) = match blessed {
         Some(_) => (None, record(&runner, &pairs, how, &step, &cancel).await),
-        None => (compare(&runner, &pairs, how, &step, &cancel).await, None),
+        None => (Some(compare(&runner, &pairs, how, &step, &cancel).await), None),
     };
     for left in runner.tear_down().await {
         note!("left behind: {left}; `nodejoin sweep` removes it");
@@ -102,8 +102,11 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     let Some(mut comparison) = compared else {
         return Ok(ExitCode::Cancelled);
     };
-    let unseen = not_run::unseen(&pairs, &comparison.groups, &traces);
-    (comparison.not_run, comparison.not_shown) = (unseen.statements, unseen.places);
+    // What did not boot is not what no machine shows.
+    if !comparison.cancelled {
+        let unseen = not_run::unseen(&pairs, &comparison.groups, &traces);
+        (comparison.not_run, comparison.not_shown) = (unseen.statements, unseen.places);
+    }
     let places = comparison.groups.iter_mut().flat_map(|group| &mut group.changed);
     let places = places.chain(&mut comparison.not_run);
     let places = places.chain(&mut comparison.not_shown);
@@ -120,6 +123,9 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         ..comparison
     };
     print(&comparison, args)?;
+    if comparison.cancelled {
+        return Ok(ExitCode::Cancelled);
+    }
     let missing = missing_worlds(&comparison, &args.world);
     // Without a compared scenario, the report says why, and no name is wrong.
     if comparison.compared() > 0 && !missing.is_empty() {
@@ -276,6 +282,7 @@ mod tests {
             only_with: None,
             in_all: true,
             changed: Vec::new(),
+            follows: Vec::new(),
         };
         let compared = ComparedScenario {
             scenario: "a".parse().unwrap(),

@@ -161,6 +161,7 @@ mod tests {
             only_with: None,
             in_all: false,
             changed: vec![place.clone()],
+            follows: Vec::new(),
         };
         assert!(is_seen(&place, &[group], &report, here));
         let mut ran = CoverageReport::default();

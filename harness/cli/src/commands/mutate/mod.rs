@@ -131,9 +131,6 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }
     let _ = told.await;
-    if cancel.is_cancelled() {
-        return Ok(ExitCode::Cancelled);
-    }
     let report = MutationReport {
         script: args.script.display().to_string(),
         mutants: reports(&chosen, results, &written.into_inner()),
@@ -145,6 +142,10 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
         seconds: started.elapsed().as_secs_f64(),
     };
     print(&report, args)?;
+    if cancel.is_cancelled() {
+        note!("cancelled: mutants that had not ended are left out");
+        return Ok(ExitCode::Cancelled);
+    }
     Ok(exit_code(&report, args))
 }
 

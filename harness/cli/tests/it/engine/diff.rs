@@ -1,5 +1,6 @@
 //! `nodejoin diff` on a repository whose script changes.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -7,7 +8,7 @@ use nodejoin_core::compare::{ChangedLine, Comparison, Group};
 use nodejoin_core::plan::sources::SourceLine;
 use tempfile::TempDir;
 
-use crate::support::{KeptFolder, both};
+use crate::support::{KeptFolder, both, signal};
 
 const OVERLAY: &str = "files: [{ from: pool.sh, to: /usr/local/bin/pool, mode: \"0755\" }]\n";
 /// Writes the label of its node pool, and in an IPv6 cluster a setting.
@@ -145,6 +146,34 @@ fn a_changed_script_differs_where_its_machines_do() {
     let join = report.joins.iter().find(|join| join.is_new_failure()).unwrap();
     let cause = join.new.cause.as_deref().unwrap_or_default();
     assert!(cause.contains("pool"), "{cause}");
+    a_cancelled_comparison_reports_what_ended(&folder);
+}
+
+/// In the folder of another test, whose control plane runs.
+fn a_cancelled_comparison_reports_what_ended(folder: &KeptFolder) {
+    let mut command = folder.kept(&["diff", "HEAD", "--worlds=none", "-j", "1"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("large: differs in") {
+        assert!(errors.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    signal(child.id(), "TERM");
+    errors.read_to_string(&mut said).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{report}{said}");
+    for part in [
+        "+ --node-labels=pool=green",
+        "not compared: small",
+        "cancelled before the end",
+    ] {
+        assert!(report.contains(part), "{part}\n{report}{said}");
+    }
 }
 
 #[test]
