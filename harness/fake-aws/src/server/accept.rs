@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::connection::{Port, RequestConnection};
 use super::shared_socket::SharedSocket;
 use super::{connect_proxy, http_proxy, resolver, serve};
 use crate::world_registry::WorldRegistry;
@@ -55,10 +56,10 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
     match protocol {
         Protocol::Metadata => {
             let socket = SharedSocket::new(stream);
-            http(socket.clone(), socket, source, serve::Port::Metadata, worlds).await;
+            http(socket.clone(), socket, source, Port::Metadata, worlds).await;
         }
         Protocol::MetadataOf(instance) => {
-            let (socket, port) = (SharedSocket::new(stream), serve::Port::MetadataOf(instance));
+            let (socket, port) = (SharedSocket::new(stream), Port::MetadataOf(instance));
             http(socket.clone(), socket, source, port, worlds).await;
         }
         Protocol::Dns => resolver::serve_tcp(SharedSocket::new(stream), source, worlds).await,
@@ -70,7 +71,7 @@ async fn connection(stream: TcpStream, source: IpAddr, protocol: Protocol, world
                 shared.is_some_and(|shared| shared.lock().world.answers_host(host))
             };
             match tokio::time::timeout(timeout, connect_proxy::accept_tunnel(stream, is_answered)).await {
-                Ok(Ok(Some(socket))) => tls(socket, acceptor, source, serve::Port::Services, worlds).await,
+                Ok(Ok(Some(socket))) => tls(socket, acceptor, source, Port::Services, worlds).await,
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
                 Err(_) => tracing::debug!("timeout while waiting for a TLS handshake or CONNECT"),
@@ -86,14 +87,14 @@ async fn tls_or_http(stream: TcpStream, acceptor: TlsAcceptor, source: IpAddr, w
     match tokio::time::timeout(timeout, stream.peek(&mut first)).await {
         Ok(Ok(0)) => {}
         Ok(Ok(_)) if first == [connect_proxy::HANDSHAKE] => {
-            let port = serve::Port::Node(Scheme::Https);
+            let port = Port::Node(Scheme::Https);
             tls(SharedSocket::new(stream), acceptor, source, port, worlds).await;
         }
         Ok(Ok(_)) => match http_proxy::is_tunnel(&stream, source, &worlds).await {
             Ok(true) => tunnel(stream, acceptor, source, worlds).await,
             Ok(false) => {
                 let socket = SharedSocket::new(stream);
-                let port = serve::Port::Node(Scheme::Http);
+                let port = Port::Node(Scheme::Http);
                 http(socket.clone(), socket, source, port, worlds).await;
             }
             Err(error) => tracing::debug!(%error, "a connection ended before its first request"),
@@ -108,11 +109,11 @@ async fn tunnel(stream: TcpStream, acceptor: TlsAcceptor, source: IpAddr, worlds
     let timeout = worlds.time_factor.scale(START_TIMEOUT);
     match http_proxy::open(stream, source, &worlds, timeout).await {
         Ok(Some((socket, Scheme::Https))) => {
-            let port = serve::Port::Node(Scheme::Https);
+            let port = Port::Node(Scheme::Https);
             tls(socket, acceptor, source, port, worlds).await;
         }
         Ok(Some((socket, Scheme::Http))) => {
-            let port = serve::Port::Node(Scheme::Http);
+            let port = Port::Node(Scheme::Http);
             http(socket.clone(), socket, source, port, worlds).await;
         }
         Ok(None) => {}
@@ -124,7 +125,7 @@ async fn tls(
     socket: SharedSocket,
     acceptor: TlsAcceptor,
     source: IpAddr,
-    port: serve::Port,
+    port: Port,
     worlds: Arc<WorldRegistry>,
 ) {
     let timeout = worlds.time_factor.scale(START_TIMEOUT);
@@ -139,13 +140,13 @@ async fn http(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     socket: SharedSocket,
     source: IpAddr,
-    port: serve::Port,
+    port: Port,
     worlds: Arc<WorldRegistry>,
 ) {
     let timeout = worlds.time_factor.scale(START_TIMEOUT);
     let is_open = AtomicBool::new(false);
     let service = service_fn(move |request| {
-        let connection = serve::RequestConnection {
+        let connection = RequestConnection {
             source,
             port: port.clone(),
             socket: socket.clone(),

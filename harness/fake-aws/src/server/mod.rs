@@ -8,7 +8,10 @@
 //! | --- | --- |
 //! | `account.rs`, `connect_proxy.rs` | a server of one account for all clients |
 //! | `accept.rs` | connections of every protocol |
-//! | `serve.rs` | one request: world, fault, response, event |
+//! | `connection.rs` | the connection of a request |
+//! | `serve.rs` | the world of a request, and its body |
+//! | `pending_call.rs` | its fault, response and event |
+//! | `http_proxy.rs` | the HTTP proxy of a scenario |
 //! | `shared_socket.rs` | a connection with access to its socket options |
 //! | `body.rs` | the body of a response, complete or cut |
 //! | `resolver.rs` | DNS over UDP and TCP |
@@ -17,7 +20,9 @@ mod accept;
 mod account;
 mod body;
 mod connect_proxy;
+mod connection;
 mod http_proxy;
+mod pending_call;
 mod resolver;
 mod serve;
 mod shared_socket;
