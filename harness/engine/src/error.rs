@@ -42,6 +42,9 @@ pub enum EngineError {
         /// How to make it available.
         hint: String,
     },
+    /// The node's container did not become a machine.
+    #[error("no machine of this image could be started: {why}")]
+    NotMade { why: String },
     /// A file of the run could not be written.
     #[error("could not write `{path}`")]
     Write {
@@ -65,6 +68,9 @@ impl EngineError {
             Self::UserData { source, .. } => Some(source.hint()),
             Self::Skew(error) => Some(error.hint()),
             Self::Unavailable { hint, .. } => Some(hint.clone()),
+            Self::NotMade { .. } => Some(
+                "try the image `al2`: if its node starts, the image lacks what this step needs".to_owned(),
+            ),
             Self::Write { .. } => Some("pass another folder with `--artifacts-dir`".to_owned()),
         }
     }
@@ -124,6 +130,9 @@ mod tests {
                     .unwrap_err(),
             ),
             unavailable(),
+            EngineError::NotMade {
+                why: "the node could not be made: mounting the views (status 1)".to_owned(),
+            },
             EngineError::Write {
                 path: "/evidence/x".into(),
                 source: full(),
@@ -137,7 +146,7 @@ mod tests {
         for error in errors() {
             let hint = match &error {
                 EngineError::Unavailable { hint, .. } => Some(hint.clone()),
-                EngineError::Write { .. } => error.hint(),
+                EngineError::Write { .. } | EngineError::NotMade { .. } => error.hint(),
                 _ => None,
             };
             writeln!(all, "{error}").unwrap();

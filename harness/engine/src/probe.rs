@@ -186,6 +186,10 @@ impl Probing<'_> {
         )
         .await?;
         let mut seen = observer.observation;
+        // There is nothing to read, and nothing to compare.
+        if let Some(why) = seen.not_made() {
+            return Err(EngineError::NotMade { why });
+        }
         let mut probed = self.read(&driver, self.plan, &mut seen, &values).await?;
         for step in &self.plan.then {
             if !probed.state.has_kubelet() {

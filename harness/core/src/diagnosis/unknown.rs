@@ -9,6 +9,11 @@ pub(super) fn unknown(facts: &Facts<'_>) -> Option<Finding> {
     let at = facts
         .reached
         .map_or("before systemd started".to_owned(), |phase| format!("at {phase}"));
+    if let Some((why, (_, evidence))) = facts.observation.not_made().zip(facts.exit()) {
+        let because = format!("nodejoin could not start a machine of this image: {why}");
+        let remedy = "try the image `al2`: if its node starts, the image lacks what this step needs".to_owned();
+        return facts.found(Cause::HarnessLimit, because, &evidence, remedy);
+    }
     let (because, evidence) = match facts.exit() {
         Some((code, evidence)) => (
             format!("the node's container exited by itself {at}, with code {code}"),

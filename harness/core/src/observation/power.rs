@@ -5,6 +5,11 @@ use super::{JournalLine, Millis, Observation, ObservedEvent};
 /// The node boots again this many times: an instance that reboots more often does so without end.
 pub const MOST_REBOOTS: usize = 3;
 
+/// Exit code of a container that could not become a machine: its entry program failed before systemd.
+const NOT_MADE: i64 = 98;
+/// Begins what the entry program prints.
+const OF_HARNESS: &str = "nodejoin: ";
+
 /// The exit of the container, after which it did not start again.
 #[derive(Debug, Clone, Copy)]
 pub struct ContainerExit<'a> {
@@ -72,6 +77,16 @@ impl Observation {
             }),
             _ => None,
         }
+    }
+
+    /// Why the container did not become a machine, which is a fault of the harness or of the image, and none of the user
+    /// data.
+    #[must_use]
+    pub fn not_made(&self) -> Option<String> {
+        let exit = self.exit().filter(|exit| exit.code == NOT_MADE)?;
+        let mut lines = exit.lines.iter().rev();
+        let line = lines.find_map(|line| line.strip_prefix(OF_HARNESS));
+        Some(line.unwrap_or("the container could not be set up as a machine").to_owned())
     }
 
     /// The starts of the container after reboots by its user data.
@@ -143,5 +158,20 @@ mod tests {
         let earlier = [line(), exited(129), ObservedEvent::Rebooted, exited(130)];
         assert!(!observed(earlier).is_rebooting());
         assert!(!observed([exited(1)]).is_rebooting());
+    }
+
+    #[test]
+    fn a_container_that_is_no_machine_says_which_step_failed() {
+        let exited = |code: i64, line: &str| {
+            let lines = vec!["stat: no such file".to_owned(), line.to_owned()];
+            observed([ObservedEvent::ContainerExited { code, lines }]).not_made()
+        };
+        let step = "nodejoin: the node could not be made: mounting the views (status 1)";
+        assert_eq!(
+            exited(98, step).as_deref(),
+            Some("the node could not be made: mounting the views (status 1)")
+        );
+        assert!(exited(98, "sh: x: not found").unwrap().contains("could not be set up"));
+        assert_eq!(exited(1, step), None);
     }
 }

@@ -136,7 +136,17 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         );
         return Err(ExitCode::NothingRan);
     }
+    if shows_no_join(&comparison) {
+        note!("error: no compared scenario starts a kubelet with either version, so nothing is known about how nodes join");
+        return Err(ExitCode::NothingRan);
+    }
     Ok(exit_code(&comparison))
+}
+
+/// Whether all compared scenarios expect a join, and none starts a kubelet. Differences are worth a report nevertheless.
+fn shows_no_join(comparison: &Comparison) -> bool {
+    let mut compared = comparison.scenarios.iter().filter(|one| one.not_compared.is_none());
+    comparison.compared() > 0 && comparison.groups.is_empty() && compared.all(|one| one.without_kubelet)
 }
 
 /// Blessed states have no other lines than the files now: no world is related to a change, and those of the file run.
@@ -300,6 +310,14 @@ mod tests {
         let requested = ["ipv6".to_owned(), "ipv7".to_owned()];
         comparison.scenarios = vec![compared.clone(), in_world];
         assert_eq!(missing_worlds(&comparison, &requested), ["ipv7"]);
+        let silent = ComparedScenario {
+            without_kubelet: true,
+            ..compared.clone()
+        };
+        comparison.scenarios = vec![silent.clone(), silent.clone()];
+        assert!(shows_no_join(&comparison));
+        comparison.scenarios = vec![silent, compared.clone()];
+        assert!(!shows_no_join(&comparison));
         comparison.scenarios = vec![compared];
         assert_eq!(exit_code(&comparison), ExitCode::Passed);
         comparison.groups = vec![group];

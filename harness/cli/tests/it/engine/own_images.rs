@@ -203,17 +203,30 @@ name: a root file system joins
 image: { rootfs: exported-ami.tar.zst }
 user_data: |
   #!/bin/bash
+  echo made > /var/lib/made
+  sysctl -w net.ipv4.ip_forward=1
   /etc/eks/bootstrap.sh {{ cluster.name }} --container-runtime containerd
-expect: { phase: ready }
+expect:
+  phase: ready
+  files:
+    /etc/eks/bootstrap.sh: { mode: \"0755\" }
+    /var/lib/made: { contains: [made], owner: \"root:root\" }
+    /var/lib/not-made: { exists: false }
+golden: { machine: true }
 ";
     std::fs::write(home.path().join("own.yaml"), scenario).unwrap();
-    let output = nodejoin(&["run", "own.yaml"])
+    let output = nodejoin(&["run", "own.yaml", "--bless"])
         .current_dir(home.path())
         .output()
         .unwrap();
     let said = both(&output);
     remove_images("nodejoin/import-exported-ami");
     assert_eq!(output.status.code(), Some(0), "{said}");
+    // The probe reads the machine by the harness' own programs.
+    let machine = std::fs::read_to_string(home.path().join("own.machine")).unwrap();
+    for part in ["==> kubelet arguments", "==> file /var/lib/made", "==> enabled units"] {
+        assert!(machine.contains(part), "{part}: {machine}");
+    }
     assert!(
         said.contains("exported-ami.tar.zst`: Debian GNU/Linux 12"),
         "{said}"
