@@ -30,7 +30,7 @@
 //!
 //! `labels.rs` and `other_cluster.rs` recognize refused labels, and values of other clusters in the user data.
 //! `cut_value.rs` finds the argument of a kubelet that a blank cuts.
-//! `missing_disk.rs` finds disks that the instance does not have.
+//! `missing_disk.rs` finds disks that the instance does not have; `unusable_script.rs` scripts that cannot start.
 //! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed;
 //! `unit_lines.rs` the lines of units that systemd ignored.
 
@@ -71,6 +71,7 @@ mod tests;
 mod types;
 mod unit_lines;
 mod unknown;
+mod unusable_script;
 mod user_data_end;
 mod versions;
 

@@ -9,6 +9,7 @@ use super::script_output::{
 };
 use super::stored_values;
 use super::types::Finding;
+use super::unusable_script::unusable_script;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -239,7 +240,13 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .map(|words| format!("; its last output: {}", words.text()))
         .unwrap_or_default();
     let calls = failed_calls(facts, evidence.at);
-    let hidden = words.as_ref().and_then(|words| hidden_command(facts, words));
+    let unusable = unusable_script(facts);
+    let last_words = words.as_ref().map(|words| words.line.message.trim());
+    let of_unusable = unusable.as_ref().map(|script| script.message);
+    let hidden = words
+        .as_ref()
+        .and_then(|words| hidden_command(facts, words))
+        .or(of_unusable.filter(|message| last_words != Some(message)));
     let before = hidden
         .map(|message| format!("; before it: {message}"))
         .unwrap_or_default();
@@ -263,13 +270,22 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .as_ref()
         .and_then(|words| missing_disk::remedy(facts, &words.line.message));
     let remedy = disk.unwrap_or(remedy);
+    let remedy = unusable.map_or(remedy, |script| script.remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
-    let because = match unit {
-        Some((_, line)) => format!(
-            "{because}; the unit's last error: {}",
-            shortened(line.message.trim())
-        ),
-        None => because,
+    let (because, remedy) = match unit {
+        Some((_, line)) => {
+            let name = line.unit.as_deref().unwrap_or("the unit");
+            let because = format!(
+                "{because}; the last error of {name}: {}",
+                shortened(line.message.trim())
+            );
+            let remedy = format!(
+                "correct {name} or what it starts: its whole journal is in the evidence folder, and in the node (`{hold}`, then \
+                 `nodejoin shell`) `systemctl status {name}` shows its state"
+            );
+            (because, remedy)
+        }
+        None => (because, remedy),
     };
     let evidence = words.map_or(evidence, |words| Evidence::journal(words.at, words.line));
     let evidence = unit.map_or(evidence, |(at, line)| Evidence::journal(at, line));

@@ -119,17 +119,36 @@ impl LastOutput<'_> {
     }
 }
 
-/// `systemctl` names the unit whose job failed: the last error in the journal of that unit.
+/// `systemctl` names the unit whose job failed: the last error in the journal of that unit, or of the unit that it
+/// requires and that failed.
 pub(super) fn line_of_failed_job<'a>(
     facts: &Facts<'a>,
     words: &LastOutput<'_>,
 ) -> Option<(Millis, &'a JournalLine)> {
-    let unit = between(&words.line.message, "Job for ", &[' '])?;
+    let message = &words.line.message;
+    let unit = match between(message, "A dependency job for ", &[' ']) {
+        Some(unit) => failed_unit_besides(facts, unit, words.at)?,
+        None => between(message, "Job for ", &[' '])?,
+    };
     let lines = facts
         .journal()
         .filter(|(_, line)| line.unit.as_deref() == Some(unit) && reports_failure(line));
     let (own, by_systemd): (Vec<_>, Vec<_>) = lines.partition(|(_, line)| !line.by_systemd);
-    own.last().or(by_systemd.last()).copied()
+    own.last().or(first_reason(&by_systemd)).copied()
+}
+
+/// Of the lines of systemd about a unit, the first says most: others repeat that it failed.
+fn first_reason<'l, 'a>(lines: &'l [(Millis, &'a JournalLine)]) -> Option<&'l (Millis, &'a JournalLine)> {
+    let repeats = |line: &JournalLine| line.message.contains("Failed with result");
+    lines.iter().find(|(_, line)| !repeats(line)).or(lines.last())
+}
+
+/// The unit that failed before, besides the one that needs it.
+fn failed_unit_besides<'a>(facts: &Facts<'a>, unit: &str, until: Millis) -> Option<&'a str> {
+    let mut failed = facts.journal().filter(|(at, line)| {
+        line.by_systemd && is_before_end(*at, until) && line.message.contains("Failed with result")
+    });
+    failed.find_map(|(_, line)| line.unit.as_deref().filter(|failed| *failed != unit))
 }
 
 /// The last output before `at` that neither systemd nor cloud-init wrote.

@@ -329,6 +329,47 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "unit that the kubelet needs, named by systemctl",
+            after_boot([
+                systemd(
+                    "acme-agent.service",
+                    "acme-agent.service: Failed to locate executable /usr/local/bin/acme-agent: No such file or directory",
+                ),
+                systemd("acme-agent.service", "acme-agent.service: Failed with result 'exit-code'."),
+                cloud("A dependency job for kubelet.service failed. See 'journalctl -xe' for details."),
+                cloud("Exited with error on line 414"),
+                failed_part(),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
+            "script with the line ends of Windows",
+            after_boot([
+                cloud("/usr/bin/env: 'bash\\r': No such file or directory"),
+                cloud("/usr/bin/env: use -[v]S to pass options in shebang lines"),
+                failed_part(),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
+            "script that may not be executed",
+            after_boot([
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 3: /etc/eks/bootstrap.sh: Permission denied"),
+                failed_part(),
+                done("DataSourceEc2Local"),
+            ]),
+        )
+        .seen(|observation| {
+            let result = UserDataResult {
+                exit_codes: [("part-001".to_owned(), 126)].into(),
+                ..UserDataResult::default()
+            };
+            observation.collected = Some(Collected {
+                user_data: Some(result),
+                ..Collected::default()
+            });
+        }),
+        Case::new(
             "unnamed unit that the kubelet needs",
             after_boot([unit_of_kubelet("Dependency failed for Kubernetes Kubelet.")]),
         ),
