@@ -227,7 +227,10 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     };
     let mut lines = facts.kubelet().filter(|(_, line)| is_about_api(line));
     let (at, line, word) = lines.find_map(|(at, line)| Some((at, line, word_of(line)?)))?;
-    let endpoint = between(&line.message, "https://", &['/', '"', ' ']).unwrap_or("the API server");
+    // A server without `https://` in a kubeconfig is one of HTTP.
+    let after = |scheme| between(&line.message, scheme, &['/', '"', ' ']);
+    let endpoint = after("https://").or_else(|| after("http://"));
+    let endpoint = endpoint.unwrap_or("the API server");
     let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
     let because = format!("the kubelet cannot connect to {endpoint}: {word}");
     if let Some(evidence) = other_cluster::endpoint(facts, endpoint, at) {
@@ -235,8 +238,17 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
         let remedy = other_cluster::remedy_for_endpoint(endpoint);
         return facts.found(Cause::EndpointUnreachable, because, &evidence, remedy);
     }
+    let passes_it = facts
+        .user_data_text()
+        .is_some_and(|text| text.contains(host.as_str()));
     let remedy = if endpoint == host {
         "check in the evidence folder whether the control plane still runs".to_owned()
+    } else if passes_it || !endpoint.contains('.') {
+        format!(
+            "correct `server` in the kubelet's kubeconfig (/var/lib/kubelet/kubeconfig), or the template from which it is made: \
+             the endpoint of `{}` is https://{host}",
+            facts.plan.cluster.name
+        )
     } else {
         format!(
             "the endpoint of `{}` is https://{host}: pass it to the script",

@@ -11,7 +11,8 @@ pub(super) fn unknown(facts: &Facts<'_>) -> Option<Finding> {
         .map_or("before systemd started".to_owned(), |phase| format!("at {phase}"));
     if let Some((why, (_, evidence))) = facts.observation.not_made().zip(facts.exit()) {
         let because = format!("nodejoin could not start a machine of this image: {why}");
-        let remedy = "try the image `al2`: if its node starts, the image lacks what this step needs".to_owned();
+        let remedy =
+            "try the image `al2`: if its node starts, the image lacks what this step needs".to_owned();
         return facts.found(Cause::HarnessLimit, because, &evidence, remedy);
     }
     let (because, evidence) = match facts.exit() {

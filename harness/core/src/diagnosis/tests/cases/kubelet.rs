@@ -125,6 +125,10 @@ pub(super) fn cases() -> Vec<Case> {
             unregistered("\"https://nope.example/api/v1/nodes\": dial tcp: lookup nope.example: no such host"),
         ),
         Case::new(
+            "placeholder in the kubeconfig",
+            unregistered("\"http://MASTER_ENDPOIN/api/v1/nodes\": dial tcp: lookup MASTER_ENDPOIN: no such host"),
+        ),
+        Case::new(
             "endpoint at a name outside",
             unregistered("\"https://api.example.com/api/v1/nodes\": x509: certificate signed by unknown authority")
                 .into_iter()
