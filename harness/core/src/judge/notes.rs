@@ -127,9 +127,14 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         let mut failed = result.exit_codes.iter().filter(|(_, code)| **code != 0);
         failed.any(|(part, _)| message.contains(&format!("/{part}: line ")))
     };
+    // The note on a part that failed has its last words.
+    let all_succeeded = result.exit_codes.values().all(|code| *code == 0);
     let lines = journal(observation)
         .filter(|line| is_of_user_data(line) && !has_failed(&line.message))
-        .filter(|line| is_shell_error(&line.message) || is_mount_error(&line.message));
+        .filter(|line| {
+            let message = line.message.trim();
+            is_shell_error(message) || is_mount_error(message) || all_succeeded && is_program_error(message)
+        });
     let mut notes: Vec<Note> = Vec::new();
     for line in lines {
         let message = line.message.trim();
@@ -207,6 +212,48 @@ fn is_shell_error(message: &str) -> bool {
         .split_once(": line ")
         .is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()));
     has_line && WORDS.iter().any(|word| message.contains(word))
+}
+
+/// Whether a program for files reports what it could not do, or `systemctl` a unit that does not exist.
+fn is_program_error(message: &str) -> bool {
+    const PROGRAMS: [&str; 20] = [
+        "cat",
+        "chgrp",
+        "chmod",
+        "chown",
+        "cp",
+        "dd",
+        "head",
+        "install",
+        "ln",
+        "ls",
+        "mkdir",
+        "mv",
+        "readlink",
+        "rm",
+        "sed",
+        "sha256sum",
+        "stat",
+        "tail",
+        "tee",
+        "touch",
+    ];
+    const WORDS: [&str; 5] = [
+        "cannot ",
+        "can't ",
+        "No such file or directory",
+        "Permission denied",
+        "Operation not permitted",
+    ];
+    let of_program = message
+        .split_once(": ")
+        .filter(|(program, _)| PROGRAMS.contains(program));
+    let of_unit = message.strip_prefix("Failed to ").is_some_and(|rest| {
+        let verbs = ["start ", "restart ", "enable ", "enable unit: ", "stop "];
+        verbs.iter().any(|verb| rest.starts_with(verb))
+            && (rest.ends_with(" not found.") || rest.ends_with(" does not exist."))
+    });
+    of_unit || of_program.is_some_and(|(_, rest)| WORDS.iter().any(|word| rest.contains(word)))
 }
 
 /// Whether `mount` reports why it does not mount a device: the data then stays on the root volume.

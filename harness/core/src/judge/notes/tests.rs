@@ -165,6 +165,34 @@ fn problems_in_the_journal_are_noted_once() {
 }
 
 #[test]
+fn errors_of_programs_are_noted_unless_their_part_failed() {
+    let lines = [
+        "ls: cannot access '/nope': No such file or directory",
+        "sed: can't read /etc/x: No such file or directory",
+        "Failed to restart acme.service: Unit acme.service not found.",
+        "ls: 3 files",
+        "error: ls",
+        "cp -v /a /b: done",
+    ];
+    let seen = joined(
+        lines
+            .map(|line| journal("cloud-final.service", "cloud-init", line))
+            .to_vec(),
+    );
+    let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+    let found: Vec<&str> = notes
+        .iter()
+        .filter_map(|(_, what)| {
+            what.strip_prefix("a command of the user data failed, and the script continued: ")
+        })
+        .collect();
+    assert_eq!(found.len(), 3, "{notes:?}");
+    for (note, line) in found.iter().zip(lines) {
+        assert!(note.starts_with(line), "{note}");
+    }
+}
+
+#[test]
 fn a_name_that_is_almost_one_of_ours_is_noted() {
     let plan = with_user_data("phase: ready", "#!/bin/bash\necho {{ region }}\n");
     let what =
