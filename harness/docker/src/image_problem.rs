@@ -49,7 +49,8 @@ impl ImageProblem {
                 "`docker images` lists the images; `docker load`, `docker build` or `docker pull` adds one"
             }
             Self::Unreadable(_) => {
-                "check the path and its permissions; a folder that belongs to root is read as root"
+                "check the path and its permissions; a folder that belongs to root is read as root. An image of the container engine \
+                 needs no import: name it in `image`"
             }
             Self::Damaged(_) => {
                 "create the archive again, for example with `tar --create --file ami.tar --directory ROOT .`"

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nodejoin_core::kubernetes::VersionRequest;
 use nodejoin_core::plan::ProviderName;
+use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::time_factor::TimeFactor;
@@ -58,7 +59,10 @@ pub(crate) async fn images(args: ImagesArgs, factor: TimeFactor) -> ExitCode {
     match done {
         Ok(()) => ExitCode::Passed,
         Err(error) => {
-            process::report_error("the images command failed", &error, error.hint());
+            note!("error: {}", chain(&error));
+            if let Some(hint) = error.hint() {
+                note!("  do: {hint}");
+            }
             match error {
                 DockerError::NodeImage { .. } => ExitCode::Usage,
                 _ => ExitCode::Environment,

@@ -19,6 +19,9 @@ pub struct Exploration {
     pub worlds: Vec<ExploredWorld>,
     /// Worlds for which the time did not suffice.
     pub left_out: usize,
+    /// Whether it was cancelled: what had not ended is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
     /// Number of distinct machines.
     pub machines: usize,
     /// Seed of the combinations.

@@ -79,14 +79,17 @@ impl Observation {
         }
     }
 
-    /// Why the container did not become a machine, which is a fault of the harness or of the image, and none of the user
-    /// data.
+    /// Why the container did not become a machine, which is a fault of the harness or of the image, and none of the
+    /// user data.
     #[must_use]
     pub fn not_made(&self) -> Option<String> {
         let exit = self.exit().filter(|exit| exit.code == NOT_MADE)?;
         let mut lines = exit.lines.iter().rev();
         let line = lines.find_map(|line| line.strip_prefix(OF_HARNESS));
-        Some(line.unwrap_or("the container could not be set up as a machine").to_owned())
+        Some(
+            line.unwrap_or("the container could not be set up as a machine")
+                .to_owned(),
+        )
     }
 
     /// The starts of the container after reboots by its user data.
@@ -171,7 +174,11 @@ mod tests {
             exited(98, step).as_deref(),
             Some("the node could not be made: mounting the views (status 1)")
         );
-        assert!(exited(98, "sh: x: not found").unwrap().contains("could not be set up"));
+        assert!(
+            exited(98, "sh: x: not found")
+                .unwrap()
+                .contains("could not be set up")
+        );
         assert_eq!(exited(1, step), None);
     }
 }

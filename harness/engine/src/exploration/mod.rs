@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    Dimension, ScriptInputs, WorldChange, settled_differences, step_changes, world_changes,
+    Dimension, MachineState, ScriptInputs, WorldChange, settled_differences, step_changes, world_changes,
 };
 use nodejoin_core::explore::{
     Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction, covering,
@@ -96,6 +96,7 @@ pub async fn explore(
     exploration
         .findings
         .sort_by_key(|finding| (finding.kind, finding.only_with.len()));
+    exploration.cancelled = cancel.is_cancelled();
     exploration.seconds = started.elapsed().as_secs_f64();
     exploration
 }
@@ -136,9 +137,11 @@ impl Explorer<'_> {
         };
         self.tell_probed(&subject.plan.id, &base);
         let second = self.second_boot(subject).await;
-        exploration
-            .findings
-            .extend(second.as_deref().and_then(|second| race(subject, &base, second)));
+        if let Some(second) = second.as_deref() {
+            exploration
+                .findings
+                .extend(self.race(subject, &base, second).await);
+        }
         let mut changes = world_changes(&subject.plan, &base.requests, &subject.inputs);
         if base.state.has_kubelet() && second.is_some() {
             changes.extend(step_changes(
@@ -212,6 +215,31 @@ impl Explorer<'_> {
             WorldEnd::Machine(second) => Some(second),
             WorldEnd::NotRun(_) | WorldEnd::LeftOut => None,
         }
+    }
+
+    /// Whether two boots of the same world leave different machines. A third boot tells values that are new each time.
+    async fn race(
+        &self,
+        subject: &Subject,
+        first: &WorldMachine,
+        second: &WorldMachine,
+    ) -> Option<ExploreFinding> {
+        if racing_parts(&first.alone, &second.alone, None).is_empty() {
+            return None;
+        }
+        let third = self.second_boot(subject).await;
+        let third = third.as_deref().map(|third| &third.alone);
+        let parts = racing_parts(&first.alone, &second.alone, third);
+        (!parts.is_empty()).then(|| ExploreFinding {
+            id: String::new(),
+            kind: FindingKind::Race,
+            worlds: vec![subject.plan.id.clone()],
+            only_with: Vec::new(),
+            what: "two boots of the same world leave different machines".to_owned(),
+            details: parts.into_iter().map(|part| format!("differs: {part}")).collect(),
+            reproduction: None,
+            expect: None,
+        })
     }
 
     /// Runs each change alone, then combinations: those first whose changes alone leave other machines or run further
@@ -403,18 +431,18 @@ fn on_own_instance(mut plan: Plan, taken: &mut BTreeSet<Ipv4Addr>) -> Plan {
 }
 
 /// Whether a second boot of the same world leaves another machine.
-fn race(subject: &Subject, first: &WorldMachine, second: &WorldMachine) -> Option<ExploreFinding> {
-    let parts = settled_differences(&first.alone, &second.alone);
-    (!parts.is_empty()).then(|| ExploreFinding {
-        id: String::new(),
-        kind: FindingKind::Race,
-        worlds: vec![subject.plan.id.clone()],
-        only_with: Vec::new(),
-        what: "two boots of the same world leave different machines".to_owned(),
-        details: parts.into_iter().map(|part| format!("differs: {part}")).collect(),
-        reproduction: None,
-        expect: None,
-    })
+/// The parts by which two boots differ, without those that are new at each boot, such as generated keys: a race has few
+/// ends.
+fn racing_parts(first: &MachineState, second: &MachineState, third: Option<&MachineState>) -> Vec<String> {
+    let mut parts = settled_differences(first, second);
+    if let Some(third) = third {
+        let (of_first, of_second) = (
+            settled_differences(first, third),
+            settled_differences(second, third),
+        );
+        parts.retain(|part| !(of_first.contains(part) && of_second.contains(part)));
+    }
+    parts
 }
 
 /// A plan that is complete when its node has registered: other worlds may contradict what the scenario expects. Steps
@@ -431,5 +459,26 @@ fn joining(plan: &Plan) -> Plan {
         pod: None,
         others: Vec::new(),
         ..plan.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_each_boot_makes_anew_is_no_race() {
+        let machine = |key: &str, label: &str| {
+            let parts = [("file /etc/docker/key.json", key), ("file /etc/pool", label)];
+            MachineState::of_machine(
+                parts
+                    .map(|(part, text)| (part.to_owned(), text.to_owned()))
+                    .into(),
+            )
+        };
+        let (first, second) = (machine("kid: ABC", "blue"), machine("kid: XYZ", "green"));
+        let third = machine("kid: JKL", "blue");
+        assert_eq!(racing_parts(&first, &second, None).len(), 2);
+        assert_eq!(racing_parts(&first, &second, Some(&third)), ["file /etc/pool"]);
     }
 }

@@ -83,9 +83,11 @@ fn last_line(exploration: &Exploration) -> String {
         .iter()
         .filter(|world| world.join.is_some())
         .count();
-    let left_out = match exploration.left_out {
-        0 => String::new(),
-        left => format!(", {left} left out for time"),
+    let left_out = match (exploration.left_out, exploration.cancelled) {
+        (0, false) => String::new(),
+        (0, true) => ", cancelled before the end".to_owned(),
+        (left, false) => format!(", {left} left out for time"),
+        (left, true) => format!(", cancelled before the end, {left} left out"),
     };
     let open = exploration.open().count();
     let approved = match exploration.findings.len() - open {
@@ -134,6 +136,7 @@ mod tests {
             join: not_run.is_none().then(|| "passed".to_owned()),
         };
         Exploration {
+            cancelled: false,
             findings: vec![
                 ExploreFinding {
                     id: "0123456789".to_owned(),
@@ -187,5 +190,19 @@ mod tests {
     #[test]
     fn cells_of_the_markdown_keep_bars_and_html_apart() {
         insta::assert_snapshot!(markdown(&exploration()));
+    }
+
+    #[test]
+    fn a_cancelled_exploration_says_what_is_missing() {
+        let mut cancelled = exploration();
+        cancelled.cancelled = true;
+        cancelled.left_out = 3;
+        let report = text(&cancelled);
+        assert!(
+            report
+                .trim_end()
+                .ends_with(", cancelled before the end, 3 left out"),
+            "{report}"
+        );
     }
 }

@@ -18,9 +18,9 @@ use super::http_proxy;
 use super::pending_call::PendingCall;
 use crate::http::Request;
 use crate::router::Route;
+use crate::upstream;
 use crate::world::AwsEventKind;
 use crate::world_registry::{SharedInstance, WorldRegistry};
-use crate::upstream;
 
 /// No request of a node to an emulated service is larger.
 const MAX_BODY: usize = 1024 * 1024;

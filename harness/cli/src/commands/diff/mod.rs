@@ -53,7 +53,16 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
     };
     let pairs = pairs(&versions, args, &file, &matrix)?;
     if pairs.is_empty() {
-        note!("error: no scenario matches; run `nodejoin list` to see all scenarios");
+        let paths: Vec<String> = args
+            .scenarios
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        note!(
+            "error: no scenario below `{}` is selected, and scenarios are what both versions run\n  do: name their folder with \
+             `--scenarios PATH`; `nodejoin list PATH` shows its scenarios",
+            paths.join("`, `")
+        );
         return Err(ExitCode::Usage);
     }
     let engine = process::engine(factor).await?;
@@ -137,15 +146,21 @@ async fn compare_versions(command: &DiffCommand, factor: TimeFactor) -> Result<E
         return Err(ExitCode::NothingRan);
     }
     if shows_no_join(&comparison) {
-        note!("error: no compared scenario starts a kubelet with either version, so nothing is known about how nodes join");
+        note!(
+            "error: no compared scenario starts a kubelet with either version, so nothing is known about how nodes join"
+        );
         return Err(ExitCode::NothingRan);
     }
     Ok(exit_code(&comparison))
 }
 
-/// Whether all compared scenarios expect a join, and none starts a kubelet. Differences are worth a report nevertheless.
+/// Whether all compared scenarios expect a join, and none starts a kubelet. Differences are worth a report
+/// nevertheless.
 fn shows_no_join(comparison: &Comparison) -> bool {
-    let mut compared = comparison.scenarios.iter().filter(|one| one.not_compared.is_none());
+    let mut compared = comparison
+        .scenarios
+        .iter()
+        .filter(|one| one.not_compared.is_none());
     comparison.compared() > 0 && comparison.groups.is_empty() && compared.all(|one| one.without_kubelet)
 }
 

@@ -32,11 +32,17 @@ pub(super) enum ComparedVersion {
     Blessed(Arc<BlessedStates>),
 }
 
+/// Whether a text can be the name of an image with its tag, such as `my-ami:1`.
+fn is_image_name(text: &str) -> bool {
+    text.contains(':') && !text.contains(' ')
+}
+
 /// What is wrong with the versions of the command line.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VersionError {
     #[error(
-        "`{0}` is neither a folder, nor an overlay manifest, nor a revision of the repository at {1}: {2}"
+        "`{0}` is neither a folder, nor an overlay manifest, nor a revision of the repository at {1}: {2}{hint}",
+        hint = if is_image_name(.0) { "; to compare two node images, add --images" } else { "" }
     )]
     Unknown(String, String, String),
     #[error(

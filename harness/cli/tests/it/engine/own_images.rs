@@ -224,7 +224,11 @@ golden: { machine: true }
     assert_eq!(output.status.code(), Some(0), "{said}");
     // The probe reads the machine by the harness' own programs.
     let machine = std::fs::read_to_string(home.path().join("own.machine")).unwrap();
-    for part in ["==> kubelet arguments", "==> file /var/lib/made", "==> enabled units"] {
+    for part in [
+        "==> kubelet arguments",
+        "==> file /var/lib/made",
+        "==> enabled units",
+    ] {
         assert!(machine.contains(part), "{part}: {machine}");
     }
     assert!(

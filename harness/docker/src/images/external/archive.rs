@@ -64,7 +64,10 @@ pub(super) fn survey(mut file: File) -> Result<String, ImageProblem> {
     for entry in archive.entries().map_err(ImageProblem::Damaged)? {
         let entry = entry.map_err(|error| match is_first && !is_truncated(is_compressed, &error) {
             true => ImageProblem::NotRootFs {
-                why: format!("it is not a tar archive ({error})"),
+                why: format!(
+                    "it is not a tar archive ({})",
+                    error.to_string().lines().next().unwrap_or_default()
+                ),
             },
             false => ImageProblem::Damaged(error),
         })?;
