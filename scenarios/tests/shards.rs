@@ -18,8 +18,7 @@ pub(crate) fn fault() -> Option<String> {
         Ok(all) => all,
         Err(fault) => return Some(fault),
     };
-    let by_id = [2, 3].into_iter().find_map(|count| fault_of(&all, count, None));
-    by_id
+    fault_of(&all, 3, None)
         .or_else(|| fault_of_balanced(&all))
         .or_else(|| refused("4/3"))
 }

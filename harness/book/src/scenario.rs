@@ -25,10 +25,10 @@ pub(crate) fn page() -> String {
     let mut text = "# Scenario file\n\nEvery key of a scenario, from the schema that `nodejoin schema` prints. Keys without a default may be\n\
          omitted, unless they are marked as required. `[]` marks an item of a list, `<name>` a key that you choose.\n"
         .to_owned();
-    let required = required(&schema);
-    for (key, value) in properties(&schema) {
+    let required = required(schema);
+    for (key, value) in properties(schema) {
         let mut rows = Vec::new();
-        let walk = Walk { schema: &schema };
+        let walk = Walk { schema };
         walk.key(&mut rows, key, value, required.contains(&key.as_str()), 0);
         let [_, kind, meaning] = rows.remove(0);
         if key == VARIANTS {

@@ -121,7 +121,7 @@ fn print_listed(plan: &Plan) {
 /// `nodejoin schema`
 pub(crate) fn schema(args: &SchemaArgs) -> ExitCode {
     match args.of {
-        SchemaOf::Scenario => print_json(&nodejoin_core::scenario::scenario_schema()),
+        SchemaOf::Scenario => print_json(nodejoin_core::scenario::scenario_schema()),
         SchemaOf::Format(format) => print_json(&format.schema()),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::input::files::Files;
 use crate::input::problem::{Position, Problem, ScenarioError};
-use crate::input::schema::schema_of;
+use crate::input::schema::known_schema_of;
 use crate::input::yaml::{self, YamlTree};
 
 /// A parsed file.
@@ -27,12 +27,12 @@ pub(crate) struct Document<T> {
 ///
 /// # Errors
 /// All problems of the file: unreadable, invalid YAML, unknown keys, values of another type.
-pub(crate) fn read<T: DeserializeOwned + JsonSchema>(
+pub(crate) fn read<T: DeserializeOwned + JsonSchema + 'static>(
     path: &Path,
     kind: &'static str,
     files: &dyn Files,
 ) -> Result<Document<T>, ScenarioError> {
-    read_by(path, kind, &schema_of::<T>(), files)
+    read_by(path, kind, &known_schema_of::<T>(), files)
 }
 
 /// Reads a file that matches the given schema.

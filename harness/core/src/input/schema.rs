@@ -1,5 +1,9 @@
 //! JSON schemas of the files that users write.
 
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -14,6 +18,18 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value()
+}
+
+/// The schemas of types so far: making one takes longer than reading a file by it.
+static KNOWN: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
+
+/// The schema of a type, made once.
+pub(crate) fn known_schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let schema = known
+        .entry(TypeId::of::<T>())
+        .or_insert_with(|| Arc::new(schema_of::<T>()));
+    Arc::clone(schema)
 }
 
 /// Removes the `null` that schemars adds for `Option`.

@@ -36,7 +36,7 @@ pub struct Derived<'a> {
 pub fn derived(plan: &Plan, derived: &Derived<'_>, files: &dyn Files) -> Result<String, ScenarioError> {
     let path = Path::new(&plan.file);
     let schema = scenario_schema();
-    let read = document::parsed(path, "a scenario", &schema, files)?;
+    let read = document::parsed(path, "a scenario", schema, files)?;
     let wanted = variants::variant_of(plan.id.as_str(), &plan.file).map(str::to_owned);
     let variants = variants::variants(&read.name, read.value)?;
     let chosen = variants.into_iter().find(|one| {

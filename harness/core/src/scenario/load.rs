@@ -51,7 +51,7 @@ pub(super) fn scenarios_of(
 ) -> Result<Vec<Plan>, ScenarioError> {
     other_files::refuse_user_data(path, files)?;
     let schema = scenario_schema();
-    let read = document::parsed(path, "a scenario", &schema, files)?;
+    let read = document::parsed(path, "a scenario", schema, files)?;
     let mut plans = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();
     for variant in variants::variants(&read.name, read.value)? {
@@ -61,7 +61,7 @@ pub(super) fn scenarios_of(
             text: &read.text,
             compares,
         };
-        match plan_of(&file, variant, id.clone(), &schema, files) {
+        match plan_of(&file, variant, id.clone(), schema, files) {
             Ok(plan) => plans.push(plan),
             // Scenarios of one file share the problems of the keys that they share.
             Err(error) => {

@@ -1,14 +1,22 @@
 //! The JSON schema of scenario files, for editors and for the loader.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::file::Scenario;
 use super::variants;
 use crate::input::schema::schema_of;
 
+static SCHEMA: LazyLock<Value> = LazyLock::new(made);
+
 /// The JSON schema of a scenario file.
 #[must_use]
-pub fn scenario_schema() -> Value {
+pub fn scenario_schema() -> &'static Value {
+    &SCHEMA
+}
+
+fn made() -> Value {
     let mut schema = schema_of::<Scenario>();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".to_owned(), "nodejoin scenario".into());

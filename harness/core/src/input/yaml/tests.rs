@@ -5,7 +5,7 @@ use crate::input::problem::{Problem, ScenarioError};
 use crate::scenario::scenario_schema;
 
 fn problems(text: &str) -> Vec<Problem> {
-    check("f", &scenario_schema(), &parse(text).unwrap())
+    check("f", scenario_schema(), &parse(text).unwrap())
 }
 
 /// YAML after `name: x`.
