@@ -14,6 +14,11 @@ const UNITS: [(&str, &str); 3] = [
     ("docker.service", "/etc/docker/daemon.json"),
     ("crio.service", "/etc/crio"),
 ];
+/// From where scripts of the AMI copy the first of these files.
+const COPIED: [(&str, &str); 1] = [(
+    "/etc/containerd/config.toml",
+    "/etc/eks/containerd/containerd-config.toml",
+)];
 /// Failures in a row after which a unit that systemd starts again does not recover.
 const LOOPS: usize = 3;
 
@@ -72,7 +77,7 @@ pub(super) fn lacks_kubernetes(facts: &Facts<'_>) -> Option<Finding> {
         true => {
             "write a mirror to /etc/containerd/certs.d/HOST/hosts.toml, the folder that `config_path` names, and remove `registry.mirrors`"
         }
-        false => "correct what the user data changes of /etc/containerd/config.toml",
+        false => &correct(facts, "/etc/containerd/config.toml"),
     };
     let finding = facts.found(
         Cause::ContainerRuntimeFails,
@@ -119,8 +124,9 @@ fn fails_as(facts: &Facts<'_>, unit: &str, file: &str) -> Option<Finding> {
     );
     let hold = facts.plan.hold_command();
     let remedy = format!(
-        "correct what the user data changes of {file}, of the unit or of its arguments; `{hold}` holds the \
-         node, and `journalctl -u {unit}` in it has all that the program wrote"
+        "{}, of the unit or of its arguments; `{hold}` holds the node, and `journalctl -u {unit}` in it has all that the \
+         program wrote",
+        correct(facts, file)
     );
     facts.final_(
         Cause::ContainerRuntimeFails,
@@ -128,6 +134,20 @@ fn fails_as(facts: &Facts<'_>, unit: &str, file: &str) -> Option<Finding> {
         &Evidence::journal(*at, line),
         remedy,
     )
+}
+
+/// What to correct of a file: that of an overlay, or what the user data writes.
+fn correct(facts: &Facts<'_>, file: &str) -> String {
+    let copied = COPIED.iter().filter(|(to, _)| *to == file).map(|(_, from)| *from);
+    let paths: Vec<&str> = std::iter::once(file).chain(copied).collect();
+    let mut laid = facts.plan.image.added().collect::<Vec<_>>().into_iter().rev();
+    match laid.find(|one| paths.contains(&one.to.as_str())) {
+        Some(one) => format!(
+            "correct {}, which an overlay puts at {}, or what the user data changes of {file}",
+            one.from, one.to
+        ),
+        None => format!("correct what the user data changes of {file}"),
+    }
 }
 
 /// The unit of Debian loads a module first, which a container cannot and need not.

@@ -1,7 +1,7 @@
 //! While the script runs: its AWS calls, its own end, and a kubelet that it never started.
 
 use super::*;
-use crate::plan::StatusStep;
+use crate::plan::{OverlayFile, StatusStep};
 
 fn describe(status: u16, error: Option<&str>, fault: Option<usize>) -> ObservedEvent {
     ObservedEvent::Aws(AwsCall {
@@ -282,6 +282,20 @@ pub(super) fn cases() -> Vec<Case> {
             "container runtime that keeps exiting while the user data waits",
             after_boot([]).into_iter().chain(runtime_exits(3)),
         ),
+        Case::new(
+            "container runtime with a configuration of an overlay",
+            after_boot([]).into_iter().chain(runtime_exits(3)),
+        )
+        .plan(|plan| {
+            plan.image.overlay = vec![OverlayFile {
+                from: "/checkout/containerd.toml".to_owned(),
+                to: "/etc/eks/containerd/containerd-config.toml".to_owned(),
+                mode: 0o644,
+                removed: false,
+                may_be_missing: false,
+                patched: None,
+            }];
+        }),
         Case::new(
             "container runtime that starts at the third attempt",
             after_boot([]).into_iter().chain(runtime_exits(2)).chain([
