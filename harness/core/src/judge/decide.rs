@@ -8,7 +8,7 @@ use crate::diagnosis::{Cause, Diagnosis, diagnose};
 use crate::judge::verdict::{Check, Outcome, Verdict, Versions};
 use crate::observation::phases::{phases, reached};
 use crate::observation::{Observation, ObservedEvent};
-use crate::plan::Plan;
+use crate::plan::{ImagePlan, Plan};
 use crate::vocabulary::phase::Phase;
 
 /// The verdict on a join that has ended.
@@ -30,7 +30,8 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         notes: &notes,
     };
     let checks = final_checks(Join { plan, observation }, &end);
-    let outcome = match diagnosis.as_ref().and_then(|found| host_limit(plan, found)) {
+    let undecided = diagnosis.as_ref().and_then(|found| host_limit(plan, found));
+    let outcome = match undecided.or_else(|| observation.not_made()) {
         Some(reason) => Outcome::Errored(reason),
         None => outcome(observation, &checks),
     };
@@ -43,6 +44,7 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
         versions: Some(Versions {
             kubernetes: observation.kubernetes.clone(),
             kubelet: observation.kubelet.clone(),
+            image: (plan.image.name != ImagePlan::DEFAULT).then(|| plan.image.name.clone()),
         }),
         outcome,
         phases,

@@ -22,7 +22,7 @@ const PRESSURE: [&str; 3] = [
 pub(super) fn node(required: &NodeExpect, observation: &Observation) -> Vec<Check> {
     let now = ObservedNode {
         node: observation.node.as_ref(),
-        missing: "the Node does not exist",
+        missing: "no Node",
         kubelet: observation
             .collected
             .as_ref()
@@ -30,7 +30,7 @@ pub(super) fn node(required: &NodeExpect, observation: &Observation) -> Vec<Chec
     };
     let then = ObservedNode {
         node: observation.node_at_creation.as_ref(),
-        missing: "the creation of the Node was not observed",
+        missing: "no creation of the Node",
         kubelet: None,
     };
     let mut checks = Vec::new();

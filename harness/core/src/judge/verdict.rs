@@ -96,13 +96,16 @@ pub struct VerdictPart {
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// The versions of Kubernetes that a join ran with.
+/// The versions of Kubernetes that a join ran with, and the image of its node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// Version of the control plane, such as `v1.36.3`.
     pub kubernetes: String,
     /// Version of the kubelet.
     pub kubelet: String,
+    /// The node image, if it is not the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 /// The outcome of a verdict, with its reason.

@@ -87,6 +87,7 @@ fn failed_step() -> RunEvent {
         verdict.versions = Some(Versions {
             kubernetes: "v1.32.1".to_owned(),
             kubelet: "v1.31.2".to_owned(),
+            image: Some("my-ami:1".to_owned()),
         });
     }
     event

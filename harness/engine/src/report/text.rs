@@ -266,12 +266,15 @@ fn conditions(text: &mut String, verdict: &Verdict, detail: Detail) {
     }
     changes(text, verdict);
     if let Some(ran) = &verdict.versions {
-        let Versions { kubernetes, kubelet } = ran;
-        line(
-            text,
-            "with",
-            &format!("Kubernetes {kubernetes}, kubelet {kubelet}"),
+        let image = ran.image.as_ref().map(|image| format!(", image `{image}`"));
+        let Versions {
+            kubernetes, kubelet, ..
+        } = ran;
+        let versions = format!(
+            "Kubernetes {kubernetes}, kubelet {kubelet}{}",
+            image.unwrap_or_default()
         );
+        line(text, "with", &versions);
     }
 }
 

@@ -223,6 +223,9 @@ impl Watch {
             urgent = affected;
         };
         texts.iter().for_each(|text| note!("\n{text}"));
+        if cancel.is_cancelled() && !self.signals.is_cancelled() {
+            note!("the run before this save was cancelled");
+        }
         due.extend(unfinished.lock().iter().map(|(path, _)| path.clone()));
         (self.due, self.urgent) = (due, urgent);
         ended
