@@ -33,7 +33,7 @@ fn each_mistake_is_named_before_anything_starts() {
     )
     .unwrap();
     std::fs::write(folder.path().join("other.json"), "{ \"mine\": 1 }\n").unwrap();
-    let rows: [(&[&str], &[&str]); 14] = [
+    let rows: [(&[&str], &[&str]); 15] = [
         (&[], &["arguments were not provided", "<OLD>"]),
         (
             &["other.json"],
@@ -55,6 +55,7 @@ fn each_mistake_is_named_before_anything_starts() {
             &["no-such-revision"],
             &["no-such-revision", "neither a folder, nor an overlay manifest"],
         ),
+        (&["my-ami:1"], &["to compare two node images, add --images"]),
         (
             &["old", "new"],
             &["neither holds `scenarios`", "--tree FOLDER", "--variable NAME"],
@@ -63,7 +64,7 @@ fn each_mistake_is_named_before_anything_starts() {
         // Two folders need no value: each is that of its version.
         (
             &["old", "new", "--variable", "NOT_SET", "-E", "id(nothing)"],
-            &["no scenario matches"],
+            &["no scenario below `scenarios` is selected", "--scenarios PATH"],
         ),
         (
             &["old", "--images"],
@@ -83,7 +84,7 @@ fn each_mistake_is_named_before_anything_starts() {
         ),
         (
             &["old", "new", "--tree", "old", "-E", "id(nothing)"],
-            &["no scenario matches"],
+            &["no scenario below `scenarios` is selected", "--scenarios PATH"],
         ),
     ];
     for (arguments, texts) in rows {
