@@ -117,7 +117,7 @@ mod tests {
         let both = part(KUBELET, &[old("--v=1"), new("--v=2")]);
         let gone = part(KUBELET, &[old("--v=1")]);
         assert_eq!(OneKubelet::of(&[failed.clone(), both]), None);
-        assert_eq!(OneKubelet::of(&[gone.clone()]), None);
+        assert_eq!(OneKubelet::of(std::slice::from_ref(&gone)), None);
         assert!(OneKubelet::of(&[failed.clone(), gone]).is_some());
         assert_eq!(OneKubelet::of(&[failed]), None);
     }

@@ -55,7 +55,7 @@ mod tests {
     fn every_key_has_a_description() {
         let schema = scenario_schema();
         let mut bare = Vec::new();
-        walk(&schema, String::new(), &mut |path, schema| {
+        walk(schema, String::new(), &mut |path, schema| {
             let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
                 return;
             };
@@ -75,7 +75,7 @@ mod tests {
     fn unknown_keys_are_rejected_at_every_depth() {
         let schema = scenario_schema();
         let mut open = Vec::new();
-        walk(&schema, String::new(), &mut |path, schema| {
+        walk(schema, String::new(), &mut |path, schema| {
             if schema.get("properties").is_some_and(Value::is_object) && schema.get("type").is_some() {
                 let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
                 open.extend((!is_closed).then(|| path.to_owned()));
@@ -88,7 +88,7 @@ mod tests {
     fn only_two_keys_accept_null() {
         let schema = scenario_schema();
         let mut found = Vec::new();
-        walk(&schema, String::new(), &mut |path, value| {
+        walk(schema, String::new(), &mut |path, value| {
             if path.ends_with("/const") && value.is_null()
                 || path.ends_with("/type") && value.to_string().contains("null")
             {
