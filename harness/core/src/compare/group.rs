@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::changed_places::{ChangedPlace, likely_places};
 use super::difference::MachineDifference;
-use super::one_kubelet::OneKubelet;
+use super::one_kubelet::{OneKubelet, OnlyKubelet};
 use super::traits::ScenarioTraits;
 use crate::plan::sources::SourceLine;
 use crate::vocabulary::ids::ScenarioId;
@@ -23,6 +23,8 @@ pub struct Shown {
     pub traits: ScenarioTraits,
     /// Empty for a scenario that shows no difference.
     pub differences: Vec<MachineDifference>,
+    /// Which version starts a kubelet, if the other one does not.
+    pub only_kubelet: Option<OnlyKubelet>,
     /// Where the scripts of both versions differ.
     pub places: Vec<ChangedPlace>,
 }
@@ -57,7 +59,8 @@ pub fn group(compared: &[Shown]) -> Vec<Group> {
     let mut showing: BTreeMap<&MachineDifference, Vec<usize>> = BTreeMap::new();
     let mut ending: BTreeMap<Vec<MachineDifference>, Vec<(usize, OneKubelet)>> = BTreeMap::new();
     for (index, shown) in compared.iter().enumerate() {
-        if let Some(one) = OneKubelet::of(&shown.differences) {
+        let only = shown.only_kubelet;
+        if let Some(one) = only.and_then(|only| OneKubelet::of(&shown.differences, only)) {
             ending.entry(one.key.clone()).or_default().push((index, one));
             continue;
         }
@@ -172,6 +175,7 @@ mod tests {
             scenario: scenario.parse().unwrap(),
             traits: ScenarioTraits::from_names(traits),
             differences: differences.to_vec(),
+            only_kubelet: None,
             places: Vec::new(),
         }
     }
@@ -206,7 +210,10 @@ mod tests {
             user_data
                 .lines
                 .extend(difference("", "last words: failed on line 7").lines);
-            shown(scenario, &[], &[lost, user_data, difference("file /a", address)])
+            Shown {
+                only_kubelet: Some(OnlyKubelet::OfOld),
+                ..shown(scenario, &[], &[lost, user_data, difference("file /a", address)])
+            }
         };
         let worlds = [world("a", "10.0.0.1"), world("b", "fd00::1")];
         let groups = group(&worlds);
@@ -242,10 +249,7 @@ mod tests {
             "unit kubelet.service",
             "user data",
         ];
-        let mut differences = parts.map(|part| difference(part, "x"));
-        // Both versions start a kubelet.
-        let lines = differences.iter_mut().map(|one| &mut one.lines);
-        lines.for_each(|lines| lines.push(ChangedLine::Old("y".to_owned())));
+        let differences = parts.map(|part| difference(part, "x"));
         let groups = group(&[shown("a", &[], &differences)]);
         let found: Vec<&str> = groups[0]
             .differences

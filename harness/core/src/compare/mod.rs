@@ -54,6 +54,7 @@ pub use group::{Group, Shown, group};
 pub use inputs::{ScriptInputs, compared_minors, type_named_twice};
 pub(crate) use lines::edits;
 pub use machine_snapshot::MachineSnapshot;
+pub use one_kubelet::OnlyKubelet;
 pub use relevance::ChangedWords;
 pub use report::{ComparedScenario, Comparison, JoinOutcome, SideOutcome};
 pub use representatives::{plainest, representatives};

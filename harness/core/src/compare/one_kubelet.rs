@@ -1,7 +1,7 @@
 //! Machines on which only one version starts a kubelet: how the other one ends is the difference, and the rest follows.
 
 use super::difference::{ChangedLine, MachineDifference};
-use super::state::LAST_WORDS_LINE;
+use super::state::{LAST_WORDS_LINE, MachineState};
 
 /// The part of a machine that started a kubelet.
 const KUBELET: &str = "kubelet arguments";
@@ -12,6 +12,26 @@ const WHY: [&str; 4] = [
     "end of the machine",
     "failed units",
 ];
+
+/// The version that alone starts a kubelet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnlyKubelet {
+    OfOld,
+    OfNew,
+}
+
+impl OnlyKubelet {
+    /// `None` if both versions start a kubelet, or neither does. The differing lines do not tell: a version can lack an
+    /// argument.
+    #[must_use]
+    pub fn of(old: &MachineState, new: &MachineState) -> Option<Self> {
+        match (old.has_kubelet(), new.has_kubelet()) {
+            (true, false) => Some(Self::OfOld),
+            (false, true) => Some(Self::OfNew),
+            _ => None,
+        }
+    }
+}
 
 /// The differences of a machine on which only one version starts a kubelet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,23 +46,17 @@ pub(super) struct OneKubelet {
 }
 
 impl OneKubelet {
-    /// `None` if both versions start a kubelet, or neither does, or if nothing says why.
-    pub(super) fn of(differences: &[MachineDifference]) -> Option<Self> {
-        let kubelet = differences.iter().find(|one| one.part == KUBELET)?;
-        let is_old = |line: &ChangedLine| matches!(line, ChangedLine::Old(_));
-        let of_old = kubelet.lines.iter().filter(|line| is_old(line)).count();
-        if of_old != 0 && of_old != kubelet.lines.len() {
-            return None;
-        }
+    /// `None` if nothing says why.
+    pub(super) fn of(differences: &[MachineDifference], only: OnlyKubelet) -> Option<Self> {
         let is_why = |one: &MachineDifference| WHY.contains(&one.part.as_str());
         let (why, follows): (Vec<_>, Vec<_>) = differences.iter().cloned().partition(is_why);
         let started = "a kubelet starts".to_owned();
         let mut key: Vec<MachineDifference> = why.iter().map(without_earlier_words).collect();
         key.push(MachineDifference {
             part: KUBELET.to_owned(),
-            lines: vec![match of_old {
-                0 => ChangedLine::New(started),
-                _ => ChangedLine::Old(started),
+            lines: vec![match only {
+                OnlyKubelet::OfOld => ChangedLine::Old(started),
+                OnlyKubelet::OfNew => ChangedLine::New(started),
             }],
         });
         (!why.is_empty()).then_some(Self { key, why, follows })
@@ -101,7 +115,8 @@ mod tests {
                 new("last words: Exited with error on line 371"),
             ];
             let kubelet = [old(&format!("--node-ip={address}"))];
-            OneKubelet::of(&[part("user data", &user_data), part(KUBELET, &kubelet)]).unwrap()
+            let parts = [part("user data", &user_data), part(KUBELET, &kubelet)];
+            OneKubelet::of(&parts, OnlyKubelet::OfOld).unwrap()
         };
         let (one, other) = (machine("10.0.0.1"), machine("fd00::1"));
         assert_eq!(one.key, other.key);
@@ -112,13 +127,22 @@ mod tests {
     }
 
     #[test]
-    fn two_kubelets_and_an_end_without_a_reason_are_compared_by_their_parts() {
-        let failed = part("failed units", &[new("cloud-final.service failed")]);
-        let both = part(KUBELET, &[old("--v=1"), new("--v=2")]);
+    fn a_machine_without_a_reason_for_its_end_is_compared_by_its_parts() {
         let gone = part(KUBELET, &[old("--v=1")]);
-        assert_eq!(OneKubelet::of(&[failed.clone(), both]), None);
-        assert_eq!(OneKubelet::of(std::slice::from_ref(&gone)), None);
-        assert!(OneKubelet::of(&[failed.clone(), gone]).is_some());
-        assert_eq!(OneKubelet::of(&[failed]), None);
+        let parts = [gone, part("failed units", &[new("cloud-final.service failed")])];
+        assert_eq!(OneKubelet::of(&parts[..1], OnlyKubelet::OfOld), None);
+        assert!(OneKubelet::of(&parts, OnlyKubelet::OfOld).is_some());
+    }
+
+    #[test]
+    fn a_version_that_lacks_an_argument_starts_a_kubelet_nevertheless() {
+        let state = |arguments: &str| {
+            let parts = [(KUBELET.to_owned(), arguments.to_owned())];
+            MachineState::of_machine(parts.into_iter().filter(|(_, text)| !text.is_empty()).collect())
+        };
+        let (both, one, none) = (state("--v=1\n--x\n"), state("--v=1\n"), state(""));
+        assert_eq!(OnlyKubelet::of(&both, &one), None);
+        assert_eq!(OnlyKubelet::of(&one, &none), Some(OnlyKubelet::OfOld));
+        assert_eq!(OnlyKubelet::of(&none, &one), Some(OnlyKubelet::OfNew));
     }
 }

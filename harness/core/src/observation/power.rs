@@ -83,7 +83,12 @@ impl Observation {
     /// user data.
     #[must_use]
     pub fn not_made(&self) -> Option<String> {
-        let exit = self.exit().filter(|exit| exit.code == NOT_MADE)?;
+        let has_booted = self
+            .timeline
+            .iter()
+            .any(|seen| matches!(seen.what, ObservedEvent::Journal(_)));
+        // systemd can be told to end with any code.
+        let exit = self.exit().filter(|exit| exit.code == NOT_MADE && !has_booted)?;
         let mut lines = exit.lines.iter().rev();
         let line = lines.find_map(|line| line.strip_prefix(OF_HARNESS));
         Some(
@@ -180,5 +185,9 @@ mod tests {
                 .contains("could not be set up")
         );
         assert_eq!(exited(1, step), None);
+        let booted = journal("init.scope", "systemd", "Startup finished");
+        let lines = vec![step.to_owned()];
+        let ended = ObservedEvent::ContainerExited { code: 98, lines };
+        assert_eq!(observed([booted, ended]).not_made(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Blessed states: recorded machines of a version, and the comparison with them.
 
 use futures::stream::{self, StreamExt as _};
-use nodejoin_core::compare::{BlessedStates, MachineDifference, MachineState, differences};
+use nodejoin_core::compare::{BlessedStates, MachineDifference, MachineState, OnlyKubelet, differences};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
 use tokio_util::sync::CancellationToken;
@@ -60,6 +60,7 @@ impl Recorded {
             Ok(probed) => Compared::States {
                 requests: probed.requests.clone(),
                 without_kubelet: probed.without_kubelet(),
+                only_kubelet: None,
                 differences: Vec::new(),
             },
             Err(why) => Compared::Not(why.clone()),
@@ -136,6 +137,7 @@ pub(super) async fn compare_blessed(
                 true => None,
                 false => after.without_kubelet(),
             },
+            only_kubelet: OnlyKubelet::of(&before, &after.state),
             requests: after.requests.clone(),
             differences: found,
         })

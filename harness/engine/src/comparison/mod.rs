@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
     BlessedStates, ChangedPlace, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference,
-    MachineRequests, ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places, differences, group,
+    MachineRequests, OnlyKubelet, ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places,
+    differences, group,
 };
 use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
@@ -227,6 +228,8 @@ enum Compared {
         requests: MachineRequests,
         /// Why the new version has no kubelet, if neither has one.
         without_kubelet: Option<String>,
+        /// Which version has a kubelet, if only one has.
+        only_kubelet: Option<OnlyKubelet>,
         differences: Vec<MachineDifference>,
     },
     Not(String),
@@ -263,9 +266,13 @@ impl Compared {
     }
 
     fn shown(&self, pair: &Pair) -> Option<Shown> {
-        let differences = match self {
-            Self::SameFiles => Vec::new(),
-            Self::States { differences, .. } => differences.clone(),
+        let (differences, only_kubelet) = match self {
+            Self::SameFiles => (Vec::new(), None),
+            Self::States {
+                differences,
+                only_kubelet,
+                ..
+            } => (differences.clone(), *only_kubelet),
             Self::Not(_) => return None,
         };
         let plan = pair.new.as_ref().or(pair.old.as_ref())?;
@@ -277,6 +284,7 @@ impl Compared {
                 false => pair.changed_places(),
             },
             differences,
+            only_kubelet,
         })
     }
 
@@ -325,6 +333,7 @@ async fn compare_pair(runner: &PlanRunner, pair: &Pair, cancel: &CancellationTok
                 true => None,
                 false => after.without_kubelet(),
             },
+            only_kubelet: OnlyKubelet::of(&before.state, &after.state),
             requests: before.requests.clone().with(&after.requests),
             differences: found,
         })
