@@ -23,7 +23,7 @@ pub(super) fn node_state(expect: &Expect, observation: &Observation) -> Vec<Chec
     for (path, required) in &expect.files {
         checks.extend(file(path, required, collected.files.get(path)));
     }
-    checks.extend(units(expect, collected));
+    checks.extend(units(expect, collected, observation));
     checks.extend(
         expect
             .kubelet
