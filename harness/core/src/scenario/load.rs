@@ -133,6 +133,13 @@ pub fn load_all(found: &[ScenarioPath], files: &dyn Files) -> Result<Vec<Plan>, 
             Err(error) => problems.extend(error.problems),
         }
     }
+    // Those of an overlay are found once for each scenario that has it.
+    let mut known = Vec::new();
+    problems.retain(|problem| {
+        let is_new = !known.contains(problem);
+        known.extend(is_new.then(|| problem.clone()));
+        is_new
+    });
     problems.extend(duplicates(&plans.iter().collect::<Vec<_>>()));
     if problems.is_empty() {
         Ok(plans)
@@ -402,6 +409,21 @@ mod tests {
             error.to_string().starts_with("/nope.yaml: cannot read scenario"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_problem_of_a_shared_overlay_is_reported_once() {
+        let scenario = "name: x\nuser_data: '#!'\noverlay: overlay.yaml\n";
+        let files = Memory::default()
+            .with("/s/a.yaml", scenario)
+            .with("/s/b.yaml", scenario)
+            .with("/s/overlay.yaml", "files: [{ from: gone, to: /x }]\n");
+        let found = ["a", "b"].map(|name| ScenarioPath {
+            path: format!("/s/{name}.yaml").into(),
+            root: "/s".into(),
+        });
+        let error = load_all(&found, &files).unwrap_err();
+        assert_eq!(error.problems.len(), 1, "{error}");
     }
 
     #[test]
