@@ -57,10 +57,23 @@ fn call_in(line: &str, path: &str) -> Option<usize> {
     (is_edge(before) && after.is_some_and(|c| c == ' ' || c == '\t')).then_some(at)
 }
 
-/// The configuration of the AMI in another file and with other spaces. It cannot be that file itself: a script that
+/// The configuration of the AMI in another file, with one more line. It cannot be that file itself: a script that
 /// copies it to its place fails then.
-const INDENTED_CONFIGURATION: &str = "$(sed 's/^/  /' /etc/eks/containerd/containerd-config.toml \
+const COPIED_CONFIGURATION: &str = "$(sed '1i# nodejoin' /etc/eks/containerd/containerd-config.toml \
     > /run/containerd-config.toml; echo /run/containerd-config.toml)";
+
+/// The same with indented lines, in which scripts of some years find no pause image.
+const INDENTED_CONFIGURATION: &str = "$(sed 's/^/  /' /etc/eks/containerd/containerd-config.toml \
+    > /run/indented.toml; echo /run/indented.toml)";
+
+/// Values for a flag by the words of its name: ones that a script does not guess.
+#[must_use]
+pub fn values_for(flag: &str) -> Vec<&'static str> {
+    match value_for(flag) {
+        COPIED_CONFIGURATION => vec![COPIED_CONFIGURATION, INDENTED_CONFIGURATION],
+        value => vec![value],
+    }
+}
 
 /// A value for a flag by the words of its name: one that a script does not guess.
 #[must_use]
@@ -79,7 +92,7 @@ pub fn value_for(flag: &str) -> &'static str {
             "json",
             "'{\"log-level\":\"warn\",\"max-concurrent-downloads\":7}'",
         ),
-        ("containerd-config-file", INDENTED_CONFIGURATION),
+        ("containerd-config-file", COPIED_CONFIGURATION),
         ("config-file", "/etc/hosts"),
         ("max-pods", "17"),
         ("container-runtime", "dockerd"),
@@ -136,12 +149,16 @@ mod tests {
         assert_eq!(value_for("--max-pods"), "17");
         assert_eq!(value_for("--service-ipv6-cidr"), "fd30:1c53:5f8a::/108");
         assert_eq!(value_for("--other"), "nodejoin");
-        // A shell runs it in place.
-        let file = value_for("--containerd-config-file");
-        assert!(
-            file.starts_with("$(") && file.ends_with("echo /run/containerd-config.toml)"),
-            "{file}"
-        );
-        assert!(!file.contains('\n') && !file.contains("  >"), "{file}");
+        assert_eq!(values_for("--max-pods"), ["17"]);
+        // A shell runs them in place.
+        let files = values_for("--containerd-config-file");
+        for (file, name) in files.iter().zip(["containerd-config", "indented"]) {
+            assert!(
+                file.starts_with("$(") && file.ends_with(&format!("echo /run/{name}.toml)")),
+                "{file}"
+            );
+            assert!(!file.contains('\n') && !file.contains("  >"), "{file}");
+        }
+        assert_eq!(files.len(), 2);
     }
 }

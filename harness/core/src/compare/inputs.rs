@@ -1,14 +1,20 @@
 //! What the files of a node accept and tell apart, for worlds that differ in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::arguments::ScriptArguments;
-use crate::vocabulary::ec2_type::EC2_TYPES;
+use super::changed_places::ChangedPlace;
+use crate::vocabulary::ec2_type::{EC2_TYPES, ec2_type};
+use crate::vocabulary::region::Region;
 
 /// Minor versions that Kubernetes has had since EKS exists, and will have.
 const MINORS: std::ops::RangeInclusive<u32> = 10..=60;
 /// Entries, each a type and a number, from which on a text is a table.
 const SMALLEST_TABLE: usize = 20;
+/// The most regions that changed lines add, and the most types.
+const MOST_NAMED: usize = 3;
+/// Partitions that the AWS CLI of the node images does not know: it asks a host that does not exist.
+const UNKNOWN_PARTITIONS: [&str; 3] = ["aws-eusc", "aws-iso-e", "aws-iso-f"];
 
 /// What the files of a node accept and tell apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,11 +23,39 @@ pub struct ScriptInputs {
     pub arguments: Vec<ScriptArguments>,
     /// Instance types that a table of the node treats unlike others.
     pub instance_types: BTreeSet<String>,
+    /// Regions that the change of a script names.
+    pub regions: BTreeSet<String>,
     /// Minor versions of Kubernetes with which scripts compare that of their kubelet: 27 for `1.27`.
     pub kubelet_minors: BTreeSet<u32>,
 }
 
 impl ScriptInputs {
+    /// The regions and the instance types that changed lines name: a row of a table shows nowhere else. A family, such
+    /// as `inf2`, stands for its first type.
+    #[must_use]
+    pub fn named_in(places: &[ChangedPlace]) -> Self {
+        let lines = places.iter().flat_map(|place| &place.lines);
+        let mut words: Vec<&str> = lines
+            .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && !"-.".contains(c)))
+            .map(|word| word.trim_matches(|c| "-.".contains(c)))
+            .collect();
+        // The lines are those of both versions: what both have stands there twice.
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        words
+            .iter()
+            .for_each(|word| *counts.entry(word).or_default() += 1);
+        words.sort_by_key(|word| counts[word] > 1);
+        let region = |word: &&str| {
+            let region = word.parse::<Region>().ok()?;
+            (!UNKNOWN_PARTITIONS.contains(&region.partition())).then(|| (*word).to_owned())
+        };
+        Self {
+            regions: first_ones(words.iter().filter_map(region)),
+            instance_types: first_ones(words.iter().filter_map(|word| type_of(word))),
+            ..Self::default()
+        }
+    }
+
     /// Adds what the other version of the same files accepts and tells apart.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
@@ -31,9 +65,34 @@ impl ScriptInputs {
             }
         }
         self.instance_types.extend(other.instance_types);
+        self.regions.extend(other.regions);
         self.kubelet_minors.extend(other.kubelet_minors);
         self
     }
+}
+
+fn first_ones(names: impl Iterator<Item = String>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for name in names {
+        if found.len() < MOST_NAMED {
+            found.insert(name);
+        }
+    }
+    found
+}
+
+/// The type of this name, or the first one of this family.
+fn type_of(word: &str) -> Option<String> {
+    if let Some(known) = ec2_type(word) {
+        return Some(known.name.clone());
+    }
+    let is_family =
+        word.contains(|c: char| c.is_ascii_digit()) && word.starts_with(|c: char| c.is_ascii_lowercase());
+    let of_family = |name: &str| name.strip_prefix(word).is_some_and(|size| size.starts_with('.'));
+    let mut known = EC2_TYPES
+        .iter()
+        .filter(|known| is_family && of_family(&known.name));
+    known.next().map(|known| known.name.clone())
 }
 
 /// The versions of Kubernetes in the lines of a script that are about a version: 22 and 27 for
@@ -94,6 +153,25 @@ mod tests {
     }
 
     #[test]
+    fn regions_and_types_of_changed_lines_are_found() {
+        let lines = [
+            "  af-south-1 | ap-east-1 | ca-west-1) acct=1 ;;",
+            "  af-south-1 | ap-east-1 | ap-southeast-4 | ca-west-1 | il-central-1) acct=1 ;;",
+            "us-isof-south-1) nitro-types=inf2|trn1n*",
+            "mac2.metal m5.large echo $x 1.27 eks-2",
+        ];
+        let found = ScriptInputs::named_in(&[ChangedPlace::with_lines(&lines, &["eu-west-3"])]);
+        assert_eq!(
+            found.regions.into_iter().collect::<Vec<_>>(),
+            ["af-south-1", "ap-southeast-4", "il-central-1"]
+        );
+        let types: Vec<String> = found.instance_types.into_iter().collect();
+        assert!(types.iter().any(|name| name.starts_with("inf2.")), "{types:?}");
+        assert!(types.iter().any(|name| name.starts_with("trn1n.")), "{types:?}");
+        assert_eq!(types.len(), MOST_NAMED, "{types:?}");
+    }
+
+    #[test]
     fn versions_are_those_of_lines_about_versions() {
         let script = "if vercmp \"$KUBELET_VERSION\" gteq \"1.22.0\" && vercmp $V lt v1.27; then\n\
             # since version 1.30\nsleep 1.25\necho version 1.7.2 11.24\n[[ $KUBELET_VERSION =~ 1.21* ]]\n";
@@ -110,6 +188,7 @@ mod tests {
             }],
             instance_types: [name.to_owned()].into(),
             kubelet_minors: [22].into(),
+            ..ScriptInputs::default()
         };
         let both = inputs("--a 1", "a1.large").with(inputs("--b 2", "a1.large"));
         assert_eq!((both.arguments.len(), both.instance_types.len()), (2, 1));

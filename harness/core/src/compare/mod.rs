@@ -42,7 +42,7 @@ mod surroundings;
 mod traits;
 mod worlds;
 
-pub use arguments::{ScriptArguments, value_for};
+pub use arguments::{ScriptArguments, value_for, values_for};
 pub use blessed::BlessedStates;
 pub use changed_places::{ChangedPlace, changed_places, likely_places};
 pub use compared_worlds::{ComparedWorld, worlds, worlds_of_kubelet};

@@ -21,18 +21,16 @@ const TYPES: [&str; 6] = [
 const UNKNOWN_TYPE: &str = "x9z.large";
 /// The world of a zone whose name is not that of its region and a letter.
 pub(super) const LOCAL_ZONE: &str = "local-zone";
-/// A region of each partition, the one with another private domain, and one that is newer than most tables.
-const REGIONS: [&str; 10] = [
+/// A region of each partition that the AWS CLI of the node images knows (2.9), the one with another private domain, and
+/// one that is newer than most tables. In a partition that it does not know, it asks a host that does not exist.
+const REGIONS: [&str; 7] = [
     "us-east-1",
     "ap-southeast-2",
     "mx-central-1",
     "cn-north-1",
     "us-gov-west-1",
-    "eusc-de-east-1",
     "us-iso-east-1",
     "us-isob-east-1",
-    "eu-isoe-west-1",
-    "us-isof-south-1",
 ];
 /// Seconds from the start of a node until its cluster is active: it asks before, and AWS' waiter asks twice.
 const UNTIL_ACTIVE: f64 = 15.0;
@@ -152,9 +150,13 @@ fn machine_changes(inputs: &ScriptInputs) -> Vec<WorldChange> {
             plan.instance.instance_type.clone_from(&name);
         })
     });
+    let named = inputs.regions.iter().map(String::as_str);
+    let named = named.filter(|name| !REGIONS.contains(name));
     let regions = REGIONS
         .into_iter()
-        .map(|name| change(Dimension::Region, name, |plan| move_to(plan, name)));
+        .chain(named)
+        .map(str::to_owned)
+        .map(|name| change(Dimension::Region, &name.clone(), move |plan| move_to(plan, &name)));
     let others = [
         change(Dimension::Region, LOCAL_ZONE, |plan| {
             plan.instance.availability_zone = format!("{}-lax-1a", plan.region);
@@ -301,14 +303,20 @@ fn to_ipv6(plan: &mut Plan) {
     }
 }
 
-/// The flags of arguments with short values; the value of a template or of a command says nothing.
+/// The flags of arguments with short values; the value of a template or of a command says nothing, but for the name of
+/// the file that a command writes if it is not that of the flag.
 pub(super) fn without_values(arguments: &str) -> String {
-    let before_command = arguments.split(" $(").next().unwrap_or_default();
+    let (before_command, command) = arguments.split_once(" $(").unwrap_or((arguments, ""));
+    let file = command.rsplit('/').next().and_then(|file| file.split('.').next());
     let words = before_command
         .split(' ')
         .filter(|word| !word.contains(['{', '}', '.', '"']) || word.starts_with("--"));
     let words: Vec<&str> = words.map(|word| word.trim_start_matches('-')).collect();
-    words.join("-")
+    let words = words.join("-");
+    match file {
+        Some(file) if !words.contains(file) => format!("{words}-{file}"),
+        _ => words,
+    }
 }
 
 /// A name for an id: lower-case letters, digits, `.` and `-`.
@@ -325,7 +333,18 @@ pub(super) fn slug(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::vocabulary::ec2_type::ec2_type;
-    use crate::vocabulary::region::Partition;
+
+    #[test]
+    fn the_name_of_a_world_has_the_flags_and_the_file_of_a_command() {
+        assert_eq!(
+            without_values("--dns 10.0.0.1 --fast --mode none"),
+            "dns-fast-mode-none"
+        );
+        let name =
+            |file: &str| without_values(&format!("--config-file $(x > /run/{file}; echo /run/{file})"));
+        assert_eq!(name("config.toml"), "config-file");
+        assert_eq!(name("indented.toml"), "config-file-indented");
+    }
 
     #[test]
     fn every_type_and_region_of_a_world_exists() {
@@ -334,6 +353,7 @@ mod tests {
         }
         let regions = REGIONS.map(|name| name.parse::<Region>().unwrap());
         let partitions: std::collections::BTreeSet<&str> = regions.iter().map(Region::partition).collect();
-        assert_eq!(partitions.len(), Partition::all().len(), "{partitions:?}");
+        let known = ["aws", "aws-cn", "aws-iso", "aws-iso-b", "aws-us-gov"];
+        assert_eq!(partitions.into_iter().collect::<Vec<_>>(), known);
     }
 }

@@ -69,10 +69,12 @@ pub(super) fn worlds_of(compared: &[(Pair, Compared)], when: &WorldsWhen) -> Vec
         if !chosen.contains(&pair.id) {
             continue;
         }
-        let changed = ChangedWords::of(&pair.changed_places());
-        let of_new = worlds(new, requests, &pair.inputs, &changed);
+        let places = pair.changed_places();
+        let changed = ChangedWords::of(&places);
+        let inputs = pair.inputs.clone().with(ScriptInputs::named_in(&places));
+        let of_new = worlds(new, requests, &inputs, &changed);
         let of_new: BTreeMap<String, Plan> = of_new.into_iter().map(|one| (one.name, one.plan)).collect();
-        let mut of_old = worlds(old, requests, &pair.inputs, &changed);
+        let mut of_old = worlds(old, requests, &inputs, &changed);
         of_old.retain(|world| when.has(&world.name));
         if *when == WorldsWhen::Related {
             of_old = related(of_old);

@@ -1,6 +1,8 @@
 //! What the files of a node accept and tell apart: arguments of scripts, and types of a table.
 
-use nodejoin_core::compare::{ScriptArguments, ScriptInputs, compared_minors, type_named_twice, value_for};
+use nodejoin_core::compare::{
+    ScriptArguments, ScriptInputs, compared_minors, type_named_twice, value_for, values_for,
+};
 use nodejoin_core::plan::Plan;
 use nodejoin_script::Flag;
 
@@ -89,7 +91,7 @@ fn arguments(flag: &Flag) -> Vec<String> {
         .all(|value| ["true", "false"].contains(&value.as_str()));
     let values: Vec<&str> = match (flag.is_list, is_switch) {
         (true, _) => return vec![format!("{} {guess},{guess}1", flag.name)],
-        (false, true) => vec![guess],
+        (false, true) => values_for(&flag.name),
         (false, false) => flag.values.iter().map(String::as_str).take(MOST_VALUES).collect(),
     };
     values
