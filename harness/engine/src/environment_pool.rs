@@ -247,7 +247,7 @@ impl EnvironmentPool {
         self.state.lock().last_removal.clone()
     }
 
-    /// A line for each environment that waits for a run.
+    /// A line for each environment that waits for a run, and for each that soon does.
     pub(crate) fn describe(&self) -> Vec<String> {
         let state = self.state.lock();
         let describe = |environment: &Environment| {
@@ -259,7 +259,12 @@ impl EnvironmentPool {
                 environment.id
             )
         };
-        state.idle.iter().map(describe).collect()
+        let restored = |key: &PoolKey| {
+            let provider = key.environment.provider.as_str();
+            format!("{provider} control plane, being restored for the next run")
+        };
+        let idle = state.idle.iter().map(describe);
+        idle.chain(state.returning.iter().map(restored)).collect()
     }
 
     /// Removes all environments, also those that still start. Returns what could not be removed.
@@ -310,8 +315,30 @@ async fn restore(environment: &Environment) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::plan::ProviderName;
+
     use super::*;
     use crate::testing::plan;
+
+    #[test]
+    fn a_control_plane_that_is_being_restored_is_described() {
+        let pool = EnvironmentPool::default();
+        assert!(pool.describe().is_empty());
+        let environment = EnvironmentKey {
+            provider: ProviderName::Local,
+            network: plan("name: x\n").network,
+            kubernetes: None,
+            endpoint: None,
+        };
+        pool.state.lock().returning.push(PoolKey {
+            environment,
+            image: None,
+        });
+        assert_eq!(
+            pool.describe(),
+            ["local control plane, being restored for the next run"]
+        );
+    }
 
     #[test]
     fn a_restarted_or_unclear_control_plane_is_not_used_again() {
