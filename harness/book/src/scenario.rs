@@ -112,7 +112,13 @@ impl Walk<'_> {
             .get("additionalProperties")
             .filter(|values| values.is_object())
         {
-            self.below(rows, &joined("<name>"), values, depth + 1);
+            let path = joined("<name>");
+            let kind = self.kind(values);
+            // A short form has no keys that tell it.
+            if kind.contains(" or ") {
+                rows.push([code(&path), kind, about(self.resolved(values))]);
+            }
+            self.below(rows, &path, values, depth + 1);
         }
         for branch in branches(value) {
             self.below(rows, prefix, branch, depth + 1);

@@ -30,7 +30,7 @@ pub(crate) fn page() -> String {
         "# Settings\n\nA flag takes precedence over its environment variable, the variable over `nodejoin.yaml`, and the file over the\n\
          default. An empty variable counts as not set.\n\n\
          ## nodejoin.yaml\n\nThe nearest `nodejoin.yaml` in the current folder or above it applies. Paths in it are relative to it.\n\n\
-         ```yaml\ncontrol_plane: local          # local, k3s, kind or external\njobs: 2\nkeep: on-failure\n\
+         ```yaml\ncontrol_plane: local          # local, k3s, kind or external\njobs: 2\n\
          artifacts_dir: target/nodejoin\noverlays: [test/overlay.yaml]\n```\n\n{}\n\
          ## Environment variables of flags\n\n{flags_table}\n\
          ## Other environment variables\n\n{others}",

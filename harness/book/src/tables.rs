@@ -18,9 +18,9 @@ pub(crate) fn phases() -> String {
     });
     let rows = table(["phase", "reached when"], rows);
     format!(
-        "# Phases\n\nA join reaches phases in this order, except that `ready` may come before `certified`. A report prints them in this\n\
-         order, each with its own time. If the kubelet requests a serving certificate, a join has not reached `ready` before the\n\
-         certificate is issued. `expect.phase` requires that a join reaches one of them, or, with\n\
+        "# Phases\n\nA join reaches phases in this order, except that `ready` may come before `certified`. A report prints them in order\n\
+         of time. If the kubelet requests a serving certificate, `expect.phase: ready` holds only after the certificate is\n\
+         issued. `expect.phase` requires that a join reaches one of them, or, with\n\
          `expect.diagnosis`, that it stops there. A node that is given the endpoint and the certificate authority skips\n\
          `described`.\n\n{rows}"
     )
@@ -38,8 +38,8 @@ pub(crate) fn deviations() -> String {
     let rows = table(["deviation", "when", "what differs", "why"], rows);
     format!(
         "# Deviations\n\nA node of the harness is a container, not an instance that runs an EKS AMI. Every difference that the harness\n\
-         creates when a node boots has a name. A report lists those of each node that did not pass, and `deviations.json` in\n\
-         its [evidence](../guide/evidence.md) repeats this table for it.\n\n\
+         creates when a node boots has a name. `-v` prints those of each node that did not pass, and `deviations.json` in its\n\
+         [evidence](../guide/evidence.md) has them, too; `--evidence always` keeps that of nodes that passed.\n\n\
          The node image itself differs too, and reports do not list it: `al2` is Debian bookworm, not Amazon Linux; its\n\
          `bootstrap.sh` is nodejoin's own script with the flags and files of the EKS AMI of August 2022; and its\n\
          `aws-iam-authenticator` is a stand-in unless the build could download the released one. `al2023` is the same Debian\n\

@@ -34,7 +34,8 @@ pub struct ExploreArgs {
     /// Only this change, by its name in the report, such as `ipv6`; several are combined [default: all changes]
     #[arg(long, value_name = "NAME")]
     pub change: Vec<String>,
-    /// Time after which no further world starts, such as `90s`, `10m` or `1h`
+    /// Time of the command, such as `90s`, `10m` or `1h`: no further world starts after 70 % of it, and no further join
+    /// after all of it
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::explore_args::budget)]
     pub budget: Duration,
     /// Decides which changes are combined; equal seeds give equal worlds

@@ -9,7 +9,7 @@ pub struct KeeperChoice {
     /// Run in a keeper, which keeps control planes for later runs; starts one if none runs [env: NODEJOIN_KEEPER]
     #[arg(long, overrides_with = "no_keeper")]
     pub keeper: bool,
-    /// Run without a keeper, the default, also if `nodejoin.yaml` or NODEJOIN_KEEPER choose one
+    /// Run without a keeper, the default except for `watch`, also if `nodejoin.yaml` or NODEJOIN_KEEPER choose one
     #[arg(long, overrides_with = "keeper")]
     pub no_keeper: bool,
 }

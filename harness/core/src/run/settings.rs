@@ -34,7 +34,8 @@ pub struct SettingsFile {
     /// Number of scenarios that run at the same time. Default: two for each processor, at most 8, as far as the free
     /// memory holds their nodes.
     pub jobs: Option<JobCount>,
-    /// When to keep nodes, network and control plane after the run.
+    /// When to keep nodes, network and control plane after the run. Do not set it where the GitHub action runs: the
+    /// evidence that it uploads then has the kubeconfig, with its key.
     pub keep: Option<KeepWhen>,
     /// Whether runs use a keeper, which keeps control planes for later runs.
     pub keeper: Option<bool>,
