@@ -16,6 +16,9 @@ pub(super) const LAST_WORDS_LINE: &str = "last words: ";
 /// Begins the name of the part with the calls of a service, in their order.
 pub(crate) const CALLS_OF: &str = "calls of ";
 
+/// Begins the names of the harness's chains in the firewall of a node.
+const RULES_OF_HARNESS: &str = "NODEJOIN";
+
 /// The other parts with requests.
 const REQUESTS: [&str; 3] = ["metadata requests", "requests to the registry", "DNS queries"];
 
@@ -28,9 +31,16 @@ pub struct MachineState {
 }
 
 impl MachineState {
-    /// A state of parts that the machine itself reported.
+    /// A state of parts that the machine itself reported, without the harness's rules in saved rules of the firewall.
     #[must_use]
-    pub fn of_machine(parts: BTreeMap<String, String>) -> Self {
+    pub fn of_machine(mut parts: BTreeMap<String, String>) -> Self {
+        let is_rule = |line: &str| {
+            let line = line.trim_start();
+            (line.starts_with("-A ") || line.starts_with(':')) && line.contains(RULES_OF_HARNESS)
+        };
+        for text in parts.values_mut().filter(|text| text.contains(RULES_OF_HARNESS)) {
+            *text = text.split_inclusive('\n').filter(|line| !is_rule(line)).collect();
+        }
         Self { parts }
     }
 
@@ -249,6 +259,23 @@ mod tests {
             timeline: timeline.collect(),
             ..Observation::default()
         }
+    }
+
+    #[test]
+    fn saved_rules_of_the_firewall_are_without_those_of_the_harness() {
+        let saved = "*nat\n:OUTPUT ACCEPT [0:0]\n:NODEJOIN - [0:0]\n-A OUTPUT -j NODEJOIN\n-A NODEJOIN-imds -j RETURN\n\
+            -A OUTPUT -d 10.0.0.1/32 -j DROP\n# NODEJOIN\n";
+        let part = "file /etc/sysconfig/iptables";
+        let state = MachineState::of_machine([(part.to_owned(), saved.to_owned())].into());
+        assert_eq!(
+            state.lines(part),
+            [
+                "*nat",
+                ":OUTPUT ACCEPT [0:0]",
+                "-A OUTPUT -d 10.0.0.1/32 -j DROP",
+                "# NODEJOIN"
+            ]
+        );
     }
 
     #[test]
