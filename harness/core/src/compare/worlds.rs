@@ -8,14 +8,16 @@ use crate::vocabulary::cluster_status::ClusterStatus;
 use crate::vocabulary::region::Region;
 
 /// Instance types of the classes that scripts distinguish: the smallest, an older one without Nitro, a processor of
-/// another architecture, GPUs with several network cards, bare metal, and one that is newer than most tables.
-const TYPES: [&str; 6] = [
+/// another architecture, GPUs with several network cards, bare metal, and two that are newer than most tables, one of
+/// them with several cards.
+const TYPES: [&str; 7] = [
     "t3.nano",
     "m4.16xlarge",
     "m6g.large",
     "p4d.24xlarge",
     "c5.metal",
     "m8i.large",
+    "p6-b200.48xlarge",
 ];
 /// A type that no table has.
 const UNKNOWN_TYPE: &str = "x9z.large";
