@@ -108,7 +108,13 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     }
     let body = content.trim_start_matches('\u{feff}').trim_start();
     template::check_program(input.name, body)?;
-    if text::format(content).is_none_or(|format| format == FileFormat::BottlerocketSettings) {
+    let can_be_source = match text::format(content) {
+        None | Some(FileFormat::BottlerocketSettings) => true,
+        // A message in a text of a program.
+        Some(FileFormat::Mime) => !text::begins_with_header(content),
+        Some(_) => false,
+    };
+    if can_be_source {
         template::check(input.name, body)?;
     }
     if text::format(content).is_some() {

@@ -225,7 +225,7 @@ fn is_mime(text: &str) -> bool {
         .any(|line| has(line, "mime-version:") || has(line, "content-type: multipart/"))
 }
 
-fn begins_with_header(text: &str) -> bool {
+pub(crate) fn begins_with_header(text: &str) -> bool {
     let first = text
         .lines()
         .find(|line| !line.trim().is_empty())

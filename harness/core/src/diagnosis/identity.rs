@@ -208,6 +208,24 @@ pub(super) fn token_for_another_cluster(facts: &Facts<'_>) -> Option<Finding> {
             "STS refuses the token's signature for `{own}`: it was signed for another cluster or with other credentials"
         ),
     };
+    // A script that replaces words of a file left one.
+    if let Some(host) = refused
+        .rejection
+        .to_string()
+        .split(' ')
+        .find(|word| word.starts_with("sts."))
+        && host.to_ascii_lowercase().contains("region")
+    {
+        return facts.final_(
+            Cause::TokenForAnotherCluster,
+            format!("the token is signed for the host `{host}`: the region of the kubelet's kubeconfig is a placeholder"),
+            &refused.evidence(),
+            format!(
+                "replace the placeholder, such as `AWS_REGION`, by {} in the arguments of the kubeconfig's `exec`",
+                facts.plan.region
+            ),
+        );
+    }
     let rename = other.map(|other| {
         format!("; or name the cluster of the scenario `{other}`: `cluster: {{ name: {other} }}`")
     });

@@ -433,7 +433,8 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
     if message.contains("unable to load client CA file") {
         let file = between(message, "client CA file ", &[':', ' ']).unwrap_or("that file");
         return format!(
-            "write the cluster's CA as PEM into {file}: the script receives it in base64 and has to decode it once"
+            "write the cluster's CA as PEM into {file}: a script receives it in base64 and has to decode it once, and \
+             `certificateAuthority` of a NodeConfig is the PEM in base64"
         );
     }
     if let Some(field) = between(message, "Go struct field KubeletConfiguration.", &[' ']) {

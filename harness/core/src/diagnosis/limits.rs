@@ -88,7 +88,7 @@ const UNITS: [&str; 20] = [
 ];
 
 /// Messages of programs that need a machine of their own.
-const OF_A_MACHINE: [(&str, &str); 7] = [
+const OF_A_MACHINE: [(&str, &str); 9] = [
     ("modprobe: FATAL: Module", "load a kernel module"),
     (
         "Could not set property: ",
@@ -99,6 +99,14 @@ const OF_A_MACHINE: [(&str, &str); 7] = [
     ("Failed to set time", "set the clock"),
     ("Failed to set ntp", "start a time service"),
     ("Failed to connect to bus", "use the system bus"),
+    (
+        "fuse-overlayfs: not a block device",
+        "tell the disk of its root file system by `df` or `findmnt`",
+    ),
+    (
+        " overlay: not a block device",
+        "tell the disk of its root file system by `df` or `findmnt`",
+    ),
 ];
 
 /// Messages about an address that no network of the node reaches.

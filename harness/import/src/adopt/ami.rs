@@ -111,6 +111,15 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
             "a machine prepared for kubeadm: the user data calls `kubeadm join`",
         );
     }
+    if stated.text.contains("kubelet-eks") {
+        return of(
+            AmiFiles::Ubuntu,
+            "Ubuntu: the user data names the snap kubelet-eks",
+        );
+    }
+    if stated.text.contains("docker.service.d") {
+        return al2(stated, "the user data configures docker, which AL2023 AMIs lack");
+    }
     if machine.managed.is_some() {
         return al2023("AL2023: the default of EKS for managed node groups");
     }
@@ -207,6 +216,10 @@ mod tests {
                 vec!["al2023"],
             ),
             ("#!/bin/bash\nkubeadm join a:6443\n".to_owned(), vec!["kubeadm"]),
+            (
+                "#!/bin/bash\nsnap start kubelet-eks\n".to_owned(),
+                vec!["ubuntu-bootstrap"],
+            ),
             ("#!/bin/bash\necho\n".to_owned(), vec![]),
         ] {
             assert_eq!(files(&text, |_| {}), expected, "{text}");
@@ -221,10 +234,11 @@ mod tests {
                 Some(AmiFamily::Al2023)),
             ["al2023"]
         );
-        assert_eq!(
-            files("", |machine| machine.managed = Some(Default::default())),
-            ["al2023"]
-        );
+        let managed = |text: &str| files(text, |machine| machine.managed = Some(Default::default()));
+        assert_eq!(managed(""), ["al2023"]);
+        // AL2023 has no docker.
+        let docker = "#!/bin/bash\ncp proxy.conf /etc/systemd/system/docker.service.d/\n";
+        assert!(managed(docker).is_empty());
     }
 
     #[test]

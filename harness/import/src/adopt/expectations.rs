@@ -15,15 +15,15 @@ pub(crate) fn expectations(
 ) -> YamlText {
     let (traits, flags) = (&machine.traits, &stated.flags);
     let mut labels = traits.labels.clone();
-    labels.extend(flags.labels.clone());
+    // eksctl writes them into a file, which the command that replaces its script need not read.
+    let are_passed = stated.passes_arguments();
+    let is_given = |key: &String| are_passed || !traits.later_labels.contains_key(key);
+    labels.extend(flags.labels.clone().into_iter().filter(|(key, _)| is_given(key)));
     let mut taints = traits.taints.clone();
-    taints.extend(
-        flags
-            .taints
-            .iter()
-            .filter(|taint| !traits.taints.contains(taint))
-            .cloned(),
-    );
+    let is_new = |taint: &&Taint| {
+        !traits.taints.contains(taint) && (are_passed || !traits.later_taints.contains(taint))
+    };
+    taints.extend(flags.taints.iter().filter(is_new).cloned());
     let pods = flags.max_pods.or(traits.max_pods);
     for (key, value) in &labels {
         line(report, AdoptionKind::Expected, format!("label {key}={value}"));

@@ -115,7 +115,8 @@ impl NodeConfigs {
         switch(&mut self.is_named_by_instance_id, gate);
         if let Some(expression) = document.text_at(&["spec", "kubelet", "maxPodsExpression"]) {
             let text = format!(
-                "the capacity for pods by `maxPodsExpression: {expression}`, which nodejoin does not evaluate"
+                "the capacity for pods by `maxPodsExpression: {expression}`: nodejoin's stand-in of nodeadm ends at this field, and a \
+                 nodeadm of your own, such as in `--image`, evaluates it"
             );
             self.flags.unclear.push(text);
         }

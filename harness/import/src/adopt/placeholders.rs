@@ -99,11 +99,12 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
 /// The places that are not filled in. A text that a shell, cloud-init or a container engine fills in is not one: a
 /// false stop is worse than a run that fails with a cause.
 pub(crate) fn find(text: &str) -> Vec<Placeholder> {
-    let found = found_in(text, assigned(text).as_ref(), Kind::Script);
+    let assigned = Assigned::of(text);
+    let found = found_in(text, assigned.as_ref(), Kind::Script);
     // Where one name is left to a template engine, others are, too.
     let is_template = found.iter().any(|one| one.text.starts_with("${"));
     match is_template {
-        true => found_in(text, assigned(text).as_ref(), Kind::Template),
+        true => found_in(text, assigned.as_ref(), Kind::Template),
         false => found,
     }
 }
@@ -123,7 +124,7 @@ enum Kind {
     Settings,
 }
 
-fn found_in(text: &str, assigned: Option<&BTreeSet<String>>, kind: Kind) -> Vec<Placeholder> {
+fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placeholder> {
     let is_jinja = text.trim_start().starts_with("## template: jinja");
     let mut found = Vec::new();
     let (mut is_node_config, mut is_call, mut is_continued) = (kind == Kind::Settings, false, false);
@@ -151,6 +152,7 @@ fn found_in(text: &str, assigned: Option<&BTreeSet<String>>, kind: Kind) -> Vec<
             is_node_config,
             is_call,
             is_template: kind == Kind::Template,
+            number,
             assigned,
         };
         texts.extend(dollars(line, &scope));
@@ -251,8 +253,10 @@ struct DollarScope<'a> {
     is_call: bool,
     /// Whether other names of the text are left to a template engine.
     is_template: bool,
+    /// Number of the line.
+    number: usize,
     /// Names that the script sets; `None` if another file may set more.
-    assigned: Option<&'a BTreeSet<String>>,
+    assigned: Option<&'a Assigned>,
 }
 
 /// `${...}` that no shell fills in: expressions of Terraform and CloudFormation anywhere, and names that the script
@@ -262,7 +266,9 @@ fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
         !name.is_empty()
             && !KNOWN_VARIABLES.contains(&name)
             && !name.starts_with("AWS_")
-            && scope.assigned.is_some_and(|assigned| !assigned.contains(name))
+            && scope
+                .assigned
+                .is_some_and(|assigned| !assigned.has(name, scope.number))
     };
     let is_open = |inside: &&str| {
         let is_name = inside
@@ -316,6 +322,64 @@ fn between<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<It
         let inside = &line[at + open.len()..];
         inside.find(close).map(|end| &inside[..end])
     })
+}
+
+/// The names that a script sets.
+struct Assigned {
+    by_script: BTreeSet<String>,
+    /// Those of here-documents with their first lines: such a file sets nothing before it exists.
+    by_documents: Vec<(usize, BTreeSet<String>)>,
+}
+
+impl Assigned {
+    /// `None` if another file may set more.
+    fn of(text: &str) -> Option<Self> {
+        let (mut script, mut documents) = (String::new(), Vec::<(usize, String)>::new());
+        let mut end: Option<String> = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            match (&end, documents.last_mut()) {
+                (Some(word), _) if line.trim() == word => end = None,
+                (Some(_), Some((_, document))) => document.push_str(&format!("{line}\n")),
+                _ => {
+                    script.push_str(&format!("{line}\n"));
+                    end = here_document(line);
+                    documents.extend(end.is_some().then(|| (number, String::new())));
+                }
+            }
+        }
+        // Without its end, it is none.
+        if end.is_some() {
+            script = text.to_owned();
+        }
+        let by_documents = documents
+            .into_iter()
+            .map(|(number, document)| Some((number, assigned(&document)?)));
+        Some(Self {
+            by_script: assigned(&script)?,
+            by_documents: by_documents.collect::<Option<_>>()?,
+        })
+    }
+
+    fn has(&self, name: &str, number: usize) -> bool {
+        let mut before = self.by_documents.iter().filter(|(first, _)| *first < number);
+        self.by_script.contains(name) || before.any(|(_, names)| names.contains(name))
+    }
+}
+
+/// The word that ends a here-document which begins on this line.
+fn here_document(line: &str) -> Option<String> {
+    let (before, after) = line.split_once("<<")?;
+    // `<<<` is a text, `((1 << 2))` a number, and a comment is neither.
+    if after.starts_with('<') || before.contains("((") || line.trim_start().starts_with('#') {
+        return None;
+    }
+    let word = after.trim_start_matches('-').trim_start();
+    let word = word.trim_start_matches(['"', '\'', '\\']);
+    let word: String = word
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect();
+    (!word.is_empty()).then_some(word)
 }
 
 /// The names that a script sets in any way; `None` if another file may set more.
@@ -417,6 +481,8 @@ mod tests {
         let call = "/etc/eks/bootstrap.sh ${name} \\\n  --use-max-pods ${pods} \\\n  --kubelet-extra-args '--node-labels=${labels}'\n\
                     echo ${other}\n";
         assert_eq!(texts(call), ["${name}", "${pods}", "${labels}", "${other}"]);
+        let late = "PROXY=\"${proxy}\"\nrun ${region}\ncat <<EOF > /etc/env\nproxy=http://$PROXY\nEOF\n. /etc/environment\necho ${proxy}\n";
+        assert_eq!(texts(late), ["${proxy}", "${region}"]);
         let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
         assert_eq!(texts(list), ["${name}", "${taints}"]);
     }

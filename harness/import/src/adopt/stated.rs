@@ -46,6 +46,12 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
+    /// Whether a call of the bootstrap script passes arguments for the kubelet.
+    pub(crate) fn passes_arguments(&self) -> bool {
+        let mut calls = self.calls.iter();
+        calls.any(|call| call.values.contains_key("--kubelet-extra-args"))
+    }
+
     /// Reads user data.
     pub(crate) fn of(user_data: &[u8]) -> Self {
         Self::with_scripts(user_data, &[])

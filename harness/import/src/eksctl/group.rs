@@ -228,7 +228,12 @@ impl<'a> EksctlGroup<'a> {
     }
 
     fn instance_types(&self) -> Vec<String> {
-        let several = list(self.tree.items_at(&["instanceTypes"]));
+        let of_distribution = ["instancesDistribution", "instanceTypes"];
+        let several = [
+            list(self.tree.items_at(&["instanceTypes"])),
+            list(self.tree.items_at(&of_distribution)),
+        ]
+        .concat();
         match self.text("instanceType") {
             Some(one) if several.is_empty() => vec![one],
             _ => several,

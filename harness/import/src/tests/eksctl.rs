@@ -73,6 +73,14 @@ fn an_override_replaces_the_bootstrap_script() {
 }
 
 #[test]
+fn the_first_type_of_a_distribution_is_that_of_the_node() {
+    let types =
+        "  amiFamily: AmazonLinux2\n  instancesDistribution: { instanceTypes: [t3.medium, t3a.medium] }\n";
+    let machine = machine(&config("1.33", "nodeGroups", types));
+    assert_eq!(machine.traits.instance_type.as_deref(), Some("t3.medium"));
+}
+
+#[test]
 fn al2023_gets_node_configs() {
     let own = machine(&config(
         "1.33",

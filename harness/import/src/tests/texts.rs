@@ -117,6 +117,10 @@ fn sources_are_refused_with_the_command_that_renders_them() {
         ),
         ("-", "module \"eks\" {\n}\n"),
         (
+            "-",
+            "locals {\n  x = <<EOF\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"a\"\n\n--a\nEOF\n}\n",
+        ),
+        (
             "user-data.tpl",
             "#!/bin/bash\n/etc/eks/bootstrap.sh ${cluster_name}\n",
         ),

@@ -120,6 +120,13 @@ fn roles() -> Vec<Case> {
 fn tokens() -> Vec<Case> {
     vec![
         for_another_cluster("signature of another cluster"),
+        Case::new(
+            "region that is a placeholder",
+            after_start([refused(
+                RejectionKind::Signature,
+                "unexpected hostname: sts.aws_region.amazonaws.com is not an STS host name",
+            )]),
+        ),
         for_another_cluster("cluster that the user data passes to the script")
             .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh \\\n  'other'\n"),
         for_another_cluster("cluster that the user data assigns")

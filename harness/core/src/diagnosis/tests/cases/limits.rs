@@ -323,6 +323,13 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "disk of the root file system",
+            after_boot([
+                cloud("lsblk: fuse-overlayfs: not a block device"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "service that only an AMI has",
             after_boot([
                 cloud("Failed to enable unit: Unit file chronyd.service does not exist."),

@@ -116,7 +116,7 @@ fn an_expression_for_max_pods_is_not_checked() {
         "kubelet: { maxPodsExpression: max_pods / 2 }",
         "",
     )));
-    let expected = "not checked: the capacity for pods by `maxPodsExpression: max_pods / 2`, which nodejoin does not evaluate\n";
+    let expected = "not checked: the capacity for pods by `maxPodsExpression: max_pods / 2`: nodejoin's stand-in of nodeadm ends";
     assert!(text.contains(expected) && !text.contains("capacity:"), "{text}");
 }
 

@@ -92,10 +92,10 @@ fn lines_without_an_effect_are_noted() {
 /// Groups of eksctl have compressed user data.
 #[test]
 fn a_command_in_place_of_the_bootstrap_script_is_read() {
-    let trial = |command: &str| {
+    let of_group = |kind: &str, family: &str, command: &str| {
         let text = format!(
-            "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {{ name: demo, region: eu-west-1 }}\nnodeGroups:\n\
-             - name: ng\n  amiFamily: AmazonLinux2\n  ami: ami-0123456789abcdef0\n  overrideBootstrapCommand: |\n    \
+            "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {{ name: demo, region: eu-west-1 }}\n{kind}:\n\
+             - name: ng\n  amiFamily: {family}\n  labels: {{ pool: blue }}\n  ami: ami-0123456789abcdef0\n  overrideBootstrapCommand: |\n    \
              #!/bin/bash\n    {command}\n"
         );
         let set = BTreeMap::new();
@@ -108,6 +108,17 @@ fn a_command_in_place_of_the_bootstrap_script_is_read() {
         });
         shown(&imported.unwrap().machines[0])
     };
+    let trial = |command: &str| of_group("nodeGroups", "AmazonLinux2", command);
+    // EKS labels nodes of managed groups, whatever the command does.
+    let managed = of_group("managedNodeGroups", "Ubuntu2204", "/etc/eks/bootstrap.sh demo");
+    assert_has(
+        &managed,
+        &["not checked: label pool=blue: EKS gives it to the Node after the join"],
+    );
+    assert!(!managed.contains("expected: label"), "{managed}");
+    let passed = "/etc/eks/bootstrap.sh demo --kubelet-extra-args \"--node-labels=$NODE_LABELS\"";
+    let managed = of_group("managedNodeGroups", "Ubuntu2204", passed);
+    assert_has(&managed, &["expected: label pool=blue"]);
     let open = trial("/etc/eks/bootstrap.sh <your-cluster-name>");
     assert_has(&open, &["<your-cluster-name>"]);
     let report = trial(
