@@ -200,6 +200,21 @@ fn file_of(name: &str) -> OverlayFile {
 
 /// Other images need all of it: a forgotten module ends nodeadm before it reads anything.
 #[test]
+fn the_overlay_of_other_root_file_systems_has_every_file_of_the_scripts() {
+    const ROOT: &str = "fixtures/images/nodes/al2/rootfs/";
+    let manifest = std::fs::read_to_string(root().join("fixtures/overlays/eks-files/overlay.yaml")).unwrap();
+    let files = files();
+    let paths = files.iter().filter_map(|file| file.path.strip_prefix(ROOT));
+    let paths: Vec<&str> = paths.filter(|path| path.starts_with("etc/eks/")).collect();
+    assert!(paths.len() > 5, "{paths:?}");
+    for path in paths {
+        let (folder, _) = path.rsplit_once('/').unwrap();
+        let named = [format!("from: {path},"), format!("from: {folder}/,")];
+        assert!(named.iter().any(|from| manifest.contains(from)), "{path}");
+    }
+}
+
+#[test]
 fn the_overlay_of_nodeadm_has_all_of_its_modules() {
     let manifest = root().join("fixtures/overlays/nodeadm/overlay.yaml");
     let overlay = overlay::load(&manifest, &Disk::with_variables([])).expect("the overlay is valid");

@@ -69,11 +69,13 @@ pub(super) fn is_trace(message: &str) -> bool {
 
 /// Whether cloud-init itself wrote the line.
 pub(super) fn is_by_cloud_init(message: &str) -> bool {
-    const MARKS: [&str; 10] = [
+    const MARKS: [&str; 12] = [
         " modules to run under section ",
         ".py[",
         "Cloud-init v.",
         "ci-info: ",
+        " SSH HOST KEY ",
+        "<14>",
         "Traceback (most recent",
         "  File \"/usr/lib/python3",
         "raise ProcessExecutionError(",

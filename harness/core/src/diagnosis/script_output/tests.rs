@@ -22,6 +22,18 @@ fn evidence(lines: &[&str]) -> String {
 }
 
 #[test]
+fn keys_that_cloud_init_prints_are_no_output_of_a_script() {
+    let missing = "part-001: line 3: /opt/x: No such file or directory";
+    let keys = [
+        missing,
+        "<14>Nov 28 12:00:17 ec2: ",
+        "-----BEGIN SSH HOST KEY KEYS-----",
+        "-----END SSH HOST KEY KEYS-----",
+    ];
+    assert!(evidence(&keys).ends_with(missing));
+}
+
+#[test]
 fn a_complaint_before_the_line_of_a_trap_is_the_evidence() {
     for complaint in [
         "base64: invalid input",
