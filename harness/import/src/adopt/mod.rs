@@ -10,6 +10,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | `error` | why a machine cannot be tried |
+//! | `assigned` | names that a script sets |
 //! | `placeholders` | places in user data that are not filled in |
 //! | `shell` | reads the commands of a script without running it |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
@@ -34,6 +35,7 @@
 mod access;
 mod added_keys;
 mod ami;
+mod assigned;
 mod bootstrap_call;
 mod cloud_config_keys;
 mod cluster;

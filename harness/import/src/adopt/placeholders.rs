@@ -1,6 +1,8 @@
 //! Places in user data that a generator, a person or a shell outside of the instance has to fill in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use super::assigned::Assigned;
 
 /// Names in `{{ }}` that nodejoin fills in itself.
 pub(crate) const OWN_NAMES: [&str; 4] = ["cluster.", "instance.", "account.", "identity."];
@@ -62,8 +64,6 @@ const KNOWN_VARIABLES: [&str; 20] = [
     "INSTANCE_ID",
     "BASH_SOURCE",
 ];
-
-const SYSTEM_FILES: [&str; 2] = ["/etc/environment", "/etc/os-release"];
 
 /// A place that is not filled in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -322,105 +322,6 @@ fn between<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<It
         let inside = &line[at + open.len()..];
         inside.find(close).map(|end| &inside[..end])
     })
-}
-
-/// The names that a script sets.
-struct Assigned {
-    by_script: BTreeSet<String>,
-    /// Those of here-documents with their first lines: such a file sets nothing before it exists.
-    by_documents: Vec<(usize, BTreeSet<String>)>,
-}
-
-impl Assigned {
-    /// `None` if another file may set more.
-    fn of(text: &str) -> Option<Self> {
-        let (mut script, mut documents) = (String::new(), Vec::<(usize, String)>::new());
-        let mut end: Option<String> = None;
-        for (number, line) in (1..).zip(text.lines()) {
-            match (&end, documents.last_mut()) {
-                (Some(word), _) if line.trim() == word => end = None,
-                (Some(_), Some((_, document))) => document.push_str(&format!("{line}\n")),
-                _ => {
-                    script.push_str(&format!("{line}\n"));
-                    end = here_document(line);
-                    documents.extend(end.is_some().then(|| (number, String::new())));
-                }
-            }
-        }
-        // Without its end, it is none.
-        if end.is_some() {
-            script = text.to_owned();
-        }
-        let by_documents = documents
-            .into_iter()
-            .map(|(number, document)| Some((number, assigned(&document)?)));
-        Some(Self {
-            by_script: assigned(&script)?,
-            by_documents: by_documents.collect::<Option<_>>()?,
-        })
-    }
-
-    fn has(&self, name: &str, number: usize) -> bool {
-        let mut before = self.by_documents.iter().filter(|(first, _)| *first < number);
-        self.by_script.contains(name) || before.any(|(_, names)| names.contains(name))
-    }
-}
-
-/// The word that ends a here-document which begins on this line.
-fn here_document(line: &str) -> Option<String> {
-    let (before, after) = line.split_once("<<")?;
-    // `<<<` is a text, `((1 << 2))` a number, and a comment is neither.
-    if after.starts_with('<') || before.contains("((") || line.trim_start().starts_with('#') {
-        return None;
-    }
-    let word = after.trim_start_matches('-').trim_start();
-    let word = word.trim_start_matches(['"', '\'', '\\']);
-    let word: String = word
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
-    (!word.is_empty()).then_some(word)
-}
-
-/// The names that a script sets in any way; `None` if another file may set more.
-fn assigned(text: &str) -> Option<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    for line in text.lines().map(str::trim) {
-        let mut words = line.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        // Files of the system, which set names of their own.
-        if ["source", "."].contains(&first) && words.next().is_some_and(|file| SYSTEM_FILES.contains(&file)) {
-            continue;
-        }
-        if ["source", ".", "eval"].contains(&first)
-            || line.contains("&& source ")
-            || line.contains("; source ")
-        {
-            return None;
-        }
-        for (at, _) in line.match_indices('=') {
-            let value = line[at + 1..].trim_start_matches(['"', '\'']);
-            // `a+=b`, and `${a:=b}`, which sets what is unset.
-            let before = line[..at].trim_end_matches(['+', ':']);
-            let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            // A flag, such as `--node-labels=`, sets no variable.
-            if start.is_some_and(|start| before[start..].starts_with('-')) {
-                continue;
-            }
-            let name = &before[start.map_or(0, |start| start + 1)..];
-            // `pool=${pool}` needs a value from elsewhere.
-            if !value.starts_with(&format!("${{{name}}}")) {
-                names.insert(name.to_owned());
-            }
-        }
-        let words: Vec<&str> = line.split([' ', '\t', ';']).collect();
-        for (index, word) in words.iter().enumerate() {
-            if ["for", "read", "mapfile", "readarray", "-v", "getopts", "select"].contains(word) {
-                names.extend(words[index + 1..].iter().map(|word| (*word).to_owned()));
-            }
-        }
-    }
-    Some(names)
 }
 
 #[cfg(test)]
